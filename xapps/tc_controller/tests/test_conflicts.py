@@ -141,6 +141,15 @@ def test_check_fails_on_errors_only(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"{policy}: error: rules[1].match: never reached" in capsys.readouterr().err
 
 
+def test_check_prints_how_much_a_trial_takes_and_of_what(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["check", str(POLICIES / "trial.yaml")]) == 0
+    *_, trial, against = capsys.readouterr().out.splitlines()
+    assert trial == "  trial for 50% of the time, at most 12 pairs of periods"
+    assert against == "  against transparent: no parameters"
+
+
 def test_a_trial_that_can_decide_nothing_is_an_error() -> None:
     trial = "against: {template: fq_codel}, share_of_time: 0.25, period_s: 30"
     rule = "name: r, base: [{template: sojourn}]"

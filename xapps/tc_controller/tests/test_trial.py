@@ -8,10 +8,17 @@ from collections import Counter
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tc_controller.core.bearer_view import BearerView
+from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.inputs import BearerKey
+from tc_controller.core.prb_window import PrbWindow
+from tc_controller.core.rlc_windows import RlcWindows
 from tc_controller.core.student_t import quantile
 from tc_controller.core.trial import Arm, Schedule, arm_of_bearer
 from tc_controller.core.trial_effect import Effect, least_pairs, look_error, paired, two_sample
+from tc_controller.core.trial_meter import Measured, TrialMeter
+from tc_controller.core.trial_results import BearerResults, Effects
+from tc_world import RLC_FIELDS
 
 PERIOD_US = 1_000_000
 
@@ -62,6 +69,30 @@ def test_bearers_keep_their_arm_and_as_many_as_the_share_are_on_the_former_pipel
     drawn = [arm_of_bearer("1", key, 0.2) for key in keys]
     assert drawn == [arm_of_bearer("1", key, 0.2) for key in keys]
     assert 700 <= drawn.count(Arm.AGAINST) <= 900
+
+
+# ----------------------------------------------------------------------------------- measure
+
+
+@pytest.mark.parametrize("scale_us", [20.0, 3_000.0, 800_000.0])
+def test_the_histogram_gives_percentiles_to_a_twentieth(scale_us: float) -> None:
+    values = np.random.default_rng(1).exponential(scale_us, 5_000).astype(np.float32)
+    windows, key = RlcWindows("gnb-1", 4), BearerKey("gnb-1", 1, 1)
+    rows = np.zeros(1, RLC_FIELDS)
+    rows["rnti"] = rows["rbid"] = 1
+    windows.update(1, rows)
+    view = BearerView(windows, DrainHistory(windows), PrbWindow(1_000), 0, 1, None, None)
+    meter = TrialMeter(windows, lambda _: view, [key])
+    for number, value in enumerate(values):
+        rows["txsdu_wt_us"], rows["txpdu_bytes"] = value, 1_000 * (number + 1)
+        windows.update(1_000 * (number + 2), rows)
+        meter.sample()
+        meter.sample()
+    found = meter.finish(windows, [key], 95.0)[key]
+    assert found.sojourn_us == pytest.approx(float(np.percentile(values, 95)), rel=0.05, abs=5.0)
+    assert found.rate_kbps == pytest.approx(8_000.0, rel=0.01)
+    assert found.drops_per_mb is None
+    assert not meter.finish(RlcWindows("gnb-1", 4), [key], 95.0)
 
 
 # -------------------------------------------------------------------------------- statistics
@@ -136,6 +167,18 @@ def test_a_large_effect_is_found_with_the_fewest_pairs_and_the_interval_narrows(
     assert all(each.low <= each.estimate <= each.high for each in found)
 
 
+@pytest.mark.parametrize("pairs", [8, 20, 100])
+def test_looking_at_any_time_costs_less_than_twice_the_width_of_one_look(pairs: int) -> None:
+    ratios = []
+    for seed in range(30):
+        values = np.random.default_rng(seed).normal(0.0, 3.0, pairs)
+        effect = paired(list(values), 0.95)
+        assert effect is not None
+        student = quantile(0.975, pairs - 1) * values.std(ddof=1) / math.sqrt(pairs)
+        ratios.append((effect.high - effect.low) / 2 / student)
+    assert 1.0 < float(np.median(ratios)) < 1.9
+
+
 def test_too_few_pairs_bound_nothing() -> None:
     assert least_pairs(0.95) == 7
     effect = paired([5.0] * 6, 0.95)
@@ -161,6 +204,41 @@ def test_welch_interval_of_two_samples_is_that_of_the_tables() -> None:
     alone = two_sample([1.0], [2.0, 3.0], 0.95)
     assert alone is not None
     assert math.isinf(alone.high)
+
+
+def bearer_trial(seed: int, effect_us: float) -> list[Effects]:
+    """All looks at a trial of 24 bearers that differ much, for 16 periods."""
+    rng = np.random.default_rng(seed)
+    keys = [BearerKey("gnb-1", rnti, 1) for rnti in range(24)]
+    own_us = dict(zip(keys, rng.normal(30_000.0, 10_000.0, 24), strict=True))
+    arms_of = {key: arm_of_bearer(str(seed), key, 0.4) for key in keys}
+    results, looks = BearerResults(0, {}), []
+    for _ in range(16):
+        measured: dict[Arm, dict[BearerKey, Measured]] = {Arm.BASE: {}, Arm.AGAINST: {}}
+        for key, arm in arms_of.items():
+            sojourn_us = own_us[key] + rng.normal(0.0, 5_000.0) + effect_us * (arm is Arm.BASE)
+            measured[arm][key] = Measured(sojourn_us, 1_000.0, 0.0)
+        assert results.add(measured) is None
+        found = results.effects(0.95)
+        if found is not None:
+            looks.append(found)
+    return looks
+
+
+def test_of_two_equal_pipelines_a_trial_of_bearers_finds_a_difference_as_rarely() -> None:
+    trials, false = 200, 0
+    for seed in range(trials):
+        found = [look.sojourn_us for look in bearer_trial(seed, 0.0)]
+        assert len(found) == 5
+        false += any(e is not None and (e.low > 0 or e.high < 0) for e in found)
+    assert false <= 0.05 * trials
+
+
+def test_a_trial_of_bearers_finds_what_there_is() -> None:
+    effect = bearer_trial(1, -30_000.0)[-1].sojourn_us
+    assert effect is not None
+    assert effect.units == 24
+    assert effect.low <= -30_000.0 <= effect.high < 0.0
 
 
 def test_all_looks_together_spend_the_error() -> None:

@@ -229,6 +229,17 @@ def test_a_policy_that_changes_nothing_of_the_trial_leaves_it_running() -> None:
     assert len(world.events("trial_started")) == 1
 
 
+def test_a_pair_in_which_the_windows_begin_anew_is_void() -> None:
+    world = World(controller(), bulk(), ping())
+    world.run_until("trial_block")
+    world.run(350)
+    trial = f"against: {{template: bdp_only}}, {SHORT}"
+    text = policy_text(trial, more=", verify: {window_ms: 5000, max_window_ms: 6000}")
+    world.do(world.controller.set_policy(world.now_us, parse_policy(text)))
+    assert world.run_until("trial_block")["void"].startswith("no bearer had traffic")
+    assert "void" not in world.run_until("trial_block")
+
+
 def test_the_better_pipeline_stays_when_it_is_not_the_base() -> None:
     # A bound that bdp_only keeps by far: it is worse, but violates nothing.
     more = ", objective: {bound_ms: 60000}"

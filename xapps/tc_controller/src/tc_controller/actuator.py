@@ -222,7 +222,7 @@ class Actuator:
 
 _BRIEF: Final = (
     *("id", "bearer", "verdict", "state", "reason", "reasons", "blocker", "pipeline"),
-    *("node", "role", "holder"),
+    *("node", "role", "holder", "rule", "void", "summary"),
 )
 
 

@@ -115,6 +115,10 @@ def _check(options: argparse.Namespace) -> int:
                 sys.stdout.write(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
         if rule.base:
             sys.stdout.write(f"  without the controller: {_without_controller(rule)}\n")
+        if rule.trial is not None:
+            against = rule.trial.against
+            sys.stdout.write(f"  trial for {rule.trial.extent()}\n")
+            sys.stdout.write(f"  against {against.template}: {_parameters(against)}\n")
     found = findings(policy)
     for finding in found:
         sys.stderr.write(f"{options.policy}: {finding}\n")
@@ -185,10 +189,10 @@ def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]
     actions.add_parser("schema", help="print the JSON schema of a policy file")
     explain_parser = actions.add_parser(
         "explain",
-        help="explain a decision from the decision log",
+        help="explain a decision or a trial from the decision log",
         example="tc-controller explain --log decisions.jsonl --list",
     )
-    explain_parser.add_argument("id", nargs="?", help="id of the decision")
+    explain_parser.add_argument("id", nargs="?", help="id of the decision or trial")
     explain_parser.add_argument("--list", action="store_true", help="list the decisions of the log")
     explain_parser.add_argument(
         "--log", type=Path, default=Path(DEFAULT_NAME), help="decision log (default: %(default)s)"

@@ -6,17 +6,22 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from tc_controller.explain_trial import explain_trial, is_trial, place
+
 Record = dict[str, Any]
 
 
 def decision_ids(records: Iterable[Record]) -> list[str]:
-    """One line per decision: id, time, bearer, rung and result."""
+    """One line per decision and trial: id, time, bearer, rung and result."""
     lines: dict[str, list[str]] = {}
     for record in records:
         key = record.get("id")
         if not isinstance(key, str):
             continue
-        if record["event"] == "decided":
+        if is_trial(record):
+            former = lines.get(key, [key, _time(record["at_us"]), place(record), "trial", ""])
+            lines[key] = [*former[:4], _result_of_trial(record)]
+        elif record["event"] == "decided":
             rung = record["rung"]["template"]
             result = "dry run" if record.get("dry_run") else "no answer"
             lines[key] = [key, _time(record["at_us"]), _bearer(record), rung, result]
@@ -30,8 +35,11 @@ def decision_ids(records: Iterable[Record]) -> list[str]:
 
 
 def explain(records: Iterable[Record], wanted: str) -> str | None:
-    """A decision with its inputs, answers and verdict; ``None`` if the log has no such decision."""
+    """A decision with its inputs, answers and verdict, or a trial with its blocks and effect;
+    ``None`` if the log has none."""
     story = [record for record in records if record.get("id") == wanted]
+    if story and is_trial(story[0]):
+        return "\n".join(explain_trial(story, _time(story[0]["at_us"])))
     decided = next((record for record in story if record["event"] == "decided"), None)
     if decided is None:
         return None
@@ -142,6 +150,12 @@ def _result(record: Record) -> str:
     if record["event"] == "verified":
         return str(record["verdict"])
     return str(record["event"]).replace("_", " ")
+
+
+def _result_of_trial(record: Record) -> str:
+    if record["event"] == "trial_result":
+        return f"ended: {record['reason']}, {record['kept']} stays"
+    return "running"
 
 
 def _bearer(record: Record) -> str:

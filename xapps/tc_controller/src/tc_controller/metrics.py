@@ -20,6 +20,11 @@
 | `sojourn_controller_class_compliance_seconds_total` | counter | `rule`, `class`, `state` |
 | `sojourn_controller_bearers` | gauge | `node`, `state` |
 | `sojourn_controller_transactions_per_bearer_hour` | gauge (largest of the node) | `node` |
+| `sojourn_controller_trial_effect_sojourn_seconds` | gauge | `node`, `rule`, `bound` |
+| `sojourn_controller_trial_effect_rate_ratio` | gauge | `node`, `rule`, `bound` |
+| `sojourn_controller_trial_effect_drops_per_megabyte` | gauge | `node`, `rule`, `bound` |
+| `sojourn_controller_trial_blocks` | gauge | `node`, `rule` |
+| `sojourn_controller_trial_state` | gauge (1: in this state) | `node`, `rule`, `state` |
 | `sojourn_controller_acting` | gauge | |
 | `sojourn_controller_controls_in_flight` | gauge | |
 | `sojourn_controller_policy_reloads_total` | counter | `result` |
@@ -45,6 +50,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.ownership import Role
 from tc_controller.latency import LoopLatencies
 from tc_controller.policy_source import PolicySource
+from tc_controller.trial_metrics import trial_gauges
 
 _P = "sojourn_controller_"
 
@@ -155,6 +161,8 @@ class ControllerCollector(Collector):
         }
         text = "Transactions of the last hour of the bearer that has most: does it flap?"
         yield gauge(f"{_P}transactions_per_bearer_hour", text, ("node",), most)
+        runs = [(i, name, run) for i, n in nodes for name, run in n.trials.runs.items()]
+        yield from trial_gauges(_P, runs)
         for name, text, value in (
             ("acting", "1: acts on violations; 0: only observes.", float(self.controller.acting)),
             (

@@ -375,6 +375,8 @@ class BearerControl(BearerEffects):
         # below it.
         rungs = [] if desired.as_safe else [rung.template for rung in rule.ladder]
         index = rungs.index(desired.template) if desired.template in rungs else -1
+        if old is not None and desired.rung == trial_index(old):
+            index = trial_index(rule)
         self.shared.desired.put(replace(desired, rule=rule.name, rung=index))
 
     def hold_off(self, until_us: int) -> None:

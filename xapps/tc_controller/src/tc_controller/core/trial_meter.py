@@ -18,8 +18,8 @@ from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.rlc_windows import RlcWindows
 
-#: Upper bounds of the bins, µs: 16 per octave from 100 µs to 105 s; below, one bin.
-_EDGES_US: Final = (100.0 * np.exp2(np.arange(0, 20 * 16 + 1) / 16)).astype(np.float32)
+#: Upper bounds of the bins, µs: 16 per octave from 10 µs to 168 s; below, one bin.
+_EDGES_US: Final = (10.0 * np.exp2(np.arange(0, 24 * 16 + 1) / 16)).astype(np.float32)
 #: Fewer samples make no percentile.
 _LEAST_SAMPLES: Final = 20
 

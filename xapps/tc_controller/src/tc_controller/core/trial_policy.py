@@ -119,6 +119,12 @@ class Trial(Strict):
             return Blocks(started_us, self.period_us)
         return Schedule(seed, started_us, self.period_us, self.share_of_time)
 
+    def extent(self) -> str:
+        """Share and longest duration in words."""
+        if self.share_of_time is None:
+            return f"{self.share_of_bearers:.0%} of the bearers, {self.max_duration_s:g} s"
+        return f"{self.share_of_time:.0%} of the time, at most {self.pairs()[0]} pairs of periods"
+
     def pairs(self) -> tuple[int, int]:
         """Pairs of periods within the longest duration, and the length of a cycle, µs."""
         cycle_us = Schedule("", 0, self.period_us, self.share_of_time or 0.5).cycle_us

@@ -326,6 +326,7 @@ class TrialRun:
             block=period.pair,
             **{arm.value: _mean(bearers) for arm, bearers in measured.items()},
             effect=self.effects.as_dict(),
+            summary=self.summary(),
         )
         decided = self._decided()
         if decided is not None:
