@@ -12,6 +12,7 @@ from tc_controller.core.actions import SendControl
 from tc_controller.core.controller import Controller
 from tc_controller.policy_file import parse_policy
 from tc_evaluate.lockstep import Lockstep
+from tc_replicas import LEASE_S, Replicas
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
@@ -87,3 +88,29 @@ def test_in_a_trial_of_bearers_a_hash_decides_and_few_bearers_suffer() -> None:
     (result,) = world.events("trial_result")
     assert result["kept"] == "sojourn"
     assert result["effect"]["sojourn_ms"]["estimate"] < 0.0
+
+
+def test_a_standby_has_no_trial_and_the_next_owner_begins_its_own() -> None:
+    trial = (
+        "against: {template: fq_codel}, share_of_time: 0.5, period_s: 4, wash_out_ms: 500, "
+        "max_duration_s: 600"
+    )
+    rule = f"{{name: r, base: [{{template: sojourn}}], trial: {{{trial}}}}}"
+    lab = Replicas(parse_policy(f"version: 1\nreports: {{rlc_period_ms: 10}}\nrules: [{rule}]"))
+    lab.start("a")
+    lab.run(1)
+    lab.start("b")
+    lab.run(17)
+    assert {name for name, record in lab.records if record["event"] == "trial_started"} == {"a"}
+    while next(iter(lab.statuses.values())).name != "fq_codel":
+        lab.run(0.5)
+    lab.kill("a")
+    lab.run(LEASE_S)
+    assert lab.owners() == ["b"]
+    lab.start("a")
+    lab.run(20)
+    blocks = [(name, record) for name, record in lab.records if record["event"] == "trial_block"]
+    taken_over = next(at for at, name in lab.terms if name == "b")
+    assert {name for name, record in blocks if record["at_us"] > taken_over * 1e6} == {"b"}
+    assert any(name == "b" and "void" not in record for name, record in blocks)
+    assert lab.longest_bare_s < 1.0

@@ -60,7 +60,6 @@ def _block(record: Record, base: str, against: str) -> str:
 def _arm(name: str, measured: Record) -> str:
     if not measured["bearers"]:
         return f"{name} no bearer"
-    return (
-        f"{name} {measured['sojourn_ms']:.1f} ms, {measured['rate_mbps']:.1f} Mbit/s "
-        f"({measured['bearers']} bearers)"
-    )
+    count = "1 bearer" if measured["bearers"] == 1 else f"{measured['bearers']} bearers"
+    figures = f"{measured['sojourn_ms']:.1f} ms, {measured['rate_mbps']:.1f} Mbit/s"
+    return f"{name} {figures} ({count})"
