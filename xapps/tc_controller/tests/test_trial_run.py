@@ -262,6 +262,10 @@ def test_a_dry_run_has_no_trial() -> None:
 @pytest.mark.parametrize(
     ("trial", "complaint"),
     [
+        (
+            "against: initial, share_of_time: 0.5",
+            "rules[0].trial.against: 'initial': expected a template; {template: transparent} is",
+        ),
         ("against: {template: fq_codel}", "rules[0].trial: expected exactly one of share_of_time"),
         (
             "against: {template: segregate_greedy}, share_of_time: 0.5",

@@ -135,7 +135,7 @@ class Controller(QuietReports):
             if not self._stopping:
                 due_us = min(due_us, node.ownership.due_at_us(owned))
             if node.ownership.acts:
-                if node.trials.runs:
+                if node.trials.active:
                     # They measure at each tick.
                     return 0
                 due_us = min([due_us, *[each.wake_at_us for each in node.bearers.values()]])
@@ -157,7 +157,7 @@ class Controller(QuietReports):
         for node in self.nodes.values():
             if not node.ownership.acts:
                 continue
-            if node.trials.runs:
+            if node.trials.active:
                 node.catch_up()
                 node.trials.tick(now_us, node, node.capabilities, out)
             for bearer in node.bearers.values():

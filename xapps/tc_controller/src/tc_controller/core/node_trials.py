@@ -7,7 +7,7 @@ from tc_controller.core.bearer import BearerControl
 from tc_controller.core.bearer_state import Shared
 from tc_controller.core.inputs import Ie
 from tc_controller.core.policy import Policy
-from tc_controller.core.trial_run import Site, TrialRun, digest
+from tc_controller.core.trial_run import Phase, Site, TrialRun, digest
 
 
 class NodeTrials:
@@ -38,6 +38,11 @@ class NodeTrials:
         for node_id, name in list(documents):
             if node_id == self._node_id and name not in self.runs:
                 del documents[node_id, name]
+
+    @property
+    def active(self) -> bool:
+        """Whether a trial has not ended: it measures at each tick."""
+        return any(run.phase is not Phase.ENDED for run in self.runs.values())
 
     def joined(self, bearer: BearerControl, now_us: int) -> None:
         """The bearer is new, or another rule or policy holds."""

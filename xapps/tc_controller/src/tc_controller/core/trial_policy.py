@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from ric.explain import PlacedError
 
 from tc_controller.core.ladder import CHOSEN, Condition, Rung, Strict
@@ -87,6 +87,17 @@ class Trial(Strict):
         default=86_400.0, gt=0.0, le=31_536_000.0, description="The trial ends after this, s."
     )
     stop: TrialStop = Field(default_factory=TrialStop)
+
+    @field_validator("against", mode="before")
+    @classmethod
+    def _is_a_template(cls, given: Any) -> Any:
+        # Leased like any pipeline, it ends with the controller; the initial pipeline would stay.
+        if isinstance(given, str):
+            problem = (
+                "expected a template; {template: transparent} is a gNB without traffic control"
+            )
+            raise PlacedError((), problem)
+        return given
 
     @model_validator(mode="after")
     def _is_a_trial(self) -> Trial:

@@ -57,6 +57,9 @@ class Results(Protocol):
     def effects(self, confidence: float) -> Effects | None:
         """The effects; ``None``: no look is due."""
 
+    def last(self, confidence: float) -> Effects | None:
+        """The effects at the end of the trial."""
+
     def document(self) -> list[Any]:
         """For the state file."""
 
@@ -103,6 +106,10 @@ class PairResults:
             paired([pair[2] for pair in self.pairs if pair[2] is not None], confidence),
         )
 
+    def last(self, confidence: float) -> Effects:
+        """The effects at the end of the trial."""
+        return self.effects(confidence)
+
     def document(self) -> list[Any]:
         """For the state file."""
         return [list(pair) for pair in self.pairs]
@@ -138,9 +145,17 @@ class BearerResults:
         """The effects after 1, 2, 4, 8, … periods: each look spends some of the error."""
         if self.blocks == 0 or self.blocks & (self.blocks - 1):
             return None
-        spent = look_error(1.0 - confidence, self.blocks.bit_length())
-        found = [self._effect(place, 1.0 - spent) for place in (2, 3, 4)]
-        return Effects(*found)
+        return self._look(confidence, self.blocks.bit_length())
+
+    def last(self, confidence: float) -> Effects | None:
+        """The effects at the end of the trial, for which there is one more look."""
+        if self.blocks == 0:
+            return None
+        return self.effects(confidence) or self._look(confidence, self.blocks.bit_length() + 1)
+
+    def _look(self, confidence: float, number: int) -> Effects:
+        sure = 1.0 - look_error(1.0 - confidence, number)
+        return Effects(*(self._effect(place, sure) for place in (2, 3, 4)))
 
     def _effect(self, place: int, confidence: float) -> Effect | None:
         means: dict[bool, list[float]] = {True: [], False: []}

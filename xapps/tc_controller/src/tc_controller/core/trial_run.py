@@ -179,7 +179,8 @@ class TrialRun:
             return
         self.results, self.winner, self.ended = results, winner, ended
         self._base_sojourns = int(count), float(total)
-        self.effects = results.effects(self.trial.stop.confidence) or NO_EFFECTS
+        look = results.effects if ended is None else results.last
+        self.effects = look(self.trial.stop.confidence) or NO_EFFECTS
         self.phase = Phase.RUNNING if ended is None else Phase.ENDED
 
     # -------------------------------------------------------------------------- beginning
@@ -391,6 +392,7 @@ class TrialRun:
                 return
 
     def _end(self, reason: str, text: str, now_us: int, node: Site, out: list[Action]) -> None:
+        self.effects = self.results.last(self.trial.stop.confidence) or NO_EFFECTS
         self.winner = Arm.BASE if reason in ("harm", "unsupported") else self._better()
         self.phase, self.ended = Phase.ENDED, {"reason": reason, "text": text}
         self._meter, self._period = None, None
