@@ -120,7 +120,7 @@ def test_explain_names_a_missing_decision(
     assert cli.main(["explain", "t-99", "--log", str(log)]) == 1
     assert "no decision t-99; --list shows those it has" in capsys.readouterr().err
     assert cli.main(["explain", "--log", str(log)]) == 1
-    assert "expected the id of a decision, or --list" in capsys.readouterr().err
+    assert "expected the id of a decision, --list or --state" in capsys.readouterr().err
     assert cli.main(["explain", "x", "--log", str(tmp_path / "none")]) == 1
     assert "no such decision log" in capsys.readouterr().err
 

@@ -20,6 +20,7 @@ from tc_controller.core.ladder import Rung, in_force
 from tc_controller.core.policy import Rule, json_schema
 from tc_controller.decision_log import DEFAULT_NAME, read_log
 from tc_controller.explain import decision_ids, explain
+from tc_controller.explain_state import explain_state
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.policy_source import default_policy
 from tc_controller.settings import ControllerSettings
@@ -153,8 +154,11 @@ def _explain(options: argparse.Namespace) -> int:
         for line in decision_ids(read_log(options.log)):
             sys.stdout.write(line + "\n")
         return 0
+    if options.state:
+        sys.stdout.write(explain_state(read_log(options.log)) + "\n")
+        return 0
     if options.id is None:
-        return _fail("explain: expected the id of a decision, or --list")
+        return _fail("explain: expected the id of a decision, --list or --state")
     story = explain(read_log(options.log), options.id)
     if story is None:
         return _fail(f"{options.log}: no decision {options.id}; --list shows those it has")
@@ -189,11 +193,16 @@ def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]
     actions.add_parser("schema", help="print the JSON schema of a policy file")
     explain_parser = actions.add_parser(
         "explain",
-        help="explain a decision or a trial from the decision log",
+        help="explain a decision, a trial or the state of nodes from the decision log",
         example="tc-controller explain --log decisions.jsonl --list",
     )
     explain_parser.add_argument("id", nargs="?", help="id of the decision or trial")
     explain_parser.add_argument("--list", action="store_true", help="list the decisions of the log")
+    explain_parser.add_argument(
+        "--state",
+        action="store_true",
+        help="the newest state of each node and bearer: faults, compliance, what to do",
+    )
     explain_parser.add_argument(
         "--log", type=Path, default=Path(DEFAULT_NAME), help="decision log (default: %(default)s)"
     )

@@ -19,12 +19,12 @@ def decision_ids(records: Iterable[Record]) -> list[str]:
         if not isinstance(key, str):
             continue
         if is_trial(record):
-            former = lines.get(key, [key, _time(record["at_us"]), place(record), "trial", ""])
+            former = lines.get(key, [key, time_of(record["at_us"]), place(record), "trial", ""])
             lines[key] = [*former[:4], _result_of_trial(record)]
         elif record["event"] == "decided":
             rung = record["rung"]["template"]
             result = "dry run" if record.get("dry_run") else "no answer"
-            lines[key] = [key, _time(record["at_us"]), _bearer(record), rung, result]
+            lines[key] = [key, time_of(record["at_us"]), bearer_name(record), rung, result]
         elif key in lines:
             lines[key][4] = _result(record)
     widths = [max((len(row[i]) for row in lines.values()), default=0) for i in range(5)]
@@ -39,7 +39,7 @@ def explain(records: Iterable[Record], wanted: str) -> str | None:
     ``None`` if the log has none."""
     story = [record for record in records if record.get("id") == wanted]
     if story and is_trial(story[0]):
-        return "\n".join(explain_trial(story, _time(story[0]["at_us"])))
+        return "\n".join(explain_trial(story, time_of(story[0]["at_us"])))
     decided = next((record for record in story if record["event"] == "decided"), None)
     if decided is None:
         return None
@@ -56,7 +56,7 @@ def explain(records: Iterable[Record], wanted: str) -> str | None:
 def _decided(record: Record) -> list[str]:
     inputs, objective, rung = record["inputs"], record["objective"], record["rung"]
     lines = [
-        f"Decision {record['id']} on {_bearer(record)} at {_time(record['at_us'])}",
+        f"Decision {record['id']} on {bearer_name(record)} at {time_of(record['at_us'])}",
         f"  Rule {record['rule']}: p{objective['percentile']:g} of the sojourn within "
         f"{objective['bound_ms']:g} ms over {objective['window_ms']} ms",
         f"  Reason: {record['reasons'][0]}",
@@ -117,7 +117,7 @@ def _rolled_back(record: Record, _: Record) -> list[str]:
 
 
 def _gone(record: Record, _: Record) -> list[str]:
-    return [f"The bearer was removed at {_time(record['at_us'])}."]
+    return [f"The bearer was removed at {time_of(record['at_us'])}."]
 
 
 _FORMATTERS = {
@@ -158,7 +158,8 @@ def _result_of_trial(record: Record) -> str:
     return "running"
 
 
-def _bearer(record: Record) -> str:
+def bearer_name(record: Record) -> str:
+    """The bearer of a record."""
     bearer = record["bearer"]
     return f"{bearer['node']}/0x{bearer['rnti']:04x}/drb{bearer['drb']}"
 
@@ -173,6 +174,7 @@ def _name(element: Any) -> str:
     return element if isinstance(element, str) else str(next(iter(element)))
 
 
-def _time(at_us: int) -> str:
+def time_of(at_us: int) -> str:
+    """A time of a record, UTC."""
     moment = datetime.fromtimestamp(at_us / 1e6, UTC)
     return moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"

@@ -10,6 +10,7 @@
 | `sojourn_controller_lease_renewals_total` | counter | `result` |
 | `sojourn_controller_reconciliations_total` | counter | `kind` |
 | `sojourn_controller_node_owner` | gauge (1: this controller holds the node) | `node` |
+| `sojourn_controller_node_fault` | gauge (1: present) | `node`, `fault` |
 | `sojourn_controller_nodes` | gauge | `role` |
 | `sojourn_controller_role_changes_total` | counter | `role` |
 | `sojourn_controller_ignored_total` | counter | `reason` |
@@ -47,6 +48,7 @@ from ric.metrics import counter, gauge, histogram
 
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
+from tc_controller.core.faults import Fault
 from tc_controller.core.ownership import Role
 from tc_controller.latency import LoopLatencies
 from tc_controller.policy_source import PolicySource
@@ -143,6 +145,9 @@ class ControllerCollector(Collector):
             yield gauge(f"{_P}bearers_{name}", text, ("node",), counts)
         owner = {i: int(node.ownership.role is Role.OWNER) for i, node in nodes}
         yield gauge(f"{_P}node_owner", "1: this controller holds the node.", ("node",), owner)
+        faulty = {(i, f.value): int(f in node.faults.present) for i, node in nodes for f in Fault}
+        text = "1: the node has this fault, which no pipeline mends."
+        yield gauge(f"{_P}node_fault", text, ("node", "fault"), faulty)
         roles = Counter(node.ownership.role for _, node in nodes)
         text = "Nodes by the role of this controller."
         yield gauge(f"{_P}nodes", text, ("role",), {(r.label,): roles[r] for r in Role})

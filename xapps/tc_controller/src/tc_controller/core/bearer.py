@@ -7,7 +7,7 @@ from dataclasses import replace
 from tc_controller.core import records
 from tc_controller.core.act import Pending, Purpose
 from tc_controller.core.actions import Action
-from tc_controller.core.bearer_state import Occurrence, Proposal, Shared
+from tc_controller.core.bearer_state import REAPPLIED_IN_VAIN, Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.class_compliance import meter_for, with_rates
 from tc_controller.core.compliance import Assessment, Compliance, assess
@@ -42,6 +42,8 @@ from tc_controller.core.verify import Judgement, Verdict, Verifier
 #: Drain rate for a decision is measured over this.
 _DRAIN_SPAN_US = 100_000
 _HOUR_US = 3_600_000_000
+#: Causes of a refusal that say nothing about the pipeline.
+_NOT_OF_THE_PIPELINE = ("stale_revision", "unknown_bearer", "not_owner")
 
 
 class BearerControl(BearerEffects):
@@ -107,6 +109,10 @@ class BearerControl(BearerEffects):
             refused = isinstance(outcome, Refused)
             self._fire(Event.RENEWAL_REFUSED if refused else Event.RENEWED, occurrence)
             return
+        if isinstance(outcome, Accepted):
+            self.refusal = None
+        elif isinstance(outcome, Refused) and outcome.cause not in _NOT_OF_THE_PIPELINE:
+            self.refusal = outcome
         transaction, decision = self.transaction, self.decision
         awaited = self.state is State.AWAITING_ANSWER and purpose is Purpose.APPLY
         if awaited and transaction is not None and decision is not None:
@@ -346,14 +352,25 @@ class BearerControl(BearerEffects):
         if waits or self.state not in DECIDING:
             held_up = self.role if waits else self.state
             return f"{held_up.label}: {held_up.meaning}"
-        if self.desired is None and self.base_due(now_us):
-            return "the base pipeline is about to be installed"
+        missing = self._missing(now_us)
+        if missing is not None:
+            return missing
         if self.assigned is not None or not rule.ladder:
             tried = None if self.assigned is None else self.assigned.template
             trial = f"a trial has {tried} in force instead of the base"
             return "the rule has no ladder: its base is all it has" if tried is None else trial
         if now_us < self.pause.until_us:
             return f"no decision for another {(self.pause.until_us - now_us) / 1e6:.1f} s"
+        return None
+
+    def _missing(self, now_us: int) -> str | None:
+        """Why the pipeline of the rule is not in force; ``None``: it is, or there is none."""
+        if self.reapplied >= REAPPLIED_IN_VAIN:
+            return f"the node accepts pipelines, but {self.name_in_force} stays in force"
+        if self.desired is None and self.refusal is not None:
+            return f"the node refused the last pipeline: {self.refusal.cause}"
+        if self.desired is None and self.base_due(now_us):
+            return "the base pipeline is about to be installed"
         return None
 
     # ------------------------------------------------- what is no event of the lifecycle

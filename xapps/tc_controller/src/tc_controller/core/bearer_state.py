@@ -15,7 +15,7 @@ from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.class_compliance import ClassMeter
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.decide import BASE, TRIAL, Choice
-from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
+from tc_controller.core.inputs import BearerKey, Outcome, Refused, Unanswered
 from tc_controller.core.ladder import Rung
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
@@ -27,6 +27,8 @@ from tc_controller.core.verify import Verdict, Verifier
 #: Status reports in a row that must show another pipeline before it counts as lost: one may have
 #: been on its way when ours took effect.
 DIVERGED_REPORTS = 3
+#: Times that a pipeline is sent again although each was accepted; after that one waits.
+REAPPLIED_IN_VAIN = 3
 _NO_ANSWER = Unanswered("no answer")
 #: A lower revision in all reports for longer than a report can be late: the RAN function restarted
 #: and counts anew.
@@ -92,6 +94,12 @@ class BearerState:
         self.previous: Desired | None = None
         #: Status reports in a row that showed another pipeline.
         self.diverged = 0
+        #: Times that the desired pipeline was sent again since a status report last showed it, and
+        #: when it may be sent once more after `REAPPLIED_IN_VAIN`.
+        self.reapplied = 0
+        self.reapply_at_us = 0
+        #: Answer to the last transaction, if it was refused.
+        self.refusal: Refused | None = None
         #: Node time of the first of the status reports in a row with an older revision.
         self.older_since_us: int | None = None
         #: The newest status report showed the node's safe pipeline.
@@ -243,6 +251,11 @@ class BearerState:
     def lost(self, on: Occurrence) -> bool:
         """the safe pipeline is in force; a rule applies that is no dry run"""
         return self.safe(on) and self.may_reapply(on)
+
+    def held_back(self, on: Occurrence) -> bool:
+        """the safe pipeline is in force although the desired one was accepted 4 times; waits"""
+        in_vain = self.lost(on) and self.reapplied >= REAPPLIED_IN_VAIN
+        return in_vain and on.now_us < self.reapply_at_us
 
     def late(self, on: Occurrence) -> bool:
         """of an older revision, for less than 1 s: collected before the change, delivered after"""

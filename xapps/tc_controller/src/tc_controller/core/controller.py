@@ -12,6 +12,7 @@ from tc_controller.core.actions import Action, SaveDesired
 from tc_controller.core.bearer import BearerControl
 from tc_controller.core.bearer_state import Shared
 from tc_controller.core.compliance import PERIOD_US
+from tc_controller.core.faults import Periods
 from tc_controller.core.inputs import (
     BearerKey,
     EventReport,
@@ -251,6 +252,7 @@ class Controller(QuietReports):
         self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
     ) -> None:
         # 100 000 times a second with 1000 bearers at 10 ms: no attribute is looked up twice.
+        node.faults.status_at_us = now_us
         key_of, note, acting = node.key, node.note_pipeline, self._acts(node)
         find_flows, find_bearer, at_us = (
             node.inventories.get,
@@ -368,6 +370,7 @@ class Controller(QuietReports):
         if node is None or (key is not None and bearer is None):
             self.counters.ignored["late_answer"] += 1
             return
+        node.faults.answered(outcome)
         former = node.ownership.role
         if key is None or bearer is None:
             name = pending.purpose.value, records.result_name(outcome)
@@ -434,6 +437,15 @@ class Controller(QuietReports):
             heard_us = now_us if node.reported_at_us is None else node.reported_at_us
             for bearer in node.bearers.values():
                 bearer.assess(node.view(bearer.key), now_us - heard_us, now_us, out)
+            reports = self.policy.reports
+            status_us = reports.pipeline_period_ms * 1000
+            periods = Periods(
+                reports.rlc_period_ms * 1000, None if node.capabilities is None else status_us
+            )
+            if node.reported_at_us is not None:
+                node.faults.reported_at_us = node.reported_at_us
+            views = ((bearer, node.view(key)) for key, bearer in node.bearers.items())
+            node.faults.assess(views, periods, now_us, out)
 
     def _reclaim(self, now_us: int, out: list[Action]) -> None:
         """Drop desired pipelines of bearers that did not return with their node."""

@@ -15,7 +15,7 @@ from tc_controller.core.bearer_view import BearerView, Snapshot, snapshot
 from tc_controller.core.decide import BASE, reasons
 from tc_controller.core.inputs import Accepted, Refused
 from tc_controller.core.policy import Rule
-from tc_controller.core.reconcile import Desired
+from tc_controller.core.reconcile import Desired, Divergence
 from tc_controller.core.records import Decision
 from tc_controller.core.timers import NEVER
 from tc_controller.core.verify import Verdict, Verifier
@@ -257,6 +257,8 @@ class BearerEffects(BearerState):
         """record the revision"""
         self.diverged = 0
         self.older_since_us = None
+        if on.divergence is Divergence.NONE:
+            self.reapplied = 0
         self.revision = on.revision
         self.safe_in_force = on.safe_in_force
         self.name_in_force = on.in_force
@@ -318,6 +320,9 @@ class BearerEffects(BearerState):
         if desired is None:
             return
         self.record_revision(on)
+        self.reapplied += 1
+        if self.rule is not None:
+            self.reapply_at_us = on.now_us + self.rule.enforce.retry_failed_rung_ms * 1000
         self.shared.counters.reconciliations["reapplied"] += 1
         name = desired.pipeline["name"]
         on.out.append(

@@ -124,6 +124,7 @@ _FAILED: Final[tuple[_Row, ...]] = (
 _TRANSIENT: Final[_Row] = (_B.transient, _B.count_divergence, None)
 _FELL_BACK: Final[_Row] = (_B.fell_back, _B.keep_base, State.HOLDING)
 _LOST: Final[tuple[_Row, ...]] = (
+    (_B.held_back, _B.nothing, None),
     (_B.lost, _B.reapply, State.AWAITING_ANSWER),
     (_B.safe, _B.drop, State.UNCONTROLLED),
     (_B.inherited, _B.take_over, State.UNCONTROLLED),

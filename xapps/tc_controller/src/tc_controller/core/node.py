@@ -14,6 +14,7 @@ from tc_controller.core.bearer_state import Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.detect import Detector, Predictor
 from tc_controller.core.drain_history import DrainHistory
+from tc_controller.core.faults import NodeFaults
 from tc_controller.core.inputs import (
     BearerKey,
     FlowInventory,
@@ -55,6 +56,7 @@ class Node:
         self._policy = policy
         #: Controller time of the newest RLC report; ``None`` before the first.
         self.reported_at_us: int | None = None
+        self.faults = NodeFaults(node_id, now_us)
         self.trials = NodeTrials(node_id, policy, shared)
         self._open_windows(policy)
 

@@ -220,6 +220,11 @@ def base_not_kept(node_id: str, now_us: int) -> WriteRecord:
     )
 
 
+def of_node(event: str, now_us: int, node_id: str, **details: Any) -> WriteRecord:
+    """The record of an event of a node."""
+    return WriteRecord({"event": event, "at_us": now_us, "node": node_id, **details})
+
+
 def outcome_dict(outcome: Outcome) -> Mapping[str, Any]:
     """An outcome for the log."""
     if isinstance(outcome, Accepted):

@@ -1,0 +1,83 @@
+"""Explains the newest state of nodes and bearers from the decision log: what no pipeline mends, and
+the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tc_controller.explain import bearer_name, time_of
+
+Record = dict[str, Any]
+
+#: What a fault of a node means, and what to do.
+_FAULTS: Final = {
+    "silent": "The node is connected, but sends no RLC reports: nothing is known of its bearers. "
+    "Pipelines under a lease end with it. Check the E2 agent and the gateway.",
+    "no_status": "What is in force is not known, so nothing is verified or repaired. Check the TC "
+    "RAN function and its report subscription.",
+    "unanswered": "Controls do not arrive, or their answers do not. Check the gateway, the RIC and "
+    "the node's E2 agent.",
+    "refused": "The node supports none of the rule's pipelines. Compare them with what it "
+    "announces, and add one to `base` that it supports.",
+    "not_applied": "The TC RAN function accepts pipelines and does not install them. No policy "
+    "mends this: check the gNB. The pipeline is sent again after `retry_failed_rung_ms`.",
+    "no_effect": "Packets pass the pipeline by, or its pacer does not limit the RLC. No policy "
+    "mends this: check how the gNB calls the TC function.",
+}
+#: The same of a compliance that no pipeline mends.
+_COMPLIANCE: Final = {
+    "radio_stalled": "The radio sends little or nothing. No pipeline shortens an outage: check "
+    "coverage, the UE and the cell.",
+    "infeasible": "Guaranteed traffic exceeds what the radio carries. No pipeline mends an "
+    "overload: admit less of it, lower the guarantees, or add capacity.",
+    "no_data": "The node sends no RLC reports of this bearer.",
+}
+
+
+def explain_state(records: Iterable[Record]) -> str:
+    """The newest state of each node and bearer of a log, the nodes with their faults first."""
+    roles: dict[str, Record] = {}
+    faults: dict[tuple[str, str], Record] = {}
+    bearers: dict[tuple[str, str], Record] = {}
+    for record in records:
+        event = record["event"]
+        if event == "ownership":
+            roles[record["node"]] = record
+        elif event == "fault":
+            faults[record["node"], record["fault"]] = record
+        elif event == "compliance":
+            bearers[bearer_name(record), record.get("class_name") or ""] = record
+        elif event == "bearer_gone":
+            gone = bearer_name(record)
+            bearers = {key: kept for key, kept in bearers.items() if key[0] != gone}
+    lines = [
+        f"{node}: {record['role']} since {time_of(record['at_us'])}"
+        for node, record in sorted(roles.items())
+    ]
+    for (node, name), record in sorted(faults.items()):
+        if record["what"] == "began":
+            lines += _fault(node, name, record)
+    for (name, class_name), record in sorted(bearers.items()):
+        lines += _bearer(f"{name} class {class_name}" if class_name else name, record)
+    return "\n".join(lines) or "The log has no state of a node or bearer."
+
+
+def _fault(node: str, name: str, record: Record) -> list[str]:
+    share = f"{record['bearers']} of {record['of']} bearers"
+    lines = [f"{node}: fault {name} since {time_of(record['at_us'])}, {share}"]
+    lines.append(f"  {record['reason']}")
+    return [*lines, *_advice(_FAULTS, name)]
+
+
+def _bearer(name: str, record: Record) -> list[str]:
+    state = record["state"]
+    since = f"since {time_of(record['at_us'])}, rule {record['rule']}"
+    lines = [f"{name}: {state} {since}", f"  {record['reason']}"]
+    if record.get("blocker"):
+        lines.append(f"  No decision: {record['blocker']}")
+    return [*lines, *_advice(_COMPLIANCE, state)]
+
+
+def _advice(of: dict[str, str], name: str) -> list[str]:
+    return [f"  {of[name]}"] if name in of else []
