@@ -101,7 +101,7 @@ impl<P: Packet> TrafficControl<P> {
         if let Some(Some(policer)) = self.policers.get_mut(index as usize) {
             let verdict = policer.police(len_bytes, now_us);
             if verdict != Verdict::Conforms {
-                self.stage.stats[index as usize].policed_packets += 1;
+                self.stage.stats_mut(index).policed_packets += 1;
             }
             match verdict {
                 Verdict::Conforms => {}
@@ -329,7 +329,7 @@ impl<P: Packet> TrafficControl<P> {
     /// Mean sojourn over the last whole 100 ms in the queue where it is longest; 0 when nothing
     /// was forwarded.
     pub fn mean_sojourn_us(&self, now_us: u64) -> u64 {
-        self.stage.stats.iter().map(|stats| stats.sojourn.mean_us(now_us)).max().unwrap_or(0)
+        self.stage.mean_sojourn_us(now_us)
     }
 
     /// Bytes queued in all queues.

@@ -166,7 +166,7 @@ impl<P: Packet> Queues<P> {
                 _ => Codel::default(),
             },
             aqm: q.aqm.snapshot(|pair| self.stage.pairs.state(pair)),
-            stats: *self.stage.stats.get(queue)?,
+            stats: *self.stage.stats(queue)?,
         })
     }
 

@@ -12,6 +12,7 @@ mod pairs;
 mod reconfigure;
 mod service_gaps;
 mod takeover;
+mod touched;
 
 use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
 
@@ -26,6 +27,7 @@ use pairs::Pairs;
 use reconfigure::compile;
 use service_gaps::ServiceGaps;
 use takeover::Takeover;
+use touched::Touched;
 
 /// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
 pub const DROP_BATCH_PACKETS: u32 = 64;
@@ -54,7 +56,9 @@ pub(crate) trait StageSink<P> {
 pub(crate) struct Stage<P> {
     pub(crate) arena: Arena<P>,
     pub(crate) queues: Vec<Queue>,
-    pub(crate) stats: Vec<QueueStats>,
+    stats: Vec<QueueStats>,
+    /// Queues with a backlog or statistics, at some time.
+    pub(crate) touched: Touched,
     rules: Vec<QueueRules>,
     /// Queues coupled to each other.
     pub(crate) pairs: Pairs,
@@ -92,6 +96,7 @@ impl<P: Packet> Stage<P> {
             parked_until_us: u64::MAX,
             held_until_us: u64::MAX,
             stats: vec![QueueStats::default(); queues.len()],
+            touched: Touched::new(queues.len()),
             queues,
             rules,
             pairs,
@@ -159,6 +164,7 @@ impl<P: Packet> Stage<P> {
     pub(crate) fn push(&mut self, index: u32, queued: Queued<P>) {
         self.packets += 1;
         self.bytes += u64::from(queued.len_bytes);
+        self.touched.add(index);
         self.arena.push(&mut self.queues[index as usize].backlog, queued);
         self.scheduler.activate(index);
     }
@@ -171,8 +177,18 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) {
-        self.stats[index as usize].dropped_packets += 1;
+        self.stats_mut(index).dropped_packets += 1;
         sink.dropped(queued, reason, now_us);
+    }
+
+    pub(crate) fn stats(&self, index: usize) -> Option<&QueueStats> {
+        self.stats.get(index)
+    }
+
+    /// Statistics of a queue, which is reported from now on.
+    pub(crate) fn stats_mut(&mut self, index: u32) -> &mut QueueStats {
+        self.touched.add(index);
+        &mut self.stats[index as usize]
     }
 
     fn exceeds_buffer(&self, packets: u32, bytes: u32) -> bool {
@@ -333,12 +349,18 @@ impl<P: Packet> Stage<P> {
 
     /// Age of the oldest packet of all queues.
     pub(crate) fn head_of_line_age_us(&self, now_us: u64) -> u64 {
-        self.queues
+        self.touched
             .iter()
-            .filter_map(|queue| self.arena.head(&queue.backlog))
+            .filter_map(|index| self.arena.head(&self.queues[index].backlog))
             .map(|head| now_us.saturating_sub(head.arrived_us))
             .max()
             .unwrap_or(0)
+    }
+
+    /// The longest mean sojourn of a queue over the last whole 100 ms.
+    pub(crate) fn mean_sojourn_us(&self, now_us: u64) -> u64 {
+        let means = self.touched.iter().map(|index| self.stats[index].sojourn.mean_us(now_us));
+        means.max().unwrap_or(0)
     }
 
     /// Whether a shaper holds a queue back.

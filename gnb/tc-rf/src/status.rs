@@ -30,7 +30,9 @@ pub(crate) fn queues<P: Packet>(
     let mut reported = Vec::new();
     let mut now = Vec::with_capacity(cursor.reported.len());
     let mut before = cursor.reported.iter().peekable();
-    for (index, (queue, stats)) in stage.queues.iter().zip(&stage.stats).enumerate() {
+    for index in stage.touched.iter() {
+        let queue = &stage.queues[index];
+        let Some(stats) = stage.stats(index) else { continue };
         let packets = stats.packets();
         // Both are sorted by id.
         while before.next_if(|(id, _)| *id < queue.id).is_some() {}

@@ -61,6 +61,9 @@ impl<P: Packet> Stage<P> {
             let id = stage.queues[index].id;
             if let Ok(old) = self.queues.binary_search_by_key(&id, |queue| queue.id) {
                 stage.stats[index] = self.stats[old];
+                if self.stats[old].packets() > 0 {
+                    stage.touched.add(index as u32);
+                }
                 let aqm = std::mem::take(&mut self.queues[old].aqm);
                 stage.pairs.inherit(&stage.queues[index].aqm, &self.pairs, &aqm);
                 stage.queues[index].aqm.inherit(aqm);
