@@ -12,7 +12,6 @@ import time
 from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gnb_lab
@@ -25,7 +24,7 @@ from tc_controller.core.policy import Policy
 from tc_controller.core.quiet import Quiet
 from tc_controller.policy_file import load_policy
 from tc_controller.policy_source import default_policy
-from tc_controller.reports import report_of
+from tc_controller.reports import read_report
 from tc_evaluate.lockstep import Lockstep
 
 SCENARIO = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
@@ -114,14 +113,11 @@ def replay(policy: Policy, recorded: Recorded, nodes: int, seconds: float, ues: 
     for now_us, indication in recorded.reports:
         for name in names:
             began = time.process_time()
-            report = report_of(
-                SimpleNamespace(  # type: ignore[arg-type]
-                    node_id=name,
-                    oid=indication.ran_function_oid,
-                    message=indication.message,
-                    kpm=indication.kpm,
-                    collected_at_us=indication.collected_at_us,
-                )
+            report = read_report(
+                name,
+                indication.ran_function_oid,
+                indication.collected_at_us,
+                indication.message,
             )
             pending = controller.on_indication(now_us, report)
             spent_s[indication.ran_function_oid == RLC_OID] += time.process_time() - began

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, NodeUp, PipelineStatus, parse_outcome
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Policy
-from tc_controller.reports import report_of
+from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
@@ -99,14 +98,11 @@ class Replicas:
         while self.world.now_us < until_us:
             indications = self.world.step_until(min(until_us, self.world.now_us + STEP_US))
             for indication in indications:
-                report = report_of(
-                    SimpleNamespace(  # type: ignore[arg-type]
-                        node_id=self.node.id,
-                        oid=indication.ran_function_oid,
-                        message=indication.message,
-                        kpm=indication.kpm,
-                        collected_at_us=indication.collected_at_us,
-                    )
+                report = read_report(
+                    self.node.id,
+                    indication.ran_function_oid,
+                    indication.collected_at_us,
+                    indication.message,
                 )
                 for status in getattr(report, "statuses", ()):
                     self._seen(status)

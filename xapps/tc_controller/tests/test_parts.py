@@ -93,6 +93,33 @@ def test_late_mac_reports_change_nothing() -> None:
     assert rate.ue == pytest.approx(10_000)
 
 
+@given(
+    counts=st.lists(
+        st.dictionaries(st.sampled_from(["u1", "u2", "u3"]), st.integers(0, 10**6), max_size=3),
+        min_size=1,
+        max_size=40,
+    ),
+    gaps=st.lists(st.sampled_from([10_000, 10_000, 90_000]), min_size=40, max_size=40),
+)
+def test_prb_rate_does_not_depend_on_when_it_was_asked_for(
+    counts: list[dict[str, int]], gaps: list[int]
+) -> None:
+    often, once = PrbWindow(100_000), PrbWindow(100_000)
+    at_us = 0
+    totals = dict.fromkeys(("u1", "u2", "u3"), 0)
+    for steps, gap_us in zip(counts, gaps, strict=False):
+        at_us += gap_us
+        for name, step in steps.items():
+            totals[name] += step
+        report = mac(at_us, **{name: totals[name] for name in steps})
+        often.mac(report)
+        often.rate(1, at_us - 100_000)
+        once.mac(report)
+    for rnti in (1, 2, 3):
+        since_us = at_us - 100_000
+        assert once.rate(rnti, since_us) == often.rate(rnti, since_us)
+
+
 def prbs_by_kpm(units: dict[str, str]) -> PrbRate | None:
     window = PrbWindow(10_000_000)
     for at_us in (100_000, 200_000, 300_000):

@@ -38,9 +38,10 @@ def scenario(channel: Mapping[str, Any], ues: int = 1, **split: int) -> dict[str
     return {"duration_s": 4, "cell": cell, "split": split, "ues": own, "flows": flows}
 
 
-def ladder(*templates: str) -> Policy:
+def ladder(*templates: str, reports: str = "{}") -> Policy:
     rungs = ", ".join(f"{{template: {name}}}" for name in templates)
-    return parse_policy(f"version: 1\nrules: [{{name: r, ladder: [{rungs}]}}]")
+    rule = f"{{name: r, ladder: [{rungs}]}}"
+    return parse_policy(f"version: 1\nreports: {reports}\nrules: [{rule}]")
 
 
 def trial() -> Policy:
@@ -91,6 +92,11 @@ def outcome(controller: Controller, parts: dict[str, Any]) -> tuple[Any, ...]:
         ),
         pytest.param(
             load_policy(default_policy()), scenario(PAUSES, 3), id="base, UEs join and leave"
+        ),
+        pytest.param(
+            ladder("fq_codel", reports="{mac_period_ms: null, kpm_period_ms: 50}"),
+            scenario(PAUSES),
+            id="ladder, PRBs by KPM",
         ),
         pytest.param(trial(), scenario(STEADY), id="trial"),
     ],

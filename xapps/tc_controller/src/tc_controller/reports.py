@@ -22,21 +22,27 @@ from tc_controller.core.inputs import RlcReport as Rlc
 
 def report_of(indication: E2Indication) -> Indication:
     """The report in an indication of one of the subscribed RAN functions."""
-    node_id, at_us = indication.node_id, indication.collected_at_us
-    if indication.oid == RLC_OID:
-        return Rlc(node_id, at_us, rlc.decode(indication.message).records)
-    if indication.oid == MAC_OID:
-        return MacReport(node_id, at_us, mac.decode(indication.message).records)
     if indication.oid == KPM_OID:
         report = kpm.report_of(indication)
         return KpmReport(
-            node_id,
-            at_us,
+            indication.node_id,
+            indication.collected_at_us,
             report.period_ms,
             {ue.rnti: ue.values for ue in report.ues},
             report.units,
         )
-    content = tc.decode_indication(indication.message)
+    return read_report(
+        indication.node_id, indication.oid, indication.collected_at_us, indication.message
+    )
+
+
+def read_report(node_id: str, oid: str, at_us: int, message: bytes) -> Indication:
+    """The report in the message of an indication, which is not of KPM."""
+    if oid == RLC_OID:
+        return Rlc(node_id, at_us, rlc.decode(message).records)
+    if oid == MAC_OID:
+        return MacReport(node_id, at_us, mac.decode(message).records)
+    content = tc.decode_indication(message)
     if content[0] == "pipeline_status":
         return PipelineReport(node_id, at_us, content[1])
     if content[0] == "flow_inventory":

@@ -10,9 +10,10 @@ from ric.sm import TC_V1_OID, rlc, tc
 from tc_controller.core.actions import Action, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Indication as Report
-from tc_controller.core.inputs import NodeUp, RlcReports, parse_outcome
+from tc_controller.core.inputs import KpmReport, NodeUp, RlcReports, parse_outcome
+from tc_controller.core.prb_window import KPM_PRB
 from tc_controller.core.quiet import Quiet
-from tc_controller.reports import report_of
+from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
 
 if TYPE_CHECKING:
@@ -21,22 +22,9 @@ if TYPE_CHECKING:
 #: Longest time for which reports are gathered before the core is given them.
 STEP_US = 1_000
 #: Most steps at once: their reports are kept until they are handled.
-_SPAN_STEPS = 100
+_SPAN_STEPS = 500
 #: See `Quiet.statuses`.
 _PASSING = {False: ("mac",), True: ("mac", "pipeline_status", "flow_inventory")}
-
-
-class _Arrived:
-    """An indication as the SDK gives it."""
-
-    __slots__ = ("collected_at_us", "kpm", "message", "node_id", "oid")
-
-    def __init__(self, node_id: str, indication: Indication) -> None:
-        self.node_id = node_id
-        self.oid = indication.ran_function_oid
-        self.message = indication.message
-        self.kpm = indication.kpm
-        self.collected_at_us = indication.collected_at_us
 
 
 class Lockstep:
@@ -106,7 +94,11 @@ class Lockstep:
         return rest
 
     def _report(self, indication: Indication) -> Report:
-        return report_of(_Arrived(self._node_id, indication))  # type: ignore[arg-type]
+        at_us, values = indication.collected_at_us, indication.kpm
+        if values is not None:
+            ues = {ue["rnti"]: ue["values"] for ue in values["ues"]}
+            return KpmReport(self._node_id, at_us, values["period_ms"], ues, {KPM_PRB: "PRB"})
+        return read_report(self._node_id, indication.ran_function_oid, at_us, indication.message)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The records of the decision log with this event."""

@@ -82,60 +82,60 @@ class Detector:
         self._fit()
         windows = self._windows
         self._judged = windows.reports
-        over = windows.sojourn_us > self._bound_us
-        began: list[int] = []
-        ended: list[int] = []
-        if self._over_total or self.any_violating or np.count_nonzero(over):
-            mean_us = windows.mean_us + windows.pipeline_us
-            self._judge(windows.row, windows.sojourn_us, over, mean_us, (began, ended))
-            self._sum_up()
-        return began, ended
-
-    def step_block(self, block: Block) -> tuple[list[int], list[int]]:
-        """Judge the newest reports, at most `longest_block`; as `step` does one by one."""
-        self._judged = self._windows.reports
-        over = block.sojourn_us > self._bound_us
-        above = bool(np.count_nonzero(over))
-        began: list[int] = []
-        ended: list[int] = []
-        if self.any_violating or above:
-            mean_us = block.mean_us + block.pipeline_us
-            for index, row in enumerate(block.rows):
-                now_us = block.sojourn_us[index]
-                self._judge(row, now_us, over[index], mean_us[index], (began, ended))
-            self._sum_up()
-        elif self._over_total:
-            rows = np.array(block.rows)[:, np.newaxis]
-            self._over_count -= np.count_nonzero(self._evicted(rows), axis=0)
-            self._over_run[:] = 0
-            self._sum_up()
-        return began, ended
-
-    def _judge(
-        self,
-        row: int,
-        now_us: NDArray[np.float32],
-        over: NDArray[np.bool_],
-        mean_us: NDArray[np.float32],
-        changes: tuple[list[int], list[int]],
-    ) -> None:
+        now = windows.sojourn_us
+        over = now > self._bound_us
+        if not (self._over_total or self.any_violating or np.count_nonzero(over)):
+            return [], []
         self._over_count += over
-        self._over_count -= self._evicted(row)
+        self._over_count -= self._evicted(windows.row)
         self._over_run += 1
         self._over_run *= over
         self._clear_run += 1
-        self._clear_run *= now_us <= self._clear_us
+        self._clear_run *= now <= self._clear_us
+        mean = windows.mean_us + windows.pipeline_us
         confirmed = (
             (self._over_run >= self._confirm)
             | (self._over_count > self._tolerated)
-            | (mean_us > self._bound_us)
+            | (mean > self._bound_us)
         )
-        starts = over & confirmed & ~self.violating
-        stops = self.violating & (self._clear_run >= self._clear)
-        self.violating |= starts
-        self.violating &= ~stops
-        changes[0].extend(starts.nonzero()[0].tolist())
-        changes[1].extend(stops.nonzero()[0].tolist())
+        began = over & confirmed & ~self.violating
+        ended = self.violating & (self._clear_run >= self._clear)
+        self.violating |= began
+        self.violating &= ~ended
+        self._sum_up()
+        return began.nonzero()[0].tolist(), ended.nonzero()[0].tolist()
+
+    def step_block(self, block: Block) -> tuple[list[int], list[int]]:
+        """Judge the newest reports, at most `longest_block`, as `step` does one by one; a slot may
+        be given more than once."""
+        self._judged = self._windows.reports
+        over = block.sojourn_us > self._bound_us
+        above = bool(np.count_nonzero(over))
+        if not (self._over_total or self.any_violating or above):
+            return [], []
+        evicted = self._evicted(np.array(block.rows)[:, np.newaxis])
+        if not (self.any_violating or above):
+            self._over_count -= np.count_nonzero(evicted, axis=0)
+            self._over_run[:] = 0
+            self._sum_up()
+            return [], []
+        change = np.subtract(over, evicted, dtype=np.int64)
+        over_count = self._over_count + change.cumsum(axis=0)
+        over_run = _runs(over, self._over_run)
+        clear_run = _runs(block.sojourn_us <= self._clear_us, self._clear_run)
+        mean = block.mean_us + block.pipeline_us
+        confirmed = (
+            (over_run >= self._confirm) | (over_count > self._tolerated) | (mean > self._bound_us)
+        )
+        # No report begins a violation and ends one: above the bound the clear run is 0.
+        begins, ends = over & confirmed, clear_run >= self._clear
+        violating = _latest(begins, ends, self.violating)
+        before = np.vstack((self.violating, violating[:-1]))
+        self._over_count, self._over_run = over_count[-1], over_run[-1]
+        self._clear_run, self.violating = clear_run[-1], violating[-1]
+        self._sum_up()
+        began, ended = violating & ~before, before & ~violating
+        return began.nonzero()[1].tolist(), ended.nonzero()[1].tolist()
 
     def _evicted(self, row: int | NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which slots were above their bound in the report that left their window with this row, or
@@ -183,6 +183,24 @@ class Detector:
         self._clear_run = np.pad(self._clear_run, (0, extra))
         self.violating = np.pad(self.violating, (0, extra))
         self._slots = np.arange(self.violating.size)
+
+
+def _runs(flags: NDArray[np.bool_], before: NDArray[np.int64]) -> NDArray[np.int64]:
+    """By row, how many rows in a row the flag of a column is set; ``before``: until the first."""
+    number = np.arange(1, len(flags) + 1)[:, np.newaxis]
+    unset = np.maximum.accumulate(np.where(flags, 0, number), axis=0)
+    return np.where(unset == 0, number + before, number - unset)
+
+
+def _latest(
+    sets: NDArray[np.bool_], resets: NDArray[np.bool_], before: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """By row, whether a column was set after it was last reset; ``before``: until the first."""
+    number = np.arange(1, len(sets) + 1)[:, np.newaxis]
+    last_set = np.maximum.accumulate(np.where(sets, number, 0), axis=0)
+    last_reset = np.maximum.accumulate(np.where(resets, number, 0), axis=0)
+    state = last_set > last_reset
+    return np.where(last_set == last_reset, before, state)
 
 
 class Predictor:

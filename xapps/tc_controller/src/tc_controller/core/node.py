@@ -118,15 +118,16 @@ class Node:
         after_us = backlog.newest_us if backlog.reports else self.windows.newest_us()
         return not at_us or self.windows.continues(after_us, at_us, reports.bearers)
 
-    def wait(self, reports: RlcReports, begin: int, end: int) -> None:
-        """Take in some of reports that need no decision; they are looked at when something is asked
-        of the bearers."""
-        if begin == end:
-            return
-        at_us, bearers = reports.collected_at_us[begin:end], reports.bearers[begin:end]
-        self._backlog.add(at_us, bearers, self.windows.pipeline_us)
+    def wait(self, reports: RlcReports) -> None:
+        """Take in reports that need no decision; they are looked at when something is asked of the
+        bearers."""
         if self._backlog.reports >= _MOST_WAITING:
             self.catch_up()
+        self._backlog.add(reports.collected_at_us, reports.bearers, self.windows.pipeline_us)
+
+    def come_to(self, count: int) -> None:
+        """What follows happens after so many of the reports that `wait` took in last."""
+        self._backlog.come_to(count)
 
     def catch_up(self) -> None:
         """Look at the reports that wait."""
@@ -203,8 +204,8 @@ class Node:
             return
         sojourn_us = pipeline.ungreedy_sojourn_us
         if self._backlog.reports and windows.pipeline_us[slot] != sojourn_us:
-            # The reports that wait keep theirs.
-            windows.pipeline_us = windows.pipeline_us.copy()
+            # The reports before keep theirs.
+            windows.pipeline_us = self._backlog.changeable()
         windows.pipeline_us[slot] = sojourn_us
 
     def sync(self, bearer: BearerControl, now_us: int) -> None:

@@ -30,11 +30,25 @@ class PrbWindow:
         self._total: dict[int, int] = {}
         self._cell = 0
         self._history: deque[tuple[int, int, dict[int, int]]] = deque()
+        self._newest_us: int | None = None
+        #: MAC reports that nobody asked about so far, the last one from before the span first.
+        self._waiting: deque[MacReport] = deque()
 
     def mac(self, report: MacReport) -> None:
         """Add a MAC report."""
-        if self._stale(report.collected_at_us):
+        at_us, waiting = report.collected_at_us, self._waiting
+        if self._stale(at_us):
             return
+        self._newest_us = at_us
+        waiting.append(report)
+        while len(waiting) > 1 and at_us - waiting[1].collected_at_us > self._span_us:
+            # Rates are differences within the span: what was before does not matter.
+            waiting.popleft()
+            self._history.clear()
+            self._last.clear()
+            self._total.clear()
+
+    def _count(self, report: MacReport) -> None:
         present = {}
         for rnti, counter in zip(
             report.ues["rnti"].tolist(), report.ues["dl_aggr_prb"].tolist(), strict=True
@@ -54,6 +68,8 @@ class PrbWindow:
         """
         if report.units.get(KPM_PRB) != "PRB" or self._stale(report.collected_at_us):
             return
+        self._catch_up()
+        self._newest_us = report.collected_at_us
         present = {}
         for rnti, values in report.ues.items():
             step = int(values.get(KPM_PRB, 0.0))
@@ -64,6 +80,7 @@ class PrbWindow:
 
     def rate(self, rnti: int, since_us: int) -> PrbRate | None:
         """Rates after ``since_us``; ``None`` with fewer than two reports of the UE since then."""
+        self._catch_up()
         first = next(
             (item for item in self._history if item[0] > since_us and rnti in item[2]), None
         )
@@ -78,8 +95,12 @@ class PrbWindow:
             cell=(last[1] - first[1]) * 1e6 / span_us,
         )
 
+    def _catch_up(self) -> None:
+        while self._waiting:
+            self._count(self._waiting.popleft())
+
     def _stale(self, at_us: int) -> bool:
-        return bool(self._history) and at_us <= self._history[-1][0]
+        return self._newest_us is not None and at_us <= self._newest_us
 
     def _forget_absent(self, present: dict[int, int]) -> None:
         for rnti in [rnti for rnti in self._total if rnti not in present]:

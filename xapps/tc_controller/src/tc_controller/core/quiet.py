@@ -7,6 +7,7 @@ Where reports can be had faster than they happen, as from a simulated gNB, the c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -91,17 +92,19 @@ class QuietReports(ABC):
                 out += self.on_indication(at_us, indication)
                 done = before
             return out + self._one_by_one(now_us, reports, done, len(now_us))
-        done = 0
+        node.wait(reports)
+        come_to = -1
         for before, at_us, indication in others:
-            node.wait(reports, done, before)
+            if before != come_to:
+                come_to = before
+                node.come_to(before)
             self._handle(node, indication, at_us, out)
-            done = before
-        node.wait(reports, done, len(now_us))
+        node.come_to(len(now_us))
         if now_us:
             node.reported_at_us = now_us[-1]
-        for at_us in sorted([*now_us, *(at_us for _, at_us, _ in others)]):
-            if at_us - self._ticked_at_us >= TICK_US:
-                self._ticked_at_us = at_us
+        times_us = sorted([*now_us, *(at_us for _, at_us, _ in others)])
+        while times_us and times_us[-1] - self._ticked_at_us >= TICK_US:
+            self._ticked_at_us = times_us[bisect_left(times_us, self._ticked_at_us + TICK_US)]
         return out
 
     def _one_by_one(
