@@ -127,6 +127,7 @@ fn idle() -> PipelineStatus {
         bearer: BearerId { ue: UeId::Rnti(17), drb: 1 },
         revision: 2,
         name: "fq_codel".to_owned(),
+        digest: None,
         safe: false,
         lease_left_ms: None,
         owner: None,

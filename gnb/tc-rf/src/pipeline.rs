@@ -3,7 +3,7 @@
 mod ledger;
 mod transaction;
 
-use e2sm_tc::v1::{BearerForecast, BearerId, Cause, FlowInventory, Pipeline, PipelineStatus};
+use e2sm_tc::v1::{self, BearerForecast, BearerId, Cause, FlowInventory, Pipeline, PipelineStatus};
 use tc_pipelines::limits::check_forecast;
 
 use crate::arena::Queued;
@@ -33,6 +33,8 @@ pub struct TrafficControl<P> {
     /// What returns when a lease ends.
     safe: Pipeline,
     current: Pipeline,
+    /// Of the pipeline in force.
+    digest: Option<u32>,
     in_safe: bool,
     /// Who installed the pipeline in force, if it is not the safe one.
     owner: Option<String>,
@@ -65,6 +67,7 @@ impl<P: Packet> TrafficControl<P> {
             bearer,
             pacer: Pacer::new(&initial.pacer),
             current: initial.clone(),
+            digest: v1::digest(&initial).ok(),
             safe: initial.clone(),
             initial,
             in_safe: true,
@@ -304,6 +307,7 @@ impl<P: Packet> TrafficControl<P> {
             bearer: self.bearer,
             revision: self.revision,
             name: self.current.name.clone(),
+            digest: self.digest,
             safe: self.in_safe,
             lease_left_ms: self.lease.left_ms(now_us),
             owner: self.owner.clone(),

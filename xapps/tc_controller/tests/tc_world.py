@@ -137,6 +137,7 @@ class TcFunction:
     safe: dict[str, Any] | None = None
     in_safe: bool = True
     owner: str | None = None
+    digest: int | None = None
     refuse: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None
     applied: list[tuple[int, dict[str, Any] | None]] = field(default_factory=list)
     renewals: list[int] = field(default_factory=list)
@@ -176,12 +177,13 @@ class TcFunction:
     def restart(self) -> None:
         """All is forgotten; revisions begin anew."""
         self.pipeline, self.safe, self.in_safe = None, None, True
-        self.revision, self.lease_until_us, self.owner = 1, None, None
+        self.revision, self.lease_until_us, self.owner, self.digest = 1, None, None, None
 
     def install(
         self, pipeline: dict[str, Any] | None, now_us: int, owner: str | None = None
     ) -> None:
         self.pipeline, self.owner, self.in_safe = pipeline, owner, pipeline is None
+        self.digest = None if pipeline is None else tc.digest(pipeline)
         self.revision += 1
         self.applied.append((now_us, pipeline))
 
@@ -301,6 +303,7 @@ class NodeModel:
             "bearer": {"ue": {"rnti": RNTI}, "drb": DRB},
             "revision": self.tc.revision,
             "name": "transparent" if pipeline is None else pipeline["name"],
+            "digest": self.tc.digest,
             "safe": self.tc.in_safe,
             "owner": self.tc.owner,
             "lease_left_ms": None if lease is None else max(0, lease - self.now_us) // 1000,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ric.sm import tc
 from tc_controller.core.bearer_state import Occurrence
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import PipelineReport
@@ -83,7 +84,7 @@ def test_an_answer_that_is_lost_does_not_speak_against_the_base() -> None:
 
 def test_the_pipeline_of_another_controller_stays() -> None:
     world = World(controller(BASE), bulk(), ping())
-    world.tc.install({"name": "theirs", "classifier": {}, "queues": [], "pacer": "none"}, 0)
+    world.tc.install({**tc.pipeline("fq_codel", {}), "name": "theirs"}, 0)
     world.run(1_000)
     assert not world.sent
     world.tc.install(None, world.now_us)

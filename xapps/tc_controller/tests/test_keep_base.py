@@ -122,12 +122,14 @@ def test_a_controller_that_restarts_after_the_leases_ended_sends_nothing() -> No
     world = on_its_rung()
     world.tc.expire(world.tc.lease_until_us or 0)
     world.sources = [ping()]
-    for state in (world.saved, None):
+    for state, digest in ((world.saved, True), (None, True), (None, False)):
         again = World(core(*CLIMBING, state=state), ping(), capabilities=ABLE)
         again.tc = world.tc
+        again.tc.digest = again.tc.digest if digest else None
         again.run(1_000)
         sent = [control for _, control in again.sent if "transaction" in control.message]
-        assert len(sent) == (state is None)
+        # Without a state file it is the digest that tells which pipeline is in force.
+        assert bool(sent) != digest
         assert again.controller.nodes[NODE].bases_kept() == 1
         assert world.tc.names()[-1] == "bdp_only"
 
@@ -279,11 +281,15 @@ def test_a_controller_started_after_the_death_of_the_last_finds_the_base_in_forc
     world.run(3)
     world.kill("a")
     world.run(2 * LEASE_S)
-    controller = world.start("a")
-    world.run(2)
-    assert world.transactions() == 1
-    (node,) = controller.nodes.values()
-    assert node.bases_kept() == 1
+    assert "a" in world.states
+    for name in ("a", "b"):
+        controller = world.start(name)
+        world.run(2)
+        assert world.transactions() == 1
+        (node,) = controller.nodes.values()
+        assert node.bases_kept() == 1
+        world.kill(name)
+        world.run(LEASE_S)
     assert list(world.names.values()) == [["transparent", "sojourn"]]
 
 
@@ -309,20 +315,38 @@ def test_a_new_owner_replaces_the_rung_of_a_dead_one_by_its_base() -> None:
     assert names[4:] == []
 
 
-def test_an_owner_that_gets_its_node_back_unchanged_sends_nothing() -> None:
+@pytest.mark.parametrize("line", ["", OFF])
+def test_an_owner_renews_or_keeps_the_same_base_of_a_dead_one(line: str) -> None:
+    world = replicas(BASE, line)
+    world.start("a")
+    world.run(2)
+    world.start("b")
+    world.kill("a")
+    world.run(3 * LEASE_S)
+    assert world.owners() == ["b"]
+    assert world.transactions() == 1
+    assert list(world.names.values()) == [["transparent", "sojourn"]]
+    world._do("b", world.alive["b"].release_all(world.world.now_us))
+    world.run(1)
+    (status,) = world.statuses.values()
+    assert (status.name, status.safe) == ("transparent", True)
+
+
+def test_a_node_whose_initial_pipeline_is_the_base_is_sent_nothing() -> None:
+    world = replicas(BASE, overrides={"ues[0].drbs[0].pipeline": {"template": "sojourn"}})
+    world.start("a")
+    world.run(2)
+    assert world.transactions() == 0
+
+
+def test_a_base_with_other_parameters_is_replaced() -> None:
     world = replicas(BASE)
     world.start("a")
     world.run(2)
-    idle = world.start("b")
-    world.cut_off.add("a")
+    world.kill("a")
+    other = "base: [{template: sojourn, bulk_bound_us: 200000}]"
+    world.policy = parse_policy(REPORTS + policy_text(other).removeprefix("version: 1\n"))
+    world.states.clear()
+    world.start("b")
     world.run(LEASE_S)
-    assert world.owners() == ["b"]
-    taken = world.transactions()
-    world.cut_off.clear()
-    world.run(1)
-    # The base is b's now: a installs its own once and then no more.
-    world._do("b", idle.give_up(world.world.now_us))
-    world.kill("b")
-    world.run(LEASE_S)
-    assert world.owners() == ["a"]
-    assert world.transactions() == taken + 1
+    assert world.transactions() == 2

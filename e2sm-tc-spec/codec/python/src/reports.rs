@@ -56,6 +56,11 @@ impl PipelineStatus {
     }
 
     #[getter]
+    fn digest(&self) -> Option<u32> {
+        self.0.digest
+    }
+
+    #[getter]
     fn safe(&self) -> bool {
         self.0.safe
     }

@@ -52,6 +52,14 @@ pub fn encode<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
     Ok(writer.finish())
 }
 
+/// CRC-32 of the encoding of a pipeline: equal pipelines have equal digests.
+///
+/// # Errors
+/// As [`encode`].
+pub fn digest(pipeline: &Pipeline) -> Result<u32, EncodeError> {
+    encode(pipeline).map(|bytes| crc32fast::hash(&bytes))
+}
+
 /// Decodes a message in aligned PER (X.691).
 ///
 /// Components added by later versions of the service model are skipped. Decoded values are within

@@ -203,6 +203,8 @@ pub fn lift(
         bearer: context.bearer,
         revision: context.revision,
         name: state.pipeline().name.clone(),
+        // v0 has other queues than the transaction named, and does not report everything.
+        digest: None,
         safe: state.is_safe(),
         lease_left_ms: context.lease_left_ms,
         owner: context.owner.clone(),

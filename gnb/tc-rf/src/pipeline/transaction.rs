@@ -1,7 +1,7 @@
 //! Transactions and leases: how the pipeline in force changes.
 
 use e2sm_tc::v1::{
-    Cause, ControlOutcome, EventKind, LeaseRenewal, Pipeline, PipelineChange, Transaction,
+    self, Cause, ControlOutcome, EventKind, LeaseRenewal, Pipeline, PipelineChange, Transaction,
 };
 use tc_pipelines::candidate;
 
@@ -138,6 +138,7 @@ impl<P: Packet> TrafficControl<P> {
             self.stage.take_over(now_us);
         }
         self.pacer.replace(&pipeline.pacer, now_us);
+        self.digest = v1::digest(&pipeline).ok();
         self.current = pipeline;
         self.revision = self.revision.wrapping_add(1);
     }

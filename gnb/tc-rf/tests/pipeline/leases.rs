@@ -156,3 +156,15 @@ fn a_dry_run_sets_no_safe_pipeline() {
     tc.apply(&change(PipelineChange::Safe), 0, &mut ());
     assert_eq!(tc.pipeline(), &by_port(1));
 }
+
+#[test]
+fn the_status_has_the_digest_of_the_pipeline_in_force() {
+    let mut tc = control(by_port(1));
+    let of = |pipeline| Some(e2sm_tc::v1::digest(&pipeline).unwrap());
+    assert_eq!(tc.status(0).digest, of(by_port(1)));
+    tc.apply(&leased(500), 0, &mut ());
+    assert_eq!(tc.status(0).digest, of(tc.pipeline().clone()));
+    assert_ne!(tc.status(0).digest, of(by_port(1)));
+    tc.tick(500_000, &mut ());
+    assert_eq!(tc.status(500_000).digest, of(by_port(1)));
+}

@@ -28,6 +28,9 @@ class PipelineStatus:
     @property
     def name(self) -> str: ...
     @property
+    def digest(self) -> int | None:
+        """`pipeline_digest` of the pipeline in force."""
+    @property
     def safe(self) -> bool: ...
     @property
     def lease_left_ms(self) -> int | None: ...

@@ -129,6 +129,8 @@ sequence! {
         revision: u32,
         /// Name of the composition in force.
         name: String as PipelineName,
+        /// [`digest`](crate::v1::digest) of the pipeline in force.
+        digest: Option<u32>,
         /// Whether it is the safe pipeline.
         safe: bool,
         /// Remaining lease, ms; absent without lease.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import zlib
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from ric.errors import ServiceModelError, ServiceModelUnavailable, TemplateParameterError
@@ -139,6 +140,11 @@ def pipeline(template: str, parameters: Any) -> dict[str, Any]:
         ) from error
     except codec.CodecError as error:
         raise TemplateParameterError("", str(error)) from error
+
+
+def digest(pipeline: Any) -> int:
+    """The digest of a v1 `Pipeline` as a status report has it; raises as `encode` does."""
+    return zlib.crc32(encode("pipeline", pipeline))
 
 
 def unsupported(pipeline: Any, capabilities: Any) -> str | None:

@@ -130,6 +130,7 @@ class BearerControl(BearerEffects):
             revision=status.revision,
             collected_at_us=status.collected_at_us,
             safe_in_force=status.safe,
+            digest=status.digest,
             owner=status.owner,
             in_force=status.name,
             reason="safe_pipeline_in_force",
@@ -171,7 +172,7 @@ class BearerControl(BearerEffects):
         if self.desired is None:
             self.revision = status.revision
             self.safe_in_force = status.safe
-            self.name_in_force = status.name
+            self.digest_in_force = status.digest
             self.owner_in_force = status.owner
 
     def lease_expired(self, revision: int, now_us: int, out: list[Action]) -> None:
@@ -180,7 +181,7 @@ class BearerControl(BearerEffects):
         kept = self.kept
         if kept is not None and self._falls_back(revision, kept.pipeline["name"]):
             # The event names no pipeline; the lease can only have fallen back to this one.
-            on.in_force, on.divergence = kept.pipeline["name"], Divergence.BASE
+            on.divergence = Divergence.BASE
         self._fire(Event.LEASE_EXPIRED, on)
 
     def _falls_back(self, revision: int, name: str) -> bool:

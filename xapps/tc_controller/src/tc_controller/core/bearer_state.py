@@ -19,7 +19,7 @@ from tc_controller.core.inputs import BearerKey, Outcome, Refused, Unanswered
 from tc_controller.core.ladder import Rung
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
-from tc_controller.core.reconcile import Desired, DesiredStore, Divergence
+from tc_controller.core.reconcile import Desired, DesiredStore, Divergence, digest_of
 from tc_controller.core.records import Counters, Decision
 from tc_controller.core.timers import HoldOff, LeaseTimer
 from tc_controller.core.verify import Verdict, Verifier
@@ -69,6 +69,7 @@ class Occurrence:
     revision: int = 0
     collected_at_us: int = 0
     safe_in_force: bool = False
+    digest: int | None = None
     owner: str | None = None
     #: Of a verification that ended.
     verdict: Verdict | None = None
@@ -104,8 +105,8 @@ class BearerState:
         self.older_since_us: int | None = None
         #: The newest status report showed the node's safe pipeline.
         self.safe_in_force = False
-        #: Name of the pipeline that it showed, and the controller that installed it.
-        self.name_in_force = ""
+        #: Digest of the pipeline that it showed, and the controller that installed it.
+        self.digest_in_force: int | None = None
         self.owner_in_force: str | None = None
         #: The RAN function lets a transaction set the safe pipeline.
         self.can_set_safe = False
@@ -213,15 +214,12 @@ class BearerState:
         """the node keeps a base that the rule does not want kept"""
         return self.keeps_unwanted(on.now_us)
 
-    def kept_found(self, _: Occurrence) -> bool:
-        """the base that the node keeps for the rule is in force"""
-        kept = self.kept
-        return (
-            kept is not None
-            and self.keeps_base
-            and self.safe_in_force
-            and (self.revision, self.name_in_force) == (kept.revision, kept.pipeline["name"])
-        )
+    def base_found(self, on: Occurrence) -> bool:
+        """the base of the rule is in force: kept, or under the lease of a former owner"""
+        if not self.rung_found(on) or on.proposal is None or not self.may_reapply(on):
+            return False
+        same = self.digest_in_force == digest_of(on.proposal.choice.pipeline)
+        return same and self.safe_in_force == self.installs_safe
 
     def matches(self, on: Occurrence) -> bool:
         """the desired pipeline is in force"""
@@ -234,6 +232,13 @@ class BearerState:
     def safe(self, on: Occurrence) -> bool:
         """the safe pipeline is in force"""
         return on.divergence is Divergence.SAFE
+
+    def found(self, on: Occurrence) -> bool:
+        """the desired pipeline is in force at another revision"""
+        desired = self.desired
+        if desired is None or desired.as_safe != on.safe_in_force:
+            return False
+        return on.digest == digest_of(desired.pipeline)
 
     def fell_back(self, on: Occurrence) -> bool:
         """the lease of a rung ended; the base is in force"""

@@ -45,14 +45,19 @@ class BearerEffects(BearerState):
 
     def apply_rung(self, on: Occurrence) -> None:
         """log the decision, send the rung's pipeline"""
-        decision, rule = self._decide(on), self.rule
-        if decision is None or rule is None:
+        target, decision = self._proposed(on), self._decide(on)
+        if target is None or decision is None:
             return
         self.decision, self.previous = decision, self.desired
-        template, pipeline = decision.rung.template, decision.pipeline
-        as_safe = decision.index < 0 and self.installs_safe
-        target = Desired(self.key, rule.name, decision.index, template, pipeline, 0, as_safe)
         self._start(Purpose.APPLY, target, on)
+
+    def _proposed(self, on: Occurrence) -> Desired | None:
+        """What is proposed, not in force yet."""
+        rule, choice = self.rule, None if on.proposal is None else on.proposal.choice
+        if rule is None or choice is None or choice.rung is None or choice.pipeline is None:
+            return None
+        template, as_safe = choice.rung.template, choice.index < 0 and self.installs_safe
+        return Desired(self.key, rule.name, choice.index, template, choice.pipeline, 0, as_safe)
 
     def back_off(self, on: Occurrence) -> None:
         """log once that no rung can be tried, wait longer each time"""
@@ -261,7 +266,7 @@ class BearerEffects(BearerState):
             self.reapplied = 0
         self.revision = on.revision
         self.safe_in_force = on.safe_in_force
-        self.name_in_force = on.in_force
+        self.digest_in_force = on.digest
         self.owner_in_force = on.owner
 
     def ignore_late(self, on: Occurrence) -> None:
@@ -281,37 +286,41 @@ class BearerEffects(BearerState):
     def adopt(self, on: Occurrence) -> None:
         """log it, renew the lease"""
         self.record_revision(on)
+        desired = self.desired
+        if desired is not None and desired.revision != on.revision:
+            self._desire(desired, on.revision, on)
         self._log_divergence("adopted", "adopted", on)
         self.renew_at(on.now_us)
 
     def keep_base(self, on: Occurrence) -> None:
         """log it, want the base that is in force"""
-        self.record_revision(on)
-        self._want_kept(on.reason, on)
-
-    def adopt_base(self, on: Occurrence) -> None:
-        """log it, want the base that is in force"""
-        self._want_kept("in_force", on)
-
-    def _want_kept(self, reason: str, on: Occurrence) -> None:
         kept, former = self.kept, self.desired
-        if kept is None or self.revision is None:
+        if kept is None or former is None:
             return
+        self.record_revision(on)
         self.shared.counters.reconciliations["base_kept"] += 1
-        name = kept.pipeline["name"]
-        details = {} if former is None else {"former": former.pipeline["name"]}
         on.out.append(
             records.noted(
                 *("base_kept", on.now_us, self.key),
-                reason=reason,
-                pipeline=name,
-                revision=self.revision,
-                **details,
+                reason=on.reason,
+                pipeline=kept.pipeline["name"],
+                former=former.pipeline["name"],
+                revision=on.revision,
             )
         )
         # The policy may want another base by now.
         self.base_unchecked = True
-        self._desire(kept, self.revision, on)
+        self._desire(kept, on.revision, on)
+
+    def adopt_base(self, on: Occurrence) -> None:
+        """want the base, log it, renew the lease"""
+        target = self._proposed(on)
+        if target is None or self.revision is None:
+            return
+        on.in_force, on.revision, on.owner = target.template, self.revision, self.owner_in_force
+        self._desire(target, self.revision, on)
+        self._log_divergence("adopted", "adopted", on)
+        self.renew_at(on.now_us)
 
     def reapply(self, on: Occurrence) -> None:
         """log it, send the base that the node is to keep, or the desired pipeline, again"""

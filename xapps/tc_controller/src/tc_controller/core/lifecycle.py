@@ -206,6 +206,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         (State.UNCONFIRMED,),
         (Event.STATUS,),
         (_B.matches, _B.adopt, State.HOLDING),
+        (_B.found, _B.adopt, State.HOLDING),
         _FELL_BACK,
         *_LOST,
     ),
@@ -255,7 +256,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     *_on(
         (State.UNCONTROLLED,),
         (Event.TIMER,),
-        (_B.kept_found, _B.adopt_base, State.HOLDING),
+        (_B.base_found, _B.adopt_base, State.HOLDING),
         (_B.base_unwanted, _B.release_bearer, State.AWAITING_ANSWER),
         *_BASE,
         (_B.base_missing, _B.wait_for_base, None),

@@ -49,6 +49,11 @@ class PipelineView:
         return self._status.name
 
     @property
+    def digest(self) -> int | None:
+        """Digest of the pipeline in force; ``None`` if the RAN function does not report it."""
+        return self._status.digest
+
+    @property
     def safe(self) -> bool:
         """Whether it is the node's safe pipeline."""
         return self._status.safe

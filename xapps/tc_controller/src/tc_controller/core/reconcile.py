@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ric.errors import ServiceModelError
+from ric.sm import tc
+
 from tc_controller.core.inputs import BearerKey, Pipeline
 from tc_controller.core.pipeline_view import PipelineView
 
@@ -55,6 +58,14 @@ def compare(desired: Desired, view: PipelineView) -> Divergence:
     if same and view.safe == desired.as_safe:
         return Divergence.NONE
     return Divergence.SAFE if view.safe else Divergence.FOREIGN
+
+
+def digest_of(pipeline: Pipeline | None) -> int:
+    """Digest of a pipeline as a status report has it; -1, which no report has, for none."""
+    try:
+        return -1 if pipeline is None else tc.digest(pipeline)
+    except ServiceModelError:
+        return -1
 
 
 def falls_back(desired: Desired, kept: Desired, revision: int, name: str) -> bool:
