@@ -172,6 +172,7 @@ class BearerControl(BearerEffects):
         if self.desired is None:
             self.revision = status.revision
             self.safe_in_force = status.safe
+            self.name_in_force = status.name
             self.digest_in_force = status.digest
             self.owner_in_force = status.owner
 
@@ -181,7 +182,7 @@ class BearerControl(BearerEffects):
         kept = self.kept
         if kept is not None and self._falls_back(revision, kept.pipeline["name"]):
             # The event names no pipeline; the lease can only have fallen back to this one.
-            on.divergence = Divergence.BASE
+            on.in_force, on.divergence = kept.pipeline["name"], Divergence.BASE
         self._fire(Event.LEASE_EXPIRED, on)
 
     def _falls_back(self, revision: int, name: str) -> bool:

@@ -105,7 +105,8 @@ class BearerState:
         self.older_since_us: int | None = None
         #: The newest status report showed the node's safe pipeline.
         self.safe_in_force = False
-        #: Digest of the pipeline that it showed, and the controller that installed it.
+        #: Name and digest of the pipeline that it showed, and the controller that installed it.
+        self.name_in_force = ""
         self.digest_in_force: int | None = None
         self.owner_in_force: str | None = None
         #: The RAN function lets a transaction set the safe pipeline.

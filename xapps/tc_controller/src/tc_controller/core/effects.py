@@ -266,6 +266,7 @@ class BearerEffects(BearerState):
             self.reapplied = 0
         self.revision = on.revision
         self.safe_in_force = on.safe_in_force
+        self.name_in_force = on.in_force
         self.digest_in_force = on.digest
         self.owner_in_force = on.owner
 
