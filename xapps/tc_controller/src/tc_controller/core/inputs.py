@@ -74,8 +74,7 @@ class RlcReports(NamedTuple):
     bearers: NDArray[np.void]
 
 
-@dataclass(frozen=True, slots=True)
-class MacReport:
+class MacReport(NamedTuple):
     """MAC statistics; ``ues`` has at least ``rnti`` and ``dl_aggr_prb`` (cumulative, wraps)."""
 
     node_id: str
@@ -177,8 +176,7 @@ class FlowInventory(Protocol):
     def flows(self) -> Sequence[Flow]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineReport:
+class PipelineReport(NamedTuple):
     """E2SM-TC report style 1: one ``PipelineStatus`` per bearer."""
 
     node_id: str
@@ -186,8 +184,7 @@ class PipelineReport:
     statuses: Sequence[PipelineStatus]
 
 
-@dataclass(frozen=True, slots=True)
-class FlowReport:
+class FlowReport(NamedTuple):
     """E2SM-TC report style 2: one ``FlowInventory`` per bearer."""
 
     node_id: str
@@ -195,8 +192,7 @@ class FlowReport:
     inventories: Sequence[FlowInventory]
 
 
-@dataclass(frozen=True, slots=True)
-class EventReport:
+class EventReport(NamedTuple):
     """E2SM-TC report style 3: pipelines, leases and bearers that changed."""
 
     node_id: str

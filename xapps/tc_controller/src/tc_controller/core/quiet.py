@@ -26,7 +26,8 @@ class Quiet(NamedTuple):
     until_us: int
     #: RLC reports of the bearers known without a head of line above this; negative: none.
     stop_above_us: int
-    #: MAC reports do; also status reports and flow inventories?
+    #: Whether status reports and flow inventories are among them; MAC reports are. Events are not:
+    #: a pipeline that changes by itself shows in an event before it shows in a status.
     statuses: bool
 
 
