@@ -120,6 +120,13 @@ def test_prb_rate_does_not_depend_on_when_it_was_asked_for(
         assert once.rate(rnti, since_us) == often.rate(rnti, since_us)
 
 
+def test_a_ue_that_was_away_is_counted_from_its_return() -> None:
+    window = PrbWindow(10_000_000)
+    for at_us, counts in enumerate(({"u1": 0}, {"u1": 90}, {}, {"u1": 95}, {"u1": 105})):
+        window.mac(mac(at_us * 10_000, **counts))
+    assert window.rate(1, -1) == PrbRate(ue=1_000, cell=1_000)
+
+
 def prbs_by_kpm(units: dict[str, str]) -> PrbRate | None:
     window = PrbWindow(10_000_000)
     for at_us in (100_000, 200_000, 300_000):

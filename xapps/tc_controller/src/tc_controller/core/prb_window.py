@@ -79,17 +79,17 @@ class PrbWindow:
         self._push(report.collected_at_us, present)
 
     def rate(self, rnti: int, since_us: int) -> PrbRate | None:
-        """Rates after ``since_us``; ``None`` with fewer than two reports of the UE since then."""
+        """Rates after ``since_us``, or after the last report without the UE if that is later;
+        ``None`` with fewer than two reports."""
         self._catch_up()
-        first = next(
-            (item for item in self._history if item[0] > since_us and rnti in item[2]), None
-        )
-        if first is None:
+        first = last = None
+        for item in reversed(self._history):
+            if item[0] <= since_us or rnti not in item[2]:
+                break
+            first, last = item, last or item
+        if first is None or last is None or last[0] == first[0]:
             return None
-        last = self._history[-1]
         span_us = last[0] - first[0]
-        if span_us <= 0 or rnti not in last[2]:
-            return None
         return PrbRate(
             ue=(last[2][rnti] - first[2][rnti]) * 1e6 / span_us,
             cell=(last[1] - first[1]) * 1e6 / span_us,
