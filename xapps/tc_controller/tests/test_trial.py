@@ -17,7 +17,9 @@ from tc_controller.core.student_t import quantile
 from tc_controller.core.trial import Arm, Schedule, arm_of_bearer
 from tc_controller.core.trial_effect import Effect, least_pairs, look_error, paired, two_sample
 from tc_controller.core.trial_meter import Measured, TrialMeter
+from tc_controller.core.trial_policy import Trial
 from tc_controller.core.trial_results import BearerResults, Effects
+from tc_controller.core.trial_stop import better, decided
 from tc_world import RLC_FIELDS
 
 PERIOD_US = 1_000_000
@@ -245,3 +247,40 @@ def test_a_trial_of_bearers_finds_what_there_is() -> None:
 
 def test_all_looks_together_spend_the_error() -> None:
     assert 0.0499 < sum(look_error(0.05, look) for look in range(1, 10_001)) <= 0.05
+
+
+# ------------------------------------------------------------------------------------ ending
+
+TRIAL = Trial.model_validate(
+    {
+        "against": {"template": "fq_codel"},
+        "share_of_time": 0.5,
+        "stop": {"harm_ms": 10, "rate_loss_ratio": 0.05},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("sojourn_ms", "rate", "why", "kept"),
+    [
+        ((-30, -11), (-0.2, 0.2), "the sojourn under fq_codel is longer by more than 10", "base"),
+        ((-30, -9), (-0.2, 0.2), None, "base"),
+        ((11, 30), (-0.2, 0.2), "the sojourn under the base is longer by more than 10", "against"),
+        # A shorter delay does not buy the rate.
+        ((11, 30), (0.06, 0.2), "the sojourn under the base is longer by more than 10", "base"),
+        ((-5, 5), (-0.2, -0.06), "the base loses more than 5.0% of the rate", "against"),
+        ((-5, -1), (-0.2, -0.06), "the base loses more than 5.0% of the rate", "base"),
+        ((-5, 5), (0.06, 0.2), "fq_codel loses more than 5.0% of the rate", "base"),
+        ((-5, 5), (-0.2, -0.04), None, "base"),
+        ((-math.inf, math.inf), (-math.inf, math.inf), None, "base"),
+    ],
+)
+def test_a_trial_ends_when_an_interval_shows_harm_and_the_better_pipeline_stays(
+    sojourn_ms: tuple[float, float], rate: tuple[float, float], why: str | None, kept: str
+) -> None:
+    sojourn = Effect(9, 0.0, sojourn_ms[0] * 1e3, sojourn_ms[1] * 1e3)
+    effects = Effects(sojourn, Effect(9, 0.0, *rate), None)
+    known = decided(TRIAL, effects)
+    assert (known is None) if why is None else (known or "").startswith(why)
+    assert better(TRIAL, effects).value == kept
+    assert better(TRIAL, Effects(None, None, None)) is Arm.BASE

@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final, Protocol
@@ -30,6 +29,7 @@ from tc_controller.core.trial import Arm, Blocks, Period, Schedule, arm_of_beare
 from tc_controller.core.trial_meter import Measured, TrialMeter
 from tc_controller.core.trial_policy import Trial
 from tc_controller.core.trial_results import NO_EFFECTS, Effects, Results, restored
+from tc_controller.core.trial_stop import better, decided
 from tc_controller.core.trial_text import summary
 
 #: Without a tick for this long the controller did not act: a restart, or another owner.
@@ -329,9 +329,9 @@ class TrialRun:
             effect=self.effects.as_dict(),
             summary=self.summary(),
         )
-        decided = self._decided()
-        if decided is not None:
-            self._end("decided", decided, now_us, node, out)
+        known = decided(self.trial, self.effects)
+        if known is not None:
+            self._end("decided", known, now_us, node, out)
         else:
             self._save(out)
 
@@ -343,29 +343,6 @@ class TrialRun:
             self._assign(bearer, now_us)
 
     # ----------------------------------------------------------------------------- ending
-
-    def _decided(self) -> str | None:
-        """Why the effect is known well enough that one pipeline must not go on."""
-        stop, sojourn, rate = self.trial.stop, self.effects.sojourn_us, self.effects.log_rate
-        harm_us, loss = stop.harm_ms * 1000.0, -math.log1p(-stop.rate_loss_ratio)
-        base, against = "the base", self.trial.against.template
-        if sojourn is not None and (sojourn.low > harm_us or sojourn.high < -harm_us):
-            worse = base if sojourn.low > harm_us else against
-            return f"the sojourn under {worse} is longer by more than {stop.harm_ms:g} ms"
-        if rate is not None and (rate.low > loss or rate.high < -loss):
-            worse = against if rate.low > loss else base
-            return f"{worse} loses more than {stop.rate_loss_ratio:.1%} of the rate"
-        return None
-
-    def _better(self) -> Arm:
-        """The pipeline to keep: the base, unless the other is shown to be better."""
-        sojourn, rate = self.effects.sojourn_us, self.effects.log_rate
-        if sojourn is None or rate is None:
-            return Arm.BASE
-        loss = -math.log1p(-self.trial.stop.rate_loss_ratio)
-        shorter = sojourn.low > 0.0 and rate.low <= loss
-        faster = rate.high < -loss and sojourn.high >= 0.0
-        return Arm.AGAINST if shorter or faster else Arm.BASE
 
     def _check_bounds(self, now_us: int, node: Site, out: list[Action]) -> None:
         """End at once when a bearer suffers under the pipeline that is tried."""
@@ -393,7 +370,8 @@ class TrialRun:
 
     def _end(self, reason: str, text: str, now_us: int, node: Site, out: list[Action]) -> None:
         self.effects = self.results.last(self.trial.stop.confidence) or NO_EFFECTS
-        self.winner = Arm.BASE if reason in ("harm", "unsupported") else self._better()
+        harmful = reason in ("harm", "unsupported")
+        self.winner = Arm.BASE if harmful else better(self.trial, self.effects)
         self.phase, self.ended = Phase.ENDED, {"reason": reason, "text": text}
         self._meter, self._period = None, None
         for bearer in self._bearers(node):
