@@ -136,6 +136,22 @@ fn an_ect_datagram_can_be_marked() {
 }
 
 #[test]
+fn an_l4s_sender_fills_a_cell_with_a_long_uplink() {
+    let flow = "  - { name: prague, kind: tcp, congestion_control: prague }\n";
+    let uplink = "cell.tdd.pattern=DDMUUUUUUU";
+    let goodput_mbps = |pipeline: &str| {
+        let mut world = world(flow, &[uplink, &format!("ues[0].drbs[0].pipeline={pipeline}")]);
+        world.step_until(10_000_000, &mut |_| {});
+        world.summary().flows[0].goodput_mbps
+    };
+    let unmarked = goodput_mbps("{template: sojourn, threshold_us: 10000000}");
+    let starved = goodput_mbps("{template: sojourn, threshold_us: 2000}");
+    assert!(starved < 0.1 * unmarked, "each wait for the uplink is marked: {starved}");
+    let measured = goodput_mbps("sojourn");
+    assert!(measured > 0.9 * unmarked, "{measured} of {unmarked} Mbit/s");
+}
+
+#[test]
 fn sprout_and_vivace_use_the_cell() {
     let world = run("  - { name: vivace, kind: vivace }\n", 30);
     let vivace = &world.summary().flows[0];
