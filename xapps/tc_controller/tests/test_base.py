@@ -11,9 +11,14 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import PipelineReport
 from tc_controller.core.verify import Verdict
 from tc_controller.policy_file import PolicyError, parse_policy
+from tc_controller.policy_source import default_policy
 from tc_world import NODE, World, bulk, ping, statuses
 
-BASE = "base: [{template: sojourn}, {template: fq_codel, pacer: bdp5g}]"
+#: Of the default policy.
+BASE = (
+    "base: [{template: sojourn}, {template: sojourn, pacer: forecast},"
+    " {template: fq_codel, pacer: bdp5g}]"
+)
 
 
 def policy_text(*lines: str) -> str:
@@ -57,18 +62,34 @@ def test_a_bloated_bearer_is_verified_but_its_base_is_never_rolled_back() -> Non
     assert world.tc.names() == ["sojourn"]
 
 
-def test_without_just_in_time_the_next_of_the_list_is_taken() -> None:
+@pytest.mark.parametrize(
+    ("unsupported", "installed", "tried"),
+    [
+        ({"just_in_time"}, ["sojourn"], [0, 1]),
+        ({"just_in_time", "forecast"}, ["fq_codel"], [0, 1, 2]),
+    ],
+)
+def test_without_its_pacer_the_next_of_the_list_is_taken(
+    unsupported: set[str], installed: list[str], tried: list[int]
+) -> None:
     def refuse(message: dict[str, Any]) -> dict[str, Any] | None:
         replaced = message.get("transaction", {}).get("change")
-        if isinstance(replaced, dict) and replaced["replace"]["pacer"] == "just_in_time":
-            return {"cause": "unsupported"}
+        if isinstance(replaced, dict):
+            pacer = replaced["replace"]["pacer"]
+            if (pacer if isinstance(pacer, str) else next(iter(pacer))) in unsupported:
+                return {"cause": "unsupported"}
         return None
 
     world = World(controller(BASE), bulk(), ping())
     world.tc.refuse = refuse
     world.run(1_000)
-    assert world.tc.names() == ["fq_codel"]
-    assert [record["rung"]["index"] for record in world.events("decided")] == [0, 1]
+    assert world.tc.names() == installed
+    assert [record["rung"]["index"] for record in world.events("decided")] == tried
+
+
+def test_the_default_policy_has_these_bases() -> None:
+    policy = parse_policy(default_policy().read_text())
+    assert policy.rules[0].base == controller(BASE).policy.rules[0].base
 
 
 def test_an_answer_that_is_lost_does_not_speak_against_the_base() -> None:
