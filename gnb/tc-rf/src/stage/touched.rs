@@ -19,9 +19,12 @@ impl Touched {
     /// Indices in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         self.words.iter().enumerate().flat_map(|(at, &word)| {
-            let rest = std::iter::successors(Some(word), |rest| Some(rest & (rest - 1)));
-            let rest = rest.take_while(|rest| *rest != 0);
-            rest.map(move |rest| at * 64 + rest.trailing_zeros() as usize)
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(at * 64 + bit)
+            })
         })
     }
 }
