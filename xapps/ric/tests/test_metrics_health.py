@@ -7,11 +7,14 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from ric.health import Condition, HealthServer, Readiness
+from ric.access import Right
+from ric.health import Condition, Readiness, add_health_routes
+from ric.http import HttpServer
 from ric.metrics import LATENCY_BOUNDS_US, GatewayCollector, GatewayMetrics, Histogram
 from ric.sm import RLC_OID, TC_V1_OID
 
@@ -142,7 +145,8 @@ async def address(
     GatewayCollector(gateway_metrics, registry)
     readiness = Readiness()
     readiness.require_gateway(gateway_metrics, StoppedClock(1), 1.0)
-    server = HealthServer(registry, readiness)
+    server = HttpServer()
+    add_health_routes(server, registry, readiness)
     yield await server.start("127.0.0.1:0")
     await server.stop()
 
@@ -183,6 +187,21 @@ async def test_liveness_and_readiness(address: str, gateway_metrics: GatewayMetr
     gateway_metrics.indication_stats("gnb-1", RLC_OID).last_handled_at_us = 1
     status, _, body = await ask(address, get("/readyz?verbose"))
     assert (status, json.loads(body)["ready"]) == (200, True)
+
+
+async def test_a_program_adds_routes_while_it_runs() -> None:
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=f"page of {request.query['node']}")
+
+    server = HttpServer()
+    address = await server.start("127.0.0.1:0")
+    try:
+        assert (await ask(address, get("/page?node=gnb-1")))[0] == 404
+        server.route("/page", page, Right.READ)
+        status, _, body = await ask(address, get("/page?node=gnb-1"))
+        assert (status, body) == (200, b"page of gnb-1")
+    finally:
+        await server.stop()
 
 
 async def test_head_has_no_body(address: str) -> None:

@@ -20,7 +20,8 @@ from ric.cli import ric as ric_cli
 from ric.clock import SystemClock
 from ric.e2 import ControlAnswer, KpmReport, SubscriptionRequest
 from ric.errors import NodeGone
-from ric.health import HealthServer, Readiness
+from ric.health import Readiness, add_health_routes
+from ric.http import HttpServer
 from ric.settings import GatewaySettings, TlsSettings
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, rlc, tc
 from ric.testing import FakeGatewayServer, FakeNode, FakeRic
@@ -573,7 +574,8 @@ async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
         "sojourn_e2_indications_missed", "m", ("node", "ran_function", "reason"), registry=registry
     )
     missed.labels("gnb-1", "rlc", "gateway").inc(100)
-    server = HealthServer(registry, Readiness())
+    server = HttpServer()
+    add_health_routes(server, registry, Readiness())
     address = await server.start("127.0.0.1:0")
     node = whole_node(ric)
 

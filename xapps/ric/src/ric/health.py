@@ -6,17 +6,15 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from typing import Final
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
+from ric.access import Right
 from ric.clock import Clock
+from ric.http import HttpServer
 from ric.metrics import GatewayMetrics
-from ric.settings import split_address
-
-_SHUTDOWN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,49 +66,18 @@ class Readiness:
         return all(condition.ok for condition in self.conditions().values())
 
 
-class HealthServer:
-    """HTTP server on the running event loop.
+def add_health_routes(
+    server: HttpServer, registry: CollectorRegistry, readiness: Readiness
+) -> None:
+    """Add `/healthz`, `/readyz` and `/metrics`.
 
     `/healthz` is 200 while the event loop runs; `/readyz` is 200 or 503, with the conditions as
-    JSON; `/metrics` is the registry in the format the scraper accepts.
+    JSON; `/metrics` is the registry in the format the scraper accepts. Probes need no right: a
+    kubelet has neither certificate nor token.
     """
 
-    def __init__(self, registry: CollectorRegistry, readiness: Readiness) -> None:
-        self._readiness = readiness
-        self._app = web.Application()
-        # Not compressed: a scrape must not hold up the reports on this loop.
-        metrics = make_aiohttp_handler(registry, disable_compression=True)
-        self._app.router.add_get("/metrics", metrics)
-        self._app.router.add_get("/healthz", self._healthz)
-        self._app.router.add_get("/readyz", self._readyz)
-        self._runner: web.AppRunner | None = None
-
-    async def start(self, listen: str) -> str:
-        """Listen on `host:port` or `unix:path`; returns the address with the port in use.
-
-        Raises `OSError` if the address cannot be bound.
-        """
-        self._runner = web.AppRunner(self._app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
-        await self._runner.setup()
-        host, port = split_address(listen)
-        if host.startswith("unix:"):
-            await web.UnixSite(self._runner, host.removeprefix("unix:")).start()
-            return listen
-        await web.TCPSite(self._runner, host, port).start()
-        host, port = self._runner.addresses[0][:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-    async def stop(self) -> None:
-        """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-
-    async def _healthz(self, _: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
-
-    async def _readyz(self, _: web.Request) -> web.Response:
-        conditions = self._readiness.conditions()
+    async def readyz(_: web.Request) -> web.Response:
+        conditions = readiness.conditions()
         ready = all(condition.ok for condition in conditions.values())
         shown = {
             "ready": ready,
@@ -120,3 +87,12 @@ class HealthServer:
         return web.Response(
             status=status, text=json.dumps(shown) + "\n", content_type="application/json"
         )
+
+    server.route("/healthz", _healthz, None)
+    server.route("/readyz", readyz, None)
+    # Not compressed: a scrape must not hold up the reports on this loop.
+    server.route("/metrics", make_aiohttp_handler(registry, disable_compression=True), Right.READ)
+
+
+async def _healthz(_: web.Request) -> web.Response:
+    return web.Response(text="ok\n")

@@ -19,7 +19,8 @@ from ric.backoff import Backoff
 from ric.clock import Clock, SystemClock
 from ric.errors import RicError
 from ric.gateway import E2GatewayClient, GatewayLink
-from ric.health import HealthServer, Readiness
+from ric.health import Readiness, add_health_routes
+from ric.http import HttpServer
 from ric.metrics import GatewayCollector, GatewayMetrics
 from ric.settings import LogSettings, ServiceSettings, XAppSettings, printable
 
@@ -60,6 +61,9 @@ class Service(Generic[AnySettings]):
         self.registry = registry or CollectorRegistry()
         self.clock = clock or SystemClock()
         self.readiness = Readiness()
+        self.http = HttpServer()
+        """The HTTP server of /metrics and probes; add routes of the program's own at any time."""
+        add_health_routes(self.http, self.registry, self.readiness)
         self.log: logs.Logger = structlog.get_logger(program=name)
         self.http_address = ""
         """Address of /metrics, /healthz and /readyz, once running; "" if disabled."""
@@ -114,16 +118,15 @@ class Service(Generic[AnySettings]):
         Then stop gracefully; an exception of `main` is raised here afterwards, in a group.
         """
         self.log.info("starting", settings=printable(self.settings))
-        health = HealthServer(self.registry, self.readiness)
         try:
             if self.settings.http.listen:
-                self.http_address = await health.start(self.settings.http.listen)
+                self.http_address = await self.http.start(self.settings.http.listen)
                 self.log.info("health and metrics", address=f"http://{self.http_address}")
             async with AsyncExitStack() as stack:
                 await self._open(stack)
                 await self._run_until_stop(main)
         finally:
-            await health.stop()
+            await self.http.stop()
         self.log.info("stopped")
 
     async def _open(self, stack: AsyncExitStack) -> None:
