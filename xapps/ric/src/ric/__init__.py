@@ -23,8 +23,9 @@ Modules:
 - `ric.e2`: the vocabulary (nodes, indications, control answers) and the `E2Gateway` interface.
 - `ric.gateway`: the client of the E2 gateway; back-off, resubscription, node churn.
 - `ric.sm`: service models as NumPy structured arrays and typed reports.
-- `ric.lifecycle`, `ric.http`, `ric.health`, `ric.access`, `ric.logs`, `ric.metrics`, `ric.settings`, `ric.flags`,
-  `ric.state_file`, `ric.door`: the shell of an xApp or another long-running program.
+- `ric.lifecycle`, `ric.http`, `ric.health`, `ric.access`, `ric.logs`, `ric.metrics`,
+  `ric.settings`, `ric.flags`, `ric.state_file`, `ric.door`: the shell of an xApp or another
+  long-running program.
 - `ric.testing`: a fake RIC, virtual time.
 - `ric.errors`: every error of the SDK.
 """
