@@ -35,7 +35,7 @@ $(VENV)/.tools: constraints.txt requirements-dev.txt
 	$(STEP) 1/5 'Python tools' $(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt pip
 	@touch $@
 
-$(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) $(wildcard interfaces/proto/*.proto)
+$(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) Cargo.toml $(wildcard interfaces/proto/*.proto)
 	$(STEP) 5/5 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@
 

@@ -8,6 +8,7 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -133,6 +134,12 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="example:\n  sojourn-demo --before 10 --after 30 --out out/demo",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"%(prog)s {version('sojourn-demo')}",
+        help="print the version and exit",
     )
     parser.add_argument(
         "--scenario",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from rlc_model.contract import read_contract
@@ -25,6 +26,12 @@ def main(argv: list[str] | None = None) -> int:
         description="Check a model directory, print the JSON schema of manifest.json.",
         epilog="example:\n  rlc-model check out/run/model",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"%(prog)s {version('sojourn-rlc-model')}",
+        help="print the version and exit",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser(

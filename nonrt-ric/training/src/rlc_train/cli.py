@@ -11,6 +11,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Final, Protocol, cast
 
 from rlc_dataset import DatasetError
@@ -59,6 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "  rlc-train train --data out/data --run out/run",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"%(prog)s {version('sojourn-training')}",
+        help="print the version and exit",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     chosen = next((word for word in words if word in COMMANDS), None)

@@ -14,6 +14,7 @@ from ric.errors import SettingsError
 from ric.lifecycle import run_service
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
 from ric.state_file import StateError, read_document, require_version, write_document
+from ric.version import VERSION
 
 from flexric_bridge.app import STATE_VERSION, Bridge
 from flexric_bridge.budget import Budget
@@ -68,7 +69,10 @@ def _budget(path: Path, *, reset: bool) -> int:
 
 def _parser() -> ProgramParser:
     parser = ProgramParser(
-        prog=NAME, description=BridgeSettings.__doc__, example=f"{NAME} serve --help"
+        prog=NAME,
+        description=BridgeSettings.__doc__,
+        example=f"{NAME} serve --help",
+        version=VERSION,
     )
     actions = parser.add_subparsers(dest="action", required=True)
     serve_parser = actions.add_parser(

@@ -84,13 +84,20 @@ def settings_of(
 class ProgramParser(argparse.ArgumentParser):
     """A parser that names the flag meant where one is misspelt, and ends its help with an example.
 
-    Also what `add_subparsers` of one makes.
+    Also what `add_subparsers` of one makes. With `version` it has `--version`.
     """
 
-    def __init__(self, *args: Any, example: str = "", **options: Any) -> None:
+    def __init__(self, *args: Any, example: str = "", version: str = "", **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         options.setdefault("allow_abbrev", False)
         super().__init__(*args, **options)
+        if version:
+            self.add_argument(
+                "--version",
+                action="version",
+                version=f"%(prog)s {version}",
+                help="print the version and exit",
+            )
         if example:
             self.epilog = "\n\n".join(filter(None, (self.epilog, f"example:\n  {example}")))
 

@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource
 from ric.errors import SettingsError
 from ric.explain import Location, dotted, explain_validation_error
 from ric.flags import ProgramParser, add_settings_arguments, settings_of
+from ric.version import VERSION
 
 Model = TypeVar("Model", bound=BaseSettings)
 
@@ -38,10 +39,10 @@ def load_settings(
     """Settings from defaults, file, environment and flags; raises `SettingsError`.
 
     `arguments` and `environment` default to those of the process. `--help` prints every setting
-    with its description, ends with `example`, and exits.
+    with its description, ends with `example`, and exits; `--version` prints that of Sojourn.
     """
     description = inspect.cleandoc(schema.__doc__ or "")
-    parser = ProgramParser(prog=prog, description=description, example=example)
+    parser = ProgramParser(prog=prog, description=description, example=example, version=VERSION)
     add_settings_arguments(parser, schema, prefix=prefix)
     given = parser.parse_args(arguments)
     return settings_from(schema, given, environment=environment, prefix=prefix)

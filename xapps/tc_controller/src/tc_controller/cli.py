@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from ric.errors import SettingsError
 from ric.lifecycle import XApp, run_xapp
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
+from ric.version import VERSION
 
 from tc_controller.app import ControllerApp
 from tc_controller.core.conflicts import Severity, findings
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     installed = {entry.name: entry for entry in entry_points(group=ACTIONS)}
     if given[:1] and given[0] in _ELSEWHERE.keys() - installed.keys():
         return _fail(f"{given[0]}: not installed; install {_ELSEWHERE[given[0]]}")
-    if not given or given[0] not in (*_ACTIONS, *installed, "-h", "--help"):
+    if not given or given[0] not in (*_ACTIONS, *installed, "-h", "--help", "--version"):
         given.insert(0, "run")
     parser, actions = _parser()
     # What an action imports is loaded only where it is asked for or listed.
@@ -176,6 +177,7 @@ def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]
         prog="tc-controller",
         description=ControllerSettings.__doc__,
         example="tc-controller run --help",
+        version=VERSION,
     )
     actions = parser.add_subparsers(dest="action", required=True)
     run = actions.add_parser(

@@ -31,6 +31,7 @@ from ric.settings import (
 )
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, ran_function_name, rlc, tc
 from ric.sm.plain import event_trigger
+from ric.version import VERSION
 
 _OIDS = {"rlc": RLC_OID, "mac": MAC_OID, "kpm": KPM_OID, "tc_v0": TC_V0_OID, "tc_v1": TC_V1_OID}
 
@@ -215,7 +216,10 @@ def _parser(
 ) -> tuple[ProgramParser, dict[str, Command]]:
     """The parser, and the command of another distribution if `words` name one."""
     parser = ProgramParser(
-        prog="ric", description=RicSettings.__doc__, example="ric nodes --gateway 127.0.0.1:36421"
+        prog="ric",
+        description=RicSettings.__doc__,
+        example="ric nodes --gateway 127.0.0.1:36421",
+        version=VERSION,
     )
     actions = parser.add_subparsers(dest="action", required=True)
     nodes = actions.add_parser(

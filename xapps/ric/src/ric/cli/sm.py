@@ -16,6 +16,7 @@ from typing import Any, Final, get_args
 from ric.errors import RicError, ServiceModelError, ServiceModelUnavailable
 from ric.flags import ProgramParser
 from ric.sm import mac, rlc, tc
+from ric.version import VERSION
 
 TC_KINDS: Final = get_args(tc.Kind)
 
@@ -117,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="ric-sm",
         description="Service model messages between hexadecimal and JSON, one line in, one out.",
         example="ric-sm decode --sm tc --encoding v1 --type control < messages.hex",
+        version=VERSION,
     )
     actions = parser.add_subparsers(dest="action", required=True)
     for action, description in (
