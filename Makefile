@@ -15,11 +15,11 @@ unexport CONDA_PREFIX
 # Distributions installed editable, in the order of their dependencies.
 PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/ric_doctor \
             xapps/tc_controller xapps/tc_evaluate \
-            xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo
+            xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) \
-                  $(TYPED_TESTS) benchmarks tests docs/site
+                  $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python

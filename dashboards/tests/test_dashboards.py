@@ -1,0 +1,156 @@
+"""The committed JSON: built from the code, and what Grafana's dashboard linter demands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sojourn_dashboards.__main__ import BOARDS, write
+from sojourn_dashboards.check import panels
+from sojourn_dashboards.frame import TAG, UID_PREFIX
+from sojourn_dashboards.promql import selectors, substituted
+
+FOLDER = Path(__file__).parents[1] / "json"
+FILES = sorted(FOLDER.glob("*.json"))
+RATES = {"rate", "irate", "increase"}
+TIMES = {"__rate_interval": "1m", "__interval": "15s", "__range": "1h"}
+UNSCOPED = {
+    "up": "Prometheus adds no series of ours where a target is down",
+}
+"""Metrics read without matchers of job and instance, and why."""
+
+
+@pytest.fixture(params=FILES, ids=[file.stem for file in FILES])
+def board(request: pytest.FixtureRequest) -> Any:
+    return json.loads(request.param.read_text(encoding="utf-8"))
+
+
+def values(board: Any) -> dict[str, str]:
+    """A value for each variable of a dashboard."""
+    return TIMES | {v["name"]: "x" for v in board["templating"]["list"]}
+
+
+def targets(board: Any) -> Iterator[tuple[str, str]]:
+    """Title of the panel and expression of each query."""
+    for panel in panels(board["panels"]):
+        for target in panel.get("targets", []):
+            yield panel["title"], target["expr"]
+
+
+def drawn(board: Any) -> list[Any]:
+    """Panels with data."""
+    return [p for p in panels(board["panels"]) if p["type"] not in ("row", "text")]
+
+
+def test_committed_json_is_what_the_code_builds(tmp_path: Path) -> None:
+    write(tmp_path)
+    built = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    committed = {path.name: path.read_text(encoding="utf-8") for path in FILES}
+    assert built == committed, "run python -m sojourn_dashboards and commit dashboards/json"
+
+
+def test_uid_follows_the_file_name_and_is_unique() -> None:
+    boards = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FILES}
+    assert {name: board["uid"] for name, board in boards.items()} == {
+        name: UID_PREFIX + name for name in boards
+    }
+    assert len({board["title"] for board in boards.values()}) == len(BOARDS)
+
+
+def test_panel_ids_and_titles_are_unique(board: Any) -> None:
+    listed = list(panels(board["panels"]))
+    assert max(Counter(panel["id"] for panel in listed).values()) == 1
+    titles = Counter(panel["title"] for panel in listed)
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
+def test_dashboard_is_read_only_in_utc_and_tagged(board: Any) -> None:
+    assert (board["editable"], board["timezone"], board["tags"]) == (False, "utc", [TAG])
+    assert board["description"]
+
+
+def test_variables_follow_the_linter(board: Any) -> None:
+    source, job, instance, *others = board["templating"]["list"]
+    assert (source["type"], source["name"], source["label"]) == (
+        "datasource", "datasource", "Data source",
+    )  # fmt: skip
+    for variable, name in ((job, "job"), (instance, "instance")):
+        assert (variable["name"], variable["multi"], variable["allValue"]) == (name, True, ".+")
+    for variable in (job, instance, *others):
+        assert variable["refresh"] == 2, "reload when the time range changes"
+        assert variable["datasource"]["uid"] == "${datasource}"
+        assert variable["label"]
+        assert variable["description"]
+
+
+def test_each_panel_has_title_description_unit_and_a_text_for_no_data(board: Any) -> None:
+    for panel in drawn(board):
+        defaults = panel["fieldConfig"]["defaults"]
+        for what in (panel["title"], panel["description"], defaults["unit"]):
+            assert what, panel["title"]
+        assert re.search(r"[.:] ", defaults["noValue"] + " "), (
+            f"{panel['title']}: noValue says why and what to do"
+        )
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["targets"]
+
+
+def test_panels_fill_the_grid_without_overlap(board: Any) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in board["panels"]:
+        grid = panel["gridPos"]
+        assert grid["x"] + grid["w"] <= 24, panel["title"]
+        cells = {
+            (grid["x"] + dx, grid["y"] + dy) for dx in range(grid["w"]) for dy in range(grid["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    for y in {y for _, y in taken}:
+        width = sum(1 for x in range(24) if (x, y) in taken)
+        assert width == 24, f"row {y} of the grid is {width} wide"
+
+
+def test_queries_are_promql_and_select_job_and_instance(board: Any) -> None:
+    for title, expr in targets(board):
+        for selector in selectors(substituted(expr, values(board))):
+            recorded = ":" in selector.metric
+            if not recorded and selector.metric not in UNSCOPED:
+                assert {"job", "instance"} <= selector.matchers.keys(), f"{title}: {expr}"
+
+
+def test_counters_are_read_as_rates(board: Any) -> None:
+    for title, expr in targets(board):
+        for selector in selectors(substituted(expr, values(board))):
+            counter = selector.metric.endswith(("_total", "_bucket", "_count", "_sum"))
+            if counter and ":" not in selector.metric:
+                assert RATES.intersection(selector.within), f"{title}: {expr}"
+
+
+def test_rates_are_over_the_rate_interval(board: Any) -> None:
+    for title, expr in targets(board):
+        for window in re.findall(r"\b(?:rate|irate|increase)\(.*?\[(.*?)\]", expr):
+            assert window in ("$__rate_interval", "$__range"), f"{title}: {expr}"
+
+
+def test_links_lead_to_dashboards_that_exist_and_to_their_variables() -> None:
+    boards = {UID_PREFIX + board.name: board for board in BOARDS}
+    for path in FILES:
+        for uid, query in re.findall(r'"/d/([\w-]+)\?([^"]*)"', path.read_text(encoding="utf-8")):
+            assert uid in boards, f"{path.name}: link to {uid}"
+            names = {"job", "instance", *(v.name for v in boards[uid].variables)}
+            passed = set(re.findall(r"var-(\w+)=", query))
+            assert passed <= names, f"{path.name}: {uid} has no variables {passed - names}"
+
+
+def test_names_of_overrides_match_a_query_or_column(board: Any) -> None:
+    for panel in drawn(board):
+        letters = {target["refId"] for target in panel["targets"]}
+        for override in panel["fieldConfig"]["overrides"]:
+            matcher = override["matcher"]
+            if matcher["id"] == "byFrameRefID":
+                assert matcher["options"] in letters, panel["title"]
