@@ -15,12 +15,9 @@ READY_WITHIN_S = 120.0
 QUICK = ("--gateway-backoff-max-s", "0.5")
 
 
-def indications(program: Program, node: str, ran_function: str) -> float:
+def indications(program: Program, node: str) -> float:
     """Indications it received of a node; 0 before the first."""
-    series = re.compile(
-        rf'^sojourn_e2_indications_total{{node="{node}",ran_function="{ran_function}"}} (\S+)$',
-        re.MULTILINE,
-    )
+    series = re.compile(rf'^sojourn_e2_indications_total{{node="{node}"}} (\S+)$', re.MULTILINE)
     found = series.search(program.metrics())
     return float(found[1]) if found else 0.0
 

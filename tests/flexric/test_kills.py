@@ -69,9 +69,9 @@ class Chain:
             time.sleep(0.02)
 
     def counts(self) -> dict[tuple[str, str], float]:
-        """RLC reports that each xApp got of each node."""
+        """Indications that each xApp got of each node."""
         return {
-            (name, node): indications(xapp, node, "rlc")
+            (name, node): indications(xapp, node)
             for name, xapp in self.xapps.items()
             for node in self.network.agents
         }

@@ -44,9 +44,11 @@ async def test_a_killed_sidecar_leaves_no_subscription_behind(world: BridgeWorld
         text = (await asyncio.to_thread(urllib.request.urlopen, f"{url}/metrics")).read().decode()
         assert "sojourn_flexric_up 1.0" in text
         assert 'sojourn_flexric_requests_total{use="subscription"} 1.0' in text
-        for counter in ("reports", "reports_lost", "reports_missing", "reports_bad"):
-            series = f'{counter}_total{{node="gnb-001-01-0xe00",ran_function="rlc"}}'
-            assert f"sojourn_flexric_{series}" in text
+        node = 'node="gnb-001-01-0xe00"'
+        for counter in ("reports", "reports_missing"):
+            assert f'sojourn_flexric_{counter}_total{{{node},ran_function="rlc"}}' in text
+        for series in ("reports_lost_total", "reports_bad_total", "last_report_timestamp_seconds"):
+            assert f"sojourn_flexric_{series}{{{node}}}" in text
         process.kill()
         await process.communicate()
     await world.until(lambda: world.ric.closed == 1, "the child closes the session")

@@ -21,6 +21,7 @@ from ric.sm import rlc
 from ric.testing import FakeNode, FakeRic, ran_function
 from rlc_forecaster.app import ForecasterApp
 from rlc_forecaster.hub import MAX_QUEUED
+from rlc_forecaster.metrics import Growth
 from rlc_forecaster.settings import ForecasterSettings
 from sojourn_interfaces import forecast_pb2 as pb
 from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
@@ -170,6 +171,7 @@ async def test_a_model_makes_the_forecasts_and_is_swapped_when_its_directory_cha
         assert forecast.horizon_start_us == 2_000
         assert 'sojourn_forecaster_model_info{model="tiny:1"} 1.0' in r.metrics()
         assert "sojourn_forecaster_skill_ratio{" in r.metrics()
+        assert "sojourn_forecaster_model_written_timestamp_seconds 1" in r.metrics()
 
         (tmp_path / "model.onnx").write_bytes(b"not a graph")
         (tmp_path / "SHA256SUMS").write_text("0" * 64 + "  model.onnx\n")
@@ -212,7 +214,7 @@ async def test_a_stale_model_is_reported_until_it_is_touched(tmp_path: Path) -> 
         assert forecast.fallback == pb.Forecast.MODEL_STALE
         assert forecast.model == ""
         metrics = r.metrics()
-        assert f'fallback_bearers{{node="{NODE}",reason="model_stale"}} 1.0' in metrics
+        assert 'fallback_bearers{reason="model_stale"} 1.0' in metrics
         assert "sojourn_forecaster_model_stale 1.0" in metrics
         digests.touch()
         while "sojourn_forecaster_model_stale 0.0" not in r.metrics():
@@ -233,7 +235,7 @@ async def test_t_m_is_measured_for_each_report() -> None:
         await r.seen(5)
         assert "sojourn_forecaster_step_seconds_count 5.0" in r.metrics()
         assert 'step_seconds_bucket{le="6e-05"}' in r.metrics()
-        assert f'reports_total{{node="{NODE}",result="duplicate"}} 1.0' in r.metrics()
+        assert 'sojourn_forecaster_reports_total{result="duplicate"} 1.0' in r.metrics()
 
 
 async def test_predict_refuses_samples_that_are_too_old() -> None:
@@ -303,13 +305,23 @@ async def test_reflection_lists_the_forecaster() -> None:
         call.cancel()
 
 
+def test_a_sum_over_nodes_never_decreases() -> None:
+    growth = Growth()
+    growth.update({("gnb-1", ("gaps",)): 5, ("gnb-2", ("gaps",)): 7})
+    assert growth.sums["gaps",] == 12
+    growth.update({("gnb-1", ("gaps",)): 2, ("gnb-2", ("gaps",)): 8})
+    assert growth.sums["gaps",] == 15, "gnb-1 began anew and has counted 2 since"
+    growth.update({("gnb-2", ("gaps",)): 8})
+    assert growth.sums["gaps",] == 15, "gnb-1 left"
+
+
 async def test_garbage_is_counted_and_the_next_report_is_served() -> None:
     async with running() as r:
         await r.subscribed()
         r.node.report(rlc.OID, b"\x01\x00\x00\x00garbage")
         r.report(1, {17: 7})
         await r.seen(1)
-        assert 'sojourn_e2_indications_bad_total{node="gnb-001-01-0xe00"' in r.metrics()
+        assert 'sojourn_e2_indications_bad_total{ran_function="rlc"' in r.metrics()
 
 
 async def test_forecasts_of_a_node_that_leaves_are_dropped() -> None:

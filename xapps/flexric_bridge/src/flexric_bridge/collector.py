@@ -9,12 +9,12 @@ from typing import Any
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from ric.clock import Clock
-from ric.metrics import counter, gauge, histogram
+from ric.metrics import Histogram, counter, gauge, histogram
 
 from flexric_bridge.budget import Budget
 from flexric_bridge.controls import ControlQueue
 from flexric_bridge.hub import Hub
-from flexric_bridge.metrics import Metrics
+from flexric_bridge.metrics import Flow, Metrics
 from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.ric_state import RicState
 from flexric_bridge.session import Session
@@ -89,34 +89,37 @@ class BridgeCollector(Collector):
         yield counter(f"{_P}reports_unknown", text, (), {(): metrics.unknown_reports})
 
     def _reports(self) -> Iterator[Metric]:
-        labels, flows = ("node", "ran_function"), self.metrics.flows
+        flows = self.metrics.flows
+        labels = ("node", "ran_function")
+        received = {key: flow.reports for key, flow in flows.items()}
+        yield counter(f"{_P}reports", "Reports of a node.", labels, received)
+        missing = {key: flow.missing.count for key, flow in flows.items()}
+        text = "Periods of a node without a report."
+        yield counter(f"{_P}reports_missing", text, labels, missing)
+        of_node: dict[str, list[Flow]] = {}
+        for (node, _), flow in flows.items():
+            of_node.setdefault(node, []).append(flow)
+        lost = {node: sum(flow.lost for flow in every) for node, every in of_node.items()}
+        bad = {node: sum(flow.bad for flow in every) for node, every in of_node.items()}
         for name, text, counts in (
-            ("reports", "Reports of a node.", {k: f.reports for k, f in flows.items()}),
-            (
-                "reports_lost",
-                "Reports dropped in the SDK before the bridge read them.",
-                {k: f.lost for k, f in flows.items()},
-            ),
-            (
-                "reports_missing",
-                "Periods of a node without a report.",
-                {k: f.missing.count for k, f in flows.items()},
-            ),
-            ("reports_bad", "Reports that do not decode.", {k: f.bad for k, f in flows.items()}),
+            ("lost", "Reports dropped in the SDK before the bridge read them.", lost),
+            ("bad", "Reports that do not decode.", bad),
         ):
-            yield counter(_P + name, text, labels, counts)
-        now_ns = self.clock.monotonic_ns()
-        ages = {k: (now_ns - f.last_ns) / 1e9 for k, f in flows.items() if f.last_ns}
-        yield gauge(f"{_P}report_age_seconds", "Time since the newest report.", labels, ages)
-        delays = {k: f.delay for k, f in flows.items()}
+            yield counter(f"{_P}reports_{name}", text, ("node",), counts)
+        now_s, now_ns = self.clock.now_us() / 1e6, self.clock.monotonic_ns()
+        newest_ns = {node: max(flow.last_ns for flow in every) for node, every in of_node.items()}
+        read = {node: now_s - (now_ns - ns) / 1e9 for node, ns in newest_ns.items() if ns}
+        text = "Unix time at which the newest report of a node was read."
+        yield gauge(f"{_P}last_report_timestamp_seconds", text, ("node",), read)
         text = "Time from the node to the SDK."
-        yield histogram(f"{_P}report_delay_seconds", text, labels, delays)
-        text = "Excess of the delay over the smallest one."
-        lags = {k: f.lag.us / 1e6 for k, f in flows.items()}
-        yield gauge(f"{_P}report_lag_seconds", text, labels, lags)
+        delays = {(): Histogram.total(flow.delay for flow in flows.values())}
+        yield histogram(f"{_P}report_delay_seconds", text, (), delays)
+        text = "Excess of the delay over the smallest one, of the RAN function that lags most."
+        lags = {node: max(flow.lag.us for flow in every) / 1e6 for node, every in of_node.items()}
+        yield gauge(f"{_P}report_lag_seconds", text, ("node",), lags)
 
     def _controls(self) -> Iterator[Metric]:
         text, labels = "Controls to a node by outcome.", ("node", "outcome")
         yield counter(f"{_P}controls", text, labels, self.metrics.controls)
-        times = self.metrics.control_time
-        yield histogram(f"{_P}control_seconds", "Round trip of a control.", ("node",), times)
+        times = {(): self.metrics.control_time}
+        yield histogram(f"{_P}control_seconds", "Round trip of a control.", (), times)

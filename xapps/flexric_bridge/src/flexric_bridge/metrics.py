@@ -14,28 +14,28 @@
 | `sojourn_flexric_subscriptions` | gauge | |
 | `sojourn_flexric_readers` | gauge | |
 | `sojourn_flexric_reports_total` | counter | `node`, `ran_function` |
-| `sojourn_flexric_reports_lost_total` | counter | `node`, `ran_function` |
+| `sojourn_flexric_reports_lost_total` | counter | `node` |
 | `sojourn_flexric_reports_missing_total` | counter | `node`, `ran_function` |
-| `sojourn_flexric_reports_bad_total` | counter | `node`, `ran_function` |
-| `sojourn_flexric_report_age_seconds` | gauge | `node`, `ran_function` |
-| `sojourn_flexric_report_delay_seconds` | histogram | `node`, `ran_function` |
-| `sojourn_flexric_report_lag_seconds` | gauge | `node`, `ran_function` |
+| `sojourn_flexric_reports_bad_total` | counter | `node` |
+| `sojourn_flexric_last_report_timestamp_seconds` | gauge | `node` |
+| `sojourn_flexric_report_delay_seconds` | histogram | |
+| `sojourn_flexric_report_lag_seconds` | gauge | `node` |
 | `sojourn_flexric_reports_unknown_total` | counter | |
 | `sojourn_flexric_indications_dropped_total` | counter | |
 | `sojourn_flexric_controls_total` | counter | `node`, `outcome` |
-| `sojourn_flexric_control_seconds` | histogram | `node` |
+| `sojourn_flexric_control_seconds` | histogram | |
 | `sojourn_flexric_controls_waiting`, `…_superseded_total` | gauge, counter | |
 | `sojourn_flexric_undone_total` | counter | `node` |
 | `sojourn_flexric_node_queries_total` | counter | `outcome` |
 
 `lost` counts reports dropped in the SDK's ring, `missing` periods for which none came from the
-node, `dropped` indications dropped for a slow xApp. `age` is the time since the newest report,
-`delay` its time from node to SDK including the offset of the clocks, `lag` the excess over the
-smallest delay: a RIC that is behind. `node_queries` counts short sessions that ask the RIC for its
-nodes. `ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub` is 1 for
-nodes whose TC function acknowledges controls without effect, `build_info` has the FlexRIC that the
-native module was built for. Where a policy names a slice for KPM,
-`ran_function` is `kpm SST 2` or `kpm SST 2 SD 0x010203`.
+node, `dropped` indications dropped for a slow xApp. `delay` is the time of a report from node to
+SDK including the offset of the clocks, `lag` the excess over the smallest delay, of the RAN
+function that lags most: a RIC that is behind. `node_queries` counts short sessions that ask the RIC
+for its nodes. `ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub`
+is 1 for nodes whose TC function acknowledges controls without effect, `build_info` has the FlexRIC
+that the native module was built for. Where a policy names a slice for KPM, `ran_function` is `kpm
+SST 2` or `kpm SST 2 SD 0x010203`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Metrics:
         self.readers = 0
         self.controls: Counter[tuple[str, str]] = Counter()
         """By node and outcome ("acknowledged", "failed", "gone", …)."""
-        self.control_time: dict[str, Histogram] = {}
+        self.control_time = Histogram()
         self.node_queries: Counter[str] = Counter()
 
     def flow(self, node_id: str, oid: str, kpm_slice: SNssai | None = None) -> Flow:
@@ -88,4 +88,4 @@ class Metrics:
     def count_control(self, node_id: str, outcome: str, duration_us: float) -> None:
         """A control to a node ended in `outcome`."""
         self.controls[node_id, outcome] += 1
-        self.control_time.setdefault(node_id, Histogram()).observe_us(duration_us)
+        self.control_time.observe_us(duration_us)

@@ -21,7 +21,7 @@ from ric.errors import RicError
 from ric.gateway import E2GatewayClient, GatewayLink
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
-from ric.metrics import GatewayCollector, GatewayMetrics
+from ric.metrics import GatewayCollector, GatewayMetrics, register_program
 from ric.settings import LogSettings, ServiceSettings, XAppSettings, printable
 
 _new_event_loop: Callable[[], asyncio.AbstractEventLoop]
@@ -70,6 +70,7 @@ class Service(Generic[AnySettings]):
         self._stop = asyncio.Event()
         self._on_stop: list[Callable[[], Awaitable[None]]] = []
         self._tasks: asyncio.TaskGroup | None = None
+        register_program(self.registry, name)
         self._restarts = Counter(
             "sojourn_task_restarts_total",
             "Times a supervised task failed and was restarted.",

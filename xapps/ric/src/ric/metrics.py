@@ -8,41 +8,46 @@ metric families at each scrape. The caller owns the registry.
 | `sojourn_e2_gateway_connected` | gauge | |
 | `sojourn_e2_gateway_connects_total`, `…_losses_total` | counter | |
 | `sojourn_e2_nodes` | gauge | |
-| `sojourn_e2_subscriptions_total` | counter | `node`, `ran_function`, `outcome` |
-| `sojourn_e2_indications_total` | counter | `node`, `ran_function` |
-| `sojourn_e2_indications_missed_total` | counter | `node`, `ran_function`, `reason` |
-| `sojourn_e2_indications_bad_total` | counter | `node`, `ran_function` |
-| `sojourn_e2_indication_last_seconds` | gauge (Unix time) | `node`, `ran_function` |
-| `sojourn_e2_indication_latency_seconds` | histogram | `node`, `ran_function`, `leg` |
-| `sojourn_e2_indication_handling_seconds` | histogram | `node`, `ran_function` |
-| `sojourn_e2_controls_total` | counter | `node`, `ran_function`, `outcome` |
-| `sojourn_e2_control_seconds` | histogram | `node`, `ran_function` |
+| `sojourn_e2_subscriptions_total` | counter | `ran_function`, `outcome` |
+| `sojourn_e2_indications_total` | counter | `node` |
+| `sojourn_e2_last_indication_timestamp_seconds` | gauge | `node` |
+| `sojourn_e2_indications_missed_total` | counter | `reason` |
+| `sojourn_e2_indications_bad_total` | counter | `ran_function` |
+| `sojourn_e2_indication_latency_seconds` | histogram | `leg` |
+| `sojourn_e2_indication_handling_seconds` | histogram | |
+| `sojourn_e2_controls_total` | counter | `outcome` |
+| `sojourn_e2_control_seconds` | histogram | |
+| `sojourn_build_info` | gauge, always 1 | `program`, `version` |
 
 `leg` is `node_to_gateway`, `gateway_to_handler` or `node_to_handler`; the clocks of three machines
-are in it, with their offsets. `reason` is `gateway` (a gap in the sequence) or `slow_handler`.
+are in it, with their offsets. `reason` is `gateway` (a gap in the sequence) or `slow_handler`. Only
+two families have a series per node: with many nodes the number of series stays small. `process_*`
+are those of the Prometheus client.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
+    SummaryMetricFamily,
 )
 from prometheus_client.registry import Collector
 
 from ric.sm import ran_function_name
+from ric.version import VERSION
 
 LATENCY_BOUNDS_US: Final = (
-    25, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1_000, 1_500, 2_000, 3_000, 5_000, 10_000,
-    20_000, 50_000, 100_000, 250_000, 1_000_000,
+    50, 100, 200, 400, 600, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 1_000_000,
 )  # fmt: skip
 """Dense around 400 µs, what a loop within 1 ms may spend on the way to the xApp."""
 
@@ -64,6 +69,15 @@ class Histogram:
             self.sum_us += duration_us
         else:
             self._counts[0] += 1
+
+    @classmethod
+    def total(cls, histograms: Iterable[Histogram]) -> Histogram:
+        """The sum of histograms with the bounds of this class's default."""
+        summed = cls()
+        for each in histograms:
+            summed._counts = [a + b for a, b in zip(summed._counts, each._counts, strict=True)]
+            summed.sum_us += each.sum_us
+        return summed
 
     @property
     def count(self) -> int:
@@ -108,6 +122,34 @@ def histogram(
     for key, value in values.items():
         family.add_metric(_labels(key), value.buckets_seconds(), value.sum_us / 1e6)
     return family
+
+
+def summary(
+    name: str, text: str, labels: Sequence[str], values: Mapping[Any, tuple[int, float]]
+) -> SummaryMetricFamily:
+    """A family of summaries without quantiles from counts and sums; see `counter`."""
+    family = SummaryMetricFamily(name, text, labels=labels)
+    for key, (count, total) in values.items():
+        family.add_metric(_labels(key), count, total)
+    return family
+
+
+def register_program(registry: CollectorRegistry, program: str) -> None:
+    """Adds `sojourn_build_info` and the `process_*` metrics of the Prometheus client."""
+    registry.register(BuildInfo(program))
+    ProcessCollector(registry=registry)
+
+
+@dataclass(eq=False)
+class BuildInfo(Collector):
+    """`sojourn_build_info` of a program."""
+
+    program: str
+
+    def collect(self) -> Iterator[Metric]:
+        """The one family."""
+        labels, value = ("program", "version"), {(self.program, VERSION): 1.0}
+        yield gauge("sojourn_build_info", "Program and its version.", labels, value)
 
 
 def _labels(key: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -201,73 +243,56 @@ class GatewayCollector(Collector):
             "sojourn_e2_gateway_losses", "Times the E2 gateway was lost.", m.losses
         )
         yield GaugeMetricFamily("sojourn_e2_nodes", "E2 nodes known.", m.nodes)
-        yield counter(
-            "sojourn_e2_subscriptions",
-            "RIC subscriptions by outcome.",
-            ("node", "ran_function", "outcome"),
-            {
-                (node, ran_function_name(oid), end): n
-                for (node, oid, end), n in m.subscriptions.items()
-            },
-        )
+        outcomes: Counter[tuple[str, str]] = Counter()
+        for (_, oid, outcome), count in m.subscriptions.items():
+            outcomes[ran_function_name(oid), outcome] += count
+        labels = ("ran_function", "outcome")
+        yield counter("sojourn_e2_subscriptions", "RIC subscriptions by outcome.", labels, outcomes)
 
     def _indications(self) -> Iterator[Metric]:
-        labels = ("node", "ran_function")
-        flows = {
-            (node, ran_function_name(oid)): stats
-            for (node, oid), stats in self._metrics.indications.items()
+        every = self._metrics.indications
+        received: Counter[str] = Counter()
+        bad: Counter[str] = Counter()
+        newest_us: dict[str, int] = {}
+        for (node, oid), stats in every.items():
+            received[node] += stats.received
+            bad[ran_function_name(oid)] += stats.bad
+            newest_us[node] = max(newest_us.get(node, 0), stats.last_handled_at_us)
+        text = "Indications of a node handed to a handler."
+        yield counter("sojourn_e2_indications", text, ("node",), received)
+        text = "Unix time of the newest indication of a node that was handled."
+        handled = {node: at_us / 1e6 for node, at_us in newest_us.items() if at_us}
+        yield gauge("sojourn_e2_last_indication_timestamp_seconds", text, ("node",), handled)
+        missed = {
+            "gateway": sum(stats.missed_at_gateway for stats in every.values()),
+            "slow_handler": sum(stats.missed_by_slow_handler for stats in every.values()),
         }
-        yield counter(
-            "sojourn_e2_indications",
-            "Indications handed to a handler.",
-            labels,
-            {key: stats.received for key, stats in flows.items()},
-        )
-        missed = {(*key, "gateway"): stats.missed_at_gateway for key, stats in flows.items()}
-        missed |= {(*key, "slow_handler"): s.missed_by_slow_handler for key, s in flows.items()}
-        yield counter(
-            "sojourn_e2_indications_missed",
-            "Indications that never reached a handler.",
-            (*labels, "reason"),
-            missed,
-        )
-        yield counter(
-            "sojourn_e2_indications_bad",
-            "Indications whose message the service model refused.",
-            labels,
-            {key: stats.bad for key, stats in flows.items()},
-        )
-        yield gauge(
-            "sojourn_e2_indication_last_seconds",
-            "Unix time of the newest indication handled.",
-            labels,
-            {key: stats.last_handled_at_us / 1e6 for key, stats in flows.items()},
-        )
-        legs = ("node_to_gateway", "gateway_to_handler", "node_to_handler")
+        text = "Indications that never reached a handler."
+        yield counter("sojourn_e2_indications_missed", text, ("reason",), missed)
+        text = "Indications whose message the service model refused."
+        yield counter("sojourn_e2_indications_bad", text, ("ran_function",), bad)
         yield histogram(
             "sojourn_e2_indication_latency_seconds",
             "Age of an indication along its way.",
-            (*labels, "leg"),
-            {(*key, leg): getattr(stats, leg) for key, stats in flows.items() for leg in legs},
+            ("leg",),
+            {
+                leg: Histogram.total(getattr(stats, leg) for stats in every.values())
+                for leg in ("node_to_gateway", "gateway_to_handler", "node_to_handler")
+            },
         )
         yield histogram(
             "sojourn_e2_indication_handling_seconds",
             "Time from passing an indication to the handler to its request for the next.",
-            labels,
-            {key: stats.handling for key, stats in flows.items()},
+            (),
+            {(): Histogram.total(stats.handling for stats in every.values())},
         )
 
     def _controls(self) -> Iterator[Metric]:
         m = self._metrics
-        yield counter(
-            "sojourn_e2_controls",
-            "RIC controls by outcome.",
-            ("node", "ran_function", "outcome"),
-            {(node, ran_function_name(oid), end): n for (node, oid, end), n in m.controls.items()},
-        )
-        yield histogram(
-            "sojourn_e2_control_seconds",
-            "From sending a RIC control to its outcome.",
-            ("node", "ran_function"),
-            {(node, ran_function_name(oid)): time for (node, oid), time in m.control_time.items()},
-        )
+        outcomes: Counter[str] = Counter()
+        for (_, _, outcome), count in m.controls.items():
+            outcomes[outcome] += count
+        yield counter("sojourn_e2_controls", "RIC controls by outcome.", ("outcome",), outcomes)
+        text = "From sending a RIC control to its outcome."
+        times = {(): Histogram.total(m.control_time.values())}
+        yield histogram("sojourn_e2_control_seconds", text, (), times)

@@ -164,6 +164,7 @@ class ForecasterApp:
 
     def _update_staleness(self, source: ModelSource) -> None:
         oldest_h, written_at_s = self._app.settings.model_max_age_h, source.written_at_s
+        self._status.written_at_s = written_at_s
         if oldest_h is None or written_at_s is None:
             return
         age_h = (self._app.clock.now_us() / 1e6 - written_at_s) / 3600

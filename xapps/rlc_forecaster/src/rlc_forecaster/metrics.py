@@ -2,22 +2,24 @@
 
 | metric | type | labels |
 |---|---|---|
+| `sojourn_forecaster_bearers` | gauge | `node`, `source` |
+| `sojourn_forecaster_skill_ratio` | gauge: mean over the horizons | `node`, `quantity` |
+| `sojourn_forecaster_drift_alarms_total` | counter | `node` |
+| `sojourn_forecaster_node_model_info` | gauge, always 1 | `node`, `model`, `warming_up` |
+| `sojourn_forecaster_skill_by_horizon_ratio` | gauge: mean over nodes | `quantity`, `horizon` (s) |
+| `sojourn_forecaster_interval_checked_total`, `…_covered_total` | counter | the same |
+| `sojourn_forecaster_fallback_bearers` | gauge | `reason` |
+| `sojourn_forecaster_fallbacks_total`, `…_returns_total`, `…_swaps_total` | counter | |
+| `sojourn_forecaster_not_finite_total` | counter: outputs with NaN or infinity | |
+| `sojourn_forecaster_reports_total` | counter | `result` |
+| `sojourn_forecaster_reports_missing_total`, `…_gaps_total` | counter | |
+| `sojourn_forecaster_counter_resets_total`, `…_clock_resets_total` | counter | |
+| `sojourn_forecaster_duplicate_rows_total` | counter | |
+| `sojourn_forecaster_outside_training_ratio` | gauge: largest of the nodes | `feature` |
 | `sojourn_forecaster_step_seconds` | histogram: T_m, from a report to its forecasts | |
 | `sojourn_forecaster_learn_seconds` | histogram: learning, after the forecasts | |
-| `sojourn_forecaster_bearers` | gauge | `node`, `source` |
-| `sojourn_forecaster_fallback_bearers` | gauge | `node`, `reason` |
-| `sojourn_forecaster_fallbacks_total`, `…_returns_total` | counter | `node` |
-| `sojourn_forecaster_not_finite_total` | counter: outputs with NaN or infinity | `node` |
-| `sojourn_forecaster_reports_total` | counter | `node`, `result` |
-| `sojourn_forecaster_reports_missing_total`, `…_gaps_total` | counter | `node` |
-| `sojourn_forecaster_counter_resets_total`, `…_clock_resets_total` | counter | `node` |
-| `sojourn_forecaster_duplicate_rows_total` | counter | `node` |
-| `sojourn_forecaster_skill_ratio` | gauge | `node`, `quantity`, `horizon` (s) |
-| `sojourn_forecaster_interval_checked_total`, `…_covered_total` | counter | the same |
-| `sojourn_forecaster_drift_alarms_total` | counter | `node` |
-| `sojourn_forecaster_outside_training_ratio` | gauge | `node`, `feature` |
 | `sojourn_forecaster_model_info` | gauge, always 1 | `model` |
-| `sojourn_forecaster_node_model_info` | gauge, always 1 | `node`, `model`, `warming_up` |
+| `sojourn_forecaster_model_written_timestamp_seconds` | gauge | |
 | `sojourn_forecaster_model_refusals_total` | counter | |
 | `sojourn_forecaster_model_refused_info` | gauge, 1 while the newest is refused | `reason` |
 | `sojourn_forecaster_model_stale` | gauge, 0 or 1 | |
@@ -25,36 +27,35 @@
 | `sojourn_forecaster_batches_published_total`, `…_skipped_total` | counter | |
 
 Skill is `1 − loss(model) / loss(persistence)` with pinball loss; 0 is as good as persistence.
-Covered over checked is the share of outcomes within the outermost quantiles that were served. The
-counters of a model (fallbacks, coverage, drift) restart with the next model.
+Covered over checked is the share of outcomes within the outermost quantiles that were served.
+Families without the label `node` are of all nodes together: what is counted there concerns the
+model or the program.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from ric.metrics import Histogram
+from ric.metrics import Histogram, counter, gauge, histogram
 from rlc_model import FEATURES
 
-from rlc_forecaster.core import Fallback, Forecaster, Source
+from rlc_forecaster.core import Fallback, Forecaster, Layout, Source
 from rlc_forecaster.hub import Hub
 
+_P: Final = "sojourn_forecaster_"
 STEP_BOUNDS_US: Final = (
-    10, 20, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_500,
-    2_000, 3_000, 5_000, 10_000, 50_000,
+    20, 40, 60, 80, 100, 150, 200, 300, 500, 800, 1_000, 2_000, 5_000, 10_000, 50_000,
 )  # fmt: skip
 """Dense around 60 µs and 1 ms, the times for 1 and 1000 bearers."""
+_HORIZONS: Final = 5
+"""Points of the horizon that have series of their own, evenly spaced."""
 
 
 def _histogram() -> Histogram:
@@ -83,12 +84,14 @@ class ModelStatus:
         refusals: Models refused, cumulative.
         refused: Why the newest model was refused; empty if it was accepted.
         stale: Whether the model exceeds its maximum age.
+        written_at_s: Time of its files, s since the Unix epoch.
     """
 
     name: str = ""
     refusals: int = 0
     refused: str = ""
     stale: bool = False
+    written_at_s: float | None = None
 
     def accept(self, name: str) -> None:
         """A model was accepted."""
@@ -98,6 +101,22 @@ class ModelStatus:
         """A model was refused."""
         self.refusals += 1
         self.refused = reason
+
+
+class Growth:
+    """Sums of counts of the nodes, which begin anew with a node or its model: what they grew by
+    from scrape to scrape, so that a sum never decreases."""
+
+    def __init__(self) -> None:
+        self.sums: Counter[tuple[str, ...]] = Counter()
+        self._last: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    def update(self, counts: Mapping[tuple[str, tuple[str, ...]], int]) -> None:
+        """The present counts of all nodes, by node and key of the sum."""
+        for (node, key), count in counts.items():
+            before = self._last.get((node, key), 0)
+            self.sums[key] += count - before if count >= before else count
+        self._last = dict(counts)
 
 
 class ForecasterCollector(Collector):
@@ -114,6 +133,7 @@ class ForecasterCollector(Collector):
         self._hub = hub
         self._timings = timings
         self._model = model
+        self._growth = Growth()
 
     def register(self, registry: CollectorRegistry) -> None:
         """Adds this collector to a registry."""
@@ -121,135 +141,148 @@ class ForecasterCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All families."""
-        yield from self._per_node()
-        yield from self._per_point()
-        yield from self._whole()
+        engines = dict(self._engines)
+        self._growth.update(
+            {
+                (node, key): count
+                for node, engine in engines.items()
+                for key, count in _counts(engine).items()
+            }
+        )
+        yield from _per_node(engines)
+        yield from self._sums()
+        yield from _by_horizon(engines)
+        yield from self._program()
 
-    def _whole(self) -> Iterator[Metric]:
+    def _sums(self) -> Iterator[Metric]:
+        for name, (text, labels) in _SUMS.items():
+            sums = {key[1:]: count for key, count in self._growth.sums.items() if key[0] == name}
+            if not labels:
+                sums = {(): sums.get((), 0)}
+            yield counter(f"{_P}{name}", text, labels, sums)
+
+    def _program(self) -> Iterator[Metric]:
         model, hub = self._model, self._hub
         for name, text, value in (
             ("consumers", "Open forecast streams.", hub.consumers),
             ("model_stale", "1 while the model exceeds its maximum age.", int(model.stale)),
         ):
-            yield GaugeMetricFamily(f"sojourn_forecaster_{name}", text, value)
+            yield gauge(f"{_P}{name}", text, (), {(): value})
         for name, text, value in (
             ("batches_published", "Forecast batches published.", hub.published),
             ("batches_skipped", "Forecast batches that slow consumers skipped.", hub.skipped),
             ("model_refusals", "Models that were refused.", model.refusals),
         ):
-            yield CounterMetricFamily(f"sojourn_forecaster_{name}", text, value)
-        info = GaugeMetricFamily(
-            "sojourn_forecaster_model_info", "The model last accepted.", labels=["model"]
-        )
-        info.add_metric([model.name or "persistence"], 1)
-        yield info
-        refused = GaugeMetricFamily(
-            "sojourn_forecaster_model_refused_info",
-            "Why the newest model was refused.",
-            labels=["reason"],
-        )
-        if model.refused:
-            refused.add_metric([model.refused], 1)
-        yield refused
-        for name, text, histogram in (
+            yield counter(f"{_P}{name}", text, (), {(): value})
+        name = model.name or "persistence"
+        yield gauge(f"{_P}model_info", "The model last accepted.", ("model",), {name: 1.0})
+        text = "Unix time of the files of the model, or of when training last confirmed it."
+        written = {} if model.written_at_s is None else {(): model.written_at_s}
+        yield gauge(f"{_P}model_written_timestamp_seconds", text, (), written)
+        text, refused = "Why the newest model was refused.", {model.refused: 1.0}
+        yield gauge(f"{_P}model_refused_info", text, ("reason",), refused if model.refused else {})
+        for name, text, each in (
             ("step", "T_m: from an RLC report to its forecasts.", self._timings.forecast),
             ("learn", "Learning from a report, after its forecasts.", self._timings.learn),
         ):
-            family = HistogramMetricFamily(f"sojourn_forecaster_{name}_seconds", text)
-            family.add_metric([], histogram.buckets_seconds(), histogram.sum_us / 1e6)
-            yield family
-
-    def _per_node(self) -> Iterator[Metric]:
-        bearers = _gauge("bearers", "Bearers with a forecast, by source.", "source")
-        fallback = _gauge("fallback_bearers", "Bearers served persistence, by reason.", "reason")
-        reports = CounterMetricFamily(
-            "sojourn_forecaster_reports", "RLC reports received.", labels=["node", "result"]
-        )
-        models = _gauge(
-            "node_model_info",
-            "Active model and model being warmed up, per node.",
-            "model",
-            "warming_up",
-        )
-        outside = _gauge(
-            "outside_training_ratio",
-            "Share of samples outside the range of the training part.",
-            "feature",
-        )
-        counters: dict[str, CounterMetricFamily] = {}
-        for node, engine in self._engines.items():
-            latest = engine.latest
-            for source in Source:
-                count = 0 if latest is None else int((latest.source == source).sum())
-                bearers.add_metric([node, source.name.lower()], count)
-            for reason in list(Fallback)[1:]:
-                count = 0 if latest is None else int((latest.fallback == reason).sum())
-                fallback.add_metric([node, reason.name.lower()], count)
-            c = engine.counters
-            reports.add_metric([node, "used"], c.reports - c.late - c.duplicates)
-            reports.add_metric([node, "late"], c.late)
-            reports.add_metric([node, "duplicate"], c.duplicates)
-            run = engine.run
-            name = run.model.name if run.model is not None else "persistence"
-            models.add_metric([node, name, engine.warming_up], 1)
-            if run.drift is not None:
-                shares = run.drift.outside.tolist()
-                for feature, share in zip(FEATURES, shares, strict=True):
-                    outside.add_metric([node, feature], share)
-            for metric, (text, value) in _counts(engine).items():
-                family = counters.setdefault(
-                    metric,
-                    CounterMetricFamily(f"sojourn_forecaster_{metric}", text, labels=["node"]),
-                )
-                family.add_metric([node], value)
-        yield from (bearers, fallback, reports, models, outside, *counters.values())
-
-    def _per_point(self) -> Iterator[Metric]:
-        labels = ["node", "quantity", "horizon"]
-        skill = _gauge("skill_ratio", "Skill of the model against persistence.", *labels[1:])
-        checked = CounterMetricFamily(
-            "sojourn_forecaster_interval_checked",
-            "Served intervals compared with an outcome.",
-            labels=labels,
-        )
-        covered = CounterMetricFamily(
-            "sojourn_forecaster_interval_covered",
-            "Served intervals that contained the outcome.",
-            labels=labels,
-        )
-        for node, engine in self._engines.items():
-            by_point, coverage, layout = engine.skill(), engine.run.coverage, engine.layout
-            for row, quantity in enumerate(layout.quantities):
-                for point in range(layout.points):
-                    names = [node, quantity.value, f"{layout.horizon_us(point) / 1e6:g}"]
-                    checked.add_metric(names, int(coverage.checked[row, point]))
-                    covered.add_metric(names, int(coverage.covered[row, point]))
-                    if by_point is not None and np.isfinite(by_point[row, point]):
-                        skill.add_metric(names, float(by_point[row, point]))
-        yield from (skill, checked, covered)
+            yield histogram(f"{_P}{name}_seconds", text, (), {(): each})
 
 
-def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"sojourn_forecaster_{name}", text, labels=["node", *labels])
+_SUMS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "reports": ("RLC reports received.", ("result",)),
+    "reports_missing": ("Missing reports.", ()),
+    "gaps": ("Gaps in the series of reports.", ()),
+    "duplicate_rows": ("Repeated bearers in a report.", ()),
+    "counter_resets": ("Resets of a bearer's RLC counters.", ()),
+    "clock_resets": ("Changes of a node's clock.", ()),
+    "swaps": ("Models that became active at a node.", ()),
+    "fallbacks": ("Times a bearer fell back to persistence.", ()),
+    "returns": ("Times a bearer returned to the model.", ()),
+    "not_finite": ("Outputs of the model with NaN or infinity.", ()),
+    "interval_checked": ("Served intervals compared with an outcome.", ("quantity", "horizon")),
+    "interval_covered": ("Served intervals that contained the outcome.", ("quantity", "horizon")),
+}
+"""Counters of all nodes together: HELP and labels."""
 
 
-def _counts(engine: Forecaster) -> dict[str, tuple[str, int]]:
-    counters, run = engine.counters, engine.run
-    return {
-        "reports_missing": ("Missing reports.", counters.missing),
-        "gaps": ("Gaps in the series of reports.", counters.gaps),
-        "duplicate_rows": ("Repeated bearers in a report.", counters.duplicate_rows),
-        "counter_resets": ("Resets of a bearer's RLC counters.", counters.counter_resets),
-        "clock_resets": ("Changes of the node's clock.", counters.clock_resets),
-        "swaps": ("Models that became active.", counters.swaps),
-        "fallbacks": ("Times a bearer fell back to persistence.", run.skill.fallbacks),
-        "returns": ("Times a bearer returned to the model.", run.skill.returns),
-        "not_finite": (
-            "Outputs of the model with NaN or infinity.",
-            run.carried.not_finite if run.carried is not None else 0,
-        ),
-        "drift_alarms": (
-            "Alarms of Page's test on the ratio of the model's loss to persistence's.",
-            run.drift.alarms if run.drift is not None else 0,
-        ),
+def _counts(engine: Forecaster) -> dict[tuple[str, ...], int]:
+    """Present counts of a node, by the name of the sum and its labels."""
+    c, run = engine.counters, engine.run
+    counts: dict[tuple[str, ...], int] = {
+        ("reports", "used"): c.reports - c.late - c.duplicates,
+        ("reports", "late"): c.late,
+        ("reports", "duplicate"): c.duplicates,
+        ("reports_missing",): c.missing,
+        ("gaps",): c.gaps,
+        ("duplicate_rows",): c.duplicate_rows,
+        ("counter_resets",): c.counter_resets,
+        ("clock_resets",): c.clock_resets,
+        ("swaps",): c.swaps,
+        ("fallbacks",): run.skill.fallbacks,
+        ("returns",): run.skill.returns,
+        ("not_finite",): run.carried.not_finite if run.carried is not None else 0,
     }
+    for names, row, point in _points(engine.layout):
+        counts["interval_checked", *names] = int(run.coverage.checked[row, point])
+        counts["interval_covered", *names] = int(run.coverage.covered[row, point])
+    return counts
+
+
+def _points(layout: Layout) -> Iterator[tuple[tuple[str, str], int, int]]:
+    """Quantity and horizon as labels, with their place in the arrays of a layout."""
+    chosen = np.unique(np.linspace(0, layout.points - 1, _HORIZONS).round().astype(int)).tolist()
+    for row, quantity in enumerate(layout.quantities):
+        for point in chosen:
+            yield (quantity.value, f"{layout.horizon_us(point) / 1e6:g}"), row, point
+
+
+def _per_node(engines: Mapping[str, Forecaster]) -> Iterator[Metric]:
+    bearers: dict[tuple[str, str], int] = {}
+    skill: dict[tuple[str, str], float] = {}
+    alarms: dict[str, int] = {}
+    models: dict[tuple[str, str, str], float] = {}
+    for node, engine in engines.items():
+        latest, run = engine.latest, engine.run
+        for source in Source:
+            count = 0 if latest is None else int((latest.source == source).sum())
+            bearers[node, source.name.lower()] = count
+        by_point = engine.skill()
+        for row, quantity in enumerate(engine.layout.quantities):
+            known = () if by_point is None else by_point[row][np.isfinite(by_point[row])]
+            if len(known):
+                skill[node, quantity.value] = float(np.mean(known))
+        alarms[node] = run.drift.alarms if run.drift is not None else 0
+        name = run.model.name if run.model is not None else "persistence"
+        models[node, name, engine.warming_up] = 1.0
+    text = "Bearers with a forecast, by source."
+    yield gauge(f"{_P}bearers", text, ("node", "source"), bearers)
+    text = "Skill of the model against persistence, mean over the horizons; below 0: worse."
+    yield gauge(f"{_P}skill_ratio", text, ("node", "quantity"), skill)
+    text = "Alarms of Page's test on the ratio of the model's loss to persistence's."
+    yield counter(f"{_P}drift_alarms", text, ("node",), alarms)
+    text = "Active model and model being warmed up, per node."
+    yield gauge(f"{_P}node_model_info", text, ("node", "model", "warming_up"), models)
+
+
+def _by_horizon(engines: Mapping[str, Forecaster]) -> Iterator[Metric]:
+    fallback: Counter[str] = Counter({reason.name.lower(): 0 for reason in list(Fallback)[1:]})
+    outside: dict[str, float] = {}
+    skills: dict[tuple[str, str], list[float]] = {}
+    for engine in engines.values():
+        latest, drift, by_point = engine.latest, engine.run.drift, engine.skill()
+        for reason in list(Fallback)[1:]:
+            here = 0 if latest is None else int((latest.fallback == reason).sum())
+            fallback[reason.name.lower()] += here
+        if drift is not None:
+            for feature, share in zip(FEATURES, drift.outside.tolist(), strict=True):
+                outside[feature] = max(share, outside.get(feature, 0.0))
+        for names, row, point in _points(engine.layout):
+            if by_point is not None and np.isfinite(by_point[row, point]):
+                skills.setdefault(names, []).append(float(by_point[row, point]))
+    text = "Bearers served persistence, by reason."
+    yield gauge(f"{_P}fallback_bearers", text, ("reason",), fallback)
+    text = "Share of samples outside the range of the training part, largest of the nodes."
+    yield gauge(f"{_P}outside_training_ratio", text, ("feature",), outside)
+    text = "Skill of the model against persistence at a horizon, mean over the nodes."
+    mean = {names: sum(values) / len(values) for names, values in skills.items()}
+    yield gauge(f"{_P}skill_by_horizon_ratio", text, ("quantity", "horizon"), mean)
