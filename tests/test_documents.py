@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import doc_links
+import doctor_findings
 import pytest
 
 
@@ -43,6 +45,29 @@ def write(root: Path, text: str) -> None:
     (root / "other.md").write_text("# Yes\n")
     (root / "src").mkdir()
     (root / "src" / "a.rs").write_text("")
+
+
+def test_the_findings_of_the_doctor_are_in_the_troubleshooting_page() -> None:
+    page = doctor_findings.PAGE.read_text(encoding="utf-8")
+    assert doctor_findings.written(page) == page
+
+
+def test_every_module_that_judges_has_a_section() -> None:
+    modules = {path.stem for path in doctor_findings.JUDGE.glob("*.py")}
+    assert modules - set(doctor_findings.TITLES) == {"__init__", "uses"}
+
+
+def test_a_finding_is_read_with_its_constants_and_alternatives() -> None:
+    source = """
+_WHY: Final = "Nothing works."
+TABLE: Final = {1: ("refused ({detail})", "Start it.")}
+check.fail(f"no {name}", _WHY, "Add it." if one else "Remove it.")
+check.ok("fine")
+"""
+    assert list(doctor_findings.rows(ast.parse(source))) == [
+        doctor_findings.Row("refused (…)", "", "Start it."),
+        doctor_findings.Row("no …", "Nothing works.", "Add it. Or: Remove it."),
+    ]
 
 
 WALKS = {
