@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grafana_foundation_sdk.builders import dashboard as builders
@@ -31,6 +31,16 @@ def rate(metric: str, *matchers: str) -> str:
     return f"rate({selector(metric, *matchers)}[$__rate_interval])"
 
 
+def by_owner(expr: str) -> str:
+    """An expression by node and instance, of the controllers that own the nodes.
+
+    Every replica watches every node. Where one of them owns it, the others are left out.
+    """
+    owner = selector("sojourn_controller_node_owner")
+    owned = f"on (node) (max by (node) ({owner}) == 1)"
+    return f"({expr}) unless on (node, instance) ({owner} == 0 and {owned})"
+
+
 def board_url(board: str, **variables: str) -> str:
     """URL of another dashboard, at the same time range and data source, with these variables."""
     chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())
@@ -49,12 +59,22 @@ class Variable:
     many: bool = True
     """Several values may be chosen, all by default; otherwise exactly one."""
 
+    def single(self) -> Variable:
+        """The same variable with exactly one value."""
+        return replace(self, many=False)
+
 
 JOB = Variable(
     "job",
     "Job",
     "Scrape jobs of Sojourn's programs.",
     "label_values(sojourn_build_info, job)",
+)
+NODE = Variable(
+    "node",
+    "Node",
+    "gNBs, as the E2 gateway lists them.",
+    'label_values(sojourn_controller_node_owner{job=~"$job", instance=~"$instance"}, node)',
 )
 INSTANCE = Variable(
     "instance",

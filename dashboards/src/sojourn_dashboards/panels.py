@@ -94,6 +94,21 @@ class Card:
     """Title → URL, offered on each value."""
 
 
+def card(
+    title: str,
+    unit: str,
+    *queries: Query | str,
+    about: str,
+    empty: str,
+    size: tuple[int, int] = (12, 8),
+    decimals: int | None = None,
+    links: Mapping[str, str] | None = None,
+) -> Card:
+    """A card; a query that is only an expression has no legend. `size` is columns of 24 by rows."""
+    listed = tuple(Query(q) if isinstance(q, str) else q for q in queries)
+    return Card(title, about, unit, listed, empty, *size, decimals, links)
+
+
 def threshold_steps(steps: Steps) -> builders.ThresholdsConfig:
     """Absolute thresholds."""
     return (
@@ -158,6 +173,13 @@ def _colour_mode(mode: models.FieldColorModeId) -> builders.FieldColor:
     return builders.FieldColor().mode(mode)
 
 
+def _named(panel: P, names: Words | None) -> None:
+    """Words and colours of the series of these names."""
+    for name, (shown, colour) in (names or {}).items():
+        fixed = {"mode": "fixed", "fixedColor": colour}
+        panel.override_by_name(name, [_property("displayName", shown), _property("color", fixed)])
+
+
 def lines(
     card: Card,
     *,
@@ -168,9 +190,12 @@ def lines(
     bars: bool = False,
     statistics: Sequence[str] = (),
     steps: bool = False,
-    words: Words | None = None,
+    names: Words | None = None,
 ) -> timeseries.Panel:
-    """Series over time, not stacked; with `statistics` the legend is a table of them."""
+    """Series over time, not stacked.
+
+    With `statistics` the legend is a table of them. `names`: words and colours by series name.
+    """
     panel = _filled(timeseries.Panel(), card)
     legend = common.VizLegendOptions().show_legend(True)
     legend.placement(options.LegendPlacement.BOTTOM).calcs(list(statistics))
@@ -193,8 +218,7 @@ def lines(
         panel.min(minimum)
     if maximum is not None:
         panel.max(maximum)
-    if words:
-        panel.mappings([word_map(words)])
+    _named(panel, names)
     return panel
 
 
@@ -204,9 +228,12 @@ def number(
     *,
     words: Words | None = None,
     sparkline: bool = True,
-    names: bool = False,
+    names: Words | None = None,
 ) -> stat.Panel:
-    """The newest value, large, coloured by thresholds or by its words."""
+    """The newest value, large, coloured by thresholds or by its words.
+
+    With `names` the name of the series is shown instead, in these words and colours.
+    """
     panel = _filled(stat.Panel(), card)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
     panel.graph_mode(
@@ -214,8 +241,9 @@ def number(
     )
     panel.color_mode(options.BigValueColorMode.VALUE)
     panel.text_mode(
-        options.BigValueTextMode.VALUE_AND_NAME if names else options.BigValueTextMode.VALUE
+        options.BigValueTextMode.VALUE if names is None else options.BigValueTextMode.NAME
     )
+    _named(panel, names)
     panel.color_scheme(_colour_mode(models.FieldColorModeId.THRESHOLDS))
     panel.thresholds(threshold_steps(steps))
     if words:
@@ -223,8 +251,10 @@ def number(
     return panel
 
 
-def ranking(card: Card, steps: Steps, *, maximum: float | None = None) -> bargauge.Panel:
-    """Bars side by side, each with its value."""
+def ranking(
+    card: Card, steps: Steps, *, maximum: float | None = None, names: Words | None = None
+) -> bargauge.Panel:
+    """Bars one below the other, each with its value; `names`: words and colours by series name."""
     panel = _filled(bargauge.Panel(), card)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
     panel.orientation(options.VizOrientation.HORIZONTAL)
@@ -233,15 +263,16 @@ def ranking(card: Card, steps: Steps, *, maximum: float | None = None) -> bargau
     panel.thresholds(threshold_steps(steps))
     if maximum is not None:
         panel.max(maximum)
+    _named(panel, names)
     return panel
 
 
 def history(
-    card: Card, steps: Steps, *, words: Words | None = None, show: bool = True
+    card: Card, steps: Steps, *, last: str, every: str, words: Words | None = None
 ) -> statushistory.Panel:
     """A row per series, a cell per interval, coloured by thresholds; the value is in the cell."""
     panel = _filled(statushistory.Panel(), card)
-    panel.show_value(options.VisibilityMode.AUTO if show else options.VisibilityMode.NEVER)
+    panel.show_value(options.VisibilityMode.AUTO).time_from(last).interval(every)
     panel.row_height(0.9).col_width(0.95).fill_opacity(80).line_width(0)
     panel.legend(common.VizLegendOptions().show_legend(False))
     panel.tooltip(common.VizTooltipOptions().mode(options.TooltipDisplayMode.SINGLE))
@@ -252,17 +283,17 @@ def history(
     return panel
 
 
-def timeline(card: Card, steps: Steps, *, words: Words | None = None) -> statetimeline.Panel:
-    """A row per series, one bar for as long as a state lasts, the state in words."""
+def timeline(card: Card, *, words: Words | None, names: Words | None) -> statetimeline.Panel:
+    """A row per series, a bar for as long as its value lasts."""
     panel = _filled(statetimeline.Panel(), card)
     panel.show_value(options.VisibilityMode.ALWAYS).merge_values(True).row_height(0.85)
     panel.fill_opacity(75).line_width(0)
     panel.legend(common.VizLegendOptions().show_legend(False))
     panel.tooltip(common.VizTooltipOptions().mode(options.TooltipDisplayMode.SINGLE))
-    panel.color_scheme(_colour_mode(models.FieldColorModeId.THRESHOLDS))
-    panel.thresholds(threshold_steps(steps))
+    panel.color_scheme(_colour_mode(models.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
     if words:
         panel.mappings([word_map(words)])
+    _named(panel, names)
     return panel
 
 

@@ -1,0 +1,61 @@
+"""Words and colours of states, and thresholds with one meaning in all dashboards."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sojourn_dashboards.colours import BAD, EXCUSED, GOOD, UNKNOWN, WARNING
+from sojourn_dashboards.panels import Steps, Words
+
+COMPLIANCE: Final[Words] = {
+    "met": ("met", GOOD),
+    "at_risk": ("at risk", WARNING),
+    "violated": ("violated", BAD),
+    "infeasible": ("infeasible contract", EXCUSED),
+    "radio_stalled": ("radio stalled", EXCUSED),
+    "idle": ("idle", UNKNOWN),
+    "no_data": ("no data", UNKNOWN),
+}
+"""States of a bearer against its objective, as the controller's metrics name them."""
+BLOCKERS: Final[Words] = {
+    "nothing": ("nothing", GOOD),
+    "no_tc": ("gNB has no TC function", WARNING),
+    "standby": ("another controller owns the node", GOOD),
+    "candidate": ("waits for the node lease", WARNING),
+    "in_progress": ("transaction in progress", GOOD),
+    "not_applied": ("gNB accepts, does not install", BAD),
+    "refused": ("gNB refuses pipelines", BAD),
+    "base_due": ("base pipeline comes first", GOOD),
+    "trial": ("trial runs", GOOD),
+    "no_ladder": ("no template left to try", WARNING),
+    "cool_down": ("cool-down after a decision", GOOD),
+}
+"""Why the controller takes no decision for a bearer now."""
+FAULTS: Final[Words] = {
+    "none": ("no fault", GOOD),
+    "silent": ("silent: no indications", BAD),
+    "no_status": ("no status of pipelines", BAD),
+    "unanswered": ("controls unanswered", BAD),
+    "refused": ("refuses all pipelines", BAD),
+    "not_applied": ("accepts, does not install", BAD),
+    "no_effect": ("packets pass the pipeline by", BAD),
+}
+"""Faults of a node that no pipeline mends."""
+UP: Final[Words] = {"0": ("down", BAD), "1": ("up", GOOD)}
+OWNED: Final[Words] = {"0": ("nobody", BAD), "1": ("owned", GOOD)}
+CONNECTED: Final[Words] = {"0": ("disconnected", BAD), "1": ("connected", GOOD)}
+
+TO_BOUND: Final[Steps] = ((None, GOOD), (0.8, WARNING), (1.0, BAD))
+"""Delay as a share of its bound."""
+VIOLATED_SHARE: Final[Steps] = ((None, GOOD), (0.005, WARNING), (0.01, BAD))
+"""Share of bearer time in violation; the objective is 1 %."""
+MET_SHARE: Final[Steps] = ((None, BAD), (0.99, WARNING), (0.995, GOOD))
+"""Share of bearer time that meets the objective."""
+SCORE: Final[Steps] = ((None, BAD), (50, WARNING), (80, GOOD))
+"""Quality of Outcome, 0 to 100."""
+LEASE_LEFT: Final[Steps] = ((None, BAD), (0.2, WARNING), (0.5, GOOD))
+"""Seconds until a lease ends; renewed each third of its duration."""
+NONE_IS_GOOD: Final[Steps] = ((None, GOOD), (1, BAD))
+"""A count that should be 0."""
+SOME_IS_A_WARNING: Final[Steps] = ((None, GOOD), (1, WARNING))
+"""A count that is better 0."""
