@@ -20,7 +20,7 @@ FILES = sorted(FOLDER.glob("*.json"))
 RATES = {"rate", "irate", "increase"}
 TIMES = {"__rate_interval": "1m", "__interval": "15s", "__range": "1h"}
 UNSCOPED = {
-    "up": "Prometheus adds no series of ours where a target is down",
+    "ALERTS": "Prometheus makes it from the rules",
 }
 """Metrics read without matchers of job and instance, and why."""
 

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from sojourn_dashboards import gateway
+from sojourn_dashboards import bearer, cell, controller, fleet, forecaster, gateway, slo
 from sojourn_dashboards.frame import Board
 
-BOARDS: Final[tuple[Board, ...]] = (gateway.BOARD,)
+BOARDS: Final[tuple[Board, ...]] = tuple(
+    module.BOARD for module in (fleet, cell, bearer, controller, forecaster, gateway, slo)
+)
 """From general to specific."""
 FOLDER: Final = Path(__file__).parents[2] / "json"
 

@@ -43,6 +43,8 @@ FAULTS: Final[Words] = {
 """Faults of a node that no pipeline mends."""
 UP: Final[Words] = {"0": ("down", BAD), "1": ("up", GOOD)}
 OWNED: Final[Words] = {"0": ("nobody", BAD), "1": ("owned", GOOD)}
+ACTING: Final[Words] = {"0": ("only observes", WARNING), "1": ("acts", GOOD)}
+STALE: Final[Words] = {"0": ("newest", GOOD), "1": ("stale", BAD)}
 CONNECTED: Final[Words] = {"0": ("disconnected", BAD), "1": ("connected", GOOD)}
 
 TO_BOUND: Final[Steps] = ((None, GOOD), (0.8, WARNING), (1.0, BAD))
