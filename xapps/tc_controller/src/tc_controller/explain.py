@@ -26,7 +26,7 @@ def decision_ids(records: Iterable[Record]) -> list[str]:
             result = "dry run" if record.get("dry_run") else "no answer"
             lines[key] = [key, time_of(record["at_us"]), bearer_name(record), rung, result]
         elif key in lines:
-            lines[key][4] = _result(record)
+            lines[key][4] = result_of(record)
     widths = [max((len(row[i]) for row in lines.values()), default=0) for i in range(5)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -43,14 +43,39 @@ def explain(records: Iterable[Record], wanted: str) -> str | None:
     decided = next((record for record in story if record["event"] == "decided"), None)
     if decided is None:
         return None
-    lines = _decided(decided)
+    lines = explain_record(decided)
     for record in story:
-        formatter = _FORMATTERS.get(record["event"])
-        if formatter is not None:
-            lines += formatter(record, decided)
+        if record is not decided:
+            lines += explain_record(record)
     if not any(record["event"] == "answered" for record in story):
         lines.append("Nothing was sent: dry run." if decided["dry_run"] else "No answer is logged.")
     return "\n".join(lines)
+
+
+def explain_record(record: Record) -> list[str]:
+    """One record of a decision; no lines for other records."""
+    formatter = _FORMATTERS.get(record["event"])
+    return [] if formatter is None else formatter(record)
+
+
+def effect_of(record: Record) -> str:
+    """What a record ``verified`` shows: the sojourn before and after."""
+    before_us, after_us = record["before"]["sojourn_us"], record["after"]["sojourn_us"]
+    if before_us is None or after_us is None:
+        return str(record["verdict"])
+    return f"{record['verdict']}: sojourn {before_us / 1000:.1f} to {after_us / 1000:.1f} ms"
+
+
+def result_of(record: Record) -> str:
+    """The result of a decision after this record."""
+    if record["event"] == "answered":
+        outcome: Record = record["outcome"]
+        if "refused" in outcome:
+            return f"refused: {outcome['refused']['cause']}"
+        return next(iter(outcome))
+    if record["event"] == "verified":
+        return str(record["verdict"])
+    return str(record["event"]).replace("_", " ")
 
 
 def _decided(record: Record) -> list[str]:
@@ -83,7 +108,7 @@ def _decided(record: Record) -> list[str]:
     return lines
 
 
-def _answered(record: Record, _: Record) -> list[str]:
+def _answered(record: Record) -> list[str]:
     outcome = record["outcome"]
     attempt = f", attempt {record['attempt']}" if record["attempt"] > 1 else ""
     after = f"after {record['detect_to_ack_us'] / 1000:.2f} ms{attempt}"
@@ -97,7 +122,7 @@ def _answered(record: Record, _: Record) -> list[str]:
     return [f"Not answered {after}: {outcome['unanswered']}"]
 
 
-def _verified(record: Record, _: Record) -> list[str]:
+def _verified(record: Record) -> list[str]:
     return [
         f"Verified from {record['settled_after_us'] / 1000:.0f} ms after the decision "
         f"(expected {record['expected_settle_us'] / 1000:.0f} ms to drain the old backlog): "
@@ -108,7 +133,7 @@ def _verified(record: Record, _: Record) -> list[str]:
     ]
 
 
-def _rolled_back(record: Record, _: Record) -> list[str]:
+def _rolled_back(record: Record) -> list[str]:
     result = "accepted" if "accepted" in record["outcome"] else "failed; the lease restores safe"
     return [
         f"Rolled back to {record['to']} ({result}); "
@@ -116,11 +141,12 @@ def _rolled_back(record: Record, _: Record) -> list[str]:
     ]
 
 
-def _gone(record: Record, _: Record) -> list[str]:
+def _gone(record: Record) -> list[str]:
     return [f"The bearer was removed at {time_of(record['at_us'])}."]
 
 
 _FORMATTERS = {
+    "decided": _decided,
     "answered": _answered,
     "verified": _verified,
     "rolled_back": _rolled_back,
@@ -139,17 +165,6 @@ def _state(state: Record) -> str:
     if state["ue_prb_per_s"] is not None:
         parts.append(f"{state['ue_prb_per_s']} PRB/s")
     return ", ".join(parts)
-
-
-def _result(record: Record) -> str:
-    if record["event"] == "answered":
-        outcome: Record = record["outcome"]
-        if "refused" in outcome:
-            return f"refused: {outcome['refused']['cause']}"
-        return next(iter(outcome))
-    if record["event"] == "verified":
-        return str(record["verdict"])
-    return str(record["event"]).replace("_", " ")
 
 
 def _result_of_trial(record: Record) -> str:

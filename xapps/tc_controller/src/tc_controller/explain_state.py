@@ -11,7 +11,7 @@ from tc_controller.explain import bearer_name, time_of
 Record = dict[str, Any]
 
 #: What a fault of a node means, and what to do.
-_FAULTS: Final = {
+FAULT_ADVICE: Final = {
     "silent": "The node is connected, but sends no RLC reports: nothing is known of its bearers. "
     "Pipelines under a lease end with it. Check the E2 agent and the gateway.",
     "no_status": "What is in force is not known, so nothing is verified or repaired. Check the TC "
@@ -26,7 +26,7 @@ _FAULTS: Final = {
     "mends this: check how the gNB calls the TC function.",
 }
 #: The same of a compliance that no pipeline mends.
-_COMPLIANCE: Final = {
+COMPLIANCE_ADVICE: Final = {
     "radio_stalled": "The radio sends little or nothing. No pipeline shortens an outage: check "
     "coverage, the UE and the cell.",
     "infeasible": "Guaranteed traffic exceeds what the radio carries. No pipeline mends an "
@@ -67,7 +67,7 @@ def _fault(node: str, name: str, record: Record) -> list[str]:
     share = f"{record['bearers']} of {record['of']} bearers"
     lines = [f"{node}: fault {name} since {time_of(record['at_us'])}, {share}"]
     lines.append(f"  {record['reason']}")
-    return [*lines, *_advice(_FAULTS, name)]
+    return [*lines, *_advice(FAULT_ADVICE, name)]
 
 
 def _bearer(name: str, record: Record) -> list[str]:
@@ -76,7 +76,7 @@ def _bearer(name: str, record: Record) -> list[str]:
     lines = [f"{name}: {state} {since}", f"  {record['reason']}"]
     if record.get("blocker"):
         lines.append(f"  No decision: {record['blocker']}")
-    return [*lines, *_advice(_COMPLIANCE, state)]
+    return [*lines, *_advice(COMPLIANCE_ADVICE, state)]
 
 
 def _advice(of: dict[str, str], name: str) -> list[str]:

@@ -10,7 +10,7 @@ from tc_controller.core.actions import Action
 from tc_controller.core.bearer_state import REAPPLIED_IN_VAIN, Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.class_compliance import meter_for, with_rates
-from tc_controller.core.compliance import Assessment, Compliance, assess
+from tc_controller.core.compliance import Assessment, Compliance, assess, begun
 from tc_controller.core.decide import (
     BASE,
     TRIAL,
@@ -298,11 +298,11 @@ class BearerControl(BearerEffects):
     def assess(
         self, view: BearerView | None, silent_for_us: int, now_us: int, out: list[Action]
     ) -> None:
-        """Set `compliance`; a change of it is logged with what holds a remedy up."""
+        """Set `assessment`; a change of state is logged with what holds a remedy up."""
         while self.transactions_us and now_us - self.transactions_us[0] > _HOUR_US:
             self.transactions_us.popleft()
         if self.rule is None:
-            self.compliance, self.meter, self.class_compliance = None, None, {}
+            self.assessment, self.meter, self.class_assessments = None, None, {}
             return
         assessment = assess(view, self.rule.objective, silent_for_us)
         classes: dict[str, Assessment] = {}
@@ -312,21 +312,22 @@ class BearerControl(BearerEffects):
         desired = self.desired
         in_force = None if desired is None else desired.pipeline
         self.meter = meter_for(self.meter, in_force, self.rule)
-        former, self.compliance = self.compliance, assessment.state
+        former, self.assessment = self.assessment, begun(assessment, self.assessment, now_us)
         self.shared.counters.compliance[(self.rule.name, assessment.state.value)] += 1
-        if former is not assessment.state:
+        if former is None or former.state is not assessment.state:
             blocker = self.blocker(now_us) if assessment.state is Compliance.VIOLATED else None
             self._note_compliance(former, assessment, now_us, out, blocker=blocker)
-        formers, self.class_compliance = self.class_compliance, {}
+        formers, self.class_assessments = self.class_assessments, {}
         for name, each in classes.items():
-            self.class_compliance[name] = each.state
+            before = formers.get(name)
+            self.class_assessments[name] = begun(each, before, now_us)
             self.shared.counters.class_compliance[(self.rule.name, name, each.state.value)] += 1
-            if formers.get(name) is not each.state:
-                self._note_compliance(formers.get(name), each, now_us, out, class_name=name)
+            if before is None or before.state is not each.state:
+                self._note_compliance(before, each, now_us, out, class_name=name)
 
     def _note_compliance(
         self,
-        former: Compliance | None,
+        former: Assessment | None,
         now: Assessment,
         now_us: int,
         out: list[Action],
@@ -339,7 +340,7 @@ class BearerControl(BearerEffects):
                 self.key,
                 rule=None if self.rule is None else self.rule.name,
                 state=now.state.value,
-                former=None if former is None else former.value,
+                former=None if former is None else former.state.value,
                 reason=now.reason,
                 **details,
             )

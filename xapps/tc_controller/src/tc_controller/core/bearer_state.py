@@ -13,7 +13,7 @@ from tc_controller.core.act import OpenTransaction, Outbox, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.class_compliance import ClassMeter
-from tc_controller.core.compliance import Compliance
+from tc_controller.core.compliance import Assessment, Compliance
 from tc_controller.core.decide import BASE, TRIAL, Choice
 from tc_controller.core.inputs import BearerKey, Outcome, Refused, Unanswered
 from tc_controller.core.ladder import Rung
@@ -114,9 +114,9 @@ class BearerState:
         #: Of this controller at the node.
         self.role = Role.OBSERVER
         #: Against the objective, for the last second; ``None``: no rule, or not assessed yet.
-        self.compliance: Compliance | None = None
+        self.assessment: Assessment | None = None
         #: The same of each class of the rule, by name.
-        self.class_compliance: dict[str, Compliance] = {}
+        self.class_assessments: dict[str, Assessment] = {}
         #: Of classes and guaranteed rates; ``None``: the rule has none.
         self.meter: ClassMeter | None = None
         #: Times of the transactions of the last hour.
@@ -130,6 +130,11 @@ class BearerState:
     def desired(self) -> Desired | None:
         """The pipeline that this controller wants in force; ``None``: the safe one."""
         return self.shared.desired.get(self.key)
+
+    @property
+    def compliance(self) -> Compliance | None:
+        """The state of `assessment`."""
+        return None if self.assessment is None else self.assessment.state
 
     @property
     def kept(self) -> Desired | None:

@@ -4,7 +4,7 @@ the counters of their queues."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -247,13 +247,14 @@ def with_rates(
     delay: Assessment, rate: Assessment | None, classes: Mapping[str, Assessment]
 ) -> Assessment:
     """The state of the bearer: the most serious of its own and those of its classes. A bearer
-    that is idle, stalled or silent is that."""
+    that is idle, stalled or silent is that. The sojourn is the bearer's own."""
     if delay.state not in _GRAVITY:
         return delay
     named = (
         Assessment(each.state, f"class {name}: {each.reason}") for name, each in classes.items()
     )
-    return worst([delay, *(() if rate is None else (rate,)), *named])
+    found = worst([delay, *(() if rate is None else (rate,)), *named])
+    return replace(found, sojourn_us=delay.sojourn_us)
 
 
 def meter_for(

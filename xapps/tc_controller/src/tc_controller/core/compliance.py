@@ -8,7 +8,7 @@ queue. A state holds for the last second of node time, or for as much of it as t
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tc_controller.core.bearer_view import BearerView
@@ -43,6 +43,10 @@ class Assessment:
 
     state: Compliance
     reason: str
+    #: At the objective's percentile, µs; ``None``: not known, or of a class.
+    sojourn_us: float | None = None
+    #: Controller time at which the state began.
+    since_us: int = 0
 
 
 def assess(view: BearerView | None, objective: Objective, silent_for_us: int) -> Assessment:
@@ -63,20 +67,30 @@ def assess(view: BearerView | None, objective: Objective, silent_for_us: int) ->
     if drain_kbps == 0.0:
         queued_bytes = view.occupancy_bytes + backlog_bytes
         if queued_bytes == 0:
-            return Assessment(Compliance.IDLE, "nothing sent and nothing queued")
-        return Assessment(Compliance.RADIO_STALLED, f"nothing sent of {queued_bytes} queued bytes")
+            return Assessment(Compliance.IDLE, "nothing sent and nothing queued", sojourn_us)
+        reason = f"nothing sent of {queued_bytes} queued bytes"
+        return Assessment(Compliance.RADIO_STALLED, reason, sojourn_us)
     return _against_bound(view, objective, sojourn_us)
+
+
+def begun(now: Assessment, former: Assessment | None, now_us: int) -> Assessment:
+    """The assessment with the time at which its state began."""
+    same = former is not None and former.state is now.state
+    return replace(now, since_us=former.since_us if same and former is not None else now_us)
 
 
 def _against_bound(view: BearerView, objective: Objective, sojourn_us: float) -> Assessment:
     bound_us = objective.bound_ms * 1000.0
     figure = f"p{objective.percentile:g} sojourn {sojourn_us / 1000:.1f} ms"
     if sojourn_us <= bound_us * objective.clear_ratio:
-        return Assessment(Compliance.MET, f"{figure}, within {objective.bound_ms:g} ms")
+        reason = f"{figure}, within {objective.bound_ms:g} ms"
+        return Assessment(Compliance.MET, reason, sojourn_us)
     if sojourn_us <= bound_us:
         share = f"{objective.clear_ratio:.0%} of {objective.bound_ms:g} ms"
-        return Assessment(Compliance.AT_RISK, f"{figure}, above {share}")
+        return Assessment(Compliance.AT_RISK, f"{figure}, above {share}", sojourn_us)
     if standing_us(view.standing_bytes, view.mean_kbps) <= bound_us:
         waiting = f"with {view.standing_bytes} bytes in front of a sparse packet"
-        return Assessment(Compliance.RADIO_STALLED, f"{figure}, {waiting}: the radio pauses")
-    return Assessment(Compliance.VIOLATED, f"{figure}, above {objective.bound_ms:g} ms")
+        reason = f"{figure}, {waiting}: the radio pauses"
+        return Assessment(Compliance.RADIO_STALLED, reason, sojourn_us)
+    reason = f"{figure}, above {objective.bound_ms:g} ms"
+    return Assessment(Compliance.VIOLATED, reason, sojourn_us)

@@ -67,6 +67,8 @@ class Finding:
     #: Of the first bearer that has it.
     reason: str
     bearers: int
+    #: Controller time at which it began.
+    since_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +116,18 @@ class NodeFaults:
         filled, self._filled = self._filled, {}
         node = self._of_node(len(every), periods, now_us)
         if node is not None:
-            found[node[0]] = Finding(node[1], len(every))
+            found[node[0]] = Finding(node[1], len(every), now_us)
         else:
             for bearer, view in every:
                 own = _of_bearer(bearer) or self._effect(
                     bearer, view, filled.get(bearer.key), now_us
                 )
                 if own is not None:
-                    found.setdefault(own[0], Finding(f"{bearer.key}: {own[1]}", 0)).bearers += 1
+                    first = Finding(f"{bearer.key}: {own[1]}", 0, now_us)
+                    found.setdefault(own[0], first).bearers += 1
         former, self.present = self.present, found
+        for fault in found.keys() & former.keys():
+            found[fault].since_us = former[fault].since_us
         began = {fault: each for fault, each in found.items() if fault not in former}
         ended = {fault: each for fault, each in former.items() if fault not in found}
         for what, faults in (("began", began), ("ended", ended)):
