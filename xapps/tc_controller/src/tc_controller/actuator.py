@@ -122,8 +122,14 @@ class ControlSender:
 class RecordWriter:
     """Writes decision records to the decision log and, in brief, to the program's log."""
 
-    def __init__(self, log: DecisionLog | None, latencies: LoopLatencies) -> None:
+    def __init__(
+        self,
+        log: DecisionLog | None,
+        latencies: LoopLatencies,
+        on_record: Callable[[Mapping[str, Any]], None],
+    ) -> None:
         self._file = log
+        self._on_record = on_record
         self._latencies = latencies
         self._waiting: list[WriteRecord] = []
 
@@ -144,6 +150,7 @@ class RecordWriter:
         for action in waiting:
             record = action.record
             self.write(record)
+            self._on_record(record)
             event = record["event"]
             if event != "answered":
                 _log.info(event, **_brief(record))

@@ -33,6 +33,9 @@ from tc_controller.core.quiet import TICK_US
 from tc_controller.decision_log import DecisionLog
 from tc_controller.forecasts import follow_forecasts
 from tc_controller.latency import LoopLatencies
+from tc_controller.live.decisions import RecentDecisions
+from tc_controller.live.feed import Feed
+from tc_controller.live.server import LivePage
 from tc_controller.metrics import ControllerCollector
 from tc_controller.nodes import NodeWatcher
 from tc_controller.policy_source import PolicySource
@@ -78,15 +81,28 @@ class ControllerApp:
             if log.path is None
             else DecisionLog(log.path, max_bytes=log.max_bytes, keep=log.keep)
         )
+        decisions = RecentDecisions()
         self._actuator = Actuator(
             ControlSender(
                 xapp.gateway, self._identity, self._now_us, self.latencies, self._answered
             ),
-            RecordWriter(self._decision_log, self.latencies),
+            RecordWriter(self._decision_log, self.latencies, decisions.add),
             StateWriter(state, xapp.clock, off_loop),
         )
         self._nodes = NodeWatcher(
             xapp.gateway, lambda: self.controller.policy.reports, self._node_event, self._indication
+        )
+        self._live = LivePage(
+            Feed(
+                self.controller,
+                decisions,
+                xapp.readiness.conditions,
+                self._policy.reloads,
+                settings.live.history_s,
+            ),
+            xapp.clock,
+            self._now_us,
+            settings.live.max_viewers,
         )
         records = self._actuator.records
         xapp.registry.register(
@@ -157,6 +173,10 @@ class ControllerApp:
             if settings.forecaster is not None:
                 follow = partial(follow_forecasts, settings.forecaster, xapp.clock, self._forecast)
                 tasks.append(xapp.supervise("forecasts", follow))
+            if settings.http.listen and settings.live.max_viewers > 0:
+                self._live.add_routes(xapp.http)
+                xapp.on_stop(self._live.close)
+                tasks.append(xapp.supervise("live page", self._live.run))
             xapp.readiness.require("nodes", self._roles)
             xapp.announce_ready(**addresses)
             await asyncio.gather(*tasks)

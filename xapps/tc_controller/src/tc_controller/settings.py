@@ -56,6 +56,23 @@ class A1Settings(Section):
         return self
 
 
+class LiveSettings(Section):
+    """The live page, at `/live/` of the HTTP endpoint."""
+
+    max_viewers: Annotated[int, Flag("live-max-viewers")] = Field(
+        default=16,
+        ge=0,
+        le=256,
+        description="Browsers that may watch at once; 0 disables the page.",
+    )
+    history_s: Annotated[int, Flag("live-history-s")] = Field(
+        default=300,
+        ge=60,
+        le=3600,
+        description="Length of the curves, s. Each second takes 12 bytes of memory per bearer.",
+    )
+
+
 class ControllerSettings(XAppSettings):
     """Keep 5G bearers within the sojourn time objective of their policy."""
 
@@ -99,6 +116,10 @@ class ControllerSettings(XAppSettings):
 
     a1: A1Settings = Field(
         default_factory=A1Settings, title="A1", description="Policies of a Non-RT RIC over A1-P."
+    )
+
+    live: LiveSettings = Field(
+        default_factory=LiveSettings, title="Live page", description="The live page."
     )
 
     @field_validator("forecaster")

@@ -1,0 +1,110 @@
+"""One bearer with all that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tc_controller.core.bearer import BearerControl
+from tc_controller.core.compliance import Assessment, Compliance
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.node import Node
+from tc_controller.core.pipeline_view import PipelineView
+from tc_controller.core.policy import Rule
+from tc_controller.explain_state import COMPLIANCE_ADVICE
+from tc_controller.live.decisions import DecisionStory
+from tc_controller.live.rows import stale_status, state_of
+
+
+def find(controller: Controller, name: str) -> BearerKey | None:
+    """The bearer of this name, as rows have it; ``None``: it is gone."""
+    node_id, _, rest = name.rpartition("/0x")
+    rnti, _, drb = rest.partition("/drb")
+    node = controller.nodes.get(node_id)
+    try:
+        key = BearerKey(node_id, int(rnti, 16), int(drb))
+    except ValueError:
+        return None
+    return key if node is not None and key in node.bearers else None
+
+
+def bearer_detail(
+    controller: Controller, key: BearerKey, decisions: Sequence[DecisionStory], now_us: int
+) -> dict[str, Any]:
+    """State with reason, advice and blocker; facts as pairs of label and text; decisions."""
+    node = controller.nodes[key.node_id]
+    bearer = node.bearers[key]
+    assessment = bearer.assessment
+    violated = bearer.compliance is Compliance.VIOLATED
+    inventory = node.inventories.get(key)
+    return {
+        "id": str(key),
+        "state": state_of(bearer),
+        "since_us": None if assessment is None else assessment.since_us,
+        "reason": _reason(bearer),
+        "advice": None if assessment is None else COMPLIANCE_ADVICE.get(assessment.state.value),
+        "blocker": bearer.blocker(now_us) if violated else None,
+        "stale": stale_status(node, key, controller.policy),
+        "facts": _facts(node, bearer),
+        "classes": [_class(name, each) for name, each in bearer.class_assessments.items()],
+        "flows": None if inventory is None else inventory.summary(),
+        "decisions": [{**story.as_dict(), "text": story.text} for story in decisions],
+    }
+
+
+def _reason(bearer: BearerControl) -> str:
+    if bearer.rule is None:
+        return "No rule of the policy matches the bearer: it is not controlled."
+    return "not assessed yet" if bearer.assessment is None else bearer.assessment.reason
+
+
+def _class(name: str, assessment: Assessment) -> dict[str, Any]:
+    return {"name": name, "state": assessment.state.value, "reason": assessment.reason}
+
+
+def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
+    pipeline = node.pipelines.get(bearer.key)
+    facts = [("Objective", "none" if bearer.rule is None else _objective(bearer.rule))]
+    if pipeline is not None:
+        facts.append(("Pipeline in force", f"{pipeline.name}, revision {pipeline.revision}"))
+        facts.append(("It stays", _stays(bearer, pipeline)))
+    desired = bearer.desired
+    wanted = "none: the gNB's own stays" if desired is None else desired.template
+    facts.append(("Wanted by the policy", wanted))
+    facts.append(("Control", f"{bearer.state.label}: {bearer.state.meaning}"))
+    facts.append(("Owner of the node", f"{node.ownership.detail()}. {node.ownership.role.meaning}"))
+    view = node.view(bearer.key)
+    if view is not None:
+        facts.append(
+            ("Head of line", f"{view.hol_us / 1000:.1f} ms, mean {view.mean_us / 1000:.1f} ms")
+        )
+        queued = f"RLC {_size(view.occupancy_bytes)}"
+        if pipeline is not None:
+            queued += f", pipeline {_size(pipeline.backlog_bytes)}"
+        facts.append(("Queued", queued))
+    if pipeline is not None:
+        drops = f"{pipeline.dropped_packets} dropped, {pipeline.marked_packets} marked"
+        facts.append(("Packets", f"{drops} since the pipeline's start"))
+    facts.append(("Transactions in the last hour", str(len(bearer.transactions_us))))
+    return facts
+
+
+def _objective(rule: Rule) -> str:
+    objective = rule.objective
+    text = f"p{objective.percentile:g} of the sojourn within {objective.bound_ms:g} ms"
+    return f"{text} over {objective.window_ms} ms (rule {rule.name})"
+
+
+def _stays(bearer: BearerControl, pipeline: PipelineView) -> str:
+    if pipeline.safe:
+        kept = bearer.kept is not None
+        return "without the controller" if kept else "as the gNB's own pipeline"
+    owner = "" if pipeline.owner is None else f", installed by {pipeline.owner}"
+    if pipeline.lease_left_ms is None:
+        return f"without a lease{owner}"
+    return f"under a lease, {pipeline.lease_left_ms / 1000:.1f} s left{owner}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1_000_000 else f"{count / 1e3:.1f} kB"

@@ -1,0 +1,123 @@
+"""Nodes and bearers as the page lists them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tc_controller.core.bearer import BearerControl
+from tc_controller.core.compliance import Compliance
+from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.node import Node
+from tc_controller.core.policy import Policy
+from tc_controller.explain_state import FAULT_ADVICE
+
+Row = dict[str, Any]
+
+#: State of a bearer that no rule matches, beside those of `Compliance`.
+NO_RULE: Final = "no_rule"
+#: A pipeline status older than this, or than five periods of it, is stale.
+_STALE_US: Final = 1_000_000
+_LOST_REPORTS: Final = 5
+#: States whose reason says no more than the state and the figures of the row.
+_PLAIN: Final = (Compliance.MET, Compliance.IDLE)
+
+
+def state_of(bearer: BearerControl) -> str:
+    """State of a bearer, with a word for each case."""
+    if bearer.rule is None:
+        return NO_RULE
+    return Compliance.NO_DATA.value if bearer.compliance is None else bearer.compliance.value
+
+
+def bearer_row(node: Node, bearer: BearerControl, policy: Policy, rank: int) -> Row:
+    """One bearer; the values that change each second are apart, in `History`."""
+    key, rule, assessment = bearer.key, bearer.rule, bearer.assessment
+    pipeline = node.pipelines.get(key)
+    told = assessment is not None and assessment.state not in _PLAIN
+    return {
+        "id": str(key),
+        "node": key.node_id,
+        "rnti": f"0x{key.rnti:04x}",
+        "drb": key.drb,
+        "rank": rank,
+        "state": state_of(bearer),
+        "since_us": None if assessment is None else assessment.since_us,
+        "reason": assessment.reason if told and assessment is not None else None,
+        "rule": None if rule is None else rule.name,
+        "bound_ms": None if rule is None else rule.objective.bound_ms,
+        "pipeline": None if pipeline is None else pipeline.name,
+        "revision": None if pipeline is None else pipeline.revision,
+        "stale": stale_status(node, key, policy),
+    }
+
+
+def stale_status(node: Node, key: BearerKey, policy: Policy) -> str | None:
+    """What is said of a pipeline status that is too old to rely on; ``None``: it is fresh, or the
+    node has no E2SM-TC."""
+    if node.capabilities is None:
+        return None
+    pipeline = node.pipelines.get(key)
+    if pipeline is None:
+        return "no pipeline status received"
+    age_us = node.windows.newest_us() - pipeline.collected_at_us
+    if age_us <= max(_STALE_US, _LOST_REPORTS * policy.reports.pipeline_period_ms * 1000):
+        return None
+    return f"pipeline status is {age_us / 1e6:.0f} s old"
+
+
+def node_row(node: Node) -> Row:
+    """One node with the states of its bearers and its faults with the first step."""
+    ownership = node.ownership
+    states = Counter(map(state_of, node.bearers.values()))
+    return {
+        "id": node.node_id,
+        "role": ownership.detail(),
+        "meaning": ownership.role.meaning,
+        "bearers": len(node.bearers),
+        "states": dict(states),
+        "reported_at_us": node.reported_at_us,
+        "pipelines": "E2SM-TC v1" if node.capabilities is not None else "no E2SM-TC v1",
+        "gone_since_us": None,
+        "faults": [
+            {
+                "name": fault.value,
+                "reason": finding.reason,
+                "bearers": finding.bearers,
+                "since_us": finding.since_us,
+                "advice": FAULT_ADVICE[fault.value],
+            }
+            for fault, finding in node.faults.present.items()
+        ],
+    }
+
+
+def gone_row(node_id: str, since_us: int) -> Row:
+    """A node that has disconnected."""
+    return {
+        "id": node_id,
+        "role": "disconnected",
+        "meaning": "The E2 gateway has no connection to it. Check the gNB and its E2 agent.",
+        "bearers": 0,
+        "states": {},
+        "reported_at_us": None,
+        "pipelines": None,
+        "gone_since_us": since_us,
+        "faults": [],
+    }
+
+
+def controller_row(controller: Controller, policy: Mapping[str, int]) -> Row:
+    """The controller itself; ``policy``: reloads by result."""
+    rules = controller.policy.rules
+    mode = "acting" if controller.acting else "observing: sends no control yet"
+    if all(rule.enforce.dry_run for rule in rules):
+        mode = "dry run: decides, sends nothing"
+    return {
+        "identity": controller.owner,
+        "mode": mode,
+        "rules": [rule.name for rule in rules],
+        "refused_policies": policy.get("refused", 0),
+    }

@@ -1,0 +1,64 @@
+// Controller, conditions of readiness and nodes.
+
+import { clock, html, plural, setText, span, STATES, words } from "./words.js";
+
+const STALE_US = 1_500_000;
+const WORST = ["violated", "infeasible", "radio_stalled", "no_data", "at_risk"];
+
+export function drawController(place, controller) {
+  if (!controller) return;
+  setText(place, `${controller.identity} · ${controller.mode}`);
+  place.title = `Rules: ${controller.rules.join(", ")}`;
+}
+
+/** Those that hold as words, those that do not with their detail. */
+export function drawConditions(place, conditions) {
+  const items = Object.entries(conditions).map(([name, { ok, detail }]) => ({ name, ok, detail }));
+  const shown = JSON.stringify(items.map(({ name, ok, detail }) => [name, ok, ok ? "" : detail]));
+  if (place.dataset.shown === shown) return;
+  place.dataset.shown = shown;
+  place.replaceChildren(...items.map(({ name, ok, detail }) => html("li", { class: ok ? "good" : "bad" },
+    html("span", { "aria-hidden": "true" }, ok ? "● " : "▲ "), ok ? `${name} ok` : `${name}: ${detail}`)));
+}
+
+/** Nodes with faults first, then those with most violations. */
+export function drawNodes(place, nodes, now) {
+  const rank = (node) => [node.faults.length + (node.gone_since_us ? 1 : 0), ...WORST.map((state) => node.states[state] ?? 0)];
+  const order = nodes.map((node) => ({ node, rank: rank(node) })).sort((one, other) => {
+    const at = one.rank.findIndex((value, index) => value !== other.rank[index]);
+    return at < 0 ? (one.node.id < other.node.id ? -1 : 1) : other.rank[at] - one.rank[at];
+  });
+  const parts = new Map([...place.children].map((each) => [each.dataset.id, each]));
+  order.forEach(({ node }, index) => {
+    let item = parts.get(node.id);
+    parts.delete(node.id);
+    item ??= html("li", { "data-id": node.id }, html("b"), html("span", { class: "role" }), html("span", { class: "note" }), html("div"));
+    if (place.children[index] !== item) place.insertBefore(item, place.children[index] ?? null);
+    drawNode(item, node, now);
+  });
+  for (const item of parts.values()) item.remove();
+  if (nodes.length === 0) place.replaceChildren(html("li", { class: "empty" }, "No node is connected."));
+}
+
+function drawNode(item, node, now) {
+  const [name, role, note, faults] = item.children;
+  setText(name, node.id);
+  setText(role, node.role);
+  role.title = node.meaning;
+  setText(note, summary(node, now));
+  const gone = node.gone_since_us == null ? [] : [{ name: "disconnected", reason: node.meaning, since_us: node.gone_since_us }];
+  const shown = JSON.stringify([gone, node.faults]);
+  if (faults.dataset.shown === shown) return;
+  faults.dataset.shown = shown;
+  item.classList.toggle("faulty", gone.length + node.faults.length > 0);
+  faults.replaceChildren(...[...gone, ...node.faults].map((fault) => html("div", { class: "fault" },
+    html("p", {}, html("b", {}, `▲ ${words(fault.name)} since ${clock(fault.since_us)}`), fault.bearers ? `, ${plural(fault.bearers, "bearer")}` : "", `: ${fault.reason}`),
+    fault.advice ? html("p", {}, html("b", {}, "First step: "), fault.advice) : null)));
+}
+
+function summary(node, now) {
+  if (node.gone_since_us != null) return "";
+  const states = Object.keys(STATES).filter((state) => node.states[state]).map((state) => `${node.states[state]} ${STATES[state].word.toLowerCase()}`);
+  const age = node.reported_at_us == null ? "no RLC report yet" : now - node.reported_at_us > STALE_US ? `last RLC report ${span(now - node.reported_at_us)} ago` : "reports are fresh";
+  return [plural(node.bearers, "bearer") + (states.length ? ` (${states.join(", ")})` : ""), age, node.pipelines].join(" · ");
+}
