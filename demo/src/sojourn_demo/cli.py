@@ -7,6 +7,7 @@ import asyncio
 import json
 import signal
 import sys
+import webbrowser
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -60,6 +61,10 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
                 console.print(
                     f"{program.name:<15} metrics http://{program.ready['metrics']}/metrics"
                 )
+            page = f"http://{controller.ready['metrics']}/live/"
+            console.print(f"live page       {page}")
+            if arguments.open:
+                webbrowser.open(page)
             view = View(console, gnb.ready["metrics"], log, arguments.before)
             await view.run(programs, seconds)
             # The other programs stop at the end of the block.
@@ -161,6 +166,9 @@ def make_parser() -> argparse.ArgumentParser:
         "--policy",
         type=Path,
         help="policy of the controller (default: its own or flexric.yaml)",
+    )
+    parser.add_argument(
+        "--open", action="store_true", help="open the controller's live page in the browser"
     )
     parser.add_argument(
         "--before", type=float, default=10.0, help="uncontrolled seconds (default: %(default)g)"

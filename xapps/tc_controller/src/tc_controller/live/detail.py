@@ -14,7 +14,7 @@ from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.explain_state import COMPLIANCE_ADVICE
 from tc_controller.live.decisions import DecisionStory
-from tc_controller.live.rows import stale_status, state_of
+from tc_controller.live.rows import OBSERVING, stale_status, state_of
 
 
 def find(controller: Controller, name: str) -> BearerKey | None:
@@ -36,7 +36,6 @@ def bearer_detail(
     node = controller.nodes[key.node_id]
     bearer = node.bearers[key]
     assessment = bearer.assessment
-    violated = bearer.compliance is Compliance.VIOLATED
     inventory = node.inventories.get(key)
     return {
         "id": str(key),
@@ -44,7 +43,7 @@ def bearer_detail(
         "since_us": None if assessment is None else assessment.since_us,
         "reason": _reason(bearer),
         "advice": None if assessment is None else COMPLIANCE_ADVICE.get(assessment.state.value),
-        "blocker": bearer.blocker(now_us) if violated else None,
+        "blocker": _blocker(controller, bearer, now_us),
         "stale": stale_status(node, key, controller.policy),
         "facts": _facts(node, bearer),
         "classes": [_class(name, each) for name, each in bearer.class_assessments.items()],
@@ -57,6 +56,12 @@ def _reason(bearer: BearerControl) -> str:
     if bearer.rule is None:
         return "No rule of the policy matches the bearer: it is not controlled."
     return "not assessed yet" if bearer.assessment is None else bearer.assessment.reason
+
+
+def _blocker(controller: Controller, bearer: BearerControl, now_us: int) -> str | None:
+    if bearer.compliance is not Compliance.VIOLATED:
+        return None
+    return bearer.blocker(now_us) if controller.acting else OBSERVING
 
 
 def _class(name: str, assessment: Assessment) -> dict[str, Any]:

@@ -18,6 +18,8 @@ Row = dict[str, Any]
 
 #: State of a bearer that no rule matches, beside those of `Compliance`.
 NO_RULE: Final = "no_rule"
+#: Before `Controller.enable`.
+OBSERVING: Final = "observing: sends no control yet"
 #: A pipeline status older than this, or than five periods of it, is stale.
 _STALE_US: Final = 1_000_000
 _LOST_REPORTS: Final = 5
@@ -112,7 +114,7 @@ def gone_row(node_id: str, since_us: int) -> Row:
 def controller_row(controller: Controller, policy: Mapping[str, int]) -> Row:
     """The controller itself; ``policy``: reloads by result."""
     rules = controller.policy.rules
-    mode = "acting" if controller.acting else "observing: sends no control yet"
+    mode = "acting" if controller.acting else OBSERVING
     if all(rule.enforce.dry_run for rule in rules):
         mode = "dry run: decides, sends nothing"
     return {
