@@ -14,6 +14,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, NodeUp, PipelineStatus, parse_outcome
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Policy
+from tc_controller.core.sharing import ALONE, Replica
 from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
 
@@ -78,9 +79,13 @@ class Replicas:
     def now_s(self) -> float:
         return float(self.world.now_us) / 1e6
 
-    def start(self, name: str) -> Controller:
+    def start(self, name: str, replica: Replica = ALONE) -> Controller:
         controller = self.alive[name] = Controller(
-            self.policy, owner=name, id_prefix=name, state=self.states.get(name)
+            self.policy,
+            owner=name,
+            replica=replica,
+            id_prefix=name,
+            state=self.states.get(name),
         )
         event = NodeUp(self.node.id, capabilities(self.node))
         self._do(name, controller.on_node_event(self.world.now_us, event))

@@ -10,6 +10,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, NodeUp, Refused
 from tc_controller.core.ownership import Ownership, Role
 from tc_controller.core.policy import Policy
+from tc_controller.core.sharing import Replica
 from tc_controller.policy_file import parse_policy
 from tc_replicas import LEASE_S, Replicas
 
@@ -106,6 +107,54 @@ def test_nodes_are_shared_by_controllers_that_start_together() -> None:
     shares = [list(taken.values()).count(name) for name in ("a", "b")]
     assert sum(shares) == 12
     assert min(shares) >= 4, shares
+
+
+def test_a_replica_that_comes_later_gets_the_nodes_it_should_own() -> None:
+    replicas = Replicas(BASE)
+    index = next(i for i in range(2) if Replica(i, 2).prefers(replicas.node.id))
+    preferred, other = Replica(index, 2), Replica(1 - index, 2)
+    replicas.start("other", other)
+    replicas.run(5)
+    assert replicas.owners() == ["other"]
+    replicas.start("preferred", preferred)
+    replicas.run(40)
+    assert replicas.owners() == ["preferred"]
+    assert replicas.transactions() == 2, "the base is adopted"
+    replicas.kill("preferred")
+    replicas.run(LEASE_S)
+    assert replicas.owners() == ["other"]
+    replicas.start("preferred", preferred)
+    replicas.run(40)
+    assert replicas.owners() == ["preferred"]
+    assert replicas.transactions() == 2
+    assert replicas.longest_bare_s < 1
+
+
+def test_a_node_without_its_preferred_replica_is_owned_but_for_moments() -> None:
+    replicas = Replicas(LEASED)
+    index = next(i for i in range(2) if not Replica(i, 2).prefers(replicas.node.id))
+    replicas.start("other", Replica(index, 2))
+    unowned_s = 0.0
+    replicas.run(2)
+    while replicas.now_s < 300:
+        replicas.run(0.05)
+        unowned_s += 0.05 * (not replicas.owners())
+    assert 0 < unowned_s < 4
+    assert replicas.longest_bare_s < 1
+    assert replicas.transactions() == 2
+
+
+def test_one_replica_is_preferred_for_a_node_and_each_for_its_share() -> None:
+    nodes = [f"gnb-{number}" for number in range(1000)]
+    for count in (1, 2, 5):
+        owners = {node: [Replica(i, count).prefers(node) for i in range(count)] for node in nodes}
+        assert all(sum(each) == 1 for each in owners.values())
+        shares = [sum(each[index] for each in owners.values()) for index in range(count)]
+        assert min(shares) > 0.8 * 1000 / count
+    moved = [
+        node for node in nodes if Replica(0, 2).prefers(node) and not Replica(0, 3).prefers(node)
+    ]
+    assert all(Replica(2, 3).prefers(node) for node in moved)
 
 
 def test_a_dry_run_asks_for_no_node_and_a_node_without_leases_is_controlled() -> None:

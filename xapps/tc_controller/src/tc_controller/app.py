@@ -30,6 +30,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import ForecastReport, NodeEvent, NodeUp, Outcome, PipelineReport
 from tc_controller.core.policy import Policy
 from tc_controller.core.quiet import TICK_US
+from tc_controller.core.sharing import Replica
 from tc_controller.decision_log import DecisionLog
 from tc_controller.forecasts import follow_forecasts
 from tc_controller.latency import LoopLatencies
@@ -118,6 +119,7 @@ class ControllerApp:
             return Controller(
                 policy,
                 owner=self._identity,
+                replica=Replica(self._settings.replica.index, self._settings.replica.count),
                 id_prefix=id_prefix,
                 state=document,
                 control_timeout_us=timeout_us,

@@ -73,6 +73,25 @@ class LiveSettings(Section):
     )
 
 
+class ReplicaSettings(Section):
+    """Number of this controller among equal ones that share the nodes."""
+
+    index: Annotated[int, Field(ge=0), Flag("replica-index")] = Field(
+        default=0, description="Number of this controller, from 0; in a StatefulSet its ordinal."
+    )
+    count: Annotated[int, Field(ge=1, le=1000), Flag("replica-count")] = Field(
+        default=1,
+        description="Number of controllers. Each node has one that should own it: it asks first,"
+        " and others give the node back to it.",
+    )
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.index >= self.count:
+            raise ValueError(f"index {self.index} of {self.count}; expected less than count")
+        return self
+
+
 class ControllerSettings(XAppSettings):
     """Keep 5G bearers within the sojourn time objective of their policy."""
 
@@ -86,6 +105,9 @@ class ControllerSettings(XAppSettings):
         default=None,
         description="Identity among the controllers of the same nodes, unique, printable ASCII. "
         "Host name and start time if unset.",
+    )
+    replica: ReplicaSettings = Field(
+        default_factory=ReplicaSettings, title="Replicas", description="Replicas share the nodes."
     )
     dry_run: bool = Field(default=False, description="Decide and log, but send no control.")
     observe_for_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(

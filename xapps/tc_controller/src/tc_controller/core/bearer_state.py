@@ -21,6 +21,7 @@ from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence, digest_of
 from tc_controller.core.records import Counters, Decision
+from tc_controller.core.sharing import Replica
 from tc_controller.core.timers import HoldOff, LeaseTimer
 from tc_controller.core.verify import Verdict, Verifier
 
@@ -43,6 +44,7 @@ class Shared:
     desired: DesiredStore
     counters: Counters
     next_decision_id: Callable[[], str]
+    replica: Replica
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from tc_controller.core.policy import Policy
 from tc_controller.core.quiet import TICK_US, QuietReports
 from tc_controller.core.reconcile import DesiredStore
 from tc_controller.core.records import Counters
+from tc_controller.core.sharing import ALONE, Replica
 from tc_controller.core.verify import standing_us
 
 #: Desired pipelines of bearers that did not return are dropped this long after their node did.
@@ -52,6 +53,7 @@ class Controller(QuietReports):
     Args:
         policy: objectives and ladders.
         owner: identity of this controller among those that watch the same nodes.
+        replica: its number among replicas that share the nodes.
         id_prefix: prefix of decision ids; should differ from start to start.
         acting: False: only observe, until `enable`.
         state: document of an earlier `SaveDesired`.
@@ -66,6 +68,7 @@ class Controller(QuietReports):
         policy: Policy,
         *,
         owner: str = "tc-controller",
+        replica: Replica = ALONE,
         id_prefix: str = "d",
         acting: bool = True,
         state: object | None = None,
@@ -82,7 +85,7 @@ class Controller(QuietReports):
         self.owner = owner
         self._stopping = False
         self._outbox = Outbox(owner, control_timeout_us, policy.max_controls_per_s)
-        self._shared = Shared(self._outbox, self.desired, self.counters, self._next_id)
+        self._shared = Shared(self._outbox, self.desired, self.counters, self._next_id, replica)
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0

@@ -45,7 +45,8 @@ class Node:
     ) -> None:
         self.node_id = node_id
         self.capabilities = capabilities
-        self.ownership = Ownership(capabilities, policy, now_us)
+        preferred = shared.replica.prefers(node_id)
+        self.ownership = Ownership(capabilities, policy, now_us, preferred=preferred)
         self._shared = shared
         self.bearers: dict[BearerKey, BearerControl] = {}
         self.inventories: dict[BearerKey, FlowView] = {}

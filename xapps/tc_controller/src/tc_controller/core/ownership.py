@@ -1,7 +1,9 @@
 """Who controls a node: one lease per node, decided by its RAN function (E2SM-TC v1 §7.4).
 
 Controllers need not know each other. Each asks a node for its lease; the one that holds it acts,
-the others observe and ask again when the lease that they were told of is over.
+the others observe and ask again when the lease that they were told of is over. Of several replicas
+one is preferred for a node: it asks first, and another that owns the node lets its lease end from
+time to time so that the preferred one, if it is there, takes it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,10 @@ from tc_controller.core.timers import NEVER
 #: An owner of n nodes waits n times this before it asks for another, so that controllers that
 #: watch the same nodes share them.
 _SPREAD_US: Final = 20_000
+#: An owner that is not the preferred one lets its lease end after this time, and then after twice
+#: as long each time that it gets the node back.
+_FIRST_YIELD_US: Final = 30_000_000
+_LAST_YIELD_US: Final = 600_000_000
 
 
 class Role(enum.Enum):
@@ -41,7 +47,9 @@ def node_lease_us(policy: Policy) -> int:
 class Ownership:
     """The role at one node. Times are the controller's."""
 
-    def __init__(self, capabilities: Ie | None, policy: Policy, now_us: int) -> None:
+    def __init__(
+        self, capabilities: Ie | None, policy: Policy, now_us: int, *, preferred: bool = True
+    ) -> None:
         self.role = Role.OBSERVER
         #: Identity of the owner, if that is another controller.
         self.holder: str | None = None
@@ -54,6 +62,10 @@ class Ownership:
         #: Until when the lease lasts at least: from the sending of the request.
         self._until_us = 0
         self._ask_at_us = now_us
+        self._preferred = preferred
+        #: When the owner stops to renew its lease; for how long it renewed it before.
+        self._yield_at_us = NEVER
+        self._kept_us = 0
         self.set_policy(policy)
 
     def set_policy(self, policy: Policy) -> None:
@@ -81,7 +93,9 @@ class Ownership:
         return self._ask_at_us + self._wait_us(owned)
 
     def _wait_us(self, owned: int) -> int:
-        return min(owned * _SPREAD_US, self._lease_us // 12)
+        # Together at most a quarter of the lease: less than what pipelines have left then.
+        first_us = 0 if self._preferred else self._lease_us // 6
+        return first_us + min(owned * _SPREAD_US, self._lease_us // 12)
 
     def due(self, owned: int, now_us: int) -> int | None:
         """Lease to ask for now, ms; ``None``: not now. ``owned``: nodes owned or asked for."""
@@ -89,9 +103,11 @@ class Ownership:
             return None
         if self.role is Role.OWNER:
             if now_us >= self._until_us:
-                # Answers were lost: the node may be another's by now.
-                self.role = Role.CANDIDATE
-            wait_us = 0
+                # Answers were lost, or none was asked for: the node may be another's by now.
+                self.role, self._yield_at_us = Role.CANDIDATE, NEVER
+            elif now_us >= self._yield_at_us:
+                self._ask_at_us = self._until_us
+            wait_us = 0 if self.role is Role.OWNER else self._wait_us(owned)
         else:
             wait_us = self._wait_us(owned)
         if now_us < self._ask_at_us + wait_us:
@@ -107,6 +123,10 @@ class Ownership:
         if isinstance(outcome, Accepted) and outcome.lease_ms is not None:
             self._until_us = max(self._until_us, sent_at_us + outcome.lease_ms * 1000)
             if now_us < self._until_us:
+                if self.role is not Role.OWNER and not self._preferred:
+                    longer_us = min(2 * self._kept_us, _LAST_YIELD_US)
+                    self._kept_us = max(_FIRST_YIELD_US, longer_us)
+                    self._yield_at_us = now_us + self._kept_us
                 self.role, self.holder, self.term = Role.OWNER, None, outcome.revision
         elif isinstance(outcome, Refused):
             if outcome.cause == "not_owner":
@@ -117,6 +137,7 @@ class Ownership:
     def refused(self, outcome: Refused, now_us: int) -> None:
         """A control was refused because another holds the node."""
         self.role, self.holder, self._until_us = Role.STANDBY, outcome.holder, 0
+        self._kept_us = 0
         self._ask_at_us = now_us + outcome.holder_left_ms * 1000
 
     def give_up(self) -> None:
