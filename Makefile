@@ -19,7 +19,7 @@ PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/r
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) \
-                  $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site
+                  $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python
@@ -137,6 +137,16 @@ bench: setup ## Speed, as ratios and rates measured in one run
 .PHONY: bench-flexric
 bench-flexric: flexric-bridge ## The bridge under load behind a real FlexRIC; after make flexric-node
 	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_load.py --out $(OUT)/bench
+
+.PHONY: chart-tools
+chart-tools: $(VENV)/.tools ## Helm, helm-unittest and the Kubernetes schemas, for the tests of the chart (needs Go)
+	$(BIN)/python -m pip install -q -c constraints.txt kubernetes-validate
+	@mkdir -p $(OUT)/chart-tools && cp helm/tools/go.mod $(OUT)/chart-tools/
+	cd $(OUT)/chart-tools && GOFLAGS=-mod=mod go mod tidy && GOFLAGS=-mod=mod go build -o $(abspath $(BIN))/ tool
+
+.PHONY: chart
+chart: $(VENV)/.tools ## The table of values in the chart's README
+	$(BIN)/python helm/chart_readme.py
 
 .PHONY: clean
 clean: ## Remove everything that was built

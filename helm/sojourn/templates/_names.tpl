@@ -1,0 +1,155 @@
+{{/* Names, labels and images. Components are named as their keys in values.yaml. */}}
+
+{{- define "sojourn.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "sojourn.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains (include "sojourn.name" .) .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "sojourn.name" .) | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/* Program of a component: label `app.kubernetes.io/component`, job of Prometheus, name in the access file. */}}
+{{- define "sojourn.program" -}}
+{{- get (dict "controller" "tc-controller" "forecaster" "rlc-forecaster" "flexricBridge" "flexric-bridge" "lab" "gnb-lab" "training" "training") . }}
+{{- end }}
+
+{{/* Name of a component's objects. Arguments: list of the root context and the component. */}}
+{{- define "sojourn.objectName" -}}
+{{- $root := index . 0 }}{{- $component := index . 1 }}
+{{- printf "%s-%s" (include "sojourn.fullname" $root) (get (dict "flexricBridge" "flexric-bridge") $component | default $component) }}
+{{- end }}
+
+{{/* Labels that never change. Arguments: root context, component. */}}
+{{- define "sojourn.selectorLabels" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ include "sojourn.name" $root }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ include "sojourn.program" (index . 1) }}
+{{- end }}
+
+{{/* Labels of a release's object. Argument: root context. */}}
+{{- define "sojourn.commonLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: sojourn
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Metadata of a component's object. Arguments: root context, component, name, annotations (optional). */}}
+{{- define "sojourn.metadata" -}}
+{{- $root := index . 0 -}}
+name: {{ index . 2 }}
+labels:
+  {{- include "sojourn.selectorLabels" (list $root (index . 1)) | nindent 2 }}
+  {{- include "sojourn.commonLabels" $root | nindent 2 }}
+{{- $annotations := $root.Values.commonAnnotations }}
+{{- if gt (len .) 3 }}{{- $annotations = merge (dict) (index . 3) $annotations }}{{- end }}
+{{- with $annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Metadata of an object of no component. Arguments: root context, name, annotations (optional). */}}
+{{- define "sojourn.releaseMetadata" -}}
+{{- $root := index . 0 -}}
+name: {{ index . 1 }}
+labels:
+  app.kubernetes.io/name: {{ include "sojourn.name" $root }}
+  app.kubernetes.io/instance: {{ $root.Release.Name }}
+  {{- include "sojourn.commonLabels" $root | nindent 2 }}
+{{- $annotations := $root.Values.commonAnnotations }}
+{{- if gt (len .) 2 }}{{- $annotations = merge (dict) (index . 2) $annotations }}{{- end }}
+{{- with $annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Image of a component. Arguments: root context, component. */}}
+{{- define "sojourn.image" -}}
+{{- $root := index . 0 }}
+{{- $image := (index $root.Values (index . 1)).image }}
+{{- with $root.Values.image.registry }}{{ . }}/{{ end }}{{ $image.repository }}
+{{- if $image.digest }}@{{ $image.digest }}
+{{- else }}:{{ coalesce $image.tag $root.Values.image.tag $root.Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
+{{- define "sojourn.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}{{ default (include "sojourn.fullname" .) .Values.serviceAccount.name }}
+{{- else }}{{ default "default" .Values.serviceAccount.name }}{{ end }}
+{{- end }}
+
+{{/* Components that serve HTTP, by key, as YAML: Service and port of their metrics. */}}
+{{- define "sojourn.servers" -}}
+{{- $fullname := include "sojourn.fullname" . -}}
+{{- if .Values.controller.enabled }}
+controller: {service: {{ $fullname }}-controller, port: 9100, identity: controller}
+{{- end }}
+{{- if .Values.forecaster.enabled }}
+forecaster: {service: {{ $fullname }}-forecaster, port: 9101, identity: forecaster}
+{{- end }}
+{{- if .Values.flexricBridge.enabled }}
+flexricBridge: {service: {{ $fullname }}-gateway, port: 9102, identity: gateway}
+{{- end }}
+{{- if .Values.lab.enabled }}
+lab: {service: {{ $fullname }}-gateway, port: 9103, identity: gateway}
+{{- end }}
+{{- end }}
+
+{{/* Full name of a Service in the cluster. Arguments: root context, name of the Service. */}}
+{{- define "sojourn.host" -}}
+{{- printf "%s.%s.svc" (index . 1) (index . 0).Release.Namespace }}
+{{- end }}
+
+{{/* Component that serves the E2 gateway; empty if it is outside this release. */}}
+{{- define "sojourn.gatewayComponent" -}}
+{{- if .Values.gateway.address }}
+{{- else if .Values.flexricBridge.enabled }}flexricBridge
+{{- else if .Values.lab.enabled }}lab
+{{- end }}
+{{- end }}
+
+{{- define "sojourn.gatewayAddress" -}}
+{{- .Values.gateway.address | default (printf "%s:36421" (include "sojourn.host" (list . (printf "%s-gateway" (include "sojourn.fullname" .))))) }}
+{{- end }}
+
+{{- define "sojourn.forecasterAddress" -}}
+{{- printf "%s:36422" (include "sojourn.host" (list . (printf "%s-forecaster" (include "sojourn.fullname" .)))) }}
+{{- end }}
+
+{{/* Fails for values that contradict each other, with what to do. */}}
+{{- define "sojourn.check" -}}
+{{- if and .Values.lab.enabled .Values.flexricBridge.enabled }}
+{{- fail "lab.enabled and flexricBridge.enabled: both serve the E2 gateway; set one of them to false" }}
+{{- end }}
+{{- if and .Values.gateway.address (or .Values.lab.enabled .Values.flexricBridge.enabled) }}
+{{- fail "gateway.address: names a gateway outside this release; set lab.enabled and flexricBridge.enabled to false" }}
+{{- end }}
+{{- $xapps := or .Values.controller.enabled .Values.forecaster.enabled .Values.training.enabled }}
+{{- if and $xapps (not .Values.gateway.address) (not .Values.lab.enabled) (not .Values.flexricBridge.enabled) }}
+{{- fail "no E2 gateway: set flexricBridge.enabled or lab.enabled to true, or gateway.address" }}
+{{- end }}
+{{- if and .Values.flexricBridge.enabled (not .Values.flexricBridge.native.volume) }}
+{{- fail "flexricBridge.native.volume: empty; expected a volume with the FlexRIC SDK module (docs/deploy.md)" }}
+{{- end }}
+{{- if and .Values.training.enabled (ne .Values.forecaster.model.source "volume") }}
+{{- fail "training.enabled: promotes to the models volume; set forecaster.model.source to volume" }}
+{{- end }}
+{{- if and .Values.training.tune.enabled (not .Values.training.volume.existingClaim) }}
+{{- fail "training.tune.enabled: chief and workers share a volume; set training.volume.existingClaim" }}
+{{- end }}
+{{- if and .Values.controller.enabled .Values.controller.a1.enabled (gt (int .Values.controller.replicas) 1) (not .Values.controller.persistence.enabled) }}
+{{- fail "controller.a1.enabled with several replicas: set controller.persistence.enabled to true, so that each keeps the A1 policies sent to it" }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,159 @@
+"""The chart as Helm renders it: valid objects, no secret in the open, pods without privilege."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from chart_readme import CHART
+from chart_tools import KUBERNETES, VALUES_FILES, faults, refusal, run, template, tool
+
+Manifest = dict[str, Any]
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+@pytest.fixture(scope="module", params=VALUES_FILES, ids=name_of)
+def release(request: pytest.FixtureRequest) -> list[Manifest]:
+    return template("--values", request.param)
+
+
+def pods(objects: list[Manifest]) -> list[tuple[str, Manifest]]:
+    """Name and pod spec of everything that runs."""
+    found = []
+    for each in objects:
+        spec = each.get("spec", {})
+        if each["kind"] == "CronJob":
+            spec = spec["jobTemplate"]["spec"]
+        if each["kind"] == "Pod":
+            found.append((each["metadata"]["name"], spec))
+        elif "template" in spec:
+            found.append((each["metadata"]["name"], spec["template"]["spec"]))
+    return found
+
+
+def containers(objects: list[Manifest]) -> list[tuple[str, Manifest]]:
+    return [
+        (f"{name}/{container['name']}", container)
+        for name, spec in pods(objects)
+        for container in [*spec.get("initContainers", []), *spec["containers"]]
+    ]
+
+
+@pytest.mark.parametrize("values", VALUES_FILES, ids=name_of)
+def test_helm_finds_nothing_to_complain_about(values: Path) -> None:
+    helm = tool("helm")
+    run(helm, "lint", "--strict", CHART, "--kube-version", KUBERNETES, "--values", values)
+
+
+def test_every_object_is_valid(release: list[Manifest]) -> None:
+    assert [fault for each in release for fault in faults(each)] == []
+
+
+def test_no_object_names_its_namespace(release: list[Manifest]) -> None:
+    assert [each for each in release if "namespace" in each["metadata"]] == []
+
+
+def test_every_container_runs_unprivileged_with_a_read_only_root(release: list[Manifest]) -> None:
+    for name, spec in pods(release):
+        assert spec["automountServiceAccountToken"] is False, name
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), name
+    for name, container in containers(release):
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"] is True, name
+        assert context["allowPrivilegeEscalation"] is False, name
+        assert context["capabilities"] == {"drop": ["ALL"]}, name
+        assert "memory" in container["resources"]["limits"], name
+
+
+def test_every_volume_mount_has_a_volume(release: list[Manifest]) -> None:
+    claimed = {
+        each["metadata"]["name"]: {
+            claim["metadata"]["name"] for claim in each["spec"].get("volumeClaimTemplates", [])
+        }
+        for each in release
+        if each["kind"] == "StatefulSet"
+    }
+    for name, spec in pods(release):
+        volumes = {volume["name"] for volume in spec["volumes"]} | claimed.get(name, set())
+        for container in [*spec.get("initContainers", []), *spec["containers"]]:
+            assert {m["name"] for m in container.get("volumeMounts", [])} <= volumes, name
+
+
+def test_programs_are_probed_for_life_and_for_readiness(release: list[Manifest]) -> None:
+    for name, spec in pods(release):
+        for container in spec["containers"]:
+            if container.get("ports"):
+                assert container["livenessProbe"]["httpGet"]["path"] == "/healthz", name
+                assert container["readinessProbe"]["httpGet"]["path"] == "/readyz", name
+
+
+def test_config_maps_hold_no_secret(release: list[Manifest]) -> None:
+    texts = [str(each.get("data")) for each in release if each["kind"] == "ConfigMap"]
+    assert [text for text in texts if "PRIVATE KEY" in text or "token:" in text] == []
+
+
+def access(objects: list[Manifest]) -> dict[str, Manifest]:
+    """The clients of the access file, by name."""
+    (secret,) = (each for each in objects if each["metadata"]["name"] == "s-sojourn-access")
+    text = base64.b64decode(secret["data"]["access.yaml"])
+    return {client["name"]: client for client in yaml.safe_load(text)["clients"]}
+
+
+def test_only_controller_and_doctor_may_control() -> None:
+    clients = access(template())
+    assert {name for name, client in clients.items() if "control" in client["may"]} == {
+        "tc-controller",
+        "doctor",
+    }
+    assert clients["tc-controller"]["certificates"] == ["s-sojourn-controller.default.svc"]
+    assert clients["noc"] == {"name": "noc", "token_file": "noc.token", "may": ["read"]}
+
+
+def test_given_clients_are_added_and_replace_those_of_the_chart(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text(
+        "access:\n  clients:\n"
+        "    - {name: noc, token_file: noc.token, may: [read], nodes: [gnb-1]}\n"
+        "    - {name: ric, certificates: [ric.smo.svc], may: [read]}\n"
+    )
+    clients = access(template("--values", values))
+    assert clients["noc"]["nodes"] == ["gnb-1"]
+    assert clients["ric"]["certificates"] == ["ric.smo.svc"]
+
+
+def test_numbers_of_a_scenario_arrive_as_they_were_written(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("lab: {scenario: {name: big, flows: [{receive_window_bytes: 10000000}]}}\n")
+    texts = [
+        each["data"]["scenario.yaml"]
+        for each in template("--values", values)
+        if each["metadata"]["name"] == "s-sojourn-lab-scenario"
+    ]
+    assert yaml.safe_load(texts[0])["flows"] == [{"receive_window_bytes": 10000000}]
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ("controler.replicas=3", "additional properties 'controler' not allowed"),
+        ("tls.mode=off", "at '/tls/mode'"),
+        ("flexricBridge.enabled=true", "both serve the E2 gateway; set one of them to false"),
+        ("lab.enabled=false", "no E2 gateway: set flexricBridge.enabled or lab.enabled"),
+        (
+            "lab.enabled=false,flexricBridge.enabled=true",
+            "flexricBridge.native.volume: empty; expected a volume with the FlexRIC SDK module",
+        ),
+        ("training.enabled=true", "set forecaster.model.source to volume"),
+        ("tls.mode=secrets", ": missing; expected the name of a Secret with tls.crt, tls.key"),
+        ("access.clients[0].name=x,access.clients[0].may[0]=write", "at '/access/clients/0/may/0'"),
+    ],
+)
+def test_wrong_values_are_refused_with_what_is_expected(values: str, error: str) -> None:
+    assert error in refusal("--set", values)
