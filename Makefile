@@ -67,6 +67,10 @@ flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, F
 demo: setup ## Run the control loop for 40 s on loopback; report in out/demo (TRACE=file for a Mahimahi trace)
 	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))
 
+.PHONY: demo-ops
+demo-ops: setup ## A fault, its alerts in a real Prometheus and Alertmanager (on PATH), its repair; report in out/demo-ops
+	$(BIN)/python -m sojourn_demo.ops --out $(OUT)/demo-ops
+
 .PHONY: demo-flexric
 demo-flexric: flexric-bridge flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))

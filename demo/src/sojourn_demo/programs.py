@@ -136,7 +136,7 @@ class Programs:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for program in reversed(self.started):
+        for program in list(reversed(self.started)):
             await self.stop(program)
 
     async def start(
@@ -179,6 +179,7 @@ class Programs:
     async def stop(self, program: Program) -> None:
         """Stops a program gracefully, by SIGKILL if it does not end."""
         await asyncio.to_thread(program.stop)
+        self.started.remove(program)
 
     def check(self) -> None:
         """Raises `DemoError` if a program ended on its own."""

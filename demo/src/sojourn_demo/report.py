@@ -121,7 +121,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     # Room above the lines for the names of templates.
     highest_ms = max((run.rtt_ms.value.max(initial=1.0) for run, _ in runs), default=1.0)
     axis.set(yscale="log", ylim=(None, 4 * highest_ms), ylabel="ms")
-    _plain(axis.yaxis)
+    plain(axis.yaxis)
     for number, decision in enumerate(summary["decisions"]):
         axis.annotate(
             decision["template"],
@@ -139,7 +139,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     for run, controlled in runs:
         line(axis, _distribution(run, from_s), PING, controlled=controlled)
     axis.set(xscale="log", ylim=(0, 101), ylabel="% of pings sent")
-    _plain(axis.xaxis)
+    plain(axis.xaxis)
     yield _figure(figure, "Ping round trip from the decision on, distribution", _both(PING))
 
     figure, axis = _plot(summary, "s")
@@ -175,9 +175,9 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     yield _figure(figure, "Used resource blocks, each 500 ms", _both(RADIO))
 
 
-def _plain(axis: Axis) -> None:
-    """Ticks of a logarithmic axis as 10, 100, 1000."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+def plain(axis: Axis) -> None:
+    """Ticks of a logarithmic axis as 0.1, 1, 10, 100, 1,000."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
