@@ -69,8 +69,8 @@ http.server.HTTPServer(address, Healthy).serve_forever()
 async def test_a_stopped_controller_fires_alerts_that_its_start_resolves(tmp_path: Path) -> None:
     out, rules = tmp_path / "out", quick_rules(tmp_path / "rules")
     path = f"{fake_grafana(tmp_path / 'bin')}:{os.environ['PATH']}"
-    demo = await start(out, "--rules", str(rules), "--healthy", "3", path=path)
-    output, _ = await asyncio.wait_for(demo.communicate(), 4 * PATIENCE_S)
+    demo = await start(out, "--rules", str(rules), "--healthy", "3", "--patience", "60", path=path)
+    output, _ = await asyncio.wait_for(demo.communicate(), 5 * PATIENCE_S)
     text = output.decode()
     assert demo.returncode == 0, text
     assert "SojournControllerDown FIRING" in text

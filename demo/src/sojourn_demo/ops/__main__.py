@@ -119,6 +119,8 @@ class Run:
         healthy_s = self._arguments.healthy
         timeline.add("phase", "healthy", "the controller keeps the bearer short")
         await self._watch(prometheus, lambda: False, healthy_s)
+        # On a busy machine the bearer may bloat before the controller acts for the first time.
+        await self._watch(prometheus, self._quiet, patience_s)
         timeline.add("phase", "fault", "the controller stops and releases its pipelines")
         fault_s = timeline.now_s()
         await self._programs.stop(controller)
@@ -137,6 +139,9 @@ class Run:
             patience_s,
         )
         timeline.add("phase", "end", "end of the run")
+
+    def _quiet(self) -> bool:
+        return all(self.timeline.states.get(name, "inactive") == "inactive" for name in ALERTS)
 
     def _all(self, kind: Any, since_s: float) -> bool:
         return all(self.timeline.last(kind, name, since_s) is not None for name in ALERTS)
