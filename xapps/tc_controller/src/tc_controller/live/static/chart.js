@@ -38,6 +38,9 @@ export class Chart {
   show(name, times, samples, bound, marks, seconds) {
     const covered = times.length ? (times.at(-1) - times[0]) / 1e6 : 0;
     const window = WINDOWS.find((each) => each >= covered) ?? seconds;
+    const shown = `${name} ${times.at(-1)} ${bound} ${seconds} ${(marks ?? []).map((mark) => mark.id + mark.result)}`;
+    if (shown === this.shown) return;
+    this.shown = shown;
     Object.assign(this, { name, times, samples, bound, marks, seconds: Math.min(window, seconds) });
     this.draw();
   }

@@ -122,7 +122,7 @@ function newRow() {
   const element = html("div", { role: "row", id: `row-${made++}` },
     state, cell("name", name, " ", node), cell("sojourn", sojourn, " ", bound), cell("spark", spark.element),
     cell("rate", rates, " ", queue), cell("pipeline", pipeline, " ", revision));
-  return { element, state, name, node, sojourn, bound, spark, queue, rates, pipeline, revision, drawn: null };
+  return { element, state, name, node, sojourn, bound, spark, queue, rates, pipeline, revision, drawn: null, curve: null };
 }
 
 function drawRow(cells, row, index, height, selected, history) {
@@ -146,6 +146,9 @@ function drawRow(cells, row, index, height, selected, history) {
   setText(cells.pipeline, row.pipeline ?? "–");
   setText(cells.revision, row.stale ?? (row.revision == null ? "" : `revision ${row.revision}`));
   cells.revision.classList.toggle("stale", row.stale != null);
+  const curve = `${row.id} ${row.bound_ms} ${history?.times.at(-1)}`;
+  if (cells.curve === curve) return;
+  cells.curve = curve;
   drawSpark(cells.spark, history?.samples[0] ?? [], row.bound_ms);
 }
 

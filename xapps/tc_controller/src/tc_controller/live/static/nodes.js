@@ -3,7 +3,6 @@
 import { clock, html, plural, setText, span, STATES, words } from "./words.js";
 
 const STALE_US = 1_500_000;
-const WORST = ["violated", "infeasible", "radio_stalled", "no_data", "at_risk"];
 
 export function drawController(place, controller) {
   if (!controller) return;
@@ -23,13 +22,11 @@ export function drawConditions(place, conditions) {
 
 /** Nodes with faults first, then those with most violations. */
 export function drawNodes(place, nodes, now) {
-  const rank = (node) => [node.faults.length + (node.gone_since_us ? 1 : 0), ...WORST.map((state) => node.states[state] ?? 0)];
-  const order = nodes.map((node) => ({ node, rank: rank(node) })).sort((one, other) => {
-    const at = one.rank.findIndex((value, index) => value !== other.rank[index]);
-    return at < 0 ? (one.node.id < other.node.id ? -1 : 1) : other.rank[at] - one.rank[at];
-  });
+  const faults = (node) => node.faults.length + (node.gone_since_us == null ? 0 : 1);
+  const violated = (node) => (node.states.violated ?? 0) + (node.states.infeasible ?? 0);
+  const order = [...nodes].sort((one, other) => faults(other) - faults(one) || violated(other) - violated(one) || (one.id < other.id ? -1 : 1));
   const parts = new Map([...place.children].map((each) => [each.dataset.id, each]));
-  order.forEach(({ node }, index) => {
+  order.forEach((node, index) => {
     let item = parts.get(node.id);
     parts.delete(node.id);
     item ??= html("li", { "data-id": node.id }, html("b"), html("span", { class: "role" }), html("span", { class: "note" }), html("div"));

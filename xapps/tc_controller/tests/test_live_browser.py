@@ -1,0 +1,249 @@
+"""The live page in a real Chromium: accessibility, keyboard, lost connections, 1000 bearers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from live_cells import Cells
+from ric.clock import SystemClock
+from ric.http import HttpServer
+from tc_controller.live.server import LivePage
+
+CHROMIUM: Final = Path("/usr/bin/chromium")
+#: A new profile each time, and no requests of the browser's own.
+FLAGS: Final = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+#: Rules of axe-core that do not fail the test are those of lesser impact.
+GRAVE: Final = ("serious", "critical")
+DESK: Final = {"width": 1440, "height": 900}
+PHONE: Final = {"width": 390, "height": 844}
+
+playwright = pytest.importorskip(
+    "playwright.async_api", reason="no Playwright: pip install -r requirements-dev.txt"
+)
+axe = pytest.importorskip("axe_playwright_python.async_playwright")
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM.exists(), reason=f"no {CHROMIUM}: install Debian's package chromium"
+)
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+class Site:
+    """A live page that is fed once a second, and the browser that watches it."""
+
+    def __init__(self, cells: Cells, browser: Any) -> None:
+        self.cells = cells
+        self.browser = browser
+        self.problems: list[str] = []
+        self.requests: set[str] = set()
+        self.address = "127.0.0.1:0"
+
+    async def start(self) -> None:
+        """Serve, at the same address as before."""
+        self.server = HttpServer()
+        self.live = LivePage(self.cells.feed, SystemClock(), now_us, 16)
+        self.live.add_routes(self.server)
+        self.address = await self.server.start(self.address)
+        self.tasks = [asyncio.create_task(self.live.run()), asyncio.create_task(self._feed())]
+
+    async def stop(self) -> None:
+        """End as a controller does."""
+        await self.live.close()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.server.stop()
+
+    async def _feed(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            self.cells.second(now_us())
+
+    def _note(self, message: Any) -> None:
+        if message.type == "error":
+            self.problems.append(message.text)
+
+    async def open(self, viewport: Any = DESK, scheme: str = "light", at: str = "") -> Any:
+        """A page on which the bearers are shown."""
+        context = await self.browser.new_context(viewport=viewport, color_scheme=scheme)
+        page = await context.new_page()
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("request", lambda request: self.requests.add(request.url))
+        page.on("console", self._note)
+        await page.goto(f"http://{self.address}/live/{at}")
+        await page.wait_for_selector("[data-id][role=row]")
+        return page
+
+
+@asynccontextmanager
+async def site(nodes: int, bearers: int, seconds: int = 30) -> AsyncIterator[Site]:
+    begin_us = now_us() - seconds * 1_000_000
+    cells = Cells(nodes, bearers, begin_us)
+    for second in range(1, seconds):
+        cells.second(begin_us + second * 1_000_000)
+        for _ in cells.feed.sample(cells.now_us):
+            pass
+    async with playwright.async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        served = Site(cells, browser)
+        await served.start()
+        try:
+            yield served
+        finally:
+            await browser.close()
+            await served.stop()
+
+
+async def shows(page: Any, place: str, text: str) -> None:
+    """Waits until the place has the text."""
+    await playwright.expect(page.locator(place)).to_have_text(text)
+
+
+async def violations(page: Any) -> list[str]:
+    """What axe-core finds that is grave."""
+    found = await axe.Axe().run(page)
+    return [
+        f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}"
+        for each in found.response["violations"]
+        if each["impact"] in GRAVE
+    ]
+
+
+async def test_nothing_bars_readers_in_light_dark_and_on_a_phone() -> None:
+    async with site(3, 60) as served:
+        served.cells.silence("gnb-002")
+        served.cells.disconnect("gnb-003")
+        await asyncio.sleep(3)
+        for viewport, scheme in ((DESK, "light"), (DESK, "dark"), (PHONE, "light")):
+            page = await served.open(viewport, scheme)
+            await page.wait_for_selector(".fault")
+            assert await violations(page) == [], (viewport, scheme)
+            await page.click("[data-id][role=row]")
+            await page.wait_for_selector("#bearer dl dd")
+            assert await violations(page) == [], (viewport, scheme)
+            width = await page.evaluate("document.documentElement.scrollWidth")
+            assert width <= viewport["width"], "the page scrolls sideways"
+    assert served.problems == []
+
+
+async def test_everything_comes_from_the_controller_and_names_are_text_not_markup() -> None:
+    async with site(1, 3) as served:
+        served.cells.rename("gnb-001", "<img src=x onerror=alert(1)>")
+        page = await served.open()
+        await page.wait_for_selector("#bearer dl dd")
+        assert "<img src=x onerror=alert(1)>" in await page.inner_text("#bearer-title")
+        await page.wait_for_timeout(1_500)
+    assert served.problems == []
+    assert {url.split("/")[2] for url in served.requests} == {served.address}
+
+
+async def test_keys_move_through_bearers_and_the_slider_through_seconds() -> None:
+    async with site(2, 30) as served:
+        page = await served.open()
+        first = await page.inner_text("#bearer-title")
+        await page.focus("[role=grid]")
+        await page.keyboard.press("ArrowDown")
+        await playwright.expect(page.locator("#bearer-title")).not_to_have_text(first)
+        second = await page.inner_text("#bearer-title")
+        await page.keyboard.press("End")
+        active = await page.evaluate(
+            "document.getElementById(document.querySelector('[role=grid]')"
+            ".getAttribute('aria-activedescendant')).getAttribute('aria-rowindex')"
+        )
+        assert active == "61", "60 bearers below the heads"
+        await page.keyboard.press("Home")
+        await page.keyboard.press("ArrowDown")
+        assert await page.inner_text("#bearer-title") == second
+        await page.wait_for_selector("input[type=range][max]:not([max='0'])")
+        before = await page.get_attribute("input[type=range]", "aria-valuetext")
+        await page.focus("input[type=range]")
+        await page.keyboard.press("Home")
+        after = await page.get_attribute("input[type=range]", "aria-valuetext")
+        assert "sojourn" in after
+        assert after != before
+
+
+async def test_states_and_search_narrow_the_list() -> None:
+    async with site(2, 30) as served:
+        page = await served.open()
+        await page.click("button[data-state=violated]")
+        await shows(page, "#count", "2 of 60 bearers")
+        await page.fill("#find", "gnb-002")
+        await shows(page, "#count", "1 of 60 bearers")
+        await page.fill("#find", "no such bearer")
+        await shows(page, "#count", "No bearer fits. Clear the search or the states.")
+
+
+async def test_a_link_selects_its_bearer() -> None:
+    async with site(2, 30) as served:
+        page = await served.open(at="#gnb-002/0x4605/drb1")
+        await page.wait_for_selector("#bearer dl dd")
+        assert await page.inner_text("#bearer-title") == "UE 0x4605 DRB 1 on gnb-002"
+
+
+async def test_a_controller_that_ends_and_returns() -> None:
+    async with site(1, 5) as served:
+        page = await served.open()
+        await served.stop()
+        await page.wait_for_selector("#notice:not([hidden])")
+        assert "Disconnected since" in await page.inner_text("#notice")
+        assert "reconnecting" in await page.inner_text("#connection")
+        assert await page.locator("[data-id][role=row]").count() == 5, "the last state stays"
+        await served.start()
+        await page.wait_for_selector("#connection.good")
+        assert await page.locator("#notice").is_hidden()
+
+
+async def test_a_thousand_bearers_need_few_elements_and_the_measured_smoothness_is_printed() -> (
+    None
+):
+    async with site(4, 250) as served:
+        page = await served.open()
+        await page.wait_for_selector("#bearer dl dd")
+        await page.evaluate(_MEASURE)
+        await page.wait_for_timeout(5_000)
+        measured = await page.evaluate("report()")
+        print("1000 bearers:", json.dumps(measured))
+        assert measured["frames"] > 0
+        assert await page.locator("[role=grid]").get_attribute("aria-rowcount") == "1001"
+        assert await page.evaluate("document.querySelectorAll('*').length") < 1_500
+        assert await page.locator("[data-id][role=row]").count() < 60
+        await page.focus("[role=grid]")
+        await page.keyboard.press("End")
+        await page.wait_for_selector("[role=row][aria-rowindex='1001']")
+    assert served.problems == []
+
+
+#: Scrolls the list and collects times of frames and long tasks, ms.
+_MEASURE: Final = """() => {
+  const frames = [], tasks = [];
+  new PerformanceObserver((list) => list.getEntries().forEach((each) => tasks.push(each.duration)))
+    .observe({ entryTypes: ["longtask"] });
+  const grid = document.querySelector("[role=grid]");
+  let last = performance.now();
+  const frame = (now) => {
+    frames.push(now - last);
+    last = now;
+    grid.scrollTop += 40;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+  window.report = () => {
+    const sorted = [...frames].sort((one, other) => one - other);
+    const at = (share) => Math.round(sorted[Math.floor(share * (sorted.length - 1))] * 10) / 10;
+    const longTasks = tasks.map(Math.round);
+    return { frames: frames.length, p50: at(0.5), p95: at(0.95), max: at(1), longTasks };
+  };
+}"""
