@@ -41,7 +41,7 @@ enum Command {
     /// Run a scenario on the wall clock behind the E2 gateway.
     #[command(after_help = "Example:\n  \
         gnb-lab serve gnb/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Repeat the experiments of a paper and print its results beside those measured here.
     #[command(after_help = "Example:\n  \
         gnb-lab reproduce irazabal2021 --experiment static --repeats 1 --out out/reproduce")]
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     log.start();
     let result = match command {
         Command::Run(args) => run::run(&args),
-        Command::Serve(args) => run::serve(args),
+        Command::Serve(args) => run::serve(*args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::ReplayAqm => replay(),
         Command::Schema { of: SchemaOf::Scenario } => {

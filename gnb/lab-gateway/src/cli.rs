@@ -36,7 +36,10 @@ impl From<ServeError> for Failure {
         match error {
             ServeError::Address { .. }
             | ServeError::Plaintext { .. }
-            | ServeError::PlaintextForecasts { .. }
+            | ServeError::UnknownClients { .. }
+            | ServeError::Forecasts { .. }
+            | ServeError::Access(_)
+            | ServeError::Audit { .. }
             | ServeError::TlsFile { .. }
             | ServeError::Tls(_) => Self::Input(error.to_string()),
             _ => Self::Machine(error.to_string()),

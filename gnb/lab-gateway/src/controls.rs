@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lab_world::ControlReply;
+use e2sm_tc::v1::{self, BearerId, ControlMessage, UeId};
+use lab_world::{ControlReply, RanFunction};
+use sha2::{Digest, Sha256};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,
@@ -11,6 +13,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::{
+    access::{Caller, Entry, Right},
     command::{Command, Commands, ControlFailure, stopped},
     metrics::GatewayMetrics,
     proto::{self, control_answer, control_response},
@@ -41,15 +44,20 @@ pub(super) type ControlResponses = ReceiverStream<Result<proto::ControlResponse,
 
 impl ControlHandler {
     /// Serves one `Control` call; controls that began are answered before it ends.
-    pub(super) fn serve(&self, requests: Streaming<proto::ControlRequest>) -> ControlResponses {
+    pub(super) fn serve(
+        &self,
+        requests: Streaming<proto::ControlRequest>,
+        caller: Caller,
+    ) -> ControlResponses {
         let (responses, stream) = mpsc::channel(MAX_PENDING);
-        tokio::spawn(self.clone().answer_all(requests, responses));
+        tokio::spawn(self.clone().answer_all(requests, caller, responses));
         ReceiverStream::new(stream)
     }
 
     async fn answer_all(
         self,
         mut requests: Streaming<proto::ControlRequest>,
+        caller: Caller,
         responses: mpsc::Sender<Result<proto::ControlResponse, Status>>,
     ) {
         let mut stopping = self.stopping.clone();
@@ -72,14 +80,23 @@ impl ControlHandler {
                 }
             };
             let request_id = request.request_id;
+            // Checked for each control: a call outlives changes of the access file.
+            let admitted = caller.require(Right::Control, Some(&request.node_id));
+            let record = match &admitted {
+                Ok(who) if caller.is_audited() => Some(Record::new(&caller, who, &request)),
+                _ => None,
+            };
             // Sent to the world here and not in the task, which keeps the order of the requests.
-            let sent = self.send(request);
+            let sent = admitted.map_err(Status::from).and_then(|_| self.send(request));
             let handler = self.clone();
             tokio::spawn(async move {
                 let answer = match sent {
                     Ok(pending) => pending.answer().await,
                     Err(status) => Err(status),
                 };
+                if let Some(record) = record {
+                    record.write(&answer);
+                }
                 let result = Some(handler.result(answer));
                 place.send(Ok(proto::ControlResponse { request_id, result }));
             });
@@ -132,6 +149,71 @@ impl ControlHandler {
             }
         }
     }
+}
+
+/// A control for the audit log.
+#[derive(Debug)]
+struct Record {
+    caller: Caller,
+    who: String,
+    node_id: String,
+    ran_function_oid: String,
+    what: String,
+}
+
+impl Record {
+    fn new(caller: &Caller, who: &str, request: &proto::ControlRequest) -> Self {
+        Self {
+            caller: caller.clone(),
+            who: who.to_owned(),
+            node_id: request.node_id.clone(),
+            ran_function_oid: request.ran_function_oid.clone(),
+            what: describe(&request.ran_function_oid, &request.message),
+        }
+    }
+
+    fn write(&self, answer: &Result<ControlReply, Status>) {
+        let outcome = match answer {
+            Ok(reply) if reply.acknowledged => "accepted".to_owned(),
+            Ok(reply) => format!("rejected: {}", reply.cause.unwrap_or("unnamed")),
+            Err(status) => format!("rejected: {}", status.message()),
+        };
+        self.caller.record(&Entry {
+            who: &self.who,
+            action: "control",
+            node: &self.node_id,
+            ran_function: &self.ran_function_oid,
+            what: &self.what,
+            outcome: &outcome,
+            ..Entry::default()
+        });
+    }
+}
+
+/// Style and bearer of a control, where the service model is known, and the start of its SHA-256.
+fn describe(ran_function_oid: &str, message: &[u8]) -> String {
+    let bearer = |id: &BearerId| match id.ue {
+        UeId::Rnti(rnti) => format!("UE {rnti:#06x} DRB {}", id.drb),
+        UeId::GnbCuUeF1apId(id_of_ue) => format!("UE F1AP {id_of_ue} DRB {}", id.drb),
+    };
+    let what = if ran_function_oid == RanFunction::TcV1.oid() {
+        match v1::decode::<ControlMessage>(message) {
+            Ok(ControlMessage::Transaction(it)) => format!("transaction {}, ", bearer(&it.bearer)),
+            Ok(ControlMessage::LeaseRenewal(it)) => {
+                format!("lease renewal {}, ", bearer(&it.bearer))
+            }
+            Ok(ControlMessage::ForecastFeed(it)) => {
+                format!("forecasts of {} bearers, ", it.bearers.len())
+            }
+            Ok(ControlMessage::NodeLease(_)) => "node lease, ".to_owned(),
+            Err(_) => "not decodable, ".to_owned(),
+        }
+    } else {
+        String::new()
+    };
+    let digest = Sha256::digest(message);
+    let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{what}sha256 {digest}")
 }
 
 impl Pending {

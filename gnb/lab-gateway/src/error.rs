@@ -17,23 +17,46 @@ pub enum ServeError {
         /// Cause.
         source: io::Error,
     },
-    /// Plaintext gRPC on an address beyond loopback.
+    /// Plain text on an address beyond loopback.
     #[error(
-        "--listen {address}: plaintext gRPC beyond loopback is refused; \
-         give --tls-cert and --tls-key, or --insecure if the network is trusted"
+        "{option} {address}: plaintext beyond loopback is refused; \
+         give --tls-cert and --tls-key, or --insecure if the network encrypts"
     )]
     Plaintext {
+        /// The option.
+        option: &'static str,
         /// The address.
         address: SocketAddr,
     },
-    /// Plaintext gRPC to an address beyond this machine.
+    /// TLS beyond loopback without a way to identify clients.
     #[error(
-        "--forecasts {address}: plaintext gRPC beyond loopback is refused; \
-         give --insecure if the network is trusted"
+        "{option} {address}: anyone could connect; give --tls-client-ca, --access or both, \
+         or --insecure without TLS if the network protects it"
     )]
-    PlaintextForecasts {
+    UnknownClients {
+        /// The option.
+        option: &'static str,
         /// The address.
         address: SocketAddr,
+    },
+    /// The forecaster cannot be reached as the options say.
+    #[error("--forecasts {address}: {reason}")]
+    Forecasts {
+        /// The address.
+        address: String,
+        /// Cause and expectation.
+        reason: String,
+    },
+    /// The access file is not valid.
+    #[error("--access {0}")]
+    Access(String),
+    /// The audit file cannot be written.
+    #[error("--audit {}: cannot write: {source}", path.display())]
+    Audit {
+        /// The file.
+        path: PathBuf,
+        /// Cause.
+        source: io::Error,
     },
     /// The address is in use or not local.
     #[error("{option} {address}: cannot listen: {source}")]

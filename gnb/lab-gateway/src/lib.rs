@@ -4,14 +4,19 @@
 //! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`server`, `subscriptions`,
 //! `controls`) sends commands to that thread through one channel (`command`). The world is an
 //! [`E2Node`] (`node`): the lab's, or that of a test. Conversion to gRPC messages is at the edge
-//! (`nodes`, `outbox`).
+//! (`nodes`, `outbox`). Connections come through `door` (TLS); `access` decides what their clients may
+//! do.
 
+mod access;
 pub mod cli;
 mod clock;
 mod command;
 mod controls;
+mod door;
 mod error;
 mod forecasts;
+mod health;
+mod http;
 mod hub;
 mod local_client;
 mod metrics;
@@ -23,13 +28,14 @@ mod paced;
 mod pacer;
 mod serve;
 mod server;
+mod service;
 mod subscriptions;
 
 pub use command::ReportCallback;
 pub use error::ServeError;
 pub use local_client::{LocalClient, LocalClientError};
 pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
-pub use options::ServeOptions;
+pub use options::{ForecastOptions, ServeOptions};
 pub use serve::serve;
 pub use server::Gateway;
 

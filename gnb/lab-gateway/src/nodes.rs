@@ -1,7 +1,7 @@
 //! Node table and the streams that watch it.
 //!
 //! A watcher compares the previous table with the present one: a slow watcher skips intermediate states
-//! and has no backlog.
+//! and has no backlog. A node that its client may no longer read is reported as disconnected.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -10,13 +10,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use lab_world::NodeInfo;
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 use tonic::Status;
 
 use super::{
+    access::{AccessChanges, Caller, Right},
     node::NodeState,
     proto::{self, NodeEvent, node_event::Kind},
 };
@@ -25,24 +26,31 @@ use super::{
 pub(super) type NodeTable = Arc<Vec<NodeState>>;
 
 /// Stream of a `WatchNodes` call.
-#[derive(Debug)]
 pub(super) struct NodeWatch {
     tables: Option<WatchStream<NodeTable>>,
+    table: watch::Receiver<NodeTable>,
+    caller: Caller,
+    access_changes: AccessChanges,
     seen: BTreeMap<String, NodeState>,
     pending: VecDeque<NodeEvent>,
 }
 
 impl NodeWatch {
     /// Starts with the present table as `CONNECTED` events.
-    pub(super) fn new(table: watch::Receiver<NodeTable>) -> Self {
+    pub(super) fn new(table: watch::Receiver<NodeTable>, caller: Caller) -> Self {
         Self {
-            tables: Some(WatchStream::new(table)),
+            tables: Some(WatchStream::new(table.clone())),
+            table,
+            access_changes: caller.access_changes(),
+            caller,
             seen: BTreeMap::new(),
             pending: VecDeque::new(),
         }
     }
 
     fn compare(&mut self, table: &[NodeState]) {
+        let is_visible = |id: &str| self.caller.may(Right::Read, Some(id));
+        let table: Vec<_> = table.iter().filter(|state| is_visible(&state.node.id)).collect();
         let gone: Vec<String> = self
             .seen
             .values()
@@ -112,7 +120,13 @@ impl Stream for NodeWatch {
                     self.tables = None;
                     return Poll::Ready(Some(Err(Status::unavailable("the gateway stopped"))));
                 }
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => match self.access_changes.poll_next_unpin(context) {
+                    Poll::Ready(Some(())) => {
+                        let table = Arc::clone(&self.table.borrow());
+                        self.compare(&table);
+                    }
+                    _ => return Poll::Pending,
+                },
             }
         }
     }
@@ -120,9 +134,8 @@ impl Stream for NodeWatch {
 
 #[cfg(test)]
 mod tests {
-    use tokio_stream::StreamExt;
-
     use super::*;
+    use crate::access::local_caller;
 
     fn state(id: &str, generation: u64, nb_id: u64) -> NodeState {
         NodeState { node: NodeInfo { id: id.to_owned(), nb_id, ..NodeInfo::default() }, generation }
@@ -136,7 +149,7 @@ mod tests {
     #[tokio::test]
     async fn a_quick_reconnection_is_reported_as_disconnected_and_connected() {
         let (tables, receiver) = watch::channel(Arc::new(vec![state("a", 0, 1), state("b", 0, 2)]));
-        let mut watch = NodeWatch::new(receiver);
+        let mut watch = NodeWatch::new(receiver, local_caller());
         assert_eq!(next(&mut watch).await, (Kind::Connected, "a".to_owned()));
         assert_eq!(next(&mut watch).await, (Kind::Connected, "b".to_owned()));
         tables.send_replace(Arc::new(vec![state("a", 1, 1), state("b", 0, 3)]));

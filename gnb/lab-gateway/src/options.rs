@@ -1,16 +1,15 @@
 //! Settings of `gnb-lab serve`.
 
 use std::{
-    fs, io,
+    io,
     net::{SocketAddr, ToSocketAddrs},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 
 use clap::Args;
-use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
-use super::error::ServeError;
+use super::{door::CertificateFiles, error::ServeError};
 
 /// Settings of `gnb-lab serve`.
 #[derive(Args, Clone, Debug)]
@@ -28,29 +27,38 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     pub control_timeout: Duration,
 
-    /// Address of the forecast stream of an `rlc-forecaster`, for the pacers; reconnects until it is
-    /// available. Without forecasts if unset.
-    #[arg(long, value_name = "HOST:PORT")]
-    pub forecasts: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub forecasts: ForecastOptions,
 
-    /// Server certificate chain, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
+    /// Server certificate chain, PEM, of both doors. Changed files are used for new connections.
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS and access")]
     pub tls_cert: Option<PathBuf>,
 
     /// Private key of the certificate, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS and access")]
     pub tls_key: Option<PathBuf>,
 
     /// CA that must have signed client certificates (mutual TLS), PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS and access")]
     pub tls_client_ca: Option<PathBuf>,
 
-    /// Allow plain text beyond loopback.
-    #[arg(long, conflicts_with = "tls_cert", help_heading = "TLS")]
+    /// Access file: which clients may read, subscribe, control, on which nodes. Reloaded when it
+    /// changes. If unset, whoever can connect may do everything.
+    #[arg(long, value_name = "FILE", help_heading = "TLS and access")]
+    pub access: Option<PathBuf>,
+
+    /// Append controls, subscriptions and refusals to this file as JSON lines. If unset, they go to
+    /// the log.
+    #[arg(long, value_name = "FILE", help_heading = "TLS and access")]
+    pub audit: Option<PathBuf>,
+
+    /// Allow plain text beyond loopback, for a network that encrypts (service mesh).
+    #[arg(long, conflicts_with = "tls_cert", help_heading = "TLS and access")]
     pub insecure: bool,
 
-    /// Address of `/metrics`; port 0 takes a free one. Disabled if unset.
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Metrics")]
+    /// Address of `/metrics`, `/healthz` and `/readyz`; port 0 takes a free one. Disabled if unset.
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Metrics and health")]
     pub metrics_listen: Option<String>,
 
     /// Stop after this time.
@@ -68,10 +76,12 @@ impl Default for ServeOptions {
         Self {
             listen: "127.0.0.1:36421".to_owned(),
             metrics_listen: None,
-            forecasts: None,
+            forecasts: ForecastOptions::default(),
             tls_cert: None,
             tls_key: None,
             tls_client_ca: None,
+            access: None,
+            audit: None,
             insecure: false,
             duration: None,
             summary: None,
@@ -82,55 +92,72 @@ impl Default for ServeOptions {
 }
 
 impl ServeOptions {
-    /// Resolves `--listen` and refuses plaintext beyond loopback.
+    /// Resolves `--listen`; refuses an address beyond loopback whose clients are not protected.
     pub(super) fn grpc_address(&self) -> Result<SocketAddr, ServeError> {
-        let address = resolve("--listen", &self.listen)?;
-        if self.tls_cert.is_none() && !self.insecure && !address.ip().is_loopback() {
-            return Err(ServeError::Plaintext { address });
+        self.door_address("--listen", &self.listen)
+    }
+
+    /// Resolves `--metrics-listen`, as [`grpc_address`](Self::grpc_address).
+    pub(super) fn http_address(&self) -> Result<Option<SocketAddr>, ServeError> {
+        let address = |value| self.door_address("--metrics-listen", value);
+        self.metrics_listen.as_deref().map(address).transpose()
+    }
+
+    fn door_address(&self, option: &'static str, value: &str) -> Result<SocketAddr, ServeError> {
+        let address = resolve(option, value)?;
+        if self.insecure || address.ip().is_loopback() {
+            return Ok(address);
+        }
+        if self.tls_cert.is_none() {
+            return Err(ServeError::Plaintext { option, address });
+        }
+        if self.tls_client_ca.is_none() && self.access.is_none() {
+            return Err(ServeError::UnknownClients { option, address });
         }
         Ok(address)
     }
 
-    /// Resolves `--forecasts` and refuses plaintext beyond loopback.
-    pub(super) fn forecaster_address(&self) -> Result<Option<SocketAddr>, ServeError> {
-        let Some(value) = &self.forecasts else { return Ok(None) };
-        let address = resolve("--forecasts", value)?;
-        if !self.insecure && !address.ip().is_loopback() {
-            return Err(ServeError::PlaintextForecasts { address });
+    /// Certificate, key and client CA; `None` without TLS.
+    pub(super) fn certificate_files(&self) -> Result<Option<CertificateFiles>, ServeError> {
+        match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
+            (None, None, None) => Ok(None),
+            (Some(certificate), Some(key), client_ca) => Ok(Some(CertificateFiles {
+                certificate: certificate.clone(),
+                key: key.clone(),
+                client_ca: client_ca.clone(),
+            })),
+            _ => Err(ServeError::Tls("certificate and key must both be given".to_owned())),
         }
-        Ok(Some(address))
-    }
-
-    /// Reads certificate, key and client CA; `None` without TLS.
-    pub(super) fn tls_config(&self) -> Result<Option<ServerTlsConfig>, ServeError> {
-        let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) else {
-            return match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
-                (None, None, None) => Ok(None),
-                _ => Err(ServeError::Tls("certificate and key must both be given".to_owned())),
-            };
-        };
-        let identity = Identity::from_pem(read("--tls-cert", cert)?, read("--tls-key", key)?);
-        let config = ServerTlsConfig::new().identity(identity);
-        match &self.tls_client_ca {
-            None => Ok(Some(config)),
-            Some(ca) => {
-                let ca = Certificate::from_pem(read("--tls-client-ca", ca)?);
-                Ok(Some(config.client_ca_root(ca)))
-            }
-        }
-    }
-
-    /// Resolves `--metrics-listen`.
-    pub(super) fn metrics_address(&self) -> Result<Option<SocketAddr>, ServeError> {
-        self.metrics_listen.as_deref().map(|value| resolve("--metrics-listen", value)).transpose()
     }
 }
 
-fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, ServeError> {
-    fs::read(path).map_err(|source| ServeError::TlsFile { option, path: path.to_owned(), source })
+/// Address, TLS and token for the forecast stream of an `rlc-forecaster`.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Forecasts")]
+pub struct ForecastOptions {
+    /// Address of the forecast stream of an `rlc-forecaster`, for the pacers; reconnects until it is
+    /// available. Without forecasts if unset.
+    #[arg(id = "forecasts", long, value_name = "HOST:PORT")]
+    pub address: Option<String>,
+
+    /// CA of the forecaster's certificate, PEM. Plain text if unset: loopback only, or --insecure.
+    #[arg(id = "forecasts-ca", long, value_name = "FILE", requires = "forecasts")]
+    pub ca: Option<PathBuf>,
+
+    /// Client certificate chain, PEM. Read again at each connection, as the files below.
+    #[arg(id = "forecasts-cert", long, value_name = "FILE", requires_all = ["forecasts-ca", "forecasts-key"])]
+    pub cert: Option<PathBuf>,
+
+    /// Private key of the client certificate, PEM.
+    #[arg(id = "forecasts-key", long, value_name = "FILE", requires = "forecasts-cert")]
+    pub key: Option<PathBuf>,
+
+    /// File whose first line is the client's token.
+    #[arg(id = "forecasts-token", long, value_name = "FILE", requires = "forecasts")]
+    pub token: Option<PathBuf>,
 }
 
-fn resolve(option: &'static str, value: &str) -> Result<SocketAddr, ServeError> {
+pub(super) fn resolve(option: &'static str, value: &str) -> Result<SocketAddr, ServeError> {
     value
         .to_socket_addrs()
         .and_then(|mut addresses| {
@@ -175,6 +202,8 @@ mod tests {
         for (arguments, word) in [
             (&["--tls-cert", "a.pem"][..], "--tls-key"),
             (&["--tls-client-ca", "a.pem"], "--tls-cert"),
+            (&["--forecasts-ca", "a.pem"], "--forecasts"),
+            (&["--forecasts", "a:1", "--forecasts-cert", "a"], "--forecasts-ca"),
             (&["--insecure", "--tls-cert", "a", "--tls-key", "b"], "--insecure"),
             (&["--duration", "0"], "more than 0 seconds"),
             (&["--duration", "soon"], "expected seconds"),
@@ -187,13 +216,30 @@ mod tests {
     }
 
     #[test]
-    fn plaintext_is_for_loopback_only_in_ipv4_and_ipv6() {
-        for (listen, secure) in [("127.0.0.1:0", true), ("[::1]:0", true), ("[::]:0", false)] {
-            let options = ServeOptions { listen: listen.to_owned(), ..ServeOptions::default() };
-            assert_eq!(options.grpc_address().is_ok(), secure, "{listen}");
-            let forecasts = Some(listen.to_owned());
-            let options = ServeOptions { forecasts, ..ServeOptions::default() };
-            assert_eq!(options.forecaster_address().is_ok(), secure, "{listen}");
+    fn addresses_beyond_loopback_need_a_certificate_and_known_clients() {
+        let some = || Some(PathBuf::from("file"));
+        let plain = ServeOptions::default();
+        let tls = ServeOptions { tls_cert: some(), tls_key: some(), ..ServeOptions::default() };
+        let mutual = ServeOptions { tls_client_ca: some(), ..tls.clone() };
+        let tokens = ServeOptions { access: some(), ..tls.clone() };
+        let mesh = ServeOptions { insecure: true, ..ServeOptions::default() };
+        for (address, options, is_allowed) in [
+            ("127.0.0.1:0", &plain, true),
+            ("[::1]:0", &plain, true),
+            ("127.0.0.1:0", &tls, true),
+            ("[::]:0", &plain, false),
+            ("0.0.0.0:0", &tls, false),
+            ("0.0.0.0:0", &mutual, true),
+            ("0.0.0.0:0", &tokens, true),
+            ("0.0.0.0:0", &mesh, true),
+        ] {
+            let options = ServeOptions {
+                listen: address.to_owned(),
+                metrics_listen: Some(address.to_owned()),
+                ..options.clone()
+            };
+            assert_eq!(options.grpc_address().is_ok(), is_allowed, "{options:?}");
+            assert_eq!(options.http_address().is_ok(), is_allowed, "{options:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A running gateway: the world's thread, the gRPC service and its server, the metrics endpoint.
+//! A running gateway: the world's thread, the gRPC and the HTTP server.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -16,30 +16,28 @@ use tokio::{
     task::JoinHandle,
     time::{interval, timeout},
 };
-use tonic::{
-    Request, Response, Status, Streaming,
-    transport::{Server, server::TcpIncoming},
-};
+use tonic::{Request, service::interceptor::InterceptedService, transport::Server};
 
 use super::{
+    access::{AccessControl, Audit, Entry, Right},
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands},
-    controls::{ControlHandler, ControlResponses},
+    controls::ControlHandler,
+    door::{Certificates, Door, Incoming, Peer, Reloaded},
     error::ServeError,
-    forecasts::ForecastStream,
+    forecasts::{ForecastStream, Forecaster},
+    health::Health,
+    http::{self, HttpDoor},
     hub::Hub,
     local_client::LocalClient,
-    metrics::{self, GatewayMetrics},
+    metrics::GatewayMetrics,
     node::{E2Node, Recording},
-    nodes::{NodeTable, NodeWatch, to_proto},
     options::ServeOptions,
     paced::{Paced, PacerState},
     pacer::Pacer,
-    proto::{
-        self, FILE_DESCRIPTOR_SET,
-        e2_gateway_server::{E2Gateway, E2GatewayServer},
-    },
-    subscriptions::{SubscribeHandler, SubscribeStream},
+    proto::{FILE_DESCRIPTOR_SET, e2_gateway_server::E2GatewayServer},
+    service::{GatewayService, caller},
+    subscriptions::SubscribeHandler,
 };
 
 /// Largest request; controls of E2SM-TC are far smaller.
@@ -55,8 +53,8 @@ const MAX_CALLS: u32 = 256;
 const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Time for the world's thread to end; longer than any step.
 const WORLD_GRACE: Duration = Duration::from_secs(10);
-/// Health is NOT_SERVING if no step completed for this long.
-const FRESH: Duration = Duration::from_secs(2);
+/// Period of checking certificates and access file for changes.
+const RELOAD_PERIOD: Duration = Duration::from_secs(1);
 
 /// A running gateway. Dropping it stops it without waiting; see [`stop`](Self::stop).
 #[derive(Debug)]
@@ -93,7 +91,7 @@ impl Gateway {
     /// Binds the addresses and starts the world.
     ///
     /// # Errors
-    /// An address, certificate or key that cannot be used.
+    /// An address, certificate, key, access file or audit file that cannot be used.
     pub async fn start<W: E2Node>(world: W, options: &ServeOptions) -> Result<Self, ServeError> {
         Self::start_recorded(world, None, options).await
     }
@@ -101,24 +99,26 @@ impl Gateway {
     /// As [`start`](Self::start); `recording` is completed when the world ends or its thread panics.
     ///
     /// # Errors
-    /// An address, certificate or key that cannot be used.
+    /// An address, certificate, key, access file or audit file that cannot be used.
     pub async fn start_recorded<W: E2Node>(
         world: W,
         recording: Option<Box<dyn Recording<W>>>,
         options: &ServeOptions,
     ) -> Result<Self, ServeError> {
         let listener = bind("--listen", options.grpc_address()?)?;
-        let metrics_listener = match options.metrics_address()? {
+        let http_listener = match options.http_address()? {
             Some(address) => Some(bind("--metrics-listen", address)?),
             None => None,
         };
-        let forecaster = options.forecaster_address()?;
-        let mut server = Server::builder();
-        if let Some(config) = options.tls_config()? {
-            server = server.tls_config(config).map_err(|error| ServeError::Tls(cause(&error)))?;
-        }
-
+        let forecaster = Forecaster::from_options(&options.forecasts, options.insecure)?;
         let metrics = GatewayMetrics::default();
+        let certificates = match options.certificate_files()? {
+            Some(files) => Some(Arc::new(Certificates::new(files, metrics.clone())?)),
+            None => None,
+        };
+        let access = access_control(options, certificates.as_deref(), &metrics)?;
+        log_protection(options, certificates.as_deref(), listener.address);
+
         let (sender, commands) = mpsc::sync_channel(COMMAND_QUEUE);
         let sender = Commands(Arc::new(sender));
         let (nodes, nodes_seen) = watch::channel(Arc::new(world.nodes()));
@@ -142,6 +142,7 @@ impl Gateway {
         let address = listener.address;
         let forecast_nodes = nodes_seen.clone();
         let service = GatewayService {
+            access: Arc::clone(&access),
             nodes: nodes_seen,
             subscriptions: SubscribeHandler {
                 commands: sender.clone(),
@@ -156,8 +157,24 @@ impl Gateway {
             },
         };
         let (reporter, health_service) = tonic_health::server::health_reporter();
-        tokio::spawn(report_health(reporter, Arc::clone(&state), stopping.clone()));
-        let router = server
+        let health = Health {
+            state: Arc::clone(&state),
+            stopping: stopping.clone(),
+            has_forecaster: forecaster.is_some(),
+            metrics: metrics.clone(),
+        };
+        tokio::spawn(health.clone().report_to(reporter));
+        tokio::spawn(reload(certificates.clone(), Arc::clone(&access), stopping.clone()));
+        let may_read = {
+            let access = Arc::clone(&access);
+            move |request: Request<()>| {
+                caller(&access, &request)?.require(Right::Read, None)?;
+                Ok(request)
+            }
+        };
+        let v1 = reflection().build_v1().map_err(|error| reflection_failed(&error))?;
+        let v1alpha = reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?;
+        let router = Server::builder()
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_concurrent_streams(MAX_CALLS)
@@ -165,10 +182,10 @@ impl Gateway {
             .http2_keepalive_timeout(Some(KEEPALIVE))
             .add_service(E2GatewayServer::new(service).max_decoding_message_size(MAX_REQUEST_BYTES))
             .add_service(health_service)
-            .add_service(reflection().build_v1().map_err(|error| reflection_failed(&error))?)
+            .add_service(InterceptedService::new(v1, may_read.clone()))
             // Most command-line clients use v1alpha.
-            .add_service(reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?);
-        let incoming = TcpIncoming::from(listener.tokio()?).with_nodelay(Some(true));
+            .add_service(InterceptedService::new(v1alpha, may_read));
+        let incoming = Incoming::new(Door::Grpc, listener.tokio()?, certificates.clone());
         let stop = until(stopping.clone());
         let local = LocalClient {
             world: held,
@@ -186,9 +203,9 @@ impl Gateway {
             }),
         )];
 
-        if let Some(address) = forecaster {
+        if let Some(forecaster) = forecaster {
             let stream = ForecastStream {
-                address,
+                forecaster,
                 nodes: forecast_nodes,
                 commands: sender.clone(),
                 metrics: metrics.clone(),
@@ -202,16 +219,17 @@ impl Gateway {
             });
         }
 
-        let metrics_address = metrics_listener.as_ref().map(|listener| listener.address);
-        if let Some(listener) = metrics_listener {
-            let listener = listener.tokio()?;
-            let app = metrics::router(sender, metrics);
+        let metrics_address = http_listener.as_ref().map(|listener| listener.address);
+        if let Some(listener) = http_listener {
+            let incoming = Incoming::new(Door::Http, listener.tokio()?, certificates);
+            let app = http::router(HttpDoor { commands: sender, metrics, access, health });
+            let app = app.into_make_service_with_connect_info::<Peer>();
             let stop = until(stopping);
             tasks.push((
-                "metrics",
+                "HTTP",
                 tokio::spawn(async move {
-                    axum::serve(listener, app).with_graceful_shutdown(stop).await.map_err(|error| {
-                        ServeError::Server { server: "metrics", detail: error.to_string() }
+                    axum::serve(incoming, app).with_graceful_shutdown(stop).await.map_err(|error| {
+                        ServeError::Server { server: "HTTP", detail: error.to_string() }
                     })
                 }),
             ));
@@ -224,7 +242,7 @@ impl Gateway {
         self.address
     }
 
-    /// Address of the metrics endpoint, if enabled.
+    /// Address of the HTTP server, if enabled.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
     }
@@ -341,23 +359,59 @@ async fn until(mut stopping: watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
-async fn report_health(
-    reporter: tonic_health::server::HealthReporter,
-    state: Arc<PacerState>,
+fn access_control(
+    options: &ServeOptions,
+    certificates: Option<&Certificates>,
+    metrics: &GatewayMetrics,
+) -> Result<Arc<AccessControl>, ServeError> {
+    let audit = Audit::new(options.audit.as_deref(), options.access.is_some());
+    let audit = audit.map_err(|source| ServeError::Audit {
+        path: options.audit.clone().unwrap_or_default(),
+        source,
+    })?;
+    let has_client_ca = certificates.is_some_and(Certificates::has_client_ca);
+    let path = options.access.clone();
+    AccessControl::new(path, has_client_ca, options.insecure, audit, metrics.clone())
+        .map(Arc::new)
+        .map_err(|error| ServeError::Access(error.to_string()))
+}
+
+fn log_protection(
+    options: &ServeOptions,
+    certificates: Option<&Certificates>,
+    address: SocketAddr,
+) {
+    if options.insecure {
+        tracing::warn!(%address, "plain text beyond loopback is allowed (--insecure)");
+    }
+    if options.access.is_none() && certificates.is_some_and(Certificates::has_client_ca) {
+        tracing::warn!(
+            "no access file: every client with a certificate of the CA may do everything"
+        );
+    }
+}
+
+/// Checks certificates and access file for changes until the gateway stops.
+async fn reload(
+    certificates: Option<Arc<Certificates>>,
+    access: Arc<AccessControl>,
     stopping: watch::Receiver<bool>,
 ) {
-    let mut ticks = interval(FRESH / 4);
+    let mut ticks = interval(RELOAD_PERIOD);
     let mut stop = pin!(until(stopping));
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = &mut stop => return,
         }
-        if state.since_last_step() < FRESH {
-            reporter.set_serving::<E2GatewayServer<GatewayService>>().await;
-        } else {
-            reporter.set_not_serving::<E2GatewayServer<GatewayService>>().await;
-        }
+        access.reload();
+        let outcome = match certificates.as_ref().map(|certificates| certificates.reload()) {
+            None | Some(Reloaded::Unchanged) => continue,
+            Some(Reloaded::Accepted) => "accepted".to_owned(),
+            Some(Reloaded::Rejected(reason)) => format!("rejected: {reason}"),
+        };
+        let (action, what) = ("reload", "certificate");
+        access.audit.record(&Entry { action, what, outcome: &outcome, ..Entry::default() });
     }
 }
 
@@ -378,48 +432,4 @@ pub(super) fn cause(error: &dyn std::error::Error) -> String {
         innermost = source;
     }
     innermost.to_string()
-}
-
-/// The `E2Gateway` gRPC service of `e2_gateway.proto`.
-#[derive(Debug)]
-struct GatewayService {
-    nodes: watch::Receiver<NodeTable>,
-    subscriptions: SubscribeHandler,
-    controls: ControlHandler,
-}
-
-#[tonic::async_trait]
-impl E2Gateway for GatewayService {
-    type WatchNodesStream = NodeWatch;
-    type SubscribeStream = SubscribeStream;
-    type ControlStream = ControlResponses;
-
-    async fn list_nodes(
-        &self,
-        _request: Request<proto::ListNodesRequest>,
-    ) -> Result<Response<proto::ListNodesResponse>, Status> {
-        let nodes = self.nodes.borrow().iter().map(|state| to_proto(&state.node)).collect();
-        Ok(Response::new(proto::ListNodesResponse { nodes }))
-    }
-
-    async fn watch_nodes(
-        &self,
-        _request: Request<proto::WatchNodesRequest>,
-    ) -> Result<Response<Self::WatchNodesStream>, Status> {
-        Ok(Response::new(NodeWatch::new(self.nodes.clone())))
-    }
-
-    async fn subscribe(
-        &self,
-        request: Request<Streaming<proto::SubscribeRequest>>,
-    ) -> Result<Response<Self::SubscribeStream>, Status> {
-        Ok(Response::new(self.subscriptions.serve(request.into_inner())))
-    }
-
-    async fn control(
-        &self,
-        request: Request<Streaming<proto::ControlRequest>>,
-    ) -> Result<Response<Self::ControlStream>, Status> {
-        Ok(Response::new(self.controls.serve(request.into_inner())))
-    }
 }

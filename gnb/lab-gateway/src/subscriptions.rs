@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use tonic::{Status, Streaming};
 
 use super::{
+    access::{AccessChanges, Caller, Entry, Refusal, Right},
     command::{AdmissionError, Command, Commands, stopped},
     metrics::GatewayMetrics,
     outbox::{MAX_BATCH_BYTES, OutboxStream},
@@ -39,10 +40,16 @@ pub(super) struct SubscribeHandler {
 
 impl SubscribeHandler {
     /// Serves one `Subscribe` call.
-    pub(super) fn serve(&self, requests: Streaming<proto::SubscribeRequest>) -> SubscribeStream {
+    pub(super) fn serve(
+        &self,
+        requests: Streaming<proto::SubscribeRequest>,
+        caller: Caller,
+    ) -> SubscribeStream {
         let mut stopping = self.stopping.clone();
         SubscribeStream {
             handler: self.clone(),
+            access_changes: caller.access_changes(),
+            caller,
             requests: Some(requests),
             open: HashMap::new(),
             indications: SelectAll::new(),
@@ -55,7 +62,31 @@ impl SubscribeHandler {
         }
     }
 
-    async fn admit(&self, request: proto::Subscription) -> Result<OutboxStream, Status> {
+    /// Admits a subscription and writes it to the audit log.
+    async fn admit(
+        &self,
+        caller: &Caller,
+        request: proto::Subscription,
+    ) -> Result<OutboxStream, Status> {
+        let who = caller.require(Right::Subscribe, Some(&request.node_id))?;
+        let (node, ran_function) = (request.node_id.clone(), request.ran_function_oid.clone());
+        let admitted = self.open(request).await;
+        let outcome = match &admitted {
+            Ok(_) => "accepted".to_owned(),
+            Err(status) => format!("rejected: {}", status.message()),
+        };
+        caller.record(&Entry {
+            who: &who,
+            action: "subscribe",
+            node: &node,
+            ran_function: &ran_function,
+            outcome: &outcome,
+            ..Entry::default()
+        });
+        admitted
+    }
+
+    async fn open(&self, request: proto::Subscription) -> Result<OutboxStream, Status> {
         let queue_depth = match request.queue_depth {
             0 => DEFAULT_QUEUE_DEPTH,
             depth if depth <= MAX_QUEUE_DEPTH => depth,
@@ -99,10 +130,15 @@ impl SubscribeHandler {
     }
 
     /// One subscription of a call: admission, indications and end.
-    fn indications(&self, number: u64, request: proto::Subscription) -> NumberedIndications {
+    fn indications(
+        &self,
+        number: u64,
+        caller: Caller,
+        request: proto::Subscription,
+    ) -> NumberedIndications {
         let handler = self.clone();
         let admission = async move {
-            let admitted = handler.admit(request).await;
+            let admitted = handler.admit(&caller, request).await;
             let code = admitted.as_ref().map_or_else(Status::code, |_| tonic::Code::Ok);
             handler.metrics.subscription(code);
             admitted
@@ -113,12 +149,20 @@ impl SubscribeHandler {
 
 type NumberedIndications = BoxStream<'static, (u64, Result<proto::Indication, Status>)>;
 
+/// A subscription of a call.
+struct Open {
+    node_id: String,
+    handle: AbortHandle,
+}
+
 /// Responses of one `Subscribe` call.
 pub(super) struct SubscribeStream {
     handler: SubscribeHandler,
+    caller: Caller,
+    access_changes: AccessChanges,
     /// `None` once the client has closed its side; it may still read.
     requests: Option<Streaming<proto::SubscribeRequest>>,
-    open: HashMap<u64, AbortHandle>,
+    open: HashMap<u64, Open>,
     /// Polled round robin.
     indications: SelectAll<Abortable<NumberedIndications>>,
     stopped: BoxFuture<'static, ()>,
@@ -154,13 +198,13 @@ impl SubscribeStream {
             }
             Some(Procedure::Subscribe(request)) => {
                 let (handle, registration) = AbortHandle::new_pair();
-                self.open.insert(number, handle);
-                let indications = self.handler.indications(number, request);
+                self.open.insert(number, Open { node_id: request.node_id.clone(), handle });
+                let indications = self.handler.indications(number, self.caller.clone(), request);
                 self.indications.push(Abortable::new(indications, registration));
             }
             Some(Procedure::Unsubscribe(_)) => {
-                if let Some(handle) = self.open.remove(&number) {
-                    handle.abort();
+                if let Some(open) = self.open.remove(&number) {
+                    open.handle.abort();
                 }
             }
             None => {}
@@ -168,31 +212,63 @@ impl SubscribeStream {
         Ok(())
     }
 
+    /// Ends the subscriptions that the client lost the right to with a change of the access file.
+    fn revoked_events(&mut self, context: &mut Context<'_>) -> Vec<proto::SubscriptionEvent> {
+        let mut is_changed = false;
+        while let Poll::Ready(Some(())) = self.access_changes.poll_next_unpin(context) {
+            is_changed = true;
+        }
+        if !is_changed {
+            return Vec::new();
+        }
+        let refusal =
+            |open: &Open| self.caller.require(Right::Subscribe, Some(&open.node_id)).err();
+        let refused: Vec<(u64, Refusal)> = self
+            .open
+            .iter()
+            .filter_map(|(number, open)| refusal(open).map(|refusal| (*number, refusal)))
+            .collect();
+        let mut events = Vec::new();
+        for (subscription_id, refusal) in refused {
+            if let Some(open) = self.open.remove(&subscription_id) {
+                open.handle.abort();
+            }
+            events.push(end_event(subscription_id, &refusal.into()));
+        }
+        events
+    }
+
     /// Queued events of all subscriptions, about [`MAX_BATCH_BYTES`] at most.
     fn queued_events(&mut self, context: &mut Context<'_>) -> Vec<proto::SubscriptionEvent> {
-        let mut events = Vec::new();
+        let mut events = self.revoked_events(context);
         let mut bytes = 0;
         while bytes < MAX_BATCH_BYTES
             && let Poll::Ready(Some((subscription_id, indication))) =
                 self.indications.poll_next_unpin(context)
         {
-            let event = match indication {
+            events.push(match indication {
                 Ok(indication) => {
                     bytes += indication.encoded_len();
-                    Event::Indication(indication)
+                    let event = Some(Event::Indication(indication));
+                    proto::SubscriptionEvent { subscription_id, event }
                 }
                 Err(status) => {
                     self.open.remove(&subscription_id);
-                    Event::End(proto::SubscriptionEnd {
-                        code: (status.code() as i32).cast_unsigned(),
-                        detail: status.message().to_owned(),
-                    })
+                    end_event(subscription_id, &status)
                 }
-            };
-            events.push(proto::SubscriptionEvent { subscription_id, event: Some(event) });
+            });
         }
         events
     }
+}
+
+/// The last event of a subscription.
+fn end_event(subscription_id: u64, status: &Status) -> proto::SubscriptionEvent {
+    let end = proto::SubscriptionEnd {
+        code: (status.code() as i32).cast_unsigned(),
+        detail: status.message().to_owned(),
+    };
+    proto::SubscriptionEvent { subscription_id, event: Some(Event::End(end)) }
 }
 
 impl Stream for SubscribeStream {

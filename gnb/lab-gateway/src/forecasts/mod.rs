@@ -3,10 +3,12 @@
 //! If the stream stalls or ends, pacers use their own measurements one step after the last point, and
 //! [`stream`] reconnects.
 
+mod forecaster;
 mod stream;
 
 use e2sm_tc::v1::{BearerForecast, BearerId, UeId};
 
+pub(super) use forecaster::Forecaster;
 pub(super) use stream::ForecastStream;
 
 /// Generated from `interfaces/proto/forecast.proto`.

@@ -1,15 +1,16 @@
 //! The subscription to the forecast stream, reconnected while the gateway runs.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use tokio::{sync::watch, time::sleep};
 use tonic::{
-    Code, Status, Streaming,
-    transport::{Channel, Endpoint},
+    Code, Request, Status, Streaming,
+    metadata::{Ascii, MetadataValue},
+    transport::Channel,
 };
 
 use super::{
-    ForecastOutcome, bearer_forecasts,
+    ForecastOutcome, Forecaster, bearer_forecasts,
     proto::{ForecastBatch, ForecastRequest, Quantity, forecaster_client::ForecasterClient},
 };
 use crate::{
@@ -21,9 +22,6 @@ use crate::{
 /// First wait before a reconnection; it doubles up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// A forecaster that disappears without closing is detected within twice this.
-const KEEPALIVE: Duration = Duration::from_secs(5);
 /// Larger than a batch of thousands of bearers.
 const MAX_BATCH_BYTES: usize = 64 << 20;
 /// Pacers need the expected value, not a bound.
@@ -34,7 +32,7 @@ const QUANTITIES: [Quantity; 3] =
 /// Reads the forecast stream of one forecaster.
 #[derive(Debug)]
 pub(crate) struct ForecastStream {
-    pub(crate) address: SocketAddr,
+    pub(crate) forecaster: Forecaster,
     pub(crate) nodes: watch::Receiver<NodeTable>,
     pub(crate) commands: Commands,
     pub(crate) metrics: GatewayMetrics,
@@ -57,8 +55,8 @@ impl ForecastStream {
             }
             // Logged once per loss.
             if !is_lost {
-                let address = self.address;
-                tracing::warn!(%address, reason, "no forecasts; reconnecting to the forecaster");
+                let address = self.forecaster.address();
+                tracing::warn!(address, reason, "no forecasts; reconnecting to the forecaster");
                 is_lost = true;
             }
             sleep(retry).await;
@@ -67,19 +65,13 @@ impl ForecastStream {
     }
 
     async fn subscribe(&self) -> Result<Streaming<ForecastBatch>, String> {
-        let endpoint = Endpoint::try_from(format!("http://{}", self.address))
-            .map_err(|error| error.to_string())?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEPALIVE)
-            .keep_alive_timeout(KEEPALIVE)
-            .keep_alive_while_idle(true);
-        let channel = endpoint.connect().await.map_err(|error| crate::server::cause(&error))?;
+        let channel = self.forecaster.connect().await?;
         let mut client = ForecasterClient::new(channel).max_decoding_message_size(MAX_BATCH_BYTES);
-        let answer = match self.request(&mut client, &QUANTITIES).await {
+        let token = self.forecaster.token()?;
+        let answer = match self.request(&mut client, token.as_ref(), &QUANTITIES).await {
             // The model does not forecast limits: the pacer then uses its own.
             Err(status) if status.code() == Code::InvalidArgument => {
-                self.request(&mut client, &QUANTITIES[..2]).await
+                self.request(&mut client, token.as_ref(), &QUANTITIES[..2]).await
             }
             answer => answer,
         };
@@ -89,18 +81,22 @@ impl ForecastStream {
     async fn request(
         &self,
         client: &mut ForecasterClient<Channel>,
+        token: Option<&MetadataValue<Ascii>>,
         quantities: &[Quantity],
     ) -> Result<Streaming<ForecastBatch>, Status> {
         let node_id = match self.nodes.borrow().as_slice() {
             [only] => only.node.id.clone(),
             _ => String::new(),
         };
-        let request = ForecastRequest {
+        let mut request = Request::new(ForecastRequest {
             node_id,
             quantities: quantities.iter().map(|quantity| (*quantity).into()).collect(),
             quantiles: vec![MEDIAN],
             ..ForecastRequest::default()
-        };
+        });
+        if let Some(token) = token {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
         client.subscribe(request).await.map(tonic::Response::into_inner)
     }
 
@@ -111,7 +107,7 @@ impl ForecastStream {
                 Ok(Some(batch)) => {
                     if *batches == 0 {
                         self.metrics.forecast_stream(true);
-                        tracing::info!(address = %self.address, "receiving forecasts");
+                        tracing::info!(address = self.forecaster.address(), "receiving forecasts");
                     }
                     *batches += 1;
                     self.pass_on(batch);

@@ -4,14 +4,6 @@ mod collector;
 
 use std::{fmt, time::Duration};
 
-use axum::{
-    Router,
-    extract::State,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-    routing::get,
-};
-
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -19,13 +11,8 @@ use prometheus_client::{
 };
 
 use lab_world::ControlReply;
-use tokio::{sync::oneshot, time::timeout};
 
-use super::{
-    command::{Command, Commands, Scrape},
-    forecasts::ForecastOutcome,
-    outbox::OutboxCounters,
-};
+use super::{command::Scrape, forecasts::ForecastOutcome, outbox::OutboxCounters};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RanFunctionLabels {
@@ -48,6 +35,17 @@ struct ForecastLabels {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DoorLabels {
+    door: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalLabels {
+    door: &'static str,
+    reason: &'static str,
+}
+
 /// Metrics of the gateway; clones share their counters.
 #[derive(Clone, Debug)]
 pub(super) struct GatewayMetrics {
@@ -60,6 +58,10 @@ pub(super) struct GatewayMetrics {
     skipped: Counter<f64, std::sync::atomic::AtomicU64>,
     forecasts: Family<ForecastLabels, Counter>,
     forecast_stream: Gauge,
+    refused: Family<RefusalLabels, Counter>,
+    access_reload_failures: Counter,
+    tls_reload_failures: Counter,
+    certificate_not_after: Family<DoorLabels, Gauge>,
 }
 
 impl Default for GatewayMetrics {
@@ -76,6 +78,10 @@ impl Default for GatewayMetrics {
             skipped: Counter::default(),
             forecasts: Family::default(),
             forecast_stream: Gauge::default(),
+            refused: Family::default(),
+            access_reload_failures: Counter::default(),
+            tls_reload_failures: Counter::default(),
+            certificate_not_after: Family::default(),
         }
     }
 }
@@ -135,6 +141,31 @@ impl GatewayMetrics {
         self.forecast_stream.set(i64::from(open));
     }
 
+    /// Whether forecasts arrive by the forecast stream.
+    pub(super) fn is_forecast_stream_open(&self) -> bool {
+        self.forecast_stream.get() > 0
+    }
+
+    /// A call or request was refused.
+    pub(super) fn refused(&self, door: &'static str, reason: &'static str) {
+        self.refused.get_or_create(&RefusalLabels { door, reason }).inc();
+    }
+
+    /// A changed access file was not taken over.
+    pub(super) fn access_reload_failed(&self) {
+        self.access_reload_failures.inc();
+    }
+
+    /// Changed certificates were not taken over.
+    pub(super) fn tls_reload_failed(&self) {
+        self.tls_reload_failures.inc();
+    }
+
+    /// The end of the validity of a door's server certificate, Unix time.
+    pub(super) fn certificate_not_after(&self, door: &'static str, unix_s: i64) {
+        self.certificate_not_after.get_or_create(&DoorLabels { door }).set(unix_s);
+    }
+
     /// The text exposition of all metrics.
     pub(super) fn exposition(&self, scrape: Scrape) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("sojourn");
@@ -186,41 +217,30 @@ impl GatewayMetrics {
             "Whether forecasts come by the forecast stream; 1 from its first on until it ends",
             self.forecast_stream.clone(),
         );
+        registry.register(
+            "access_refused",
+            "Calls and requests refused, by door and reason (unauthenticated, right, node)",
+            self.refused.clone(),
+        );
+        registry.register(
+            "access_reload_failures",
+            "Changed access files that were not valid; the previous one stayed in force",
+            self.access_reload_failures.clone(),
+        );
+        registry.register(
+            "tls_reload_failures",
+            "Changed certificates that could not be used; the previous ones stayed in use",
+            self.tls_reload_failures.clone(),
+        );
+        registry.register(
+            "tls_certificate_not_after_seconds",
+            "End of the validity of the server certificate, Unix time",
+            self.certificate_not_after.clone(),
+        );
         registry.register_collector(Box::new(collector::WorldCollector(scrape)));
         let mut exposition = String::new();
         text::encode(&mut exposition, &registry)?;
         Ok(exposition)
-    }
-}
-
-/// Content type of the OpenMetrics text format.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Well below the default scrape timeout of Prometheus, 10 s.
-const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
-
-#[derive(Clone)]
-struct Scraper {
-    commands: Commands,
-    metrics: GatewayMetrics,
-}
-
-/// Serves `GET /metrics`.
-pub(crate) fn router(commands: Commands, metrics: GatewayMetrics) -> Router {
-    Router::new().route("/metrics", get(scrape)).with_state(Scraper { commands, metrics })
-}
-
-async fn scrape(State(scraper): State<Scraper>) -> Response {
-    let (reply, answer) = oneshot::channel();
-    if let Err(status) = scraper.commands.send(Command::Measure { reply }) {
-        return (StatusCode::SERVICE_UNAVAILABLE, status.message().to_owned()).into_response();
-    }
-    let Ok(Ok(measured)) = timeout(SCRAPE_TIMEOUT, answer).await else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "the node did not answer within 1 s")
-            .into_response();
-    };
-    match scraper.metrics.exposition(measured) {
-        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }
 
@@ -232,7 +252,9 @@ fn code_name(code: tonic::Code) -> &'static str {
         tonic::Code::InvalidArgument => "invalid_argument",
         tonic::Code::DeadlineExceeded => "deadline_exceeded",
         tonic::Code::NotFound => "not_found",
+        tonic::Code::PermissionDenied => "permission_denied",
         tonic::Code::ResourceExhausted => "resource_exhausted",
+        tonic::Code::Unauthenticated => "unauthenticated",
         tonic::Code::Unavailable => "unavailable",
         _ => "internal",
     }

@@ -12,11 +12,19 @@ use tokio::{
     },
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
-use tonic::{Request, Response, Status, transport::Server};
+use tonic::{
+    Request, Response, Status,
+    transport::{Certificate, Identity, Server, ServerTlsConfig},
+};
 
-use super::{harness::*, lab_world::lab_with};
+use super::{
+    double::Double,
+    harness::*,
+    lab_world::lab_with,
+    pki::{Authority, Files},
+};
 use crate::{
-    Gateway, ServeOptions,
+    ForecastOptions, Gateway, ServeOptions,
     forecasts::proto::{
         Bearer, Forecast, ForecastBatch, ForecastRequest, Quantity, Series,
         forecaster_server::{Forecaster, ForecasterServer},
@@ -28,9 +36,14 @@ const RNTI: u32 = 17_921;
 const PACED: &str = r#"sojourn_cu_paced_by_forecast{node="gnb-001-01-0xe00",ue="17921",drb="1"}"#;
 const OPEN: &str = "sojourn_cu_forecast_stream_open";
 
+fn at(address: SocketAddr) -> ForecastOptions {
+    ForecastOptions { address: Some(address.to_string()), ..ForecastOptions::default() }
+}
+
 /// One end of an open forecast stream.
 struct Opened {
     request: ForecastRequest,
+    authorization: Option<String>,
     batches: Sender<Result<ForecastBatch, Status>>,
 }
 
@@ -48,12 +61,14 @@ impl Forecaster for Scripted {
         &self,
         request: Request<ForecastRequest>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
+        let authorization = request.metadata().get("authorization");
+        let authorization = authorization.map(|value| value.to_str().expect("ASCII").to_owned());
         let request = request.into_inner();
         if !self.knows_limits && request.quantities().any(|q| q == Quantity::LimitBytes) {
             return Err(Status::invalid_argument("quantities[2]: LIMIT_BYTES is not forecast"));
         }
         let (batches, stream): (_, Receiver<_>) = channel(16);
-        let _ = self.opened.send(Opened { request, batches });
+        let _ = self.opened.send(Opened { request, authorization, batches });
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
@@ -78,7 +93,7 @@ async fn forecaster(knows_limits: bool) -> (SocketAddr, UnboundedReceiver<Opened
 /// The default cell, its bearer paced by forecasts, and the stream it opened.
 async fn start(knows_limits: bool) -> (Gateway, UnboundedReceiver<Opened>, Opened) {
     let (address, mut streams) = forecaster(knows_limits).await;
-    let options = ServeOptions { forecasts: Some(address.to_string()), ..options() };
+    let options = ServeOptions { forecasts: at(address), ..options() };
     let gateway = lab_with(&["ues[0].drbs[0].pipeline=drql_forecast"], &options).await;
     let stream = patiently(streams.recv()).await.expect("a stream");
     (gateway, streams, stream)
@@ -212,7 +227,7 @@ async fn a_forecaster_that_comes_later_is_found() {
     let free = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = free.local_addr().expect("its address");
     drop(free);
-    let options = ServeOptions { forecasts: Some(address.to_string()), ..options() };
+    let options = ServeOptions { forecasts: at(address), ..options() };
     let gateway = lab_with(&["ues[0].drbs[0].pipeline=drql_forecast"], &options).await;
     until(async || metric(&gateway, "sojourn_node_time_seconds_total").await > 0.2).await;
     assert!(metric(&gateway, OPEN).await < 0.5);
@@ -223,4 +238,64 @@ async fn a_forecaster_that_comes_later_is_found() {
     tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
     let stream = patiently(streams.recv()).await.expect("a stream");
     convince(&gateway, &stream).await;
+}
+
+#[tokio::test]
+async fn a_protected_forecaster_gets_certificate_and_token() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let port = listener.local_addr().expect("its address").port();
+    let (opened, mut streams) = unbounded_channel();
+    let (certificate, key) = authority.server();
+    let tls = ServerTlsConfig::new()
+        .identity(Identity::from_pem(certificate, key))
+        .client_ca_root(Certificate::from_pem(authority.pem()));
+    let mut server = Server::builder().tls_config(tls).expect("TLS");
+    let service = ForecasterServer::new(Scripted { opened, knows_limits: true });
+    let incoming = TcpListenerStream::new(listener);
+    tokio::spawn(server.add_service(service).serve_with_incoming(incoming));
+
+    let (certificate, key) = authority.client("gnb");
+    let forecasts = ForecastOptions {
+        address: Some(format!("localhost:{port}")),
+        ca: files.write("ca.pem", &authority.pem()),
+        cert: files.write("client.pem", &certificate),
+        key: files.write("client.key", &key),
+        token: files.write("token", "0123456789abcdef0123456789abcdef\n"),
+    };
+    let options = ServeOptions { forecasts, ..options() };
+    let gateway = lab_with(&["ues[0].drbs[0].pipeline=drql_forecast"], &options).await;
+    let stream = patiently(streams.recv()).await.expect("a stream");
+    let token = Some("Bearer 0123456789abcdef0123456789abcdef");
+    assert_eq!(stream.authorization.as_deref(), token);
+    convince(&gateway, &stream).await;
+}
+
+#[tokio::test]
+async fn forecast_options_that_cannot_be_used_are_named() {
+    let files = Files::new();
+    let remote = || Some("192.0.2.1:36422".to_owned());
+    let default = ForecastOptions::default;
+    for (forecasts, word) in [
+        (ForecastOptions { address: Some("nowhere".to_owned()), ..default() }, "HOST:PORT"),
+        (ForecastOptions { address: remote(), ..default() }, "--forecasts-ca"),
+        (
+            ForecastOptions { address: remote(), ca: Some(files.path("absent.pem")), ..default() },
+            "absent.pem",
+        ),
+        (
+            ForecastOptions {
+                address: remote(),
+                ca: files.write("ca.pem", &Authority::new().pem()),
+                token: files.write("token", "short"),
+                ..default()
+            },
+            "expected a first line of 32",
+        ),
+    ] {
+        let (double, _script) = Double::new();
+        let options = ServeOptions { forecasts, ..options() };
+        let error = Gateway::start(double, &options).await.expect_err("refused").to_string();
+        assert!(error.contains("--forecasts") && error.contains(word), "{error}");
+    }
 }

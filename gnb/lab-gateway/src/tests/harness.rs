@@ -194,8 +194,17 @@ pub(super) async fn until(mut holds: impl AsyncFnMut() -> bool) {
 
 /// `GET path`: status line and body.
 pub(super) async fn http_get(address: SocketAddr, path: &str) -> (String, String) {
+    http_get_with(address, path, "").await
+}
+
+/// [`http_get`] with a header, which ends with CR LF.
+pub(super) async fn http_get_with(
+    address: SocketAddr,
+    path: &str,
+    header: &str,
+) -> (String, String) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{header}\r\n");
     stream.write_all(request.as_bytes()).await.expect("written");
     let mut answer = String::new();
     patiently(stream.read_to_string(&mut answer)).await.expect("read");

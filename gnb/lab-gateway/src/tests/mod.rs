@@ -1,11 +1,13 @@
 //! The gateway over loopback, with the generated client, against a node on a script.
 
+mod access;
 mod double;
 mod faults;
 mod forecasts;
 mod harness;
 mod lab_world;
 mod local_client;
+mod pki;
 mod rpc;
 mod stop;
 mod streams;

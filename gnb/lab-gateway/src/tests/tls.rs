@@ -1,93 +1,41 @@
-//! TLS and mutual TLS on the gRPC door.
+//! TLS and mutual TLS on both doors, and certificates that change while the gateway runs.
 
-use std::{fs, path::PathBuf, process};
+use tonic::transport::{Channel, Endpoint};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-
-use super::{double::Double, harness::*};
+use super::{double::Double, harness::*, pki::*};
 use crate::{
     Gateway, ServeError, ServeOptions,
     proto::{ListNodesRequest, e2_gateway_client::E2GatewayClient},
 };
-
-/// Files of one test, removed with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("e2-gateway-{name}-{}", process::id()));
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> Option<PathBuf> {
-        let path = self.0.join(name);
-        fs::write(&path, text).expect("written");
-        Some(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Self(CertifiedIssuer::self_signed(params, key).expect("a CA"))
-    }
-
-    fn pem(&self) -> String {
-        self.0.pem()
-    }
-
-    /// Certificate and key for `localhost`.
-    fn issue(&self) -> (String, String) {
-        let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
-        let certificate = params.signed_by(&key, &self.0).expect("a certificate");
-        (certificate.pem(), key.serialize_pem())
-    }
-}
-
-async fn dial(gateway: &Gateway, tls: ClientTlsConfig) -> Result<Channel, tonic::transport::Error> {
-    Endpoint::try_from(format!("https://localhost:{}", gateway.address().port()))
-        .expect("a URI")
-        .tls_config(tls.domain_name("localhost"))?
-        .connect()
-        .await
-}
 
 async fn list(channel: Channel) -> Result<usize, tonic::Status> {
     let nodes = E2GatewayClient::new(channel).list_nodes(ListNodesRequest {}).await?;
     Ok(nodes.into_inner().nodes.len())
 }
 
+/// Whether a client gets an answer. With TLS 1.3 it learns of a refusal with its first call.
+async fn is_served(gateway: &Gateway, authority: &Authority, pair: Option<&Pair>) -> bool {
+    match dial(gateway, tls_client(authority, pair)).await {
+        Ok(channel) => list(channel).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+async fn https_metric(gateway: &Gateway, authority: &Authority, line: &str) -> f64 {
+    let text = https_get(gateway, authority, None, "/metrics", "").await;
+    assert!(text.contains(" 200 "), "{text}");
+    text.lines()
+        .find_map(|found| found.strip_prefix(line)?.strip_prefix(' '))
+        .map_or(0.0, |value| value.trim().parse().expect("a number"))
+}
+
 #[tokio::test]
 async fn tls_serves_those_who_trust_the_certificate_and_nobody_in_the_clear() {
-    let folder = Folder::new("tls");
-    let authority = Authority::new();
-    let (cert, key) = authority.issue();
-    let options = ServeOptions {
-        tls_cert: folder.file("cert.pem", &cert),
-        tls_key: folder.file("key.pem", &key),
-        ..options()
-    };
-    let (gateway, _script) = start_with(&options).await;
-
-    let trusting = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority.pem()));
-    let channel = dial(&gateway, trusting).await.expect("a handshake");
+    let (files, authority) = (Files::new(), Authority::new());
+    let (gateway, _script) = start_with(&files.tls(&authority)).await;
+    let channel = dial(&gateway, tls_client(&authority, None)).await.expect("a handshake");
     assert_eq!(list(channel).await.expect("nodes"), 1);
-    let stranger = Authority::new().pem();
-    let distrusting = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(stranger));
-    assert!(dial(&gateway, distrusting).await.is_err());
+    assert!(dial(&gateway, tls_client(&Authority::new(), None)).await.is_err());
     let uri = format!("http://{}", gateway.address());
     let clear = Endpoint::try_from(uri).expect("a URI").connect().await;
     if let Ok(channel) = clear {
@@ -96,49 +44,110 @@ async fn tls_serves_those_who_trust_the_certificate_and_nobody_in_the_clear() {
 }
 
 #[tokio::test]
-async fn mutual_tls_turns_away_clients_without_a_certificate() {
-    let folder = Folder::new("mtls");
-    let authority = Authority::new();
-    let (cert, key) = authority.issue();
-    let options = ServeOptions {
-        tls_cert: folder.file("cert.pem", &cert),
-        tls_key: folder.file("key.pem", &key),
-        tls_client_ca: folder.file("ca.pem", &authority.pem()),
-        ..options()
-    };
-    let (gateway, _script) = start_with(&options).await;
-    let trusting = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority.pem()));
-
-    let (cert, key) = authority.issue();
-    let known = trusting.clone().identity(Identity::from_pem(cert, key));
-    let channel = dial(&gateway, known).await.expect("a handshake");
-    assert_eq!(list(channel).await.expect("nodes"), 1);
-    let (cert, key) = Authority::new().issue();
-    for unknown in [trusting.clone(), trusting.identity(Identity::from_pem(cert, key))] {
-        // With TLS 1.3 the client learns of it with its first call.
-        if let Ok(channel) = dial(&gateway, unknown).await {
-            assert!(list(channel).await.is_err());
-        }
-    }
+async fn mutual_tls_turns_away_clients_without_a_valid_certificate_of_the_ca() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let (gateway, _script) = start_with(&files.mutual_tls(&authority)).await;
+    assert!(is_served(&gateway, &authority, Some(&authority.client("xapp"))).await);
+    assert!(!is_served(&gateway, &authority, None).await);
+    assert!(!is_served(&gateway, &authority, Some(&Authority::new().client("xapp"))).await);
+    assert!(!is_served(&gateway, &authority, Some(&authority.expired("xapp"))).await);
 }
 
 #[tokio::test]
-async fn files_that_are_missing_or_no_certificates_are_named() {
-    let folder = Folder::new("bad");
-    let (cert, key) = Authority::new().issue();
-    let good = ServeOptions {
-        tls_cert: folder.file("cert.pem", &cert),
-        tls_key: folder.file("key.pem", &key),
-        ..options()
-    };
-    let absent = ServeOptions { tls_key: Some(folder.0.join("absent.pem")), ..good.clone() };
-    let garbage = ServeOptions { tls_cert: folder.file("bad.pem", "no PEM"), ..good.clone() };
+async fn files_that_are_missing_or_do_not_fit_together_are_named() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let good = files.tls(&authority);
+    let absent = ServeOptions { tls_key: Some(files.path("absent.pem")), ..good.clone() };
+    let garbage = ServeOptions { tls_cert: files.write("bad.pem", "no PEM"), ..good.clone() };
+    let other =
+        ServeOptions { tls_key: files.write("other.pem", &authority.server().1), ..good.clone() };
     let alone = ServeOptions { tls_key: None, ..good };
-    for (options, word) in
-        [(absent, "absent.pem"), (garbage, "--tls-cert"), (alone, "both be given")]
-    {
+    for (options, word) in [
+        (absent, "absent.pem"),
+        (garbage, "--tls-cert"),
+        (other, "the key matching"),
+        (alone, "both be given"),
+    ] {
         let (double, _script) = Double::new();
         let error: ServeError = Gateway::start(double, &options).await.expect_err("refused");
         assert!(error.to_string().contains(word), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_serves_new_connections_while_streams_go_on() {
+    let (files, old, new) = (Files::new(), Authority::new(), Authority::new());
+    let (gateway, _script) = start_with(&files.tls(&old)).await;
+    let not_after = r#"sojourn_tls_certificate_not_after_seconds{door="grpc"}"#;
+    assert!(
+        https_metric(&gateway, &old, not_after).await > 4e9,
+        "rcgen's certificates end in 4096"
+    );
+    let channel = dial(&gateway, tls_client(&old, None)).await.expect("a handshake");
+    let mut client = E2GatewayClient::new(channel);
+    let mut stream = subscribe(&mut client, every(1)).await;
+    let first = next(&mut stream).await.sequence;
+
+    files.write_pair(&new.server());
+    until(async || is_served(&gateway, &new, None).await).await;
+    assert!(dial(&gateway, tls_client(&old, None)).await.is_err());
+    assert!(https_get(&gateway, &new, None, "/healthz", "").await.ends_with("ok\n"));
+    for expected in first + 1..first + 50 {
+        let indication = next(&mut stream).await;
+        // Reports dropped for a slow reader would show in both.
+        assert_eq!(indication.sequence, expected + indication.dropped);
+    }
+}
+
+#[tokio::test]
+async fn a_changed_client_ca_turns_away_certificates_of_the_old_one() {
+    let (files, old, new) = (Files::new(), Authority::new(), Authority::new());
+    let (gateway, _script) = start_with(&files.mutual_tls(&old)).await;
+    assert!(is_served(&gateway, &old, Some(&old.client("xapp"))).await);
+    files.write("ca.pem", &new.pem());
+    until(async || is_served(&gateway, &old, Some(&new.client("xapp"))).await).await;
+    assert!(!is_served(&gateway, &old, Some(&old.client("xapp"))).await);
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_used_leave_the_previous_certificate_in_use() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let (gateway, _script) = start_with(&files.tls(&authority)).await;
+    // The key does not belong to the certificate: as between the writes of a renewed pair.
+    files.write("key.pem", &authority.server().1);
+    let failures = "sojourn_tls_reload_failures_total";
+    until(async || https_metric(&gateway, &authority, failures).await > 0.0).await;
+    assert!(is_served(&gateway, &authority, None).await);
+    files.write("cert.pem", "no PEM");
+    until(async || https_metric(&gateway, &authority, failures).await > 1.0).await;
+    assert!(is_served(&gateway, &authority, None).await);
+}
+
+#[tokio::test]
+async fn probes_need_no_certificate_and_metrics_do() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let (gateway, _script) = start_with(&files.mutual_tls(&authority)).await;
+    let pair = authority.client("prometheus");
+    for path in ["/healthz", "/readyz"] {
+        until(async || https_get(&gateway, &authority, None, path, "").await.contains(" 200 "))
+            .await;
+    }
+    let refused = https_get(&gateway, &authority, None, "/metrics", "").await;
+    assert!(refused.contains(" 401 "), "{refused}");
+    assert!(refused.ends_with("unknown client: no certificate and no token\n"), "{refused}");
+    let served = https_get(&gateway, &authority, Some(&pair), "/metrics", "").await;
+    assert!(served.contains(" 200 ") && served.contains("# EOF"), "{served}");
+}
+
+#[tokio::test]
+async fn a_connection_that_never_shakes_hands_keeps_nobody_out() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let (gateway, _script) = start_with(&files.tls(&authority)).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        let stream = tokio::net::TcpStream::connect(gateway.address()).await;
+        silent.push(stream.expect("a connection"));
+    }
+    let channel = dial(&gateway, tls_client(&authority, None)).await.expect("a handshake");
+    assert_eq!(list(channel).await.expect("nodes"), 1);
 }

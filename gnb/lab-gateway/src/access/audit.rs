@@ -1,0 +1,203 @@
+//! The audit log: controls, subscriptions, refusals and reloads as JSON lines.
+
+use std::{
+    collections::HashMap,
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    net::SocketAddr,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+/// One refusal a client is written per this time.
+const REFUSAL_PERIOD: Duration = Duration::from_secs(1);
+/// Clients whose refusals are limited separately; further ones share a limit.
+const MAX_REFUSED: usize = 1024;
+/// Log target of entries without a file.
+const TARGET: &str = "audit";
+
+/// One line of the audit log; empty fields are left out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry<'a> {
+    /// The client's name, or what is known of an unknown one.
+    pub(crate) who: &'a str,
+    pub(crate) peer: Option<SocketAddr>,
+    /// `control`, `subscribe`, `refused` or `reload`.
+    pub(crate) action: &'static str,
+    pub(crate) node: &'a str,
+    pub(crate) ran_function: &'a str,
+    pub(crate) what: &'a str,
+    /// `accepted`, `rejected: CAUSE` or `refused: REASON`.
+    pub(crate) outcome: &'a str,
+}
+
+/// Writes entries to a file or the program's log.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    file: Option<Mutex<File>>,
+    has_write_error: AtomicBool,
+    /// Level of accepted actions in the program's log.
+    is_verbose: bool,
+    refused: Mutex<HashMap<String, Refused>>,
+}
+
+#[derive(Debug)]
+struct Refused {
+    written: Instant,
+    left_out: u64,
+}
+
+impl Audit {
+    /// Appends to `file` if given. Otherwise entries go to the program's log: accepted actions at
+    /// INFO if `is_verbose`, else at DEBUG.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn new(file: Option<&Path>, is_verbose: bool) -> io::Result<Self> {
+        let open = |path| OpenOptions::new().append(true).create(true).open(path);
+        Ok(Self {
+            file: file.map(open).transpose()?.map(Mutex::new),
+            has_write_error: AtomicBool::new(false),
+            is_verbose,
+            refused: Mutex::default(),
+        })
+    }
+
+    /// Whether accepted actions are written anywhere.
+    pub(crate) fn records_accepted(&self) -> bool {
+        self.file.is_some()
+            || self.is_verbose
+            || tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
+    }
+
+    /// Writes an entry.
+    pub(crate) fn record(&self, entry: &Entry<'_>) {
+        self.write(entry, 0);
+    }
+
+    /// Writes a refusal, at most one a second per client; the next one counts those left out.
+    pub(crate) fn refused(&self, entry: &Entry<'_>) {
+        let now = Instant::now();
+        let mut refused = self.refused.lock();
+        if refused.len() >= MAX_REFUSED {
+            refused.retain(|_, last| {
+                last.left_out > 0 || now.duration_since(last.written) < REFUSAL_PERIOD
+            });
+        }
+        let has_room = refused.len() < MAX_REFUSED || refused.contains_key(entry.who);
+        let key = if has_room { entry.who } else { "" };
+        let left_out = match refused.get_mut(key) {
+            Some(last) if now.duration_since(last.written) < REFUSAL_PERIOD => {
+                last.left_out += 1;
+                return;
+            }
+            Some(last) => {
+                last.written = now;
+                std::mem::take(&mut last.left_out)
+            }
+            None => {
+                refused.insert(key.to_owned(), Refused { written: now, left_out: 0 });
+                0
+            }
+        };
+        drop(refused);
+        self.write(entry, left_out);
+    }
+
+    fn write(&self, entry: &Entry<'_>, left_out: u64) {
+        let line = line(entry, left_out);
+        if let Some(file) = &self.file {
+            match writeln!(file.lock(), "{line}") {
+                Ok(()) => return,
+                Err(error) => {
+                    if !self.has_write_error.swap(true, Ordering::Relaxed) {
+                        tracing::error!(%error, "the audit file cannot be written; its lines go to the log");
+                    }
+                }
+            }
+        }
+        let is_accepted = entry.outcome == "accepted" && entry.action != "reload";
+        if !is_accepted && entry.action != "control" {
+            tracing::warn!(target: TARGET, "{line}");
+        } else if self.is_verbose {
+            tracing::info!(target: TARGET, "{line}");
+        } else {
+            tracing::debug!(target: TARGET, "{line}");
+        }
+    }
+}
+
+fn line(entry: &Entry<'_>, left_out: u64) -> Value {
+    let now = OffsetDateTime::now_utc();
+    // Whole microseconds, as time stamps of indications.
+    let now = now.replace_nanosecond(now.microsecond() * 1_000).unwrap_or(now);
+    let mut line = Map::new();
+    let mut put = |key: &str, text: &str| {
+        if !text.is_empty() {
+            line.insert(key.to_owned(), Value::from(text));
+        }
+    };
+    put("at", &now.format(&Rfc3339).unwrap_or_default());
+    put("who", entry.who);
+    put("peer", &entry.peer.map(|peer| peer.to_string()).unwrap_or_default());
+    put("action", entry.action);
+    put("node", entry.node);
+    put("ran_function", entry.ran_function);
+    put("what", entry.what);
+    put("outcome", entry.outcome);
+    if left_out > 0 {
+        line.insert("left_out".to_owned(), Value::from(left_out));
+    }
+    Value::Object(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn lines(path: &Path) -> Vec<Value> {
+        let text = fs::read_to_string(path).expect("the audit file");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    #[test]
+    fn refusals_are_limited_per_client_and_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.jsonl");
+        let audit = Audit::new(Some(&path), false).expect("a file");
+        let entry =
+            Entry { who: "a", action: "refused", outcome: "refused: right", ..Entry::default() };
+        for _ in 0..5 {
+            audit.refused(&entry);
+        }
+        audit.refused(&Entry { who: "b", ..entry.clone() });
+        assert_eq!(lines(&path).len(), 2);
+        let long_ago = Instant::now().checked_sub(REFUSAL_PERIOD).expect("an earlier time");
+        audit.refused.lock().get_mut("a").expect("limited").written = long_ago;
+        audit.refused(&entry);
+        let lines = lines(&path);
+        assert_eq!(
+            (lines.len(), &lines[2]["who"], &lines[2]["left_out"]),
+            (3, &"a".into(), &4.into())
+        );
+        let at = lines[2]["at"].as_str().expect("a time");
+        assert!(at.ends_with('Z') && at.contains('T'), "{at}");
+    }
+
+    #[test]
+    fn memory_of_refusals_is_bounded() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let audit = Audit::new(Some(&folder.path().join("audit.jsonl")), false).expect("a file");
+        for number in 0..3 * MAX_REFUSED {
+            audit.refused(&Entry { who: &number.to_string(), ..Entry::default() });
+        }
+        assert!(audit.refused.lock().len() <= MAX_REFUSED + 1);
+    }
+}

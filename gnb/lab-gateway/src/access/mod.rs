@@ -1,0 +1,268 @@
+//! Who may do what: the identity of a client, its rights, and the audit log.
+//!
+//! Without an access file a door admits whom its TLS admits; see [`AccessControl`].
+
+mod audit;
+mod file;
+mod glob;
+
+use std::{path::PathBuf, sync::Arc};
+
+use futures_util::{StreamExt, stream::BoxStream};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_stream::wrappers::WatchStream;
+use tonic::{Code, Status};
+
+pub(crate) use audit::{Audit, Entry};
+pub(crate) use file::{AccessError, Right, first_line_token};
+
+use self::file::{AccessFile, Client, Digest256};
+use super::{door::Peer, metrics::GatewayMetrics};
+
+/// Longest name of an unknown client in messages and audit lines.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// The access file in force, shared by the doors of a gateway.
+///
+/// Without an access file everything is allowed; a client CA then requires a certificate.
+#[derive(Debug)]
+pub(crate) struct AccessControl {
+    path: Option<PathBuf>,
+    current: watch::Sender<Option<Arc<AccessFile>>>,
+    /// The last reason why a changed file was not taken over.
+    rejected: Mutex<Option<String>>,
+    /// Whether certificates of clients are verified.
+    has_client_ca: bool,
+    /// Whether tokens are accepted over plain text from beyond loopback.
+    is_insecure: bool,
+    pub(crate) audit: Audit,
+    metrics: GatewayMetrics,
+}
+
+impl AccessControl {
+    /// Reads the access file at `path`; everything is allowed without one.
+    ///
+    /// # Errors
+    /// The file is not valid.
+    pub(crate) fn new(
+        path: Option<PathBuf>,
+        has_client_ca: bool,
+        is_insecure: bool,
+        audit: Audit,
+        metrics: GatewayMetrics,
+    ) -> Result<Self, AccessError> {
+        let file = path.as_deref().map(AccessFile::read).transpose()?.map(Arc::new);
+        let (current, _) = watch::channel(file);
+        let rejected = Mutex::default();
+        Ok(Self { path, current, rejected, has_client_ca, is_insecure, audit, metrics })
+    }
+
+    /// Takes over a changed access file; keeps the present one if the new one is not valid.
+    pub(crate) fn reload(&self) {
+        let Some(path) = &self.path else { return };
+        let mut rejected = self.rejected.lock();
+        let outcome = match AccessFile::read(path) {
+            Ok(file) => {
+                *rejected = None;
+                let is_same =
+                    self.current.borrow().as_ref().is_some_and(|now| now.has_same_text(&file));
+                if is_same {
+                    return;
+                }
+                self.current.send_replace(Some(Arc::new(file)));
+                tracing::info!(path = %path.display(), "the access file was reloaded");
+                "accepted".to_owned()
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if rejected.as_ref() == Some(&error) {
+                    return;
+                }
+                self.metrics.access_reload_failed();
+                tracing::warn!(error, "the access file is not valid; the previous one stays");
+                let outcome = format!("rejected: {error}");
+                *rejected = Some(error);
+                outcome
+            }
+        };
+        let entry =
+            Entry { action: "reload", what: "access", outcome: &outcome, ..Entry::default() };
+        self.audit.record(&entry);
+    }
+}
+
+/// An item for each change of the access file.
+pub(crate) type AccessChanges = BoxStream<'static, ()>;
+
+/// The token of a call.
+#[derive(Clone, Copy, Debug)]
+enum Token {
+    Absent,
+    Sent(Digest256),
+    /// Sent in plain text beyond loopback.
+    Exposed,
+}
+
+/// A client of one call or request. Each check is against the access file of that moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    access: Arc<AccessControl>,
+    peer: Peer,
+    token: Token,
+}
+
+impl Caller {
+    /// The client behind a connection; `authorization` is that header of the call, empty if it is no
+    /// text.
+    pub(crate) fn new(
+        access: &Arc<AccessControl>,
+        peer: Peer,
+        authorization: Option<&str>,
+    ) -> Self {
+        let may_send_token =
+            peer.is_encrypted || peer.address.ip().is_loopback() || access.is_insecure;
+        let token = match authorization {
+            None => Token::Absent,
+            Some(_) if !may_send_token => Token::Exposed,
+            Some(value) => {
+                Token::Sent(Digest256::of(value.strip_prefix("Bearer ").unwrap_or_default()))
+            }
+        };
+        Self { access: Arc::clone(access), peer, token }
+    }
+
+    /// Whether the client may do this now. A refusal is not written to the audit log.
+    pub(crate) fn may(&self, right: Right, node_id: Option<&str>) -> bool {
+        self.check(right, node_id).is_ok()
+    }
+
+    /// The client's name in the audit log.
+    ///
+    /// # Errors
+    /// It may not do this now; written to the audit log.
+    pub(crate) fn require(&self, right: Right, node_id: Option<&str>) -> Result<String, Refusal> {
+        self.check(right, node_id).inspect_err(|refusal| {
+            self.access.metrics.refused(self.peer.door.name(), refusal.reason.name());
+            self.access.audit.refused(&Entry {
+                who: &refusal.who,
+                peer: Some(self.peer.address),
+                action: "refused",
+                node: node_id.unwrap_or_default(),
+                what: right.name(),
+                outcome: &format!("refused: {}", refusal.reason.name()),
+                ..Entry::default()
+            });
+        })
+    }
+
+    /// Writes an action of this client to the audit log.
+    pub(crate) fn record(&self, entry: &Entry<'_>) {
+        self.access.audit.record(&Entry { peer: Some(self.peer.address), ..entry.clone() });
+    }
+
+    /// Whether accepted actions are written to the audit log.
+    pub(crate) fn is_audited(&self) -> bool {
+        self.access.audit.records_accepted()
+    }
+
+    /// Changes of the access file from now on.
+    pub(crate) fn access_changes(&self) -> AccessChanges {
+        WatchStream::from_changes(self.access.current.subscribe()).map(|_| ()).boxed()
+    }
+
+    fn check(&self, right: Right, node_id: Option<&str>) -> Result<String, Refusal> {
+        let file = self.access.current.borrow().clone();
+        let Some(file) = file else { return self.check_without_file() };
+        let client = self.client(&file).ok_or_else(|| self.unknown())?;
+        let who = client.name.clone();
+        if !client.may(right) {
+            let message = format!("client {who}: no right to {}", right.name());
+            return Err(Refusal { reason: Reason::Right, message, who });
+        }
+        if let Some(node_id) = node_id
+            && !client.may_access(node_id)
+        {
+            let message = format!("client {who}: no access to node {}", escaped(node_id));
+            return Err(Refusal { reason: Reason::Node, message, who });
+        }
+        Ok(who)
+    }
+
+    fn check_without_file(&self) -> Result<String, Refusal> {
+        match &self.peer.certificate {
+            Some(names) => Ok(escaped(names.first().map_or("certificate", String::as_str))),
+            None if self.access.has_client_ca => Err(self.unknown()),
+            None if self.peer.address.ip().is_loopback() => Ok("local".to_owned()),
+            None => Ok("anonymous".to_owned()),
+        }
+    }
+
+    fn client<'a>(&self, file: &'a AccessFile) -> Option<&'a Client> {
+        match self.token {
+            Token::Sent(token) => file.by_token(token),
+            Token::Exposed => None,
+            Token::Absent => file.by_certificate(self.peer.certificate.as_deref()?),
+        }
+    }
+
+    fn unknown(&self) -> Refusal {
+        let who = match (self.token, &self.peer.certificate) {
+            (Token::Sent(_), _) => "token not known".to_owned(),
+            (Token::Exposed, _) => "token over plain text".to_owned(),
+            (Token::Absent, Some(names)) => escaped(&format!("certificate {}", names.join(", "))),
+            (Token::Absent, None) => "no certificate and no token".to_owned(),
+        };
+        let message = format!("unknown client: {who}");
+        Refusal { reason: Reason::Unauthenticated, message, who }
+    }
+}
+
+/// Without control characters, at most [`MAX_SHOWN_CHARS`] long.
+fn escaped(text: &str) -> String {
+    text.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).take(MAX_SHOWN_CHARS).collect()
+}
+
+/// Why a client was refused; a metric label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// No client of the access file, or no certificate where one is required.
+    Unauthenticated,
+    /// Without the right.
+    Right,
+    /// The node is outside the client's nodes.
+    Node,
+}
+
+impl Reason {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Unauthenticated => "unauthenticated",
+            Self::Right => "right",
+            Self::Node => "node",
+        }
+    }
+}
+
+/// A refused call or request.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
+    who: String,
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let code = match refusal.reason {
+            Reason::Unauthenticated => Code::Unauthenticated,
+            Reason::Right | Reason::Node => Code::PermissionDenied,
+        };
+        Self::new(code, refusal.message)
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) use tests::local_caller;

@@ -1,0 +1,249 @@
+//! Certificate, key and client CA of the doors, read again when their files change.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use parking_lot::Mutex;
+use rustls::{
+    RootCertStore, ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::WebPkiClientVerifier,
+};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+use super::Door;
+use crate::{error::ServeError, metrics::GatewayMetrics};
+
+/// ALPN protocol ids (RFC 7301; RFC 9113 §3.1).
+const H2: &[u8] = b"h2";
+const HTTP_1_1: &[u8] = b"http/1.1";
+/// A certificate that expires within this time is reported in the log once a day.
+const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 86_400);
+const WARNING_PERIOD: Duration = Duration::from_secs(86_400);
+
+/// Paths of PEM files.
+#[derive(Clone, Debug)]
+pub(crate) struct CertificateFiles {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) client_ca: Option<PathBuf>,
+}
+
+/// Contents of the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Contents {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    client_ca: Option<Vec<u8>>,
+}
+
+impl CertificateFiles {
+    fn read(&self) -> Result<Contents, ServeError> {
+        let client_ca = self.client_ca.as_deref();
+        Ok(Contents {
+            certificate: read("--tls-cert", &self.certificate)?,
+            key: read("--tls-key", &self.key)?,
+            client_ca: client_ca.map(|path| read("--tls-client-ca", path)).transpose()?,
+        })
+    }
+}
+
+pub(crate) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, ServeError> {
+    fs::read(path).map_err(|source| ServeError::TlsFile { option, path: path.to_owned(), source })
+}
+
+/// TLS of both doors. Running connections keep the certificate of their handshake.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    files: CertificateFiles,
+    state: Mutex<State>,
+    metrics: GatewayMetrics,
+}
+
+#[derive(Debug)]
+struct State {
+    contents: Contents,
+    grpc: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
+    not_after: i64,
+    warn_at: SystemTime,
+    /// Changed files that could not be used, and why: reported once.
+    rejected: Option<String>,
+}
+
+/// What a [`Certificates::reload`] found.
+pub(crate) enum Reloaded {
+    Unchanged,
+    Accepted,
+    Rejected(String),
+}
+
+impl Certificates {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or certificates and key do not fit together.
+    pub(crate) fn new(
+        files: CertificateFiles,
+        metrics: GatewayMetrics,
+    ) -> Result<Self, ServeError> {
+        let state = State::new(files.read()?)?;
+        let not_after = state.not_after;
+        let certificates = Self { files, state: Mutex::new(state), metrics };
+        certificates.export(not_after);
+        Ok(certificates)
+    }
+
+    fn export(&self, not_after: i64) {
+        for door in Door::ALL {
+            self.metrics.certificate_not_after(door.name(), not_after);
+        }
+    }
+
+    pub(crate) fn has_client_ca(&self) -> bool {
+        self.files.client_ca.is_some()
+    }
+
+    /// The configuration for a new connection.
+    pub(crate) fn config(&self, door: Door) -> Arc<ServerConfig> {
+        let state = self.state.lock();
+        match door {
+            Door::Grpc => Arc::clone(&state.grpc),
+            Door::Http => Arc::clone(&state.http),
+        }
+    }
+
+    /// Takes over changed files. Files that cannot be used, as between the writes of a new
+    /// certificate and of its key, leave the present ones in use.
+    pub(crate) fn reload(&self) -> Reloaded {
+        let mut state = self.state.lock();
+        state.warn_of_expiry(&self.files.certificate);
+        let read = self.files.read();
+        if read.as_ref().is_ok_and(|contents| *contents == state.contents) {
+            state.rejected = None;
+            return Reloaded::Unchanged;
+        }
+        match read.and_then(State::new) {
+            Ok(new) => {
+                self.export(new.not_after);
+                *state = new;
+                tracing::info!("certificates were reloaded");
+                Reloaded::Accepted
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if state.rejected.as_ref() == Some(&error) {
+                    return Reloaded::Unchanged;
+                }
+                self.metrics.tls_reload_failed();
+                tracing::warn!(
+                    error,
+                    "changed certificates cannot be used; the previous ones stay"
+                );
+                state.rejected = Some(error.clone());
+                Reloaded::Rejected(error)
+            }
+        }
+    }
+}
+
+impl State {
+    fn new(contents: Contents) -> Result<Self, ServeError> {
+        let not_after = not_after(&contents.certificate)?;
+        Ok(Self {
+            grpc: Arc::new(server_config(&contents, Door::Grpc)?),
+            http: Arc::new(server_config(&contents, Door::Http)?),
+            contents,
+            not_after,
+            warn_at: UNIX_EPOCH,
+            rejected: None,
+        })
+    }
+
+    fn warn_of_expiry(&mut self, file: &Path) {
+        let now = SystemTime::now();
+        let expires = UNIX_EPOCH + Duration::from_secs(u64::try_from(self.not_after).unwrap_or(0));
+        if now >= self.warn_at && now + EXPIRY_WARNING >= expires {
+            self.warn_at = now + WARNING_PERIOD;
+            let days = expires.duration_since(now).unwrap_or_default().as_secs() / 86_400;
+            tracing::warn!(file = %file.display(), days, "the server certificate expires soon");
+        }
+    }
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> ServeError {
+    ServeError::Tls(error.to_string())
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ServeError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let chain = chain.map_err(|error| unusable(&error))?;
+    if chain.is_empty() {
+        return Err(ServeError::Tls("a file has no certificate".to_owned()));
+    }
+    Ok(chain)
+}
+
+fn not_after(pem: &[u8]) -> Result<i64, ServeError> {
+    let chain = certificates(pem)?;
+    let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| unusable(&error))?;
+    Ok(leaf.validity().not_after.timestamp())
+}
+
+fn server_config(contents: &Contents, door: Door) -> Result<ServerConfig, ServeError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&error))?;
+    let builder = match &contents.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(pem) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(pem)? {
+                roots.add(certificate).map_err(|error| unusable(&error))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            // Probes of a kubelet come without a certificate; other paths require one.
+            let verifier = match door {
+                Door::Grpc => verifier,
+                Door::Http => verifier.allow_unauthenticated(),
+            };
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(&error))?)
+        }
+    };
+    let chain = certificates(&contents.certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|error| unusable(&error))?;
+    let mut config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
+    config.alpn_protocols = match door {
+        Door::Grpc => vec![H2.to_vec()],
+        Door::Http => vec![HTTP_1_1.to_vec()],
+    };
+    Ok(config)
+}
+
+/// DNS and URI SANs and subject CNs of a certificate; none if it cannot be parsed.
+pub(crate) fn certificate_names(certificate: &CertificateDer<'_>) -> Arc<[String]> {
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
+        return Arc::from([]);
+    };
+    let mut names = Vec::new();
+    if let Ok(Some(alternative)) = certificate.subject_alternative_name() {
+        for name in &alternative.value.general_names {
+            match name {
+                GeneralName::DNSName(name) | GeneralName::URI(name) => {
+                    names.push((*name).to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+    for name in certificate.subject().iter_common_name() {
+        names.extend(name.as_str().ok().map(str::to_owned));
+    }
+    names.into()
+}

@@ -1,0 +1,254 @@
+//! The doors of a gateway: listeners for gRPC and HTTP, in plain text or with TLS.
+
+mod certificates;
+
+use std::{
+    fmt, io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::{extract::connect_info, serve::IncomingStream};
+use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream},
+    time::{Sleep, sleep, timeout},
+};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tonic::transport::server::Connected;
+
+use certificates::certificate_names;
+pub(crate) use certificates::{CertificateFiles, Certificates, Reloaded};
+
+/// A client that does not finish its TLS handshake for this long is disconnected.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Handshakes at a time; further connections wait in the kernel's backlog.
+const MAX_HANDSHAKES: usize = 256;
+/// Wait after a failure to accept, e.g. for lack of file descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// The protocol of a door; a metric label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Grpc,
+    Http,
+}
+
+impl Door {
+    pub(crate) const ALL: [Self; 2] = [Self::Grpc, Self::Http];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Grpc => "grpc",
+            Self::Http => "http",
+        }
+    }
+}
+
+/// The far end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) door: Door,
+    pub(crate) address: SocketAddr,
+    pub(crate) is_encrypted: bool,
+    /// Names of the verified client certificate: DNS and URI SANs, subject CNs.
+    pub(crate) certificate: Option<Arc<[String]>>,
+}
+
+/// Connections of a door after their handshakes, which run concurrently.
+pub(crate) struct Incoming {
+    door: Door,
+    listener: TcpListener,
+    certificates: Option<Arc<Certificates>>,
+    handshakes: FuturesUnordered<BoxFuture<'static, Option<Connection>>>,
+    retry: Option<Pin<Box<Sleep>>>,
+}
+
+impl Incoming {
+    /// Plain text if `certificates` is `None`.
+    pub(crate) fn new(
+        door: Door,
+        listener: TcpListener,
+        certificates: Option<Arc<Certificates>>,
+    ) -> Self {
+        Self { door, listener, certificates, handshakes: FuturesUnordered::new(), retry: None }
+    }
+
+    fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<(TcpStream, SocketAddr)> {
+        loop {
+            if let Some(retry) = &mut self.retry {
+                ready!(retry.as_mut().poll(context));
+                self.retry = None;
+            }
+            match ready!(self.listener.poll_accept(context)) {
+                Ok(accepted) => return Poll::Ready(accepted),
+                Err(error) => {
+                    tracing::warn!(%error, door = self.door.name(), "a connection was not accepted");
+                    self.retry = Some(Box::pin(sleep(ACCEPT_RETRY)));
+                }
+            }
+        }
+    }
+}
+
+impl Stream for Incoming {
+    type Item = Result<Connection, io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        while this.handshakes.len() < MAX_HANDSHAKES
+            && let Poll::Ready((stream, address)) = this.poll_accept(context)
+        {
+            // Fails only for a connection that is closed already.
+            let _ = stream.set_nodelay(true);
+            let door = this.door;
+            match &this.certificates {
+                None => {
+                    let peer = Peer { door, address, is_encrypted: false, certificate: None };
+                    return Poll::Ready(Some(Ok(Connection { io: Io::Plain(stream), peer })));
+                }
+                Some(certificates) => {
+                    let acceptor = TlsAcceptor::from(certificates.config(door));
+                    this.handshakes.push(handshake(door, acceptor, stream, address).boxed());
+                }
+            }
+        }
+        while let Poll::Ready(Some(finished)) = this.handshakes.poll_next_unpin(context) {
+            if let Some(connection) = finished {
+                return Poll::Ready(Some(Ok(connection)));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+async fn handshake(
+    door: Door,
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    address: SocketAddr,
+) -> Option<Connection> {
+    let shaken = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await;
+    let reason = match shaken {
+        Ok(Ok(stream)) => {
+            let chain = stream.get_ref().1.peer_certificates();
+            let certificate = chain.and_then(|chain| chain.first()).map(certificate_names);
+            let peer = Peer { door, address, is_encrypted: true, certificate };
+            return Some(Connection { io: Io::Tls(Box::new(stream)), peer });
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "it took too long".to_owned(),
+    };
+    tracing::debug!(%address, door = door.name(), reason, "a TLS handshake failed");
+    None
+}
+
+impl axum::serve::Listener for Incoming {
+    type Io = Connection;
+    type Addr = Peer;
+
+    async fn accept(&mut self) -> (Connection, Peer) {
+        loop {
+            if let Some(Ok(connection)) = self.next().await {
+                let peer = connection.peer.clone();
+                return (connection, peer);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Peer> {
+        let address = self.listener.local_addr()?;
+        Ok(Peer { door: self.door, address, is_encrypted: false, certificate: None })
+    }
+}
+
+impl connect_info::Connected<IncomingStream<'_, Incoming>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Incoming>) -> Self {
+        stream.remote_addr().clone()
+    }
+}
+
+/// An accepted connection.
+pub(crate) struct Connection {
+    io: Io,
+    peer: Peer,
+}
+
+enum Io {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
+    }
+}
+
+/// The stream of a connection, whichever it is.
+trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+impl Connection {
+    fn io(&mut self) -> Pin<&mut dyn Duplex> {
+        match &mut self.io {
+            Io::Plain(stream) => Pin::new(stream),
+            Io::Tls(stream) => Pin::new(&mut **stream),
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.io().poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.io().poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io().poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.io().poll_write_vectored(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.io {
+            Io::Plain(stream) => stream.is_write_vectored(),
+            Io::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+}
