@@ -26,6 +26,7 @@ from e2_gateway_server.indication import (
     encode_source,
 )
 from ric.door import DoorServer, DoorSettings
+from ric.security import Security
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 SCENARIO = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
@@ -166,7 +167,12 @@ async def serve(nodes: int, ues: int) -> None:
     backend = Nodes(nodes, ues)
     service = GatewayService(backend)
     door = DoorServer(
-        SERVICE, service.handlers(), DoorSettings(listen="127.0.0.1:0"), SERVER_OPTIONS
+        SERVICE,
+        service.handlers(),
+        DoorSettings(listen="127.0.0.1:0"),
+        rights={},
+        security=Security(),
+        options=SERVER_OPTIONS,
     )
     await door.start()
     await door.set_ready(True)

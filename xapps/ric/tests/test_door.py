@@ -1,80 +1,295 @@
-"""A gRPC server's TLS: who may connect, and errors of unusable files."""
+"""A server's TLS: files that change while it runs, and files that cannot be used."""
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+import ssl
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
+from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from pki import Authority
+from prometheus_client import CollectorRegistry, generate_latest
 from pydantic import ValidationError
+from ric.access import Right
 from ric.door import DoorServer, DoorSettings
 from ric.errors import SettingsError
+from ric.health import Readiness, add_health_routes
+from ric.http import HttpServer
+from ric.security import Security
+from ric.settings import AccessSettings, HttpSettings, ServiceSettings
+from structlog.testing import capture_logs
 
 SERVICE = "test.Service"
-NOTHING = grpc.method_handlers_generic_handler(SERVICE, {})
-STATUS = health_pb2.HealthCheckResponse
+COUNT = f"/{SERVICE}/Count"
 
 
-def protected(certificates: Path, **more: object) -> DoorSettings:
-    """Mutual TLS on a free port."""
-    files = {
-        "certificate_file": certificates / "gateway.pem",
-        "key_file": certificates / "gateway.key",
-        "client_ca_file": certificates / "ca.pem",
+class Numbers:
+    """A service with one stream: a number each millisecond."""
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_stream_rpc_method_handler(
+            self.count
+        )
+        return grpc.method_handlers_generic_handler(SERVICE, {"Count": handler})
+
+    async def count(self, _request: bytes, _context: Any) -> AsyncIterator[bytes]:
+        for number in range(1_000_000):
+            yield number.to_bytes(4)
+            await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    authority = Authority(tmp_path)
+    authority.issue("server", dns=("localhost",))
+    authority.issue("client")
+    return authority
+
+
+def files(where: Path, **more: object) -> dict[str, object]:
+    return {
+        "listen": "localhost:0",
+        "certificate_file": where / "server.pem",
+        "key_file": where / "server.key",
+        "client_ca_file": where / "ca.pem",
+        **more,
     }
-    return DoorSettings.model_validate({"listen": "localhost:0", **files, **more})
 
 
-async def health(server: DoorServer, credentials: grpc.ChannelCredentials | None) -> int:
-    """Status of the server's health service."""
-    address = f"localhost:{server.port}"
-    options = (("grpc.ssl_target_name_override", "gateway"),)
-    channel = (
-        grpc.aio.insecure_channel(address)
-        if credentials is None
-        else grpc.aio.secure_channel(address, credentials, options)
+def channel(port: int, where: Path, client: str = "client", ca: str = "ca") -> grpc.aio.Channel:
+    credentials = grpc.ssl_channel_credentials(
+        (where / f"{ca}.pem").read_bytes(),
+        (where / f"{client}.key").read_bytes(),
+        (where / f"{client}.pem").read_bytes(),
     )
-    async with channel:
-        stub = health_pb2_grpc.HealthStub(channel)
-        answer = await stub.Check(health_pb2.HealthCheckRequest(service=SERVICE), timeout=20)
-        return int(answer.status)
+    local = (("grpc.use_local_subchannel_pool", 1),)
+    return grpc.aio.secure_channel(f"localhost:{port}", credentials, local)
 
 
-async def test_only_a_client_with_a_certificate_may_connect(certificates: Path) -> None:
-    ca, key, pem = ((certificates / n).read_bytes() for n in ("ca.pem", "xapp.key", "xapp.pem"))
-    server = DoorServer(SERVICE, NOTHING, protected(certificates))
+async def served(opened: grpc.aio.Channel) -> bool:
+    """Whether the health service answers."""
+    async with opened:
+        stub = health_pb2_grpc.HealthStub(opened)
+        try:
+            await stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
+        except grpc.aio.AioRpcError as error:
+            assert error.code() == grpc.StatusCode.UNAVAILABLE
+            return False
+        return True
+
+
+@pytest.fixture
+async def door(authority: Authority) -> AsyncIterator[tuple[DoorServer, Security]]:
+    settings = DoorSettings.model_validate(files(authority.where))
+    security = Security(registry=CollectorRegistry())
+    server = DoorServer(
+        SERVICE,
+        Numbers().handlers(),
+        settings,
+        rights={"Count": Right.SUBSCRIBE},
+        security=security,
+    )
     await server.start()
+    yield server, security
+    await server.stop(0)
+
+
+async def test_a_new_authority_takes_over_without_a_lost_report(
+    door: tuple[DoorServer, Security], authority: Authority, tmp_path: Path
+) -> None:
+    """A stream that is open goes on; who connects afterwards meets the new certificate and CA."""
+    server, _ = door
+    elsewhere = tmp_path / "new"
+    elsewhere.mkdir()
+    new = Authority(elsewhere)
+    new.issue("server", dns=("localhost",))
+    new.issue("client")
+    async with channel(server.port, tmp_path) as old:
+        count: Any = old.unary_stream(COUNT)
+        stream = aiter(count(b""))
+        numbers = [int.from_bytes(await anext(stream)) for _ in range(50)]
+        for name in ("server.pem", "server.key", "ca.pem"):
+            shutil.copy(elsewhere / name, tmp_path / name)
+        assert await served(channel(server.port, elsewhere))
+        shutil.copy(elsewhere / "ca.pem", tmp_path / "newca.pem")
+        assert not await served(channel(server.port, tmp_path, ca="newca"))
+        numbers += [int.from_bytes(await anext(stream)) for _ in range(200)]
+    assert numbers == list(range(250))
+
+
+@pytest.mark.parametrize("fault", ["key of another", "not PEM", "absent", "encrypted"])
+async def test_files_that_cannot_be_used_keep_those_in_force(
+    fault: str, door: tuple[DoorServer, Security], authority: Authority
+) -> None:
+    server, security = door
+    where = authority.where
+    match fault:
+        case "key of another":
+            shutil.copy(where / "client.key", where / "server.key")
+        case "not PEM":
+            (where / "server.pem").write_text("nothing")
+        case "absent":
+            (where / "server.pem").unlink()
+        case _:
+            authority.issue("server", dns=("localhost",), password=b"secret")
+    with capture_logs() as logged:
+        for _ in range(3):
+            security.check()
+        assert await served(channel(server.port, where))
+    assert [line["event"] for line in logged] == ["certificate refused, the one in force stays"]
+    assert metric(security, 'sojourn_tls_reload_failures_total{door="grpc"}') == 1
+    authority.issue("server", dns=("localhost",))
+    security.check()
+    assert await served(channel(server.port, where))
+
+
+def metric(security: Security, sample: str) -> float:
+    registry = CollectorRegistry()
+    registry.register(security)
+    text = generate_latest(registry).decode()
+    return float(text.split(f"\n{sample} ")[1].split("\n")[0])
+
+
+class DatedClock:
+    """A wall clock at a given time."""
+
+    def __init__(self, days_from_now: float) -> None:
+        self._days = days_from_now
+
+    def now_us(self) -> int:
+        return time.time_ns() // 1000 + int(self._days * 86_400e6)
+
+    def monotonic_ns(self) -> int:
+        return 0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@pytest.mark.parametrize(
+    ("days", "event"),
+    [(15, None), (17, "certificate expires soon"), (31, "certificate expired")],
+)
+def test_the_end_of_a_certificate_is_a_metric_and_a_warning_two_weeks_before(
+    days: int, event: str | None, authority: Authority
+) -> None:
+    security = Security(clock=DatedClock(days))
+    settings = DoorSettings.model_validate(files(authority.where))
+    with capture_logs() as logged:
+        certificates = security.open_door(settings)
+        security.check()
+    assert [line["event"] for line in logged if "expire" in line["event"]] == (
+        [] if event is None else [event]
+    )
+    assert certificates is not None
+    shown = metric(security, 'sojourn_tls_certificate_not_after_seconds{door="grpc"}')
+    certificate = x509.load_pem_x509_certificate((authority.where / "server.pem").read_bytes())
+    assert shown == certificate.not_valid_after_utc.timestamp()
+
+
+async def test_an_http_server_takes_a_new_certificate_and_authority(
+    authority: Authority, tmp_path: Path
+) -> None:
+    security = Security()
+    settings = HttpSettings.model_validate(files(tmp_path))
+    server = HttpServer(settings, security)
+    add_health_routes(server, CollectorRegistry(), Readiness())
+    port = int((await server.start()).rpartition(":")[2])
+    elsewhere = tmp_path / "new"
+    elsewhere.mkdir()
+    new = Authority(elsewhere)
+    new.issue("server", dns=("localhost",))
+    new.issue("client")
     try:
-        ours = grpc.ssl_channel_credentials(ca, key, pem)
-        assert await health(server, ours) == STATUS.NOT_SERVING
-        await server.set_ready(True)
-        assert await health(server, ours) == STATUS.SERVING
-        for others in (grpc.ssl_channel_credentials(ca), None):
-            with pytest.raises(grpc.aio.AioRpcError) as refused:
-                await health(server, others)
-            assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+        assert await status(port, tmp_path, tmp_path) == 200
+        assert await status(port, tmp_path, None) == 401
+        old = shutil.copytree(tmp_path, tmp_path / "old", ignore=lambda *_: ["new", "old"])
+        for name in ("server.pem", "server.key", "ca.pem"):
+            shutil.copy(elsewhere / name, tmp_path / name)
+        assert await status(port, elsewhere, elsewhere) == 200
+        assert await status(port, elsewhere, old) == 0
+        assert await status(port, old, None) == 0
     finally:
-        await server.stop(0)
+        await server.stop()
 
 
-def test_plain_text_is_allowed_on_loopback_only() -> None:
+async def status(port: int, trusted: Path, client: Path | None) -> int:
+    """Of /metrics on a connection of its own; 0 if either side refuses the other.
+
+    Addressed by IP, so that the client indicates no server name.
+    """
+    context = ssl.create_default_context(cafile=trusted / "ca.pem")
+    context.check_hostname = False
+    if client is not None:
+        context.load_cert_chain(client / "client.pem", client / "client.key")
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    except ssl.SSLError:
+        return 0
+    try:
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        # In TLS 1.3 the server refuses a client after the client's side of the handshake.
+        answer = await reader.read()
+    except (ssl.SSLError, ConnectionError):
+        return 0
+    finally:
+        writer.transport.abort()
+    return int(answer.split()[1]) if answer else 0
+
+
+# ----------------------------------------------------------------------------- settings
+
+
+def test_plain_text_beyond_this_machine_needs_a_word() -> None:
     with pytest.raises(ValidationError, match=r"plain text on 0\.0\.0\.0:1; expected"):
         DoorSettings(listen="0.0.0.0:1")
+    assert DoorSettings(listen="0.0.0.0:1", insecure=True).exposed
     with pytest.raises(ValidationError, match="one without the other"):
         DoorSettings(listen="127.0.0.1:1", certificate_file=Path("c"))
     with pytest.raises(ValidationError, match="client_ca_file without TLS"):
         DoorSettings(listen="127.0.0.1:1", client_ca_file=Path("c"))
+    with pytest.raises(ValidationError, match="insecure beside certificate_file"):
+        DoorSettings(
+            listen="0.0.0.0:1", certificate_file=Path("c"), key_file=Path("k"), insecure=True
+        )
+
+
+def test_tls_that_identifies_nobody_is_refused_beyond_this_machine() -> None:
+    server_only = {"listen": "0.0.0.0:1", "certificate_file": "c", "key_file": "k"}
+    with pytest.raises(ValidationError, match=r"every client may use 0\.0\.0\.0:1; expected"):
+        ServiceSettings.model_validate({"http": server_only})
+    ServiceSettings.model_validate({"http": {**server_only, "client_ca_file": "ca"}})
+    ServiceSettings.model_validate({"http": server_only, "access": {"file": "a"}})
+    ServiceSettings.model_validate({"http": {**server_only, "listen": "127.0.0.1:1"}})
 
 
 @pytest.mark.parametrize("field", ["certificate_file", "key_file", "client_ca_file"])
 @pytest.mark.parametrize("content", [None, b"", b"not pem"])
-async def test_a_file_that_cannot_be_used_is_named(
-    field: str, content: bytes | None, certificates: Path, tmp_path: Path
+def test_a_file_that_cannot_be_used_is_named(
+    field: str, content: bytes | None, authority: Authority, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.pem"
     if content is not None:
         path.write_bytes(content)
+    settings = DoorSettings.model_validate(files(tmp_path, **{field: path}))
     with pytest.raises(SettingsError, match=rf"door\.{field}: {path}: "):
-        DoorServer(SERVICE, NOTHING, protected(certificates, **{field: path}))
+        Security().open_door(settings)
+
+
+def test_files_that_do_not_belong_together_are_named(authority: Authority, tmp_path: Path) -> None:
+    settings = DoorSettings.model_validate(files(tmp_path, key_file=tmp_path / "client.key"))
+    with pytest.raises(SettingsError, match=r"door: .*server\.pem.*; expected PEM files that"):
+        Security().open_door(settings)
+
+
+def test_an_access_file_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"access\.yaml: .*; expected a readable file"):
+        Security(AccessSettings(file=tmp_path / "access.yaml"))

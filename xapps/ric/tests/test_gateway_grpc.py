@@ -19,6 +19,7 @@ from ric._grpc import VARIABLE
 from ric.clock import SystemClock
 from ric.e2 import ControlAnswer, KpmReport, KpmUe, Node, NodeType, RanFunction, SubscriptionRequest
 from ric.errors import (
+    AccessDenied,
     ControlTimeout,
     GatewayProtocolError,
     GatewayUnavailable,
@@ -311,7 +312,8 @@ GOOD_LIST = pb.ListNodesResponse(
         (b"\x00", RicError),
         (grpc.StatusCode.UNIMPLEMENTED, GatewayProtocolError),
         (grpc.StatusCode.INTERNAL, GatewayProtocolError),
-        (grpc.StatusCode.PERMISSION_DENIED, GatewayProtocolError),
+        (grpc.StatusCode.PERMISSION_DENIED, AccessDenied),
+        (grpc.StatusCode.UNAUTHENTICATED, AccessDenied),
         (grpc.StatusCode.RESOURCE_EXHAUSTED, GatewayUnavailable),
     ],
 )
@@ -415,7 +417,7 @@ def test_the_error_names_a_certificate_that_cannot_be_used(
         path.write_bytes(content)
     settings = GatewaySettings(tls=TlsSettings(enabled=True, ca_file=path))
     with pytest.raises(SettingsError, match=r"gateway\.tls\.ca_file: .*ca\.pem: .*; expected"):
-        open_channel(settings)
+        open_channel(settings, settings.address)
 
 
 # ---------------------------------------------------------------------- how gRPC is loaded

@@ -16,6 +16,8 @@ from ric.access import Right
 from ric.health import Condition, Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.metrics import LATENCY_BOUNDS_US, GatewayCollector, GatewayMetrics, Histogram
+from ric.security import Security
+from ric.settings import HttpSettings
 from ric.sm import RLC_OID, TC_V1_OID
 
 
@@ -146,9 +148,9 @@ async def address(
     GatewayCollector(gateway_metrics, registry)
     readiness = Readiness()
     readiness.require_gateway(gateway_metrics, StoppedClock(1), 1.0)
-    server = HttpServer()
+    server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
     add_health_routes(server, registry, readiness)
-    yield await server.start("127.0.0.1:0")
+    yield await server.start()
     await server.stop()
 
 
@@ -194,8 +196,8 @@ async def test_a_program_adds_routes_while_it_runs() -> None:
     async def page(request: web.Request) -> web.Response:
         return web.Response(text=f"page of {request.query['node']}")
 
-    server = HttpServer()
-    address = await server.start("127.0.0.1:0")
+    server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
+    address = await server.start()
     try:
         assert (await ask(address, get("/page?node=gnb-1")))[0] == 404
         server.route("/page", page, Right.READ)

@@ -167,7 +167,7 @@ def test_every_connection_result_has_a_finding() -> None:
     ("code", "text_in"),
     [
         ("UNIMPLEMENTED", "not an E2 gateway"),
-        ("UNAUTHENTICATED", "rejects the credentials"),
+        ("UNAUTHENTICATED", "does not know this client"),
         ("PERMISSION_DENIED", "denies access"),
         ("DEADLINE_EXCEEDED", "does not answer"),
         ("UNAVAILABLE", "drops the call"),

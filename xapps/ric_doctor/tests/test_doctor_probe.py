@@ -22,7 +22,8 @@ from ric.e2 import ControlAnswer, KpmReport, SubscriptionRequest
 from ric.errors import NodeGone
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
-from ric.settings import GatewaySettings, TlsSettings
+from ric.security import Security
+from ric.settings import GatewaySettings, HttpSettings, TlsSettings
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, rlc, tc
 from ric.testing import FakeGatewayServer, FakeNode, FakeRic
 from ric_doctor.facts import Door, Facts, Tried
@@ -32,7 +33,7 @@ from ric_doctor.probe import DoctorSettings, Patience, examine
 from ric_doctor.probe.examine import ForecasterSettings
 from ric_doctor.probe.node import Periods
 from ric_doctor.probe.port import knock
-from ric_doctor.probe.scrape import scrape, url_of
+from ric_doctor.probe.scrape import Scraper, url_of
 from sojourn_interfaces import forecast_pb2 as forecast
 from sojourn_interfaces.forecast_pb2_grpc import (
     ForecasterServicer,
@@ -574,9 +575,9 @@ async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
         "sojourn_e2_indications_missed", "m", ("node", "ran_function", "reason"), registry=registry
     )
     missed.labels("gnb-1", "rlc", "gateway").inc(100)
-    server = HttpServer()
+    server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
     add_health_routes(server, registry, Readiness())
-    address = await server.start("127.0.0.1:0")
+    address = await server.start()
     node = whole_node(ric)
 
     async def lose() -> None:
@@ -617,12 +618,15 @@ async def test_an_endpoint_that_never_ends_is_given_up() -> None:
             await asyncio.sleep(0.02)
 
     async with asyncio.timeout(60), port_that(drip) as address:
-        assert await scrape(url_of(address), 0.2) == ((), "still sending after the time given")
+        assert await Scraper(PLAIN, None).scrape(url_of(address), 0.2) == (
+            (),
+            "still sending after the time given",
+        )
 
 
 async def test_an_endpoint_without_http() -> None:
     async with port_that(_ssh) as address:
-        samples, error = await scrape(url_of(address), 1.0)
+        samples, error = await Scraper(PLAIN, None).scrape(url_of(address), 1.0)
     assert samples == ()
     assert error
 

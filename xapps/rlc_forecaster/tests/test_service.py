@@ -69,7 +69,7 @@ async def running(**settings: Any) -> AsyncIterator[Running]:
     ric = FakeRic()
     node = ric.add_node(NODE, ran_function(rlc.OID))
     made = ForecasterSettings.model_validate(
-        {"forecast": {"listen": "127.0.0.1:0"}, "http": {"listen": ""}, "model": "none", **settings}
+        {"door": {"listen": "127.0.0.1:0"}, "http": {"listen": ""}, "model": "none", **settings}
     )
     app = XApp("rlc-forecaster", made, link=ric.link())
     started: asyncio.Future[ForecasterApp] = asyncio.get_running_loop().create_future()

@@ -159,5 +159,5 @@ def test_a_bad_policy_or_setting_stops_the_start_with_its_place(
     assert "bad.yaml: rules: missing" in capsys.readouterr().err
     assert cli.main(["run", "--observe-for-s", "-3"]) == 1
     assert "--observe-for-s" in capsys.readouterr().err
-    assert cli.main(["run", "--forecaster", "example.org:1"]) == 1
-    assert "expected a loopback address" in capsys.readouterr().err
+    assert cli.main(["run", "--forecasts", "example.org:1"]) == 1
+    assert "--forecasts: plain text to example.org:1" in capsys.readouterr().err

@@ -12,6 +12,8 @@ import aiohttp
 import pytest
 from ric.clock import SystemClock
 from ric.http import HttpServer
+from ric.security import Security
+from ric.settings import HttpSettings
 from tc_controller.live.feed import Feed
 from tc_controller.live.server import LivePage
 from tc_world import DRB, NODE, RNTI, bulk, ping
@@ -39,13 +41,13 @@ class Served:
     def __init__(self, feed: Feed, now_us: int) -> None:
         self.clock = ByHand()
         self.page = LivePage(feed, self.clock, lambda: now_us, max_viewers=2)
-        self.server = HttpServer()
+        self.server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
         self.url = ""
         self.streams: list[Stream] = []
 
     async def __aenter__(self) -> Served:
         self.page.add_routes(self.server)
-        self.url = "http://" + await self.server.start("127.0.0.1:0")
+        self.url = "http://" + await self.server.start()
         self.task = asyncio.create_task(self.page.run())
         self.session = aiohttp.ClientSession()
         return self

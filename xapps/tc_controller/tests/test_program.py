@@ -22,6 +22,7 @@ from sojourn_interfaces.forecast_pb2_grpc import (
 )
 from tc_controller.core.inputs import ForecastReport
 from tc_controller.forecasts import follow_forecasts
+from tc_controller.settings import ForecastsSettings
 
 
 def test_the_program_starts_without_a_gateway_and_stops_cleanly(tmp_path: Path) -> None:
@@ -84,7 +85,8 @@ async def test_forecasts_are_followed_over_the_ends_of_the_stream() -> None:
         if len(reports) == 2:
             enough.set()
 
-    following = asyncio.create_task(follow_forecasts(f"127.0.0.1:{port}", SystemClock(), handle))
+    settings = ForecastsSettings(address=f"127.0.0.1:{port}")
+    following = asyncio.create_task(follow_forecasts(settings, SystemClock(), handle))
     await asyncio.wait_for(enough.wait(), 60)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)

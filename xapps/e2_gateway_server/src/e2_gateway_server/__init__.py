@@ -1,11 +1,23 @@
 """Server side of the E2 gateway (`interfaces/proto/e2_gateway.proto`) for near-RT RICs in Python.
 
 A RIC implements `Backend`; `GatewayService` serves it over gRPC: it multiplexes and batches
-subscriptions, bounds the queues of slow readers and orders controls.
+subscriptions, bounds the queues of slow readers and orders controls. `AuthorizedBackend` restricts
+a client to its nodes and rights.
 """
 
+from e2_gateway_server.authorized import AuthorizedBackend, Caller, describe
 from e2_gateway_server.backend import Backend, ProcedureError
 from e2_gateway_server.outbox import Outbox
 from e2_gateway_server.service import SERVER_OPTIONS, SERVICE, GatewayService
 
-__all__ = ["SERVER_OPTIONS", "SERVICE", "Backend", "GatewayService", "Outbox", "ProcedureError"]
+__all__ = [
+    "SERVER_OPTIONS",
+    "SERVICE",
+    "AuthorizedBackend",
+    "Backend",
+    "Caller",
+    "GatewayService",
+    "Outbox",
+    "ProcedureError",
+    "describe",
+]

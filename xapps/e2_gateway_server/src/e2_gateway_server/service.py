@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -35,12 +35,18 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 class GatewayService:
     """`queue_depth` is that of a subscription that requests none; a larger request than
-    `max_queue_depth` is reduced to it."""
+    `max_queue_depth` is reduced to it. `authorize` gives the backend as the client of a call may
+    use it (`AuthorizedBackend`); without it every client may use everything."""
 
     def __init__(
-        self, backend: Backend, *, queue_depth: int = 64, max_queue_depth: int = MAX_QUEUE_DEPTH
+        self,
+        backend: Backend,
+        *,
+        authorize: Callable[[Context], Backend] | None = None,
+        queue_depth: int = 64,
+        max_queue_depth: int = MAX_QUEUE_DEPTH,
     ) -> None:
-        self._backend = backend
+        self._backend_for = authorize or (lambda _: backend)
         self._queue_depth = queue_depth
         self._max_queue_depth = max_queue_depth
         self._calls: set[SubscribeCall | ControlCall] = set()
@@ -83,7 +89,7 @@ class GatewayService:
         self, _request: pb.ListNodesRequest, context: Context
     ) -> pb.ListNodesResponse:
         try:
-            return pb.ListNodesResponse(nodes=self._backend.nodes())
+            return pb.ListNodesResponse(nodes=self._backend_for(context).nodes())
         except ProcedureError as error:
             await context.abort(error.code, str(error))
 
@@ -91,7 +97,7 @@ class GatewayService:
         self, _request: pb.WatchNodesRequest, context: Context
     ) -> AsyncIterator[pb.NodeEvent]:
         try:
-            async with aclosing(self._backend.watch_nodes()) as events:
+            async with aclosing(self._backend_for(context).watch_nodes()) as events:
                 async for event in events:
                     yield event
         except ProcedureError as error:
@@ -100,7 +106,7 @@ class GatewayService:
     async def _subscribe(
         self, requests: AsyncIterator[pb.SubscribeRequest], context: Context
     ) -> None:
-        call = SubscribeCall(self._backend, self._depth)
+        call = SubscribeCall(self._backend_for(context), self._depth)
         self._calls.add(call)
         try:
             await call.run(requests, context.write)
@@ -110,7 +116,7 @@ class GatewayService:
             self._calls.discard(call)
 
     async def _control(self, requests: AsyncIterator[pb.ControlRequest], context: Context) -> None:
-        call = ControlCall(self._backend, requests, context)
+        call = ControlCall(self._backend_for(context), requests, context)
         self._calls.add(call)
         try:
             await call.run()

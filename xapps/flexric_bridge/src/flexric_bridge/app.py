@@ -167,7 +167,7 @@ class Bridge(Service[BridgeSettings]):
         listen = settings.door.listen
         at_ric = "" if listen.startswith("unix:") else listen.rpartition(":")[2]
         if at_ric not in RIC_PORTS:
-            return GatewayServer(self.gateway, settings.door)
+            return GatewayServer(self.gateway, settings.door, self.security)
         why = (
             "where SCTP is carried over TCP (ric.preload), nearRT-RIC itself needs the TCP ports"
             f" {' and '.join(RIC_PORTS)}"
@@ -176,7 +176,7 @@ class Bridge(Service[BridgeSettings]):
         if settings.ric.preload is not None:
             _log.warning("the gateway listens on a port of the RIC", why=why, choose=another)
         try:
-            return GatewayServer(self.gateway, settings.door)
+            return GatewayServer(self.gateway, settings.door, self.security)
         except SettingsError as error:
             raise SettingsError([f"{error}; {why}: choose {another}"]) from None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ric.errors import SettingsError
 from ric.lifecycle import run_service
+from ric.security import check_files
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
 from ric.state_file import StateError, read_document, require_version, write_document
 from ric.version import VERSION
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.action == "budget":
             return _budget(given.state, reset=given.reset)
         settings = settings_from(BridgeSettings, given)
-        settings.door.credentials()
+        check_files(settings)
     except (SettingsError, StateError) as error:
         print(f"{NAME}: {error}", file=sys.stderr)
         return 2

@@ -9,12 +9,23 @@ from dataclasses import dataclass
 from typing import Final
 
 import grpc
-from e2_gateway_server import SERVER_OPTIONS, SERVICE, GatewayService, Outbox, ProcedureError
+from e2_gateway_server import (
+    SERVER_OPTIONS,
+    SERVICE,
+    AuthorizedBackend,
+    GatewayService,
+    Outbox,
+    ProcedureError,
+    describe,
+)
 from e2_gateway_server.indication import encode_kpm
+from ric.access import Right
+from ric.access.grpc import Context, caller_of
 from ric.clock import Clock
 from ric.door import DoorServer
 from ric.errors import ServiceModelError
-from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID
+from ric.security import Security
+from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID, tc
 from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
@@ -52,6 +63,14 @@ _CODE_OF_SDK: Final = {
 _SUPERSEDED: Final = "superseded: a later control of the same element came before this one was sent"
 _KINDS: Final = struct.Struct("<II")
 _MODIFY: Final = 2
+
+RIGHTS: Final = {
+    "ListNodes": Right.READ,
+    "WatchNodes": Right.READ,
+    "Subscribe": Right.SUBSCRIBE,
+    "Control": Right.CONTROL,
+}
+"""What a client needs for each procedure."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -279,14 +298,41 @@ def _element(message: bytes) -> bytes | None:
     return message[:12]
 
 
+def describe_control(request: pb.ControlRequest) -> str:
+    """A control for the audit log: size and digest, of E2SM-TC v1 also kind and bearer."""
+    digest = describe(request)
+    if request.ran_function_oid != TC_V1_OID:
+        return digest
+    try:
+        ((kind, content),) = tc.decode("control", request.message).items()
+    except ServiceModelError:
+        return digest
+    if (bearer := content.get("bearer")) is None:
+        return f"{kind}, {digest}"
+    return f"{kind} rnti {bearer['rnti']} drb {bearer['drb']}, {digest}"
+
+
 class GatewayServer(DoorServer):
     """The gRPC server: gateway, health, reflection."""
 
-    def __init__(self, gateway: Gateway, door: GatewayDoor) -> None:
+    def __init__(self, gateway: Gateway, door: GatewayDoor, security: Security) -> None:
+        def authorize(context: Context) -> AuthorizedBackend:
+            return AuthorizedBackend(gateway, caller_of(security.access, context), describe_control)
+
         self._gateway_service = GatewayService(
-            gateway, queue_depth=door.queue_depth, max_queue_depth=door.max_queue_depth
+            gateway,
+            authorize=authorize,
+            queue_depth=door.queue_depth,
+            max_queue_depth=door.max_queue_depth,
         )
-        super().__init__(SERVICE, self._gateway_service.handlers(), door, SERVER_OPTIONS)
+        super().__init__(
+            SERVICE,
+            self._gateway_service.handlers(),
+            door,
+            rights=RIGHTS,
+            security=security,
+            options=SERVER_OPTIONS,
+        )
 
     async def stop(self, grace_s: float = 0.5) -> None:
         """End every call."""

@@ -33,6 +33,15 @@ class GatewayProtocolError(GatewayError):
         self.detail = detail
 
 
+class AccessDenied(GatewayError):  # noqa: N818 - says what happened
+    """The gateway does not know this client, or the client lacks the right or the node."""
+
+    def __init__(self, address: str, detail: str) -> None:
+        super().__init__(f"E2 gateway {address}: access denied: {detail}")
+        self.address = address
+        self.detail = detail
+
+
 class NodeGone(GatewayError):  # noqa: N818 - says what happened
     """The E2 node is not connected to the gateway, or left during the procedure."""
 

@@ -7,8 +7,8 @@ import gc
 import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Final, Generic, TypeVar
 
 import structlog
@@ -22,6 +22,7 @@ from ric.gateway import E2GatewayClient, GatewayLink
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.metrics import GatewayCollector, GatewayMetrics, register_program
+from ric.security import Security
 from ric.settings import LogSettings, ServiceSettings, XAppSettings, printable
 
 _new_event_loop: Callable[[], asyncio.AbstractEventLoop]
@@ -61,7 +62,8 @@ class Service(Generic[AnySettings]):
         self.registry = registry or CollectorRegistry()
         self.clock = clock or SystemClock()
         self.readiness = Readiness()
-        self.http = HttpServer()
+        self.security = Security(settings.access, self.registry, self.clock)
+        self.http = HttpServer(settings.http, self.security)
         """The HTTP server of /metrics and probes; add routes of the program's own at any time."""
         add_health_routes(self.http, self.registry, self.readiness)
         self.log: logs.Logger = structlog.get_logger(program=name)
@@ -121,13 +123,16 @@ class Service(Generic[AnySettings]):
         self.log.info("starting", settings=printable(self.settings))
         try:
             if self.settings.http.listen:
-                self.http_address = await self.http.start(self.settings.http.listen)
-                self.log.info("health and metrics", address=f"http://{self.http_address}")
+                self.http_address = await self.http.start()
+                scheme = "http" if self.settings.http.certificate_file is None else "https"
+                self.log.info("health and metrics", address=f"{scheme}://{self.http_address}")
             async with AsyncExitStack() as stack:
                 await self._open(stack)
+                stack.enter_context(_in_background(self.security.watch, "security"))
                 await self._run_until_stop(main)
         finally:
             await self.http.stop()
+            self.security.close()
         self.log.info("stopped")
 
     async def _open(self, stack: AsyncExitStack) -> None:
@@ -213,6 +218,16 @@ class XApp(Service[Settings]):
 
     async def _open(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self.gateway)
+
+
+@contextmanager
+def _in_background(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Iterator[None]:
+    """A task that ends with the block."""
+    task = asyncio.create_task(work(), name=name)
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 def prompt_runner() -> asyncio.Runner:

@@ -10,18 +10,28 @@ An xApp extends `XAppSettings` with fields of its own and calls `load_settings`.
 
 from __future__ import annotations
 
-import ipaddress
-from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from ric.errors import SettingsError
+from ric.endpoint_settings import (
+    AccessSettings,
+    ClientSettings,
+    Section,
+    ServerSettings,
+    TlsSettings,
+    is_local,
+    read_pem,
+    split_address,
+)
+from ric.explain import PlacedError
 from ric.flags import Flag, ProgramParser, add_settings_arguments
 from ric.settings_sources import load_settings, printable, read_yaml_mapping, settings_from
 
 __all__ = [
+    "AccessSettings",
+    "ClientSettings",
     "Flag",
     "GatewaySettings",
     "HttpSettings",
@@ -29,6 +39,7 @@ __all__ = [
     "ProgramParser",
     "ProgramSettings",
     "Section",
+    "ServerSettings",
     "ServiceSettings",
     "TlsSettings",
     "XAppSettings",
@@ -43,12 +54,6 @@ __all__ = [
 ]
 
 PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class Section(BaseModel):
-    """Base of every group of settings: immutable, no unknown key."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ProgramSettings(BaseSettings):
@@ -68,47 +73,13 @@ class ProgramSettings(BaseSettings):
         return (init_settings,)
 
 
-class TlsSettings(Section):
-    """TLS towards a server; with certificate and key, mutual TLS."""
-
-    enabled: bool = Field(
-        default=False,
-        description="Use TLS. Plain text is allowed on loopback and Unix sockets only.",
-    )
-    ca_file: Path | None = Field(
-        default=None,
-        description="CA certificates for the server's certificate, PEM; those of the system if "
-        "unset.",
-    )
-    certificate_file: Path | None = Field(
-        default=None, description="Client certificate chain for mutual TLS, PEM."
-    )
-    key_file: Path | None = Field(
-        default=None, description="Client private key, PEM, not encrypted."
-    )
-    server_name: str | None = Field(
-        default=None,
-        description="Name expected in the server's certificate; the host of the address if unset.",
-    )
-
-    @model_validator(mode="after")
-    def _pairs(self) -> Self:
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("one without the other; expected certificate_file and key_file both")
-        return self
-
-
-class GatewaySettings(Section):
+class GatewaySettings(ClientSettings):
     """How to reach the E2 gateway, its timeouts and back-off."""
 
     address: str = Field(
         default="127.0.0.1:36421",
         description="Address of the E2 gateway, host:port, [IPv6]:port or unix:path. The default "
         "port is E2AP's, 36421.",
-    )
-    tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS towards the gateway.")
-    token: SecretStr | None = Field(
-        default=None, description="Bearer token sent with each call. Needs TLS."
     )
     backoff_initial_s: PositiveSeconds = Field(
         default=0.05,
@@ -147,27 +118,18 @@ class GatewaySettings(Section):
         description="Largest message accepted, bytes. A report of 1000 RLC bearers has 152 kB.",
     )
 
-    @field_validator("address")
-    @classmethod
-    def _address(cls, address: str) -> str:
-        split_address(address)
-        return address
-
     @model_validator(mode="after")
-    def _protected(self) -> Self:
-        if not self.tls.enabled and not is_local(self.address):
-            raise ValueError(
-                f"plain text to {self.address}; expected tls.enabled: true, or a loopback address"
-            )
-        if self.token is not None and not self.tls.enabled and not self.address.startswith("unix:"):
-            raise ValueError("token over plain text; expected tls.enabled: true")
+    def _ordered(self) -> Self:
         if self.backoff_max_s < self.backoff_initial_s:
             raise ValueError("backoff_max_s below backoff_initial_s; expected at least that")
         return self
 
 
-class HttpSettings(Section):
-    """The HTTP endpoint for metrics and health."""
+class HttpSettings(ServerSettings):
+    """The HTTP server of metrics, probes and pages."""
+
+    section: ClassVar[str] = "http"
+    label: ClassVar[str] = "http"
 
     listen: Annotated[str, Flag("metrics-listen")] = Field(
         default="127.0.0.1:9100",
@@ -177,13 +139,6 @@ class HttpSettings(Section):
     fresh_within_s: Annotated[PositiveSeconds, Flag("fresh-within-s")] = Field(
         default=3.0, description="Age of the newest indication up to which /readyz is 200, s."
     )
-
-    @field_validator("listen")
-    @classmethod
-    def _listen(cls, listen: str) -> str:
-        if listen:
-            split_address(listen)
-        return listen
 
 
 class LogSettings(Section):
@@ -204,11 +159,37 @@ class ServiceSettings(ProgramSettings):
     http: HttpSettings = Field(
         default_factory=HttpSettings, title="Metrics and health", description="Metrics and health."
     )
+    access: AccessSettings = Field(
+        default_factory=AccessSettings,
+        title="Access",
+        description="Who may do what, and the audit log.",
+    )
     log: LogSettings = Field(default_factory=LogSettings, title="Logging", description="Logging.")
     stop_timeout_s: PositiveSeconds = Field(
         default=5.0,
         description="Longest time a graceful stop may take, s; what runs then is cancelled.",
     )
+
+    def servers(self) -> dict[str, ServerSettings]:
+        """The program's servers by section."""
+        sections = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return {name: each for name, each in sections if isinstance(each, ServerSettings)}
+
+    @model_validator(mode="after")
+    def _clients_identified(self) -> Self:
+        """TLS alone keeps nobody out."""
+        for name, server in self.servers().items():
+            if (
+                server.exposed
+                and server.certificate_file is not None
+                and server.client_ca_file is None
+                and self.access.file is None
+            ):
+                raise PlacedError(
+                    (name,),
+                    f"every client may use {server.listen}; expected client_ca_file or access.file",
+                )
+        return self
 
 
 class XAppSettings(ServiceSettings):
@@ -217,61 +198,3 @@ class XAppSettings(ServiceSettings):
     gateway: GatewaySettings = Field(
         default_factory=GatewaySettings, title="Gateway", description="The E2 gateway."
     )
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """Host and port of `host:port` or `[IPv6]:port`; ("unix:path", 0) of a Unix socket.
-
-    Raises `ValueError` saying what was expected.
-    """
-    if address.startswith("unix:") and len(address) > len("unix:"):
-        return address, 0
-    host, colon, port = address.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        colon = ""
-    if not host or not colon or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
-        raise ValueError("not an address; expected host:port, [IPv6]:port or unix:path")
-    return host, int(port)
-
-
-def check_protection(
-    listen: str, certificate_file: Path | None, key_file: Path | None, client_ca_file: Path | None
-) -> None:
-    """Raise `ValueError` for TLS files that do not belong together, or plain text off the host."""
-    if (certificate_file is None) != (key_file is None):
-        raise ValueError("one without the other; expected certificate_file and key_file both")
-    if client_ca_file is not None and certificate_file is None:
-        raise ValueError("client_ca_file without TLS; expected certificate_file and key_file")
-    if certificate_file is None and not is_local(listen):
-        raise ValueError(
-            f"plain text on {listen}; expected certificate_file and key_file, or a loopback address"
-        )
-
-
-def is_local(address: str) -> bool:
-    """Whether `address` cannot leave this machine."""
-    host, _ = split_address(address)
-    if host.startswith("unix:") or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def read_pem(setting: str, path: Path) -> bytes:
-    """The content of a PEM file that `setting` names; raises `SettingsError` for another file.
-
-    gRPC itself would only report that an address cannot be bound or a server is unavailable.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(
-            [f"{setting}: {path}: {error.strerror}; expected a readable PEM file"]
-        ) from None
-    if b"-----BEGIN " not in content:
-        raise SettingsError([f"{setting}: {path}: not PEM; expected -----BEGIN …-----"])
-    return content

@@ -42,7 +42,9 @@ class ForecasterApp:
         self._timings = Timings()
         settings = app.settings
         self.hub = Hub(Layout(), app.clock)
-        self.server = ForecastServer(self.hub, settings.forecast, settings.http.fresh_within_s)
+        self.server = ForecastServer(
+            self.hub, settings.door, app.security, settings.http.fresh_within_s
+        )
         ForecasterCollector(self._engines, self.hub, self._timings, self._status).register(
             app.registry
         )
@@ -55,7 +57,7 @@ class ForecasterApp:
             source = ModelSource(directory, settings.period_ms * 1_000)
             self._apply(source, source.poll())
         await self.server.start()
-        host = settings.forecast.listen.rpartition(":")[0]
+        host = settings.door.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
         self._app.on_stop(self.server.stop)
         self._app.log.info("forecasts", address=listen, model=self._model_name())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ric import load_settings, run_xapp
 from ric.errors import SettingsError
+from ric.security import check_files
 
 from rlc_forecaster.app import main as run
 from rlc_forecaster.lockstep import command as lockstep
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             example=f"{NAME} --gateway 127.0.0.1:36421 --listen 127.0.0.1:36422"
             " --metrics-listen 127.0.0.1:9102",
         )
-        settings.forecast.credentials()
+        check_files(settings)
     except SettingsError as error:
         print(f"{NAME}: {error}", file=sys.stderr)
         return 2

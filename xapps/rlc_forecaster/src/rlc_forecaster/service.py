@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 import grpc
+from ric.access import Access, Right
+from ric.access.grpc import Denial, caller_of
 from ric.door import DoorServer
+from ric.security import Security
 from sojourn_interfaces import forecast_pb2 as pb
 
 from rlc_forecaster.hub import Hub
@@ -30,9 +33,10 @@ def now_us() -> int:
 class ForecasterService:
     """Serves batches of the hub; messages are encoded by hand."""
 
-    def __init__(self, hub: Hub, oldest_s: float) -> None:
+    def __init__(self, hub: Hub, access: Access, oldest_s: float) -> None:
         """`Predict` serves forecasts whose sample is at most `oldest_s` old."""
         self._hub = hub
+        self._access = access
         self._oldest_s = oldest_s
         self._encoders: WeakValueDictionary[Selection, Encoder] = WeakValueDictionary()
 
@@ -51,19 +55,33 @@ class ForecasterService:
         self, request: pb.ForecastRequest, context: Context
     ) -> AsyncIterator[bytes]:
         """See the proto."""
+        caller = caller_of(self._access, context)
+        if denial := caller.denial("subscribe", request.node_id, "forecasts"):
+            await context.abort(*denial)
         selection = await self._selection(request, context)
         encoder = self._encoder(selection)
-        with self._hub.queue() as queue:
+        lost: list[Denial] = []
+        caller.audit("subscribe", "accepted", node=request.node_id, what="forecasts")
+        with (
+            caller.watch("subscribe", request.node_id, lost.append),
+            self._hub.queue() as queue,
+        ):
             async for batch in queue.batches():
-                if selection.wants(batch):
+                if lost:
+                    await context.abort(*lost[0])
+                if selection.wants(batch) and caller.sees(batch.node_id):
                     yield encoder.encode(batch, now_us())
 
     async def Predict(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
     ) -> bytes:
         """See the proto."""
+        caller = caller_of(self._access, context)
+        if denial := caller.denial("read", request.node_id, "forecasts"):
+            await context.abort(*denial)
         selection = await self._selection(request, context)
-        wanted = [b for b in self._hub.latest.values() if selection.wants(b)]
+        latest = self._hub.latest.values()
+        wanted = [b for b in latest if selection.wants(b) and caller.sees(b.node_id)]
         if not wanted:
             node = request.node_id or "any node"
             await context.abort(grpc.StatusCode.NOT_FOUND, f"no sample of {node} was received")
@@ -91,9 +109,16 @@ class ForecasterService:
 class ForecastServer(DoorServer):
     """The gRPC server: forecast stream, health, reflection."""
 
-    def __init__(self, hub: Hub, door: ForecastDoor, oldest_s: float) -> None:
+    def __init__(self, hub: Hub, door: ForecastDoor, security: Security, oldest_s: float) -> None:
         """See :class:`ForecasterService` for `oldest_s`."""
-        super().__init__(SERVICE, ForecasterService(hub, oldest_s).handlers(), door, _OPTIONS)
+        super().__init__(
+            SERVICE,
+            ForecasterService(hub, security.access, oldest_s).handlers(),
+            door,
+            rights={"Subscribe": Right.SUBSCRIBE, "Predict": Right.READ},
+            security=security,
+            options=_OPTIONS,
+        )
 
     async def stop(self, grace_s: float = 1.0) -> None:
         """Ends every stream."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 from ric.door import DoorSettings
@@ -17,8 +17,6 @@ DEFAULT_MODEL: Final = Path(__file__).parent / "models" / "default"
 
 class ForecastDoor(DoorSettings):
     """The gRPC server of the forecast stream."""
-
-    section: ClassVar[str] = "forecast"
 
     listen: Annotated[str, Flag("listen")] = Field(
         default="127.0.0.1:36422",
@@ -58,7 +56,7 @@ class ForecasterSettings(XAppSettings):
     the model, or with persistence without one.
     """
 
-    forecast: ForecastDoor = Field(
+    door: ForecastDoor = Field(
         default_factory=ForecastDoor, title="Forecast stream", description="The forecast stream."
     )
     model: Path = Field(

@@ -142,14 +142,21 @@ class ControllerApp:
         if self._a1_store is None:
             await self._main({})
             return
-        a1 = A1Server(self._a1_store, self.controller, self._apply_a1, self._xapp.clock)
-        runner, address = await a1.start(self._settings.a1)
+        a1 = A1Server(
+            self._a1_store,
+            self.controller,
+            self._apply_a1,
+            self._xapp.clock,
+            settings=self._settings.a1,
+            security=self._xapp.security,
+        )
+        address = await a1.start()
         try:
             self._xapp.log.info("A1-P", address=address)
             self._xapp.supervise("a1-notifications", a1.notify)
             await self._main({"a1": address})
         finally:
-            await runner.cleanup()
+            await a1.stop()
 
     async def _main(self, addresses: dict[str, str]) -> None:
         settings, xapp = self._settings, self._xapp
@@ -172,8 +179,8 @@ class ControllerApp:
             ]
             if settings.stats is not None:
                 tasks.append(xapp.supervise("stats", partial(self._save_stats, settings.stats)))
-            if settings.forecaster is not None:
-                follow = partial(follow_forecasts, settings.forecaster, xapp.clock, self._forecast)
+            if settings.forecasts.address is not None:
+                follow = partial(follow_forecasts, settings.forecasts, xapp.clock, self._forecast)
                 tasks.append(xapp.supervise("forecasts", follow))
             if settings.http.listen and settings.live.max_viewers > 0:
                 self._live.add_routes(xapp.http)

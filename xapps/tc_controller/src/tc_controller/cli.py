@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from ric.errors import SettingsError
 from ric.lifecycle import XApp, run_xapp
+from ric.security import check_files
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
 from ric.version import VERSION
 
@@ -83,6 +84,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         settings = settings_from(ControllerSettings, options)
         # Fail before anything is started, with messages and without a traceback.
+        check_files(settings)
         load_policy(settings.policy or default_policy())
     except (SettingsError, PolicyError) as error:
         return _fail(str(error))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
-from ric.settings import Flag, Section, XAppSettings, check_protection, is_local, split_address
+from pydantic import Field, model_validator
+from ric.flags import Flag, FormerName
+from ric.settings import ClientSettings, Section, ServerSettings, XAppSettings
 
 
 class DecisionLogSettings(Section):
@@ -19,23 +20,21 @@ class DecisionLogSettings(Section):
     keep: int = Field(default=3, ge=1, le=100, description="Number of rotated files kept.")
 
 
-class A1Settings(Section):
+class A1Settings(ServerSettings):
     """The A1-P server."""
+
+    section: ClassVar[str] = "a1"
+    label: ClassVar[str] = "a1"
 
     listen: Annotated[str, Flag("a1-listen")] = Field(
         default="",
-        description="Address of the A1-P server, host:port; port 0 takes a free one; off if empty.",
+        description="Address of the A1-P server, host:port or unix:path; port 0 takes a free one; "
+        "off if empty.",
     )
-    certificate_file: Annotated[Path | None, Flag("a1-certificate-file")] = Field(
-        default=None,
-        description="Server certificate chain, PEM. Plain HTTP, on loopback only, if unset.",
-    )
-    key_file: Annotated[Path | None, Flag("a1-key-file")] = Field(
-        default=None, description="Private key of that certificate, PEM, not encrypted."
-    )
-    client_ca_file: Annotated[Path | None, Flag("a1-client-ca-file")] = Field(
-        default=None,
-        description="CA certificates for client certificates, PEM; if set, mutual TLS is required.",
+    notify_hosts: tuple[str, ...] = Field(
+        default=("localhost", "127.0.0.1", "::1"),
+        description="Hosts that may be notified of policy statuses, names or IP addresses as "
+        "written in notificationDestination, with * and ? as wildcards.",
     )
     identities: Annotated[Path | None, Flag("a1-identities")] = Field(
         default=None,
@@ -45,15 +44,17 @@ class A1Settings(Section):
         default=None, description="File that keeps A1 policies over restarts; off if unset."
     )
 
-    @model_validator(mode="after")
-    def _protected(self) -> Self:
-        if not self.listen:
-            return self
-        split_address(self.listen)
-        if self.listen.startswith("unix:"):
-            raise ValueError(f"listen is {self.listen}; expected host:port")
-        check_protection(self.listen, self.certificate_file, self.key_file, self.client_ca_file)
-        return self
+
+class ForecastsSettings(ClientSettings):
+    """The forecast stream."""
+
+    section: ClassVar[str] = "forecasts"
+
+    address: str | None = Field(
+        default=None,
+        description="Address of the forecast stream, host:port or unix:path; without forecasts if "
+        "unset.",
+    )
 
 
 class LiveSettings(Section):
@@ -127,10 +128,8 @@ class ControllerSettings(XAppSettings):
     stats: Path | None = Field(
         default=None, description="Latencies of the loop, JSON, written each second; off if unset."
     )
-    forecaster: str | None = Field(
-        default=None,
-        description="Address of the forecast stream, host:port or unix:path; without forecasts if "
-        "unset.",
+    forecasts: Annotated[ForecastsSettings, FormerName("forecaster")] = Field(
+        default_factory=ForecastsSettings, title="Forecasts", description="The forecast stream."
     )
     decision_log: DecisionLogSettings = Field(
         default_factory=DecisionLogSettings, title="Decision log", description="Decision log."
@@ -143,12 +142,3 @@ class ControllerSettings(XAppSettings):
     live: LiveSettings = Field(
         default_factory=LiveSettings, title="Live page", description="The live page."
     )
-
-    @field_validator("forecaster")
-    @classmethod
-    def _forecaster(cls, address: str | None) -> str | None:
-        if address is not None:
-            split_address(address)
-            if not is_local(address):
-                raise ValueError(f"plain text to {address}; expected a loopback address")
-        return address

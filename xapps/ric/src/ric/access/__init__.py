@@ -1,5 +1,19 @@
-"""Who may do what at the doors of a program."""
+"""Who may do what at the doors of a program: access file, decisions, audit log."""
 
-from ric.access.rights import Right
+from ric.access.access import ALL_NODES, Access, Caller, Peer, Refusal
+from ric.access.audit import AuditLog
+from ric.access.file import AccessList, Client, Right, read_access_file, read_token
 
-__all__ = ["Right"]
+__all__ = [
+    "ALL_NODES",
+    "Access",
+    "AccessList",
+    "AuditLog",
+    "Caller",
+    "Client",
+    "Peer",
+    "Refusal",
+    "Right",
+    "read_access_file",
+    "read_token",
+]

@@ -27,6 +27,7 @@ most `WINDOW_BYTES`: with a call of its own they would be in its connection."""
 
 _CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
+Metadata = tuple[tuple[str, str], ...]
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
@@ -36,13 +37,14 @@ class _Call(Generic[Request, Response]):
 
     def __init__(
         self,
-        method: Callable[[AsyncIterator[Request]], grpc.aio.StreamStreamCall[Request, Response]],
+        method: Callable[..., grpc.aio.StreamStreamCall[Request, Response]],
+        metadata: Metadata,
         name: str,
     ) -> None:
         self._outgoing: asyncio.Queue[Request] = asyncio.Queue()
         self._last_id = 0
         # gRPC writes from a task of its own: cancelling a caller that writes would cancel the call.
-        self._call = method(self._requests())
+        self._call = method(self._requests(), metadata=metadata)
         self._reading = asyncio.create_task(self._read(), name=name)
 
     @property
@@ -91,9 +93,9 @@ class _Call(Generic[Request, Response]):
 class ControlCall(_Call[pb.ControlRequest, pb.ControlResponse]):
     """All RIC controls of a client over one `Control` call."""
 
-    def __init__(self, stub: E2GatewayStub) -> None:
+    def __init__(self, stub: E2GatewayStub, metadata: Metadata = ()) -> None:
         self._pending: dict[int, asyncio.Future[pb.ControlAnswer]] = {}
-        super().__init__(stub.Control, "ric controls")
+        super().__init__(stub.Control, metadata, "ric controls")
 
     async def control(self, request: pb.ControlRequest, timeout_s: float) -> pb.ControlAnswer:
         """Send `request`, whose `request_id` and `timeout_ms` are set here; returns its answer.
@@ -133,9 +135,9 @@ class ControlCall(_Call[pb.ControlRequest, pb.ControlResponse]):
 class SubscribeCall(_Call[pb.SubscribeRequest, pb.SubscribeResponse]):
     """All RIC subscriptions of a client over one `Subscribe` call."""
 
-    def __init__(self, stub: E2GatewayStub) -> None:
+    def __init__(self, stub: E2GatewayStub, metadata: Metadata = ()) -> None:
         self._queues: dict[int, _IndicationQueue] = {}
-        super().__init__(stub.Subscribe, "ric subscriptions")
+        super().__init__(stub.Subscribe, metadata, "ric subscriptions")
 
     async def indications(self, subscription: pb.Subscription) -> AsyncGenerator[Indication]:
         """One RIC subscription; closing the generator ends it.

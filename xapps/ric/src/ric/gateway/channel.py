@@ -1,14 +1,18 @@
-"""The gRPC channel to a gateway: tuned for one small message per millisecond, with TLS."""
+"""gRPC channels of clients: TLS and token; for a gateway, one small message per millisecond."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import grpc
 import grpc.aio
 
-from ric.settings import GatewaySettings, TlsSettings, read_pem
+from ric.access import read_token
+from ric.settings import ClientSettings, GatewaySettings, read_pem
+
+TlsFiles = tuple[bytes | None, bytes | None, bytes | None]
 
 WINDOW_BYTES: Final = 64 * 1024
 """HTTP/2's initial flow-control window (RFC 9113 §6.5.2): enough for 40 kB per millisecond at a
@@ -41,30 +45,41 @@ def channel_options(settings: GatewaySettings) -> list[tuple[str, Any]]:
     ]
 
 
-def open_channel(settings: GatewaySettings) -> grpc.aio.Channel:
-    """A channel that connects on the first call.
+def open_channel(
+    settings: ClientSettings, address: str, options: Sequence[tuple[str, Any]] = ()
+) -> grpc.aio.Channel:
+    """A channel that connects on the first call, with the certificates of now.
 
-    Raises `SettingsError` for a certificate or key that cannot be read.
+    Raises `SettingsError` for a certificate, key or token that cannot be read.
     """
-    options = channel_options(settings)
-    if not settings.tls.enabled:
-        return grpc.aio.insecure_channel(settings.address, options=options)
-    if settings.tls.server_name:
-        options.append(("grpc.ssl_target_name_override", settings.tls.server_name))
-    credentials = _credentials(settings.tls)
-    if settings.token is not None:
-        credentials = grpc.composite_channel_credentials(
-            credentials, grpc.access_token_call_credentials(settings.token.get_secret_value())
-        )
-    return grpc.aio.secure_channel(settings.address, credentials, options=options)
+    call_metadata(settings)
+    tls = settings.tls
+    if not tls.enabled:
+        return grpc.aio.insecure_channel(address, options=options)
+    if tls.server_name:
+        options = [*options, ("grpc.ssl_target_name_override", tls.server_name)]
+    ca, key, certificate = tls_files(settings)
+    credentials = grpc.ssl_channel_credentials(ca, key, certificate)
+    return grpc.aio.secure_channel(address, credentials, options=options)
 
 
-def _credentials(tls: TlsSettings) -> grpc.ChannelCredentials:
+def tls_files(settings: ClientSettings) -> TlsFiles:
+    """CA, key and certificate chain, PEM; raises `SettingsError`."""
+
     def content(name: str, path: Path | None) -> bytes | None:
-        return None if path is None else read_pem(f"gateway.tls.{name}", path)
+        return None if path is None else read_pem(f"{settings.section}.tls.{name}", path)
 
-    return grpc.ssl_channel_credentials(
-        root_certificates=content("ca_file", tls.ca_file),
-        private_key=content("key_file", tls.key_file),
-        certificate_chain=content("certificate_file", tls.certificate_file),
+    tls = settings.tls
+    return (
+        content("ca_file", tls.ca_file),
+        content("key_file", tls.key_file),
+        content("certificate_file", tls.certificate_file),
     )
+
+
+def call_metadata(settings: ClientSettings) -> tuple[tuple[str, str], ...]:
+    """Metadata of a call: the bearer token, read now. Raises `SettingsError`."""
+    if settings.token_file is None:
+        return ()
+    token = read_token(settings.token_file, f"{settings.section}.token_file")
+    return (("authorization", f"Bearer {token.decode('ascii')}"),)

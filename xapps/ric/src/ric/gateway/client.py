@@ -15,6 +15,7 @@ from ric.backoff import Backoff
 from ric.clock import Clock, SystemClock
 from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, SNssai, SubscriptionRequest
 from ric.errors import (
+    AccessDenied,
     ControlTimeout,
     GatewayProtocolError,
     GatewayUnavailable,
@@ -31,6 +32,7 @@ from ric.settings import GatewaySettings
 _log = structlog.get_logger()
 
 _CONTROL_OUTCOMES: dict[type[Exception], str] = {
+    AccessDenied: "access_denied",
     ControlTimeout: "timeout",
     NodeGone: "node_gone",
     RanFunctionUnknown: "ran_function_unknown",

@@ -14,17 +14,19 @@ from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
 
 from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, SubscriptionRequest
 from ric.errors import (
+    AccessDenied,
     ControlTimeout,
     GatewayError,
     GatewayProtocolError,
     GatewayUnavailable,
     NodeGone,
     RanFunctionUnknown,
+    SettingsError,
     SubscriptionRefused,
 )
 from ric.gateway import messages
-from ric.gateway.calls import ControlCall, SubscribeCall
-from ric.gateway.channel import open_channel
+from ric.gateway.calls import ControlCall, Metadata, SubscribeCall
+from ric.gateway.channel import call_metadata, channel_options, open_channel, tls_files
 from ric.settings import GatewaySettings
 
 Message = TypeVar("Message")
@@ -40,7 +42,7 @@ _AWAY = (
 class GatewayLink(Protocol):
     """One gateway. Failures are raised, never retried.
 
-    Every procedure may raise `GatewayUnavailable` or `GatewayProtocolError`.
+    Every procedure may raise `GatewayUnavailable`, `AccessDenied` or `GatewayProtocolError`.
     """
 
     @property
@@ -79,7 +81,8 @@ class GrpcLink:
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
-        self._channel = open_channel(settings)
+        self._files = tls_files(settings)
+        self._channel = open_channel(settings, settings.address, channel_options(settings))
         self._stub = E2GatewayStub(self._channel)
         self._controls: ControlCall | None = None
         self._subscriptions: SubscribeCall | None = None
@@ -91,9 +94,12 @@ class GrpcLink:
 
     async def list_nodes(self) -> tuple[Node, ...]:
         """See `GatewayLink.list_nodes`."""
+        await self._reopen_if_files_changed()
         try:
             response = await self._stub.ListNodes(
-                pb.ListNodesRequest(), timeout=self._settings.connect_timeout_s
+                pb.ListNodesRequest(),
+                timeout=self._settings.connect_timeout_s,
+                metadata=self._metadata(),
             )
         except grpc.aio.AioRpcError as error:
             self._raise_for_gateway(error)
@@ -104,7 +110,8 @@ class GrpcLink:
 
     async def watch_nodes(self) -> AsyncGenerator[NodeEvent]:
         """See `GatewayLink.watch_nodes`."""
-        call = self._stub.WatchNodes(pb.WatchNodesRequest())
+        await self._reopen_if_files_changed()
+        call = self._stub.WatchNodes(pb.WatchNodesRequest(), metadata=self._metadata())
         try:
             async for message in call:
                 event = messages.event_from_pb(self._parsed(message))
@@ -121,7 +128,7 @@ class GrpcLink:
     async def indications(self, request: SubscriptionRequest) -> AsyncGenerator[Indication]:
         """See `GatewayLink.indications`."""
         if self._subscriptions is None or self._subscriptions.ended:
-            self._subscriptions = SubscribeCall(self._stub)
+            self._subscriptions = SubscribeCall(self._stub, self._metadata())
         subscription = messages.subscription_to_pb(request)
         try:
             async with aclosing(self._subscriptions.indications(subscription)) as indications:
@@ -140,7 +147,7 @@ class GrpcLink:
     ) -> ControlAnswer:
         """See `GatewayLink.control`."""
         if self._controls is None or self._controls.ended:
-            self._controls = ControlCall(self._stub)
+            self._controls = ControlCall(self._stub, self._metadata())
         request = pb.ControlRequest(
             node_id=node_id, ran_function_oid=oid, header=header, message=message
         )
@@ -165,6 +172,30 @@ class GrpcLink:
                 await call.close()
         await self._channel.close()
 
+    def _metadata(self) -> Metadata:
+        try:
+            return call_metadata(self._settings)
+        except SettingsError as error:
+            raise GatewayUnavailable(self.address, str(error)) from error
+
+    async def _reopen_if_files_changed(self) -> None:
+        """A channel keeps its certificates: without a connection, renewed ones need another."""
+        if not self._settings.tls.enabled:
+            return
+        if self._channel.get_state() is grpc.ChannelConnectivity.READY:
+            return
+        try:
+            files = tls_files(self._settings)
+            if files == self._files:
+                return
+            channel = open_channel(self._settings, self.address, channel_options(self._settings))
+        except SettingsError as error:
+            raise GatewayUnavailable(self.address, str(error)) from error
+        old, self._channel, self._files = self._channel, channel, files
+        self._stub = E2GatewayStub(channel)
+        self._controls = self._subscriptions = None
+        await old.close()
+
     async def _raise_for_node(
         self, error: grpc.aio.AioRpcError, node_id: str, oid: str
     ) -> NoReturn:
@@ -183,6 +214,8 @@ class GrpcLink:
     def _raise_for_gateway(self, error: grpc.aio.AioRpcError) -> NoReturn:
         if error.code() in (*_AWAY, grpc.StatusCode.DEADLINE_EXCEEDED):
             raise GatewayUnavailable(self.address, _details(error)) from error
+        if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+            raise AccessDenied(self.address, _details(error)) from error
         raise GatewayProtocolError(
             self.address, f"{error.code().name}: {_details(error)}"
         ) from error

@@ -14,6 +14,7 @@ from ric.backoff import Backoff
 from ric.clock import Clock
 from ric.e2 import Indication, SubscriptionRequest
 from ric.errors import (
+    AccessDenied,
     GatewayError,
     GatewayProtocolError,
     GatewayUnavailable,
@@ -133,7 +134,7 @@ class Subscription:
         except RanFunctionUnknown:
             self._count("unknown")
             raise
-        except (GatewayUnavailable, NodeGone, GatewayProtocolError) as error:
+        except (AccessDenied, GatewayUnavailable, NodeGone, GatewayProtocolError) as error:
             await self._wait_to_retry(error)
 
     def _on_indication(self, indication: Indication) -> None:

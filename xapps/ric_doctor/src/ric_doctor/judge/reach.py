@@ -75,10 +75,15 @@ _CODES: Final[dict[str, tuple[str, str]]] = {
         "a gRPC server, but not an E2 gateway",
         "Check the port: the forecast stream and the E2 gateway are separate servers.",
     ),
-    "UNAUTHENTICATED": ("rejects the credentials", "Set gateway.token to a valid token."),
+    "UNAUTHENTICATED": (
+        "does not know this client",
+        "Set gateway.token_file or gateway.tls.certificate_file to those of a client in the access"
+        " file of the gateway.",
+    ),
     "PERMISSION_DENIED": (
         "denies access",
-        "Let the operator of the gateway allow this client, or use another token.",
+        "Give this client the right in the access file of the gateway, or use another client's"
+        " certificate or token.",
     ),
     "DEADLINE_EXCEEDED": (
         "accepts the call, but does not answer",

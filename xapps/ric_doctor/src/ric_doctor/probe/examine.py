@@ -7,43 +7,54 @@ import contextlib
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from pathlib import Path
+from typing import ClassVar, Final
 
 import grpc.aio
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 from ric.clock import Clock, SystemClock
 from ric.e2 import Node
 from ric.errors import GatewayError
 from ric.gateway import GrpcLink
-from ric.settings import GatewaySettings, ProgramSettings, Section, TlsSettings, is_local
+from ric.settings import (
+    ClientSettings,
+    GatewaySettings,
+    ProgramSettings,
+    Section,
+    TlsSettings,
+)
 
 from ric_doctor.facts import Door, Facts, Metrics, Nodes, Reach, Spread
 from ric_doctor.probe import forecasts
 from ric_doctor.probe.node import NodeFacts, NodeProbe, Periods
 from ric_doctor.probe.port import knock
-from ric_doctor.probe.scrape import scrape, url_of
+from ric_doctor.probe.scrape import Scraper, url_of
 
 _LATE_EVERY_S: Final = 0.01
 _ANSWERS: Final = 3
 """The quickest of so many is the procedure's; the others had the connection to set up."""
 
 
-class ForecasterSettings(Section):
+class ForecasterSettings(ClientSettings):
     """The forecast stream."""
+
+    section: ClassVar[str] = "forecaster"
 
     address: str | None = Field(
         default=None,
         description="Address of the forecast stream, host:port; not examined if unset.",
     )
-    tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS to the forecaster.")
 
-    @model_validator(mode="after")
-    def _protected(self) -> Self:
-        if self.address is not None and not (is_local(self.address) or self.tls.enabled):
-            raise ValueError(
-                f"plain text to {self.address}; expected tls.enabled: true, or a loopback address"
-            )
-        return self
+
+class HttpSettings(Section):
+    """TLS and token towards the metrics endpoints with https addresses."""
+
+    tls: TlsSettings = Field(
+        default_factory=TlsSettings, description="TLS towards https addresses."
+    )
+    token_file: Path | None = Field(
+        default=None, description="File whose first line is the bearer token sent to all of them."
+    )
 
 
 class DoctorSettings(ProgramSettings):
@@ -54,6 +65,9 @@ class DoctorSettings(ProgramSettings):
     )
     forecaster: ForecasterSettings = Field(
         default_factory=ForecasterSettings, title="Forecaster", description="The forecast stream."
+    )
+    http: HttpSettings = Field(
+        default_factory=HttpSettings, title="Metrics", description="TLS and token for metrics."
     )
     metrics: tuple[str, ...] = Field(
         default=(),
@@ -91,16 +105,17 @@ async def examine(
 ) -> Facts:
     """All facts; `progress` is called with each step.
 
-    Raises `SettingsError` for a certificate or key that cannot be read.
+    Raises `SettingsError` for a certificate, key or token that cannot be read.
     """
     clock = clock or SystemClock()
     timeout_s = settings.gateway.connect_timeout_s
+    scraper = Scraper(settings.http.tls, settings.http.token_file)
     urls = [url_of(given) for given in settings.metrics]
     progress(f"gateway {settings.gateway.address}")
     link = GrpcLink(settings.gateway)
     late = _Lateness(clock)
     try:
-        readings = [(clock.now_us(), await scrape(url, timeout_s)) for url in urls]
+        readings = [(clock.now_us(), await scraper.scrape(url, timeout_s)) for url in urls]
         facts = Facts(await _reach(link, settings.gateway, clock))
         async with late:
             if facts.gateway.usable:
@@ -109,16 +124,15 @@ async def examine(
                 )
         if settings.forecaster.address is not None:
             progress(f"forecaster {settings.forecaster.address}, {patience.seconds:g} s")
-            door = settings.gateway.model_copy(
-                update={
-                    "address": settings.forecaster.address,
-                    "tls": settings.forecaster.tls,
-                    "token": None,
-                }
+            seen = await forecasts.listen(
+                settings.forecaster,
+                settings.forecaster.address,
+                clock,
+                timeout_s=timeout_s,
+                seconds=patience.seconds,
             )
-            seen = await forecasts.listen(door, clock, patience.seconds)
             facts = replace(facts, forecasts=seen)
-        again = [(clock.now_us(), await scrape(url, timeout_s)) for url in urls]
+        again = [(clock.now_us(), await scraper.scrape(url, timeout_s)) for url in urls]
     finally:
         await link.close()
     metrics = tuple(

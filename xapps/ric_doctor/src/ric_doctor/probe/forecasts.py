@@ -10,8 +10,8 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from ric.clock import Clock
-from ric.gateway.channel import open_channel
-from ric.settings import GatewaySettings
+from ric.gateway.channel import call_metadata, open_channel
+from ric.settings import ClientSettings
 from sojourn_interfaces import forecast_pb2 as pb
 from sojourn_interfaces.forecast_pb2_grpc import ForecasterStub
 
@@ -21,16 +21,23 @@ from ric_doctor.probe.port import knock
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
 
 
-async def listen(settings: GatewaySettings, clock: Clock, seconds: float) -> Forecasts:
-    """`settings.address` is the forecaster's; all calls have ended when this returns."""
-    timeout_s = settings.connect_timeout_s
-    reach = await knock(settings.address, settings.tls, timeout_s)
+async def listen(
+    settings: ClientSettings, address: str, clock: Clock, *, timeout_s: float, seconds: float
+) -> Forecasts:
+    """Stream for `seconds`; all calls have ended when this returns.
+
+    Raises `SettingsError` for a certificate, key or token that cannot be read.
+    """
+    reach = await knock(address, settings.tls, timeout_s)
     if reach.door is not Door.ANSWERS:
         return Forecasts(reach)
-    channel = open_channel(settings)
+    channel = open_channel(settings, address)
     try:
         health = await _health(channel, timeout_s)
-        return await _stream(channel, reach, health, clock, seconds)
+        call = ForecasterStub(channel).Subscribe(
+            pb.ForecastRequest(quantities=[pb.OCCUPANCY_BYTES]), metadata=call_metadata(settings)
+        )
+        return await _stream(call, reach, health, clock, seconds)
     finally:
         await channel.close()
 
@@ -46,7 +53,11 @@ async def _health(channel: grpc.aio.Channel, timeout_s: float) -> str:
 
 
 async def _stream(
-    channel: grpc.aio.Channel, reach: Reach, health: str, clock: Clock, seconds: float
+    call: grpc.aio.UnaryStreamCall[pb.ForecastRequest, pb.ForecastBatch],
+    reach: Reach,
+    health: str,
+    clock: Clock,
+    seconds: float,
 ) -> Forecasts:
     nodes: set[str] = set()
     models: set[str] = set()
@@ -56,8 +67,6 @@ async def _stream(
     batches = forecasts = by_model = 0
     code, ended = "OK", ""
     began_us = clock.now_us()
-    request = pb.ForecastRequest(quantities=[pb.OCCUPANCY_BYTES])
-    call = ForecasterStub(channel).Subscribe(request)
     try:
         async with asyncio.timeout(seconds):
             async for batch in call:

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException, HTTPResponse
+from pathlib import Path
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
+from ric.access import read_token
+from ric.errors import SettingsError
+from ric.settings import TlsSettings
 
 from ric_doctor.facts import Sample
 
 _BYTES_MAX: Final = 16 * 1024 * 1024
 
 
-async def scrape(url: str, timeout_s: float) -> tuple[tuple[Sample, ...], str]:
-    """Samples, and the error ("" without one)."""
-    return await asyncio.to_thread(_scrape, url, timeout_s)
+class Scraper:
+    """TLS and token towards metrics endpoints."""
+
+    def __init__(self, tls: TlsSettings, token_file: Path | None) -> None:
+        """Raises `SettingsError` for a file that cannot be used."""
+        self._context = _context(tls)
+        self._headers: dict[str, str] = {}
+        if token_file is not None:
+            token = read_token(token_file, "http.token_file").decode("ascii")
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    async def scrape(self, url: str, timeout_s: float) -> tuple[tuple[Sample, ...], str]:
+        """Samples, and the error ("" without one)."""
+        request = urllib.request.Request(url, headers=self._headers)  # noqa: S310 - see url_of
+        return await asyncio.to_thread(_scrape, request, self._context, timeout_s)
 
 
 def url_of(given: str) -> str:
@@ -36,13 +53,28 @@ def _read(answer: HTTPResponse, deadline_s: float) -> bytes:
     return bytes(body)
 
 
-def _scrape(url: str, timeout_s: float) -> tuple[tuple[Sample, ...], str]:
+def _context(tls: TlsSettings) -> ssl.SSLContext:
     try:
-        with urllib.request.urlopen(url, timeout=timeout_s) as answer:  # noqa: S310 - http alone
+        context = ssl.create_default_context(cafile=tls.ca_file)
+        if tls.certificate_file is not None:
+            context.load_cert_chain(tls.certificate_file, tls.key_file, password="")
+    except OSError as error:
+        raise SettingsError([f"http.tls: {error}; expected PEM files"]) from None
+    return context
+
+
+def _scrape(
+    request: urllib.request.Request, context: ssl.SSLContext, timeout_s: float
+) -> tuple[tuple[Sample, ...], str]:
+    try:
+        with urllib.request.urlopen(  # noqa: S310 - see url_of
+            request, timeout=timeout_s, context=context
+        ) as answer:
             text = _read(answer, time.monotonic() + timeout_s).decode()
     except urllib.error.HTTPError as error:
+        detail = error.read(200).decode("utf-8", "replace").strip()
         error.close()
-        return (), f"HTTP {error.code}"
+        return (), f"HTTP {error.code}" + (f": {detail}" if error.code in (401, 403) else "")
     except urllib.error.URLError as error:
         return (), str(getattr(error.reason, "strerror", None) or error.reason)
     except (OSError, ValueError, HTTPException) as error:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import Any, Final, NoReturn
 
 import structlog
-from aiohttp import ClientError, ClientSession, ClientTimeout, web
+from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
+from ric.access import ALL_NODES, Right
 from ric.clock import Clock
-from ric.errors import SettingsError
-from ric.settings import split_address
+from ric.http import Handler, HttpSite, challenge, http_status
+from ric.security import Security
 from yarl import URL
 
 from tc_controller.a1.compile import Status, statuses
@@ -50,9 +51,7 @@ def _problem(status: int, detail: str) -> web.Response:
 
 
 @web.middleware
-async def _problems(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
+async def _problems(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except ProblemError as problem:
@@ -67,25 +66,11 @@ async def _problems(
         return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the state file cannot be written")
 
 
-def tls_context(settings: A1Settings) -> ssl.SSLContext | None:
-    """TLS of the server; `None` for plain HTTP. Raises `SettingsError` for an unusable file."""
-    if settings.certificate_file is None:
-        return None
-    try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(settings.certificate_file, settings.key_file)
-        if settings.client_ca_file is not None:
-            context.load_verify_locations(settings.client_ca_file)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:
-        raise SettingsError([f"a1: {error}; expected PEM files that belong together"]) from None
-    return context
-
-
 class A1Server:
     """Serves the instances of a store.
 
-    ``apply`` puts the instances of the store into force.
+    ``apply`` puts the instances of the store into force. A client needs `read` for GET and
+    `control` for the rest, on all nodes: a policy applies to each bearer of its scope.
     """
 
     def __init__(
@@ -94,15 +79,22 @@ class A1Server:
         controller: Controller,
         apply: Callable[[], None],
         clock: Clock,
+        *,
+        settings: A1Settings,
+        security: Security,
     ) -> None:
         self._store = store
+        self._notify_hosts = settings.notify_hosts
+        self._site = HttpSite(settings, security)
         self._controller = controller
         self._apply = apply
         self._clock = clock
         self._changing = asyncio.Lock()
         #: Statuses that were reported; without an entry the next one is.
         self._notified: dict[str, Status] = {}
-        self.app = web.Application(middlewares=[_problems], client_max_size=_MAX_BODY)
+        self.app = web.Application(
+            middlewares=[self._authorize, _problems], client_max_size=_MAX_BODY
+        )
         of_type = f"{ROOT}/policytypes/{{policyTypeId}}"
         policy = f"{of_type}/policies/{{policyId}}"
         self.app.add_routes(
@@ -118,15 +110,16 @@ class A1Server:
             ]
         )
 
-    async def start(self, settings: A1Settings) -> tuple[web.AppRunner, str]:
-        """Listen; returns the runner, for its cleanup, and the address with the port in use."""
-        context = tls_context(settings)
-        runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        host, port = split_address(settings.listen)
-        await web.TCPSite(runner, host, port, ssl_context=context).start()
-        host, port = runner.addresses[0][:2]
-        return runner, f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    async def start(self) -> str:
+        """Listen; returns the address with the port in use.
+
+        Raises `SettingsError` for an unusable certificate, `OSError` for the address.
+        """
+        return await self._site.start(self.app)
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self._site.stop()
 
     def statuses(self) -> dict[str, Status]:
         """How each instance is enforced now."""
@@ -136,6 +129,27 @@ class A1Server:
         return statuses(self._store.results, self._controller, policy)
 
     # -------------------------------------------------------------------- requests
+
+    @web.middleware
+    async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        caller = self._site.caller(request)
+        changes = request.method not in (hdrs.METH_GET, hdrs.METH_HEAD)
+        right, node = (Right.CONTROL, ALL_NODES) if changes else (Right.READ, "")
+        what = f"{request.method} {request.path}"
+        if (refusal := caller.refusal(right, node, what=what)) is not None:
+            answer = _problem(http_status(refusal), refusal.detail)
+            answer.headers.update(challenge(refusal))
+            return answer
+        answered = await handler(request)
+        if changes:
+            accepted = answered.status < HTTPStatus.BAD_REQUEST
+            caller.audit(
+                f"a1_{request.method.lower()}",
+                "accepted" if accepted else f"rejected: {answered.status}",
+                node="",
+                what=request.path,
+            )
+        return answered
 
     async def _openapi(self, _: web.Request) -> web.Response:
         return web.json_response(openapi())
@@ -161,7 +175,7 @@ class A1Server:
         type_id, policy_id = _type_id(request), request.match_info["policyId"]
         if not re.fullmatch(POLICY_ID, policy_id):
             raise ProblemError(HTTPStatus.BAD_REQUEST, f"policyId: expected {POLICY_ID}")
-        destination = _destination(request)
+        destination = self._destination(request)
         try:
             new = instance(type_id, await _json(request), destination)
         except StatementError as error:
@@ -189,6 +203,33 @@ class A1Server:
             self._notified.pop(policy_id, None)
             self._apply()
         return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    def _destination(self, request: web.Request) -> str | None:
+        text = request.query.get("notificationDestination")
+        if text is None:
+            return None
+        expected = "notificationDestination: expected an absolute http or https URI"
+        try:
+            url = URL(text)
+        except ValueError:
+            raise ProblemError(HTTPStatus.BAD_REQUEST, expected) from None
+        if len(text) > _MAX_DESTINATION or url.scheme not in ("http", "https") or not url.host:
+            raise ProblemError(HTTPStatus.BAD_REQUEST, expected)
+        if not self._may_notify(url):
+            self._site.caller(request).audit(
+                "refused",
+                "refused: host not in a1.notify_hosts",
+                what=f"notification to {url.host}",
+            )
+            raise ProblemError(
+                HTTPStatus.FORBIDDEN,
+                f"notificationDestination: host {url.host} is not in a1.notify_hosts",
+            )
+        return text
+
+    def _may_notify(self, url: URL) -> bool:
+        host = (url.host or "").lower()
+        return any(fnmatchcase(host, allowed.lower()) for allowed in self._notify_hosts)
 
     def _known(self, request: web.Request) -> str:
         type_id, policy_id = _type_id(request), request.match_info["policyId"]
@@ -226,6 +267,11 @@ class A1Server:
         found = self._store.instances.get(name)
         if found is None or found.notify is None:
             return
+        if not self._may_notify(URL(found.notify)):
+            # Accepted before a1.notify_hosts was changed.
+            _log.warning("A1 status not sent", policy=name, error="host not in a1.notify_hosts")
+            self._notified[name] = status
+            return
         async with at_once:
             try:
                 # Not redirected: the destination that was checked is the one that gets it.
@@ -249,20 +295,6 @@ def _type_id(request: web.Request) -> str:
             HTTPStatus.NOT_FOUND, f"policyTypeId: unknown; expected one of {', '.join(TYPES)}"
         )
     return type_id
-
-
-def _destination(request: web.Request) -> str | None:
-    text = request.query.get("notificationDestination")
-    if text is None:
-        return None
-    expected = "notificationDestination: expected an absolute http or https URI"
-    try:
-        url = URL(text)
-    except ValueError:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, expected) from None
-    if len(text) > _MAX_DESTINATION or url.scheme not in ("http", "https") or not url.host:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, expected)
-    return text
 
 
 async def _json(request: web.Request) -> Any:

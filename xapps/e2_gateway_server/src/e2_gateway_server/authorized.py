@@ -1,0 +1,121 @@
+"""A backend as one client may use it: its nodes and rights alone, with an audit log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager
+from typing import Protocol
+
+import grpc
+from sojourn_interfaces import e2_gateway_pb2 as pb
+
+from e2_gateway_server.backend import Backend, ProcedureError
+from e2_gateway_server.outbox import Outbox
+
+Denial = tuple[grpc.StatusCode, str]
+"""Status and detail for the client."""
+
+
+class Caller(Protocol):
+    """The client of a call and what it may do."""
+
+    audited: bool
+    """Whether what it does is logged."""
+
+    def sees(self, node_id: str) -> bool:
+        """Whether a node is listed for it."""
+        ...
+
+    def denial(self, right: str, node_id: str, what: str) -> Denial | None:
+        """Why it may not `subscribe` or `control` at a node; `None` if it may.
+
+        `what` is what it asked for, for the audit log.
+        """
+        ...
+
+    def watch(
+        self, right: str, node_id: str, on_lost: Callable[[Denial], None]
+    ) -> AbstractContextManager[None]:
+        """Call `on_lost` if it loses the right."""
+        ...
+
+    def audit(self, action: str, outcome: str, *, node: str, ran_function: str, what: str) -> None:
+        """Log what it did."""
+        ...
+
+
+def describe(request: pb.ControlRequest) -> str:
+    """A control for the audit log, without its service model: size and digest."""
+    raw = request.header + request.message
+    return f"{len(raw)} bytes, sha256 {hashlib.sha256(raw).hexdigest()[:16]}"
+
+
+class AuthorizedBackend:
+    """A `Backend` in front of another, for one client."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        caller: Caller,
+        describe_control: Callable[[pb.ControlRequest], str] = describe,
+    ) -> None:
+        self._backend = backend
+        self._caller = caller
+        self._describe = describe_control
+
+    def nodes(self) -> list[pb.Node]:
+        """See `Backend.nodes`."""
+        return [node for node in self._backend.nodes() if self._caller.sees(node.id)]
+
+    async def watch_nodes(self) -> AsyncGenerator[pb.NodeEvent]:
+        """See `Backend.watch_nodes`."""
+        async with aclosing(self._backend.watch_nodes()) as events:
+            async for event in events:
+                if self._caller.sees(event.node.id):
+                    yield event
+
+    @asynccontextmanager
+    async def subscribe(
+        self, subscription: pb.Subscription, outbox: Outbox[bytes]
+    ) -> AsyncGenerator[None]:
+        """See `Backend.subscribe`; ends when the client loses the right."""
+        node, oid = subscription.node_id, subscription.ran_function_oid
+        _raise_if(self._caller.denial("subscribe", node, oid))
+
+        def end(denial: Denial) -> None:
+            outbox.end(ProcedureError(*denial))
+
+        def audit(outcome: str) -> None:
+            self._caller.audit("subscribe", outcome, node=node, ran_function=oid, what="reports")
+
+        try:
+            async with self._backend.subscribe(subscription, outbox):
+                audit("accepted")
+                with self._caller.watch("subscribe", node, end):
+                    yield
+        except ProcedureError as error:
+            audit(f"rejected: {error}")
+            raise
+
+    async def control(self, request: pb.ControlRequest) -> pb.ControlAnswer:
+        """See `Backend.control`."""
+        node, oid = request.node_id, request.ran_function_oid
+        what = self._describe(request) if self._caller.audited else ""
+        _raise_if(self._caller.denial("control", node, what))
+        outcome = "rejected: no answer"
+        try:
+            answer = await self._backend.control(request)
+            accepted = answer.status == pb.ControlAnswer.ACKNOWLEDGED
+            outcome = "accepted" if accepted else f"rejected: {answer.detail}"
+        except ProcedureError as error:
+            outcome = f"rejected: {error}"
+            raise
+        finally:
+            self._caller.audit("control", outcome, node=node, ran_function=oid, what=what)
+        return answer
+
+
+def _raise_if(denial: Denial | None) -> None:
+    if denial is not None:
+        raise ProcedureError(*denial)

@@ -1,0 +1,223 @@
+"""Decisions at a program's doors by the access file, which is reread when it changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import structlog
+
+from ric.access.audit import AuditLog
+from ric.access.file import AccessList, Client, Right, read_access_file
+from ric.errors import SettingsError
+
+Reason = Literal["unauthenticated", "right", "node"]
+
+ALL_NODES: Final = "*"
+"""As a node id: a client needs a pattern that matches every node."""
+_MAX_SHOWN: Final = 200
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other end of a connection, as the door sees it."""
+
+    door: str
+    """Name of the door, for metrics."""
+    address: str
+    names: tuple[str, ...] = ()
+    """DNS and URI subject alternative names and common name of a verified certificate."""
+    token: str | None = None
+    must_be_certified: bool = False
+    """Whether the door has a client CA: without an access file, only clients with a certificate
+    are served."""
+
+    @property
+    def shown(self) -> str:
+        """What it showed of its identity, without control characters."""
+        if self.token is not None:
+            return "token not known"
+        if not self.names:
+            return "no certificate and no token"
+        return f"certificate {printable_text(', '.join(self.names))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a client is refused; `detail` is what it is told."""
+
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Watch:
+    caller: Caller
+    right: Right
+    node_id: str
+    on_lost: Callable[[Refusal], None]
+
+
+class Access:
+    """The access file of a program, its refusals and its audit log.
+
+    Without a file every client that reaches a door may do everything there.
+    """
+
+    def __init__(self, path: Path | None, audit: AuditLog) -> None:
+        """Raises `SettingsError` for a file that cannot be used."""
+        self._path = path
+        self.audit = audit
+        self.refused: Counter[tuple[str, Reason]] = Counter()
+        """By door and reason."""
+        self.reload_failures = 0
+        self._rejected: list[str] = []
+        self._watches: set[_Watch] = set()
+        self.list: AccessList | None = None
+        self._digest = ""
+        if path is not None:
+            self.list, self._digest = read_access_file(path)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is an access file."""
+        return self.list is not None
+
+    def caller(self, peer: Peer) -> Caller:
+        """The client at the other end of a connection."""
+        return Caller(self, peer)
+
+    def check(self) -> None:
+        """Reread the file if it changed; one that cannot be used keeps the list in force."""
+        if self._path is None:
+            return
+        try:
+            found, digest = read_access_file(self._path)
+        except SettingsError as error:
+            if error.problems != self._rejected:
+                self._rejected = error.problems
+                self.reload_failures += 1
+                _log.warning("access file refused, the list in force stays", error=str(error))
+                self._audit_reload(f"rejected: {error.problems[0]}")
+            return
+        self._rejected = []
+        if digest == self._digest:
+            return
+        self.list, self._digest = found, digest
+        _log.info("access file reloaded", file=str(self._path))
+        self._audit_reload("accepted")
+        for watch in tuple(self._watches):
+            refusal = watch.caller.refusal(watch.right, watch.node_id, what="after a reload")
+            if refusal is not None:
+                watch.on_lost(refusal)
+
+    def client_of(self, peer: Peer) -> Client | None:
+        """The client of the access file."""
+        return None if self.list is None else self.list.client_of(peer.names, peer.token)
+
+    @contextmanager
+    def watch(
+        self, caller: Caller, right: Right, node_id: str, on_lost: Callable[[Refusal], None]
+    ) -> Iterator[None]:
+        """Call `on_lost` when a reload takes the right from the caller."""
+        watch = _Watch(caller, right, node_id, on_lost)
+        self._watches.add(watch)
+        try:
+            yield
+        finally:
+            self._watches.discard(watch)
+
+    def _audit_reload(self, outcome: str) -> None:
+        self.audit.write(who="", action="reload", what="access", outcome=outcome)
+
+
+class Caller:
+    """A client at one connection; every question is answered by the list then in force."""
+
+    def __init__(self, access: Access, peer: Peer) -> None:
+        self._access = access
+        self.peer = peer
+        self._known: tuple[AccessList | None, Client | None] = (None, None)
+
+    @property
+    def who(self) -> str:
+        """Its name for the audit log."""
+        peer = self.peer
+        if (client := self._client()) is not None:
+            return client.name
+        if self._access.limited:
+            return peer.shown
+        return printable_text(peer.names[0]) if peer.names else "local"
+
+    @property
+    def audited(self) -> bool:
+        """Whether what it does is logged."""
+        return self._access.audit.enabled
+
+    def sees(self, node_id: str) -> bool:
+        """Whether a node is listed for it."""
+        if not self._access.limited:
+            return True
+        client = self._client()
+        return client is not None and client.sees(node_id)
+
+    def refusal(self, right: Right, node_id: str = "", *, what: str = "") -> Refusal | None:
+        """Why it may not use `right` (at a node), counted and audited; `None` if it may.
+
+        `what` is what it asked for, for the audit log.
+        """
+        refusal = self._judge(right, node_id)
+        if refusal is not None:
+            self._access.refused[self.peer.door, refusal.reason] += 1
+            self._access.audit.refused(
+                who=self.who, reason=refusal.detail, peer=self.peer.address, node=node_id, what=what
+            )
+        return refusal
+
+    def watch(
+        self, right: Right, node_id: str, on_lost: Callable[[Refusal], None]
+    ) -> AbstractContextManager[None]:
+        """See `Access.watch`."""
+        return self._access.watch(self, right, node_id, on_lost)
+
+    def audit(
+        self, action: str, outcome: str, *, node: str = "", ran_function: str = "", what: str = ""
+    ) -> None:
+        """Write a line of the audit log."""
+        self._access.audit.write(
+            who=self.who, peer=self.peer.address, action=action, node=node,
+            ran_function=ran_function, what=what, outcome=outcome,
+        )  # fmt: skip
+
+    def _client(self) -> Client | None:
+        """As the list in force has it."""
+        if self._known[0] is not self._access.list:
+            self._known = self._access.list, self._access.client_of(self.peer)
+        return self._known[1]
+
+    def _judge(self, right: Right, node_id: str) -> Refusal | None:
+        peer = self.peer
+        if not self._access.limited:
+            if peer.must_be_certified and not peer.names:
+                return Refusal("unauthenticated", f"unknown client: {peer.shown}")
+            return None
+        client = self._client()
+        if client is None:
+            return Refusal("unauthenticated", f"unknown client: {peer.shown}")
+        if right not in client.rights:
+            return Refusal("right", f"client {client.name}: no right to {right}")
+        if node_id and not client.sees(node_id):
+            node = printable_text(node_id)
+            return Refusal("node", f"client {client.name}: no access to node {node}")
+        return None
+
+
+def printable_text(text: str) -> str:
+    """`text` for a message: control characters escaped, bounded."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shown if len(shown) <= _MAX_SHOWN else f"{shown[: _MAX_SHOWN - 1]}…"

@@ -1,0 +1,131 @@
+"""The audit log: who did what to which node, and with which outcome; JSON lines."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from ric.clock import Clock
+from ric.errors import SettingsError
+
+_REFUSAL_PERIOD_US: Final = 1_000_000
+_MAX_LIMITED: Final = 256
+_log = structlog.get_logger("audit")
+
+
+@dataclass(slots=True)
+class _Limited:
+    """Refusals of one client since its last line."""
+
+    written_at_us: int
+    left_out: int = 0
+
+
+class AuditLog:
+    """Appends to a file, or to the program's log without one.
+
+    With neither a file nor an access file only refusals are logged. Refusals are limited to one
+    line a second and client; the next line counts those left out.
+    """
+
+    def __init__(self, path: Path | None, clock: Clock, *, access_file: bool = False) -> None:
+        """`access_file`: whether there is one.
+
+        Raises `SettingsError` for a file that cannot be appended to.
+        """
+        self._path = path
+        self.enabled = path is not None or access_file
+        """Whether more than refusals is logged."""
+        self._clock = clock
+        self._limited: OrderedDict[str, _Limited] = OrderedDict()
+        self._failed = False
+        self._file = -1
+        if path is not None:
+            try:
+                self._file = self._open(path)
+            except OSError as error:
+                raise SettingsError(
+                    [f"access.audit_file: {path}: {error.strerror}; expected a writable file"]
+                ) from None
+
+    def write(
+        self,
+        *,
+        who: str,
+        action: str,
+        outcome: str,
+        peer: str = "",
+        node: str = "",
+        ran_function: str = "",
+        what: str = "",
+    ) -> None:
+        """Append a line; a failure to write is logged, and the line goes to the log."""
+        if not self.enabled and action != "refused":
+            return
+        fields = {
+            "who": who, "peer": peer, "action": action, "node": node,
+            "ran_function": ran_function, "what": what, "outcome": outcome,
+        }  # fmt: skip
+        if self._path is None:
+            _log.info("audit", **fields)
+            return
+        at = datetime.fromtimestamp(self._clock.now_us() / 1e6, UTC)
+        line = json.dumps({"at": at.isoformat(timespec="microseconds")[:-6] + "Z", **fields})
+        try:
+            self._reopen_if_moved(self._path)
+            # One write with O_APPEND: lines of several processes do not mix.
+            os.write(self._file, line.encode("utf-8", "backslashreplace") + b"\n")
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                _log.error("audit log not written", file=str(self._path), error=error.strerror)
+            self._failed = True
+            _log.info("audit", **fields)
+
+    def refused(self, *, who: str, reason: str, peer: str, node: str = "", what: str = "") -> None:
+        """A refusal of a client."""
+        now_us = self._clock.now_us()
+        limited = self._limited.get(who)
+        if limited is not None and 0 <= now_us - limited.written_at_us < _REFUSAL_PERIOD_US:
+            limited.left_out += 1
+            return
+        left_out = limited.left_out if limited is not None else 0
+        self._limited[who] = _Limited(now_us)
+        self._limited.move_to_end(who)
+        if len(self._limited) > _MAX_LIMITED:
+            self._limited.popitem(last=False)
+        more = f" ({left_out} more left out)" if left_out else ""
+        self.write(
+            who=who, peer=peer, action="refused", node=node, what=what,
+            outcome=f"refused: {reason}{more}",
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _reopen_if_moved(self, path: Path) -> None:
+        """Rotation by renaming: further lines go to a new file of that name."""
+        try:
+            there = path.stat()
+            here = os.fstat(self._file)
+            if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
+                return
+        except FileNotFoundError:
+            pass
+        file = self._open(path)
+        self.close()
+        self._file = file
+
+    @staticmethod
+    def _open(path: Path) -> int:
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)

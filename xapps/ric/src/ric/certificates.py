@@ -1,0 +1,197 @@
+"""A server's certificate, key and client CA, reread while it runs.
+
+Files are compared by content at each handshake and by `ServerCertificates.check`. Files that
+cannot be used keep the certificate in force.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, cast
+
+import grpc
+import structlog
+
+from ric.endpoint_settings import ServerSettings, read_pem
+from ric.errors import SettingsError
+
+_UTC_TIME: Final = 0x17
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    certificate: bytes
+    key: bytes
+    client_ca: bytes | None
+    digest: str
+    not_after_s: int
+    context: ssl.SSLContext
+
+
+class ServerCertificates:
+    """TLS of one server; usable from any thread."""
+
+    def __init__(self, settings: ServerSettings, certificate: Path, key: Path) -> None:
+        """Raises `SettingsError` naming the setting and the file that cannot be used."""
+        self.door = settings.label
+        self._section = settings.section
+        self.reload_failures = 0
+        self._client_ca = settings.client_ca_file
+        self._files = (certificate, key)
+        self._lock = threading.Lock()
+        self._rejected = ""
+        material = self._read("")
+        if material is None:
+            raise SettingsError([f"{self._section}: {certificate}: is being replaced; start again"])
+        self._material = self._of_grpc = material
+
+    @property
+    def not_after_s(self) -> int:
+        """End of the certificate's validity, Unix time, s."""
+        return self._material.not_after_s
+
+    @property
+    def client_ca(self) -> bool:
+        """Whether client certificates are verified."""
+        return self._client_ca is not None
+
+    def check(self) -> bool:
+        """Reread the files; returns whether others are in force now."""
+        with self._lock:
+            try:
+                found = self._read(self._material.digest)
+            except SettingsError as error:
+                self._reject(str(error))
+                return False
+            self._rejected = ""
+            if found is None:
+                return False
+            self._material = found
+        until = datetime.fromtimestamp(found.not_after_s, UTC).isoformat()
+        _log.info("certificate reloaded", door=self.door, not_after=until)
+        return True
+
+    def grpc_credentials(self) -> grpc.ServerCredentials:
+        """Credentials of a gRPC server, which requires a client certificate if there is a CA."""
+        return grpc.dynamic_ssl_server_credentials(
+            _configuration(self._of_grpc),
+            # `None` keeps the configuration in force, which grpc's annotations do not know.
+            cast(Callable[[], grpc.ServerCertificateConfiguration], self._changed_configuration),
+            require_client_authentication=self.client_ca,
+        )
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Context of an HTTP server, to which a client may show a certificate if there is a CA."""
+        # A context in use cannot forget a CA: each handshake is moved to the newest context.
+        context = _context(self._material.client_ca)
+        context.sni_callback = self._on_client_hello
+        return context
+
+    def _changed_configuration(self) -> grpc.ServerCertificateConfiguration | None:
+        self.check()
+        if self._of_grpc is self._material:
+            return None
+        self._of_grpc = self._material
+        return _configuration(self._of_grpc)
+
+    def _on_client_hello(
+        self, handshake: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext
+    ) -> None:
+        self.check()
+        handshake.context = self._material.context
+
+    def _reject(self, problem: str) -> None:
+        if problem != self._rejected:
+            self._rejected = problem
+            self.reload_failures += 1
+            _log.warning("certificate refused, the one in force stays", error=problem)
+
+    def _read(self, known: str) -> _Material | None:
+        """What the files hold; `None` if that has the digest `known` or is being replaced."""
+        certificate, key, ca = first = self._contents()
+        digest = hashlib.sha256(b"\0".join((certificate, key, ca or b""))).hexdigest()
+        if digest == known:
+            return None
+        context = _context(ca)
+        try:
+            # An encrypted key would ask for its password on the terminal.
+            context.load_cert_chain(*self._files, password="")
+            if ca is not None:
+                context.load_verify_locations(cadata=ca.decode("ascii"))
+            not_after_s = _not_after_s(certificate)
+        except (ValueError, OSError) as error:
+            files = ", ".join(map(str, (*self._files, *filter(None, (self._client_ca,)))))
+            raise SettingsError(
+                [f"{self._section}: {files}: {error}; expected PEM files that belong together"]
+            ) from None
+        if self._contents() != first:
+            return None
+        return _Material(certificate, key, ca, digest, not_after_s, context)
+
+    def _contents(self) -> tuple[bytes, bytes, bytes | None]:
+        certificate, key = self._files
+        return (
+            read_pem(f"{self._section}.certificate_file", certificate),
+            read_pem(f"{self._section}.key_file", key),
+            read_pem(f"{self._section}.client_ca_file", self._client_ca)
+            if self._client_ca
+            else None,
+        )
+
+
+def _context(client_ca: bytes | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # A resumed session would outlive its client's CA.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    if client_ca is not None:
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def _configuration(material: _Material) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration(
+        [(material.key, material.certificate)], root_certificates=material.client_ca
+    )
+
+
+def _not_after_s(pem: bytes) -> int:
+    """End of validity of the first certificate (RFC 5280 §4.1.2.5), Unix time, s.
+
+    The `ssl` module reads it of a peer's certificate only.
+    """
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    block = pem.decode("ascii")
+    block = block[block.index(begin) : block.index(end) + len(end)]
+    der = ssl.PEM_cert_to_DER_cert(block)
+    start, _, _ = _element(der, 0)
+    at, _, _ = _element(der, start)
+    if der[at] == 0xA0:
+        at = _element(der, at)[1]  # version
+    for _ in range(3):
+        at = _element(der, at)[1]  # serialNumber, signature, issuer
+    not_before, _, _ = _element(der, at)
+    value, end_at, tag = _element(der, _element(der, not_before)[1])
+    text = der[value:end_at].decode("ascii")
+    if tag == _UTC_TIME:
+        # RFC 5280 §4.1.2.5.1: years below 50 are of this century.
+        text = f"{19 if int(text[:2]) >= 50 else 20}{text}"
+    return int(datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp())
+
+
+def _element(der: bytes, at: int) -> tuple[int, int, int]:
+    """Start of the value, its end, and the tag of the element at `at` (X.690 §8.1)."""
+    tag, length, start = der[at], der[at + 1], at + 2
+    if length & 0x80:
+        octets = length & 0x7F
+        length = int.from_bytes(der[start : start + octets])
+        start += octets
+    return start, start + length, tag

@@ -1,0 +1,142 @@
+"""What protects a program's doors: certificates, access file, audit log and their metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import structlog
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ric.access import Access, AuditLog, read_access_file
+from ric.certificates import ServerCertificates
+from ric.clock import Clock, SystemClock
+from ric.endpoint_settings import AccessSettings, ServerSettings
+from ric.metrics import counter, gauge
+from ric.settings import ServiceSettings
+
+CHECK_S: Final = 10.0
+"""Period of looking for changed files."""
+WARN_BEFORE_S: Final = 14 * 86_400
+"""A certificate that ends sooner is logged, once a day."""
+_DAY_S: Final = 86_400
+_log = structlog.get_logger()
+
+
+def check_files(settings: ServiceSettings) -> None:
+    """Raise `SettingsError` for a certificate, key or access file that cannot be used.
+
+    For programs, which fail before they start anything.
+    """
+    if settings.access.file is not None:
+        read_access_file(settings.access.file)
+    for server in settings.servers().values():
+        if server.certificate_file is not None and server.key_file is not None:
+            ServerCertificates(server, server.certificate_file, server.key_file)
+
+
+class Security(Collector):
+    """Of one program. Checks its files every `CHECK_S` while `watch` runs."""
+
+    def __init__(
+        self,
+        settings: AccessSettings | None = None,
+        registry: CollectorRegistry | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Raises `SettingsError` for an access file or audit file that cannot be used."""
+        settings = settings or AccessSettings()
+        self._clock = clock or SystemClock()
+        self._audit = AuditLog(
+            settings.audit_file, self._clock, access_file=settings.file is not None
+        )
+        self.access = Access(settings.file, self._audit)
+        self._certificates: list[ServerCertificates] = []
+        self._warned_at_s: dict[str, float] = {}
+        if registry is not None:
+            registry.register(self)
+
+    def open_door(self, settings: ServerSettings) -> ServerCertificates | None:
+        """The certificates of a server that is about to listen; `None` for plain text.
+
+        What protects it is logged. Raises `SettingsError` for a file that cannot be used.
+        """
+        door = settings.section
+        if settings.certificate_file is None or settings.key_file is None:
+            if settings.exposed:
+                _log.warning("plain text beyond this machine", door=door, listen=settings.listen)
+            return None
+        certificates = ServerCertificates(settings, settings.certificate_file, settings.key_file)
+        if not self.access.limited and certificates.client_ca:
+            _log.info("every client with a certificate of the CA may do everything", door=door)
+        self._certificates.append(certificates)
+        self._warn_of_expiry(certificates)
+        return certificates
+
+    async def watch(self) -> None:
+        """Reread changed files, until cancelled."""
+        while True:
+            await self._clock.sleep(CHECK_S)
+            self.check()
+
+    def check(self) -> None:
+        """Reread changed files now."""
+        self.access.check()
+        for certificates in self._certificates:
+            failures = certificates.reload_failures
+            if certificates.check():
+                self._warned_at_s.pop(certificates.door, None)
+                self._audit.write(
+                    who="", action="reload", what=f"certificate {certificates.door}",
+                    outcome="accepted",
+                )  # fmt: skip
+            elif certificates.reload_failures > failures:
+                self._audit.write(
+                    who="", action="reload", what=f"certificate {certificates.door}",
+                    outcome="rejected: see the log",
+                )  # fmt: skip
+            self._warn_of_expiry(certificates)
+
+    def close(self) -> None:
+        """Close the audit log."""
+        self._audit.close()
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics of now."""
+        yield gauge(
+            "sojourn_tls_certificate_not_after_seconds",
+            "End of validity of a server certificate, Unix time.",
+            ("door",),
+            {one.door: float(one.not_after_s) for one in self._certificates},
+        )
+        yield counter(
+            "sojourn_tls_reload_failures",
+            "Changed certificate files that could not be used; those in force stayed.",
+            ("door",),
+            {one.door: one.reload_failures for one in self._certificates},
+        )
+        yield CounterMetricFamily(
+            "sojourn_access_reload_failures",
+            "Changed access files that could not be used; the list in force stayed.",
+            self.access.reload_failures,
+        )
+        yield counter(
+            "sojourn_access_refused",
+            "Requests refused, by door and reason.",
+            ("door", "reason"),
+            dict(self.access.refused),
+        )
+
+    def _warn_of_expiry(self, certificates: ServerCertificates) -> None:
+        now_s = self._clock.now_us() / 1e6
+        left_s = certificates.not_after_s - now_s
+        last_s = self._warned_at_s.get(certificates.door)
+        if left_s < WARN_BEFORE_S and (last_s is None or now_s - last_s >= _DAY_S):
+            self._warned_at_s[certificates.door] = now_s
+            _log.warning(
+                "certificate expires soon" if left_s > 0 else "certificate expired",
+                door=certificates.door,
+                days_left=round(left_s / _DAY_S, 1),
+            )
