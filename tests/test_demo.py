@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -44,6 +45,7 @@ async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> Non
     text = output.decode()
     assert demo.returncode == 0, text
     assert "metrics http://127.0.0.1:" in text
+    assert re.search(r"live page +http://127.0.0.1:\d+/live/", text)
     assert "Before and after" in text
     summary = json.loads((tmp_path / "summary.json").read_text())
     before, after = summary["phases"]

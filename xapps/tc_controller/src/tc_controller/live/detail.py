@@ -86,7 +86,10 @@ def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
         )
         queued = f"RLC {_size(view.occupancy_bytes)}"
         if pipeline is not None:
-            queued += f", pipeline {_size(pipeline.backlog_bytes)}"
+            sparse = _size(pipeline.ungreedy_backlog_bytes)
+            queued += (
+                f"; pipeline {_size(pipeline.backlog_bytes)}, {sparse} of it with sparse flows"
+            )
         facts.append(("Queued", queued))
     if pipeline is not None:
         drops = f"{pipeline.dropped_packets} dropped, {pipeline.marked_packets} marked"

@@ -85,7 +85,7 @@ export class Chart {
     const parts = [svg("text", { class: "title", x: LEFT, y: top - 6 }, title)];
     for (const tick of scale.ticks) {
       parts.push(svg("line", { class: "grid", x1: LEFT, x2: right, y1: y(tick), y2: y(tick) }));
-      parts.push(svg("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, show(tick).replace(/\.0+(?= )/, "")));
+      parts.push(svg("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, tick === 0 ? "0" : show(tick).replace(/\.0+(?= )/, "")));
     }
     const path = this.path(values, y);
     if (!log) return [...parts, svg("path", { class: `line q${index}`, d: path })];

@@ -19,7 +19,7 @@ const digits = (value, count) => value.toLocaleString("en", { minimumFractionDig
 export function duration(ms) {
   if (ms == null) return "–";
   if (ms >= 1000) return `${digits(ms / 1000, ms < 10_000 ? 2 : 1)} s`;
-  return `${digits(ms, ms < 10 ? 1 : 0)} ms`;
+  return `${digits(ms, ms > 0 && ms < 10 ? 1 : 0)} ms`;
 }
 
 export function rate(kbps) {
