@@ -6,7 +6,7 @@ from sojourn_dashboards.colours import BAD, GOOD, SERIES, WARNING
 from sojourn_dashboards.frame import Board, Event, Row, board_url, rate, selector
 from sojourn_dashboards.panels import STEADY, Query, card, lines, number, timeline
 from sojourn_dashboards.process import connection_row, process_row
-from sojourn_dashboards.service import NO_CONTROLLER
+from sojourn_dashboards.service import NO_CONTROLLER, UP_CONTROLLER
 from sojourn_dashboards.states import (
     ACTING,
     LEASE_LEFT,
@@ -38,7 +38,7 @@ _NOW = Row(
                 "none",
                 f"sum({selector('up', _ONLY)})",
                 about="Replicas that Prometheus can scrape.",
-                empty="No target of the job tc-controller: add it to the scrape configuration.",
+                empty="No target: add job tc-controller",
                 size=_TILE,
             ),
             ((None, BAD), (1, GOOD)),
@@ -51,7 +51,7 @@ _NOW = Row(
                 f"min({selector(_P + 'acting')})",
                 about="Whether all controllers act on violations, or one only observes (dry run, "
                 "shadow mode).",
-                empty=NO_CONTROLLER,
+                empty=UP_CONTROLLER,
                 size=_TILE,
             ),
             NONE_IS_GOOD,
@@ -64,7 +64,7 @@ _NOW = Row(
                 "none",
                 f"sum({selector(_P + 'nodes', _OWNER)})",
                 about="Nodes whose lease one of the controllers holds.",
-                empty=NO_CONTROLLER,
+                empty=UP_CONTROLLER,
                 size=_TILE,
             ),
             STEADY,
@@ -75,7 +75,7 @@ _NOW = Row(
                 "s",
                 f"min({selector(_P + 'lease_remaining_seconds')})",
                 about="Of all node leases and leases of pipelines. At 0 the safe pipelines return.",
-                empty="No leases: nobody owns a node, or every base is the gNB's safe pipeline.",
+                empty="No leases: bases stay in the gNB",
                 size=_TILE,
                 decimals=1,
             ),
@@ -87,7 +87,7 @@ _NOW = Row(
                 "none",
                 f"max({selector(_P + 'transactions_per_bearer_hour')})",
                 about="Of the bearer with most. Above 20 it flaps: lengthen cool_down_ms.",
-                empty=NO_CONTROLLER,
+                empty=UP_CONTROLLER,
                 size=_TILE,
                 decimals=0,
             ),
@@ -99,7 +99,7 @@ _NOW = Row(
                 "dtdurations",
                 f"time() - max({selector(_P + 'policy_loaded_timestamp_seconds')})",
                 about="Time since the policy in force was read.",
-                empty=NO_CONTROLLER,
+                empty=UP_CONTROLLER,
                 size=_TILE,
             ),
             STEADY,

@@ -183,7 +183,6 @@ def _named(panel: P, names: Words | None) -> None:
 def lines(
     card: Card,
     *,
-    fill: int = 8,
     minimum: float | None = 0,
     maximum: float | None = None,
     logarithmic: bool = False,
@@ -205,7 +204,9 @@ def lines(
     tooltip = common.VizTooltipOptions().mode(options.TooltipDisplayMode.MULTI)
     panel.legend(legend).tooltip(tooltip.sort(options.SortOrder.DESCENDING))
     panel.color_scheme(_colour_mode(models.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
-    panel.line_width(2).fill_opacity(60 if bars else fill).axis_border_show(False)
+    # Filled areas of several series hide each other.
+    alone = len(card.queries) == 1 and not card.queries[0].legend.startswith("{{")
+    panel.line_width(2).fill_opacity(60 if bars else 15 if alone else 0).axis_border_show(False)
     panel.show_points(options.VisibilityMode.NEVER).span_nulls(False)
     if bars:
         panel.draw_style(options.GraphDrawStyle.BARS).line_width(1)
@@ -232,7 +233,8 @@ def number(
 ) -> stat.Panel:
     """The newest value, large, coloured by thresholds or by its words.
 
-    With `names` the name of the series is shown instead, in these words and colours.
+    With `names` the name of the series is shown instead, in these words and colours. The text for
+    no data is shrunk to the width of the tile: at most 40 characters.
     """
     panel = _filled(stat.Panel(), card)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))

@@ -63,7 +63,7 @@ def connection_row(program: str) -> Row:
                     about="`gateway`: dropped before they came. `slow_handler`: the program is too "
                     "slow, give it a core. Not decodable: versions of node and service model "
                     "differ.",
-                    empty="None was lost.",
+                    empty="None was lost in this time.",
                     size=(8, 8),
                 ),
             ),
@@ -125,7 +125,7 @@ def process_row(program: str, title: str = "Process", *, collapsed: bool) -> Row
                     ),
                     about="By the access file: `unauthenticated` unknown client, `right` missing "
                     "right, `node` node outside the client's. The audit log names the client.",
-                    empty="None was refused.",
+                    empty="None was refused in this time.",
                     size=(8, 7),
                 ),
             ),

@@ -10,6 +10,8 @@ COMPLIANCE_SECONDS = "sojourn_controller_compliance_seconds_total"
 NO_CONTROLLER = (
     "No tc-controller is scraped: check `up` of the job tc-controller and the variables above."
 )
+UP_CONTROLLER = "No data: is tc-controller up?"
+"""For a tile, which has little room."""
 NO_BEARERS = (
     "No bearers: the controller watches none that a rule matches, or metrics.top_bearers is 0. "
     "Run `tc-controller explain --state`."

@@ -32,7 +32,7 @@ _NOW = Row(
                 "sojourn:slo:target",
                 about="Share of the judged bearer seconds that meet their objective, over 30 days. "
                 "Set in dashboards/rules/slo.yaml.",
-                empty=NO_RULES,
+                empty="No rules: load slo.yaml",
                 size=_TILE,
                 decimals=1,
             ),
@@ -46,7 +46,7 @@ _NOW = Row(
                 "1 - sojourn:violation:ratio_rate30d",
                 about="Share of the judged bearer seconds that met their objective. Idle bearers, "
                 "radio outages and infeasible contracts are left out: no pipeline mends them.",
-                empty=_EMPTY,
+                empty="Nothing judged: is slo.yaml loaded?",
                 size=_TILE,
                 decimals=3,
             ),
@@ -59,7 +59,7 @@ _NOW = Row(
                 "percentunit",
                 "sojourn:error_budget_remaining:ratio30d",
                 about="100 %: nothing is spent. Below 0: overspent.",
-                empty=_EMPTY,
+                empty="Nothing judged: is slo.yaml loaded?",
                 size=_TILE,
                 decimals=1,
             ),
@@ -74,7 +74,7 @@ _NOW = Row(
                     _burn(long),
                     about=f"Budget spent in {long}, as a multiple of even spending. {factor:g} and "
                     f"more, in the last {short} too, raises the alert SojournErrorBudgetBurn.",
-                    empty=_EMPTY,
+                    empty="Nothing judged: is slo.yaml loaded?",
                     size=_TILE,
                     decimals=1,
                 ),
