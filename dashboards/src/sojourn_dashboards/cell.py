@@ -189,6 +189,15 @@ _PARTS = Row(
                 "s",
                 Query(mean("sojourn_controller_pdcp_sdu_delay_dl_seconds"), "CU-UP", SERIES[2]),
                 Query(mean("sojourn_controller_rlc_sdu_delay_dl_seconds"), "DU (RLC)", SERIES[1]),
+                Query(
+                    " + ".join(
+                        mean(f"sojourn_controller_{part}_sdu_delay_dl_seconds")
+                        for part in ("pdcp", "rlc")
+                    ),
+                    "their sum",
+                    BOUND,
+                    dashed=True,
+                ),
                 about="DRB.PdcpSduDelayDl and DRB.RlcSduDelayDl (TS 28.552, 5.1.3.3). A pipeline "
                 "moves the queue from the DU to the CU-UP: judge the sum.",
                 empty=f"No bearer sends. If that is wrong: {NO_CONTROLLER}",
@@ -202,7 +211,7 @@ _PARTS = Row(
                 Query(gnb_delay('part="pdcp"'), "CU-UP", SERIES[2]),
                 Query(gnb_delay('part="f1"'), "F1-U", SERIES[0]),
                 Query(gnb_delay('part="rlc"'), "DU (RLC)", SERIES[1]),
-                Query(gnb_delay('part=~".+"'), "sum", BOUND, dashed=True),
+                Query(gnb_delay('part=~".+"'), "their sum", BOUND, dashed=True),
                 about="Measured per packet in the gNB: DRB.PdcpSduDelayDl, DRB.GtpF1DelayDl, "
                 "DRB.RlcSduDelayDl and their sum.",
                 empty=NO_GNB,

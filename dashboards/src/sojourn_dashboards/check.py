@@ -64,7 +64,7 @@ class Prometheus:
         """The data of an answer.
 
         Raises:
-            QueryError: Refused by Prometheus.
+            QueryError: Refused by Prometheus, or no Prometheus there.
         """
         query = urllib.parse.urlencode(parameters)
         address = f"{self.url.rstrip('/')}/api/v1/{path}?{query}"
@@ -73,6 +73,8 @@ class Prometheus:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise QueryError(json.load(error)["error"]) from error
+        except OSError as error:
+            raise QueryError(f"{self.url}: {error}; expected a Prometheus") from error
 
     def query(self, expr: str, *, instant: bool) -> list[dict[str, Any]]:
         """The series of a query at the end of the range, or over all of it."""
@@ -133,7 +135,8 @@ def variables(prometheus: Prometheus, board: dict[str, Any]) -> Iterator[Finding
         except QueryError as error:
             yield Finding(where, False, str(error))
             listed = []
-        first = re.escape(listed[0]) if listed else "none"
+        # A regular expression in a string of PromQL.
+        first = re.escape(listed[0]).replace("\\", "\\\\") if listed else "none"
         values[variable["name"]] = variable.get("allValue") or first
     yield values
 

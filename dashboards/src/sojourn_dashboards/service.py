@@ -52,7 +52,7 @@ def bearer_table(title: str, *matchers: str, height: int = 11) -> Card:
     )
     return card(
         title,
-        "s",
+        "none",
         *(Query(query, instant=True, table=True) for query in queries),
         about="The worst bearers by sojourn in front of the radio over 15 minutes, at the "
         "percentile of their objective. The ranking value moves only when it changes by 20 % or "
@@ -64,8 +64,8 @@ def bearer_table(title: str, *matchers: str, height: int = 11) -> Card:
 
 BEARER_COLUMNS = (
     Column("node", "Node", links=CELL_LINK),
-    Column("ue", "UE", width=90, links=_BEARER_LINK),
-    Column("drb", "DRB", width=70, links=_BEARER_LINK),
+    Column("ue", "UE", width=80, links=_BEARER_LINK),
+    Column("drb", "DRB", width=60, links=_BEARER_LINK),
     Column("slice", "Slice", width=110),
     Column("rule", "Rule", width=120),
     Column("Value #A", "Sojourn 15 min", unit="s", width=130, decimals=1),
@@ -75,7 +75,6 @@ BEARER_COLUMNS = (
     Column("Value #D", "Since", unit="dtdurations", width=140),
     Column("blocker", "Holds it", width=220, words=BLOCKERS),
     Column("template", "Pipeline", width=140),
-    Column("Value #E", "Revision", unit="none", width=90),
 )
 
 

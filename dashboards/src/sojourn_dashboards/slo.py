@@ -135,7 +135,7 @@ _BY_SLICE = Row(
         rows(
             card(
                 "Slices, most spent first",
-                "percentunit",
+                "none",
                 Query("slice:error_budget_remaining:ratio30d", instant=True, table=True),
                 Query("slice:violation:ratio_rate30d", instant=True, table=True),
                 Query("slice:violation:ratio_rate1h", instant=True, table=True),
@@ -161,7 +161,7 @@ _BY_SLICE = Row(
         rows(
             card(
                 "Cells, slices and rules in violation",
-                "percentunit",
+                "none",
                 Query(
                     "topk(50, node_slice_rule:violation:ratio_rate15m > 0)",
                     instant=True,
