@@ -132,10 +132,14 @@ def test_counters_are_read_as_rates(board: Any) -> None:
                 assert RATES.intersection(selector.within), f"{title}: {expr}"
 
 
-def test_rates_are_over_the_rate_interval(board: Any) -> None:
-    for title, expr in targets(board):
-        for window in re.findall(r"\b(?:rate|irate|increase)\(.*?\[(.*?)\]", expr):
-            assert window in ("$__rate_interval", "$__range"), f"{title}: {expr}"
+def test_rates_are_over_the_rate_interval_or_that_of_a_bar(board: Any) -> None:
+    for panel in drawn(board):
+        windows = {"$__rate_interval", "$__range"}
+        if panel.get("interval"):
+            windows.add("$__interval")
+        for target in panel["targets"]:
+            used = re.findall(r"\b(?:rate|irate|increase)\(.*?\[(.*?)\]", target["expr"])
+            assert windows.issuperset(used), f"{panel['title']}: {target['expr']}"
 
 
 def test_links_lead_to_dashboards_that_exist_and_to_their_variables() -> None:

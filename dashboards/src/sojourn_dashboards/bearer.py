@@ -44,7 +44,7 @@ _NOW = Row(
             card(
                 "State",
                 "none",
-                Query(f"max by (state) ({owned(_SINCE)})", "{{state}}"),
+                Query(f"topk(1, max by (state) ({owned(_SINCE)}))", "{{state}}", instant=True),
                 about="Compliance with the objective of the bearer's rule.",
                 empty="Not listed: raise top_bearers",
                 size=_TILE,
@@ -56,11 +56,12 @@ _NOW = Row(
         number(
             card(
                 "In this state for",
-                "dtdurations",
+                "s",
                 f"time() - max({owned(_SINCE)})",
                 about="Time since the bearer entered its state.",
                 empty="Not listed: raise top_bearers",
                 size=_TILE,
+                decimals=0,
             ),
             STEADY,
             sparkline=False,
@@ -70,9 +71,10 @@ _NOW = Row(
                 "Holds the controller",
                 "none",
                 Query(
-                    "max by (blocker) (label_replace("
-                    f'{owned(_SINCE)}, "blocker", "nothing", "blocker", ""))',
+                    "topk(1, max by (blocker) (label_replace("
+                    f'{owned(_SINCE)}, "blocker", "nothing", "blocker", "")))',
                     "{{blocker}}",
+                    instant=True,
                 ),
                 about="Why the controller takes no decision for this bearer now.",
                 empty="Not listed: raise top_bearers",
@@ -87,8 +89,9 @@ _NOW = Row(
                 "Pipeline",
                 "none",
                 Query(
-                    f"max by (template) ({owned('sojourn_bearer_pipeline_revision')})",
+                    f"topk(1, max by (template) ({owned('sojourn_bearer_pipeline_revision')}))",
                     "{{template}}",
+                    instant=True,
                 ),
                 about="Name of the pipeline in force.",
                 empty="Not listed: raise top_bearers",
@@ -160,7 +163,7 @@ _TRAFFIC = Row(
         lines(
             card(
                 "Queue",
-                "bytes",
+                "decbytes",
                 Query(f"max({_IN_RLC})", "RLC (DU)", SERIES[1]),
                 Query(f"max({_IN_PIPELINE})", "pipeline (CU)", SERIES[2]),
                 about="Bytes queued. The pipeline keeps the queue in the CU, where flows can be "
@@ -227,8 +230,8 @@ BOARD = Board(
         NODE.single(),
         Variable(
             "ue",
-            "UE",
-            "C-RNTIs of the worst bearers of the node.",
+            "UE (C-RNTI)",
+            "C-RNTIs of the worst bearers of the node, decimal.",
             f"label_values({_LISTED}}}, ue)",
             many=False,
         ),

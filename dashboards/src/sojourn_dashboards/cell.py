@@ -61,6 +61,7 @@ _NOW = Row(
                     "max by (fault) ("
                     f"{by_owner(selector('sojourn_controller_node_fault', _HERE))})",
                     "{{fault}}",
+                    instant=True,
                 ),
                 about="Fault of the node that no pipeline mends, or none.",
                 empty=UP_CONTROLLER,
@@ -324,7 +325,7 @@ _PIPELINES = Row(
         rows(
             bearer_table("Bearers of this cell, worst first", _HERE, height=9),
             BEARER_COLUMNS,
-            sort="Sojourn 15 min",
+            sort="Of bound",
             descending=True,
         ),
     ),

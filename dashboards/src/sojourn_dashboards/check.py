@@ -33,6 +33,8 @@ MAY_BE_EMPTY: Final[Mapping[str, str]] = {
 """Prefix of a metric's name → why a healthy loop has no such series. Applies to a query if it reads
 such a metric."""
 _LABEL_VALUES = re.compile(r"label_values\((?P<selector>.+),\s*(?P<label>\w+)\)")
+_DURATION = re.compile(r"(\d+)([smhd])")
+_UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LEGEND_LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -56,9 +58,11 @@ class Prometheus:
     end: float
     span_s: int
 
-    @property
-    def step_s(self) -> int:
-        return max(1, self.span_s // 300)
+    def step_s(self, least: str = "") -> int:
+        """Interval of the samples of a panel, at least `least`, for instance `1m`."""
+        found = _DURATION.fullmatch(least)
+        least_s = int(found[1]) * _UNIT_S[found[2]] if found else 1
+        return max(least_s, self.span_s // 300)
 
     def get(self, path: str, **parameters: str) -> Any:
         """The data of an answer.
@@ -76,23 +80,23 @@ class Prometheus:
         except OSError as error:
             raise QueryError(f"{self.url}: {error}; expected a Prometheus") from error
 
-    def query(self, expr: str, *, instant: bool) -> list[dict[str, Any]]:
-        """The series of a query at the end of the range, or over all of it."""
-        if instant:
+    def query(self, expr: str, step_s: int | None = None) -> list[dict[str, Any]]:
+        """The series of a query at the end of the range; with a step, over all of it."""
+        if step_s is None:
             data = self.get("query", query=expr, time=str(self.end))
         else:
             start = str(self.end - self.span_s)
-            times = {"start": start, "end": str(self.end), "step": str(self.step_s)}
+            times = {"start": start, "end": str(self.end), "step": str(step_s)}
             data = self.get("query_range", query=expr, **times)
         found: list[dict[str, Any]] = data["result"]
         return found
 
-    def intervals(self) -> dict[str, str]:
-        """Values of Grafana's variables of time."""
-        rate = max(15, 4 * self.step_s)
+    def intervals(self, least: str = "") -> dict[str, str]:
+        """Values of Grafana's variables of time, in a panel with this least interval."""
+        step_s = self.step_s(least)
         return {
-            "__rate_interval": f"{rate}s",
-            "__interval": f"{self.step_s}s",
+            "__rate_interval": f"{max(15, 4 * step_s)}s",
+            "__interval": f"{step_s}s",
             "__range": f"{self.span_s}s",
         }
 
@@ -153,12 +157,12 @@ def board_findings(prometheus: Prometheus, board: dict[str, Any]) -> Iterator[Fi
         where = f"{board['title']}: annotation {annotation['name']}"
         yield series_exist(prometheus, where, substituted(annotation["expr"], values))
     for panel in panels(board["panels"]):
+        least = panel.get("interval", "")
         for target in panel.get("targets", []):
             where = f"{board['title']}: {panel['title']}/{target['refId']}"
-            expr = substituted(target["expr"], values)
-            legend = target.get("legendFormat", "")
-            instant = bool(target.get("instant"))
-            yield query_finding(prometheus, where, expr, legend, instant=instant)
+            expr = substituted(target["expr"], {**values, **prometheus.intervals(least)})
+            step_s = None if target.get("instant") else prometheus.step_s(least)
+            yield query_finding(prometheus, where, expr, target["legendFormat"], step_s)
 
 
 def panels(listed: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -169,11 +173,11 @@ def panels(listed: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def query_finding(
-    prometheus: Prometheus, where: str, expr: str, legend: str, *, instant: bool
+    prometheus: Prometheus, where: str, expr: str, legend: str = "", step_s: int | None = None
 ) -> Finding:
     """Whether a query returns numbers, with the labels that its legend names."""
     try:
-        found = prometheus.query(expr, instant=instant)
+        found = prometheus.query(expr, step_s)
         why = allowed_empty(expr)
     except QueryError as error:
         return Finding(where, False, f"{error}: {expr}")
@@ -198,7 +202,7 @@ def series_exist(prometheus: Prometheus, where: str, expr: str) -> Finding:
         for selector in selectors(expr):
             labels = "".join(f', {name}!=""' for name, value in selector.matchers.items() if value)
             series = f'{{__name__="{selector.metric}"{labels}}}'
-            if not prometheus.query(series, instant=True) and not allowed_empty(series):
+            if not prometheus.query(series) and not allowed_empty(series):
                 return Finding(where, False, f"no series {series}")
     except QueryError as error:
         return Finding(where, False, f"{error}: {expr}")
@@ -211,7 +215,7 @@ def rule_findings(prometheus: Prometheus, rules: dict[str, Any]) -> Iterator[Fin
         for rule in group["rules"]:
             if "record" in rule:
                 where = f"{group['name']}: {rule['record']}"
-                yield query_finding(prometheus, where, rule["expr"], "", instant=True)
+                yield query_finding(prometheus, where, rule["expr"])
             else:
                 where = f"{group['name']}: {rule['alert']}"
                 yield series_exist(prometheus, where, rule["expr"])

@@ -21,7 +21,7 @@ _OWNER = 'role="owner"'
 
 def _counted(name: str, label: str, *, above_zero: bool = True) -> Query:
     """Events of a counter in each interval, by a label."""
-    total = f"sum by ({label}) (increase({selector(_P + name + '_total')}[$__rate_interval]))"
+    total = f"sum by ({label}) (increase({selector(_P + name + '_total')}[$__interval]))"
     return Query(f"{total} > 0" if above_zero else total, f"{{{{{label}}}}}")
 
 
@@ -96,11 +96,12 @@ _NOW = Row(
         number(
             card(
                 "Age of the policy",
-                "dtdurations",
+                "s",
                 f"time() - max({selector(_P + 'policy_loaded_timestamp_seconds')})",
                 about="Time since the policy in force was read.",
                 empty=UP_CONTROLLER,
                 size=_TILE,
+                decimals=0,
             ),
             STEADY,
             sparkline=False,
@@ -138,7 +139,7 @@ _DECIDES = Row(
                 "short",
                 _counted("verdicts", "verdict"),
                 Query(
-                    f"sum(increase({selector(_P + 'rollbacks_total')}[$__rate_interval])) > 0",
+                    f"sum(increase({selector(_P + 'rollbacks_total')}[$__interval])) > 0",
                     "rolled back",
                     BAD,
                 ),

@@ -126,7 +126,7 @@ _WORST = Row(
         rows(
             bearer_table("Bearers, worst first"),
             BEARER_COLUMNS,
-            sort="Sojourn 15 min",
+            sort="Of bound",
             descending=True,
         ),
     ),
@@ -227,7 +227,7 @@ _CONTROLLER = Row(
                 "Decisions",
                 "short",
                 Query(
-                    f"sum by (template) (increase({selector(_DECISIONS)}[$__rate_interval])) > 0",
+                    f"sum by (template) (increase({selector(_DECISIONS)}[$__interval])) > 0",
                     "{{template}}",
                 ),
                 about="Decisions in each interval, by the template decided for.",

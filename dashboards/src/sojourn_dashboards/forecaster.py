@@ -99,11 +99,12 @@ _NOW = Row(
         number(
             card(
                 "Age of the model",
-                "dtdurations",
+                "s",
                 f"time() - max({selector(_P + 'model_trained_timestamp_seconds')})",
                 about="Time since the model in service was trained.",
                 empty="No model loaded: see its log",
                 size=_TILE,
+                decimals=0,
             ),
             ((None, GOOD), (30 * 86400, WARNING), (90 * 86400, BAD)),
             sparkline=False,
@@ -206,7 +207,7 @@ _FALLBACKS = Row(
                 "short",
                 *(
                     Query(
-                        f"sum(increase({selector(_P + name + '_total')}[$__rate_interval]))",
+                        f"sum(increase({selector(_P + name + '_total')}[$__interval]))",
                         shown,
                         colour,
                     )

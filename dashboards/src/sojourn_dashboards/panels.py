@@ -53,6 +53,8 @@ P = TypeVar(
     statetimeline.Panel,
     heatmap.Panel,
 )
+BAR_INTERVAL: Final = "1m"
+"""Least time of a bar: its events are the increase over `$__interval`."""
 Steps = Sequence[tuple[float | None, str]]
 """Thresholds: from this value on, this colour; the first is `None`."""
 Words = Mapping[str, tuple[str, str]]
@@ -209,7 +211,7 @@ def lines(
     panel.line_width(2).fill_opacity(60 if bars else 15 if alone else 0).axis_border_show(False)
     panel.show_points(options.VisibilityMode.NEVER).span_nulls(False)
     if bars:
-        panel.draw_style(options.GraphDrawStyle.BARS).line_width(1)
+        panel.draw_style(options.GraphDrawStyle.BARS).line_width(1).interval(BAR_INTERVAL)
     if steps:
         panel.line_interpolation(options.LineInterpolation.STEP_AFTER)
     if logarithmic:

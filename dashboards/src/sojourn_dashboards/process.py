@@ -108,7 +108,7 @@ def process_row(program: str, title: str = "Process", *, collapsed: bool) -> Row
             lines(
                 card(
                     f"Memory of {program}",
-                    "bytes",
+                    "decbytes",
                     Query(selector("process_resident_memory_bytes", only), "{{instance}}"),
                     about="Resident memory.",
                     empty=empty,

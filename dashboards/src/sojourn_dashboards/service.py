@@ -43,10 +43,11 @@ def bearer_table(title: str, *matchers: str, height: int = 11) -> Card:
     state = by_owner(f'label_replace({since}, "blocker", "nothing", "blocker", "")')
     now = bearer_gauge("sojourn_bearer_sojourn_seconds", BEARER, *matchers)
     bound = f"max by (rule) ({selector('sojourn_controller_bound_seconds')})"
+    held = f"bearer:sojourn_15m_seconds:held{{{', '.join(matchers)}}}"
     queries = (
-        f"bearer:sojourn_15m_seconds:held{{{', '.join(matchers)}}}",
+        f"{held} / on (rule) group_left () {bound}",
+        held,
         now,
-        f"{now} / on (rule) group_left () {bound}",
         f"time() - max by ({BEARER}, state, blocker) ({state})",
         bearer_gauge("sojourn_bearer_pipeline_revision", f"{BEARER}, template", *matchers),
     )
@@ -55,8 +56,9 @@ def bearer_table(title: str, *matchers: str, height: int = 11) -> Card:
         "none",
         *(Query(query, instant=True, table=True) for query in queries),
         about="The worst bearers by sojourn in front of the radio over 15 minutes, at the "
-        "percentile of their objective. The ranking value moves only when it changes by 20 % or "
-        "more, so rows stay in place. `Holds it` is why the controller takes no decision now.",
+        "percentile of their objective, as a share of their bound. The value moves only when it "
+        "changes by 20 % or more, so rows stay in place. UE is the C-RNTI, decimal. `Holds it` is "
+        "why the controller takes no decision now.",
         empty=f"{NO_BEARERS} If other panels have data: {NO_RULES}",
         size=(24, height),
     )
@@ -68,11 +70,11 @@ BEARER_COLUMNS = (
     Column("drb", "DRB", width=60, links=_BEARER_LINK),
     Column("slice", "Slice", width=110),
     Column("rule", "Rule", width=120),
-    Column("Value #A", "Sojourn 15 min", unit="s", width=130, decimals=1),
-    Column("Value #B", "Sojourn now", unit="s", width=120, decimals=1),
-    Column("Value #C", "Of bound", unit="percentunit", decimals=0, steps=TO_BOUND, bar_to=2.0),
+    Column("Value #A", "Of bound", unit="percentunit", decimals=0, steps=TO_BOUND, bar_to=2.0),
+    Column("Value #B", "Sojourn 15 min", unit="s", width=130, decimals=1),
+    Column("Value #C", "Sojourn now", unit="s", width=120, decimals=1),
     Column("state", "State", width=150, words=COMPLIANCE),
-    Column("Value #D", "Since", unit="dtdurations", width=140),
+    Column("Value #D", "Since", unit="s", width=110, decimals=0),
     Column("blocker", "Holds it", width=220, words=BLOCKERS),
     Column("template", "Pipeline", width=140),
 )
