@@ -143,6 +143,13 @@ def test_promtool_tests_pass(path: Path) -> None:
     promtool("test", "rules", path)
 
 
+@pytest.mark.skipif(shutil.which("pint") is None, reason="needs pint on PATH (cloudflare/pint)")
+def test_pint_accepts_the_rules() -> None:
+    command = ["pint", "-c", "dashboards/pint.hcl", "-n", "-o", "lint", *map(str, FILES)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("rule", ALERTS, ids=identity)
 def test_an_alert_has_the_labels_and_annotations_that_a_noc_reads(rule: dict[str, Any]) -> None:
     labels, annotations = rule["labels"], rule["annotations"]
