@@ -20,6 +20,7 @@ Row = dict[str, Any]
 NO_RULE: Final = "no_rule"
 #: Before `Controller.enable`.
 OBSERVING: Final = "observing: sends no control yet"
+ACTING: Final = "acting"
 #: A pipeline status older than this, or than five periods of it, is stale.
 _STALE_US: Final = 1_000_000
 _LOST_REPORTS: Final = 5
@@ -114,12 +115,13 @@ def gone_row(node_id: str, since_us: int) -> Row:
 def controller_row(controller: Controller, policy: Mapping[str, int]) -> Row:
     """The controller itself; ``policy``: reloads by result."""
     rules = controller.policy.rules
-    mode = "acting" if controller.acting else OBSERVING
+    mode = ACTING if controller.acting else OBSERVING
     if all(rule.enforce.dry_run for rule in rules):
         mode = "dry run: decides, sends nothing"
     return {
         "identity": controller.owner,
         "mode": mode,
+        "acts": mode == ACTING,
         "rules": [rule.name for rule in rules],
         "refused_policies": policy.get("refused", 0),
     }

@@ -83,6 +83,7 @@ class LivePage:
             kind = _TYPES.get(file.name, "text/javascript")
             path = "/live/" + ("" if file.name == "index.html" else file.name)
             server.route(path, _static(content, kind), None)
+        # Relative, so that it holds behind a proxy that adds a prefix.
         for path in ("/", "/live"):
             server.route(path, _to_page, None)
         server.route("/live/events", self._events, Right.READ)
@@ -180,7 +181,7 @@ def _static(content: bytes, kind: str) -> Handler:
 
 
 async def _to_page(_: web.Request) -> web.Response:
-    raise web.HTTPFound("/live/")
+    raise web.HTTPFound("live/")
 
 
 def _json(document: object) -> web.Response:

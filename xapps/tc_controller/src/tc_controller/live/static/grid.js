@@ -136,6 +136,7 @@ function drawRow(cells, row, index, height, selected, history) {
     cells.state.replaceChildren(badge(row.state));
     cells.spark.element.dataset.state = row.state;
   }
+  cells.state.title = row.reason ?? "";
   setText(cells.name, `UE ${row.rnti} DRB ${row.drb}`);
   setText(cells.node, row.node);
   setText(cells.sojourn, duration(row.values[0]));

@@ -3,11 +3,19 @@
 import { clock, html, plural, setText, span, STATES, words } from "./words.js";
 
 const STALE_US = 1_500_000;
+const MOST = 50;
 
 export function drawController(place, controller) {
   if (!controller) return;
-  setText(place, `${controller.identity} · ${controller.mode}`);
-  place.title = `Rules: ${controller.rules.join(", ")}`;
+  const shown = JSON.stringify(controller);
+  if (place.dataset.shown === shown) return;
+  place.dataset.shown = shown;
+  const refused = controller.refused_policies;
+  place.replaceChildren(
+    html("span", { title: `Rules: ${controller.rules.join(", ")}` }, controller.identity), " ",
+    html("span", { class: `mode ${controller.acts ? "good" : "warn"}` }, controller.mode),
+    refused ? html("span", { class: "mode bad" }, `${plural(refused, "change")} of the policy refused since the start`) : "",
+  );
 }
 
 /** Those that hold as words, those that do not with their detail. */
@@ -25,6 +33,7 @@ export function drawNodes(place, nodes, now) {
   const faults = (node) => node.faults.length + (node.gone_since_us == null ? 0 : 1);
   const violated = (node) => (node.states.violated ?? 0) + (node.states.infeasible ?? 0);
   const order = [...nodes].sort((one, other) => faults(other) - faults(one) || violated(other) - violated(one) || (one.id < other.id ? -1 : 1));
+  const hidden = order.splice(MOST).length;
   const parts = new Map([...place.children].map((each) => [each.dataset.id, each]));
   order.forEach((node, index) => {
     let item = parts.get(node.id);
@@ -34,6 +43,7 @@ export function drawNodes(place, nodes, now) {
     drawNode(item, node, now);
   });
   for (const item of parts.values()) item.remove();
+  if (hidden) place.append(html("li", { class: "note" }, `${plural(hidden, "more node")}: find a node's bearers by its name.`));
   if (nodes.length === 0) place.replaceChildren(html("li", { class: "empty" }, "No node is connected."));
 }
 
