@@ -13,7 +13,10 @@ from typing import Any, Final
 import pytest
 from live_cells import Cells
 from ric.clock import SystemClock
+from ric.endpoint_settings import AccessSettings
 from ric.http import HttpServer
+from ric.security import Security
+from ric.settings import HttpSettings
 from tc_controller.live.server import LivePage
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
@@ -49,13 +52,15 @@ class Site:
         self.problems: list[str] = []
         self.requests: set[str] = set()
         self.address = "127.0.0.1:0"
+        self.access = AccessSettings()
 
     async def start(self) -> None:
         """Serve, at the same address as before."""
-        self.server = HttpServer()
+        settings = HttpSettings(listen=self.address)
+        self.server = HttpServer(settings, Security(self.access))
         self.live = LivePage(self.cells.feed, SystemClock(), now_us, 16)
         self.live.add_routes(self.server)
-        self.address = await self.server.start(self.address)
+        self.address = await self.server.start()
         self.tasks = [asyncio.create_task(self.live.run()), asyncio.create_task(self._feed())]
 
     async def stop(self) -> None:
@@ -75,15 +80,21 @@ class Site:
         if message.type == "error":
             self.problems.append(message.text)
 
-    async def open(self, viewport: Any = DESK, scheme: str = "light", at: str = "") -> Any:
-        """A page on which the bearers are shown."""
+    async def open(
+        self,
+        viewport: Any = DESK,
+        scheme: str = "light",
+        at: str = "",
+        shown: str = "[data-id][role=row]",
+    ) -> Any:
+        """A page on which the bearers are shown, or another part."""
         context = await self.browser.new_context(viewport=viewport, color_scheme=scheme)
         page = await context.new_page()
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("request", lambda request: self.requests.add(request.url))
         page.on("console", self._note)
         await page.goto(f"http://{self.address}/live/{at}")
-        await page.wait_for_selector("[data-id][role=row]")
+        await page.wait_for_selector(shown)
         return page
 
 
@@ -204,6 +215,28 @@ async def test_a_controller_that_ends_and_returns() -> None:
         await served.start()
         await page.wait_for_selector("#connection.good")
         assert await page.locator("#notice").is_hidden()
+
+
+async def test_with_an_access_file_the_page_asks_for_a_token_until_one_may_read(
+    tmp_path: Path,
+) -> None:
+    token = "0123456789abcdef" * 2
+    (tmp_path / "noc.token").write_text(token)
+    file = tmp_path / "access.yaml"
+    file.write_text("clients: [{name: noc, token_file: noc.token, may: [read]}]")
+    async with site(1, 5) as served:
+        await served.stop()
+        served.access = AccessSettings(file=file)
+        await served.start()
+        page = await served.open(shown="#access")
+        await page.fill("#token", "x" * 32)
+        await page.keyboard.press("Enter")
+        await playwright.expect(page.locator("#refusal")).to_contain_text("Refused")
+        assert await violations(page) == []
+        await page.fill("#token", token)
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#bearer dl dd")
+        assert await page.locator("#access").is_hidden()
 
 
 async def test_a_thousand_bearers_need_few_elements_and_the_measured_smoothness_is_printed() -> (
