@@ -19,8 +19,12 @@ RULES = ROOT / "dashboards" / "rules"
 RUNBOOKS = ROOT / "docs" / "runbooks"
 FILES = sorted(RULES.glob("*.yaml"))
 GROUPS = {path: yaml.safe_load(path.read_text())["groups"] for path in FILES}
-ALERTS = [r for groups in GROUPS.values() for g in groups for r in g["rules"] if "alert" in r]
-RECORDS = [r for groups in GROUPS.values() for g in groups for r in g["rules"] if "record" in r]
+ALERTS: list[dict[str, Any]] = [
+    r for groups in GROUPS.values() for g in groups for r in g["rules"] if "alert" in r
+]
+RECORDS: list[dict[str, Any]] = [
+    r for groups in GROUPS.values() for g in groups for r in g["rules"] if "record" in r
+]
 NAMES = sorted({rule["alert"] for rule in ALERTS})
 RECORDED = re.compile(r"\b[a-z_]+:[a-z0-9_]+:[a-z0-9_]+\b")
 INTERVAL_S = 30
@@ -71,12 +75,13 @@ def rule_of(case: dict[str, Any]) -> dict[str, Any]:
     wanted = {"severity": case["severity"]} | {
         k: labels[k] for k in ("long", "short") if k in labels
     }
-    [rule] = [
+    found = [
         rule
         for rule in ALERTS
         if rule["alert"] == case["alert"] and wanted.items() <= rule["labels"].items()
     ]
-    return rule
+    assert len(found) == 1
+    return found[0]
 
 
 def expected(case: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +109,10 @@ def test_an_alert_fires_after_its_for_and_not_a_step_before(
     ]
     groups = [group for group in records if group["rules"]] + [{"name": "alert", "rules": [rule]}]
     fires_s = seconds(case["holds_after"]) + seconds(rule["for"])
-    checks = ((fires_s - INTERVAL_S, []), (fires_s, [expected(case, rule)]))
+    checks: tuple[tuple[int, list[Any]], ...] = (
+        (fires_s - INTERVAL_S, []),
+        (fires_s, [expected(case, rule)]),
+    )
     test = {
         "interval": f"{INTERVAL_S}s",
         "input_series": [{"series": s, "values": v} for s, v in case["series"].items()],
