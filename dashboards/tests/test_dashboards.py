@@ -159,3 +159,13 @@ def test_names_of_overrides_match_a_query_or_column(board: Any) -> None:
             matcher = override["matcher"]
             if matcher["id"] == "byFrameRefID":
                 assert matcher["options"] in letters, panel["title"]
+
+
+def test_documentation_names_every_dashboard_and_row() -> None:
+    page = (FOLDER.parents[1] / "docs" / "dashboards.md").read_text(encoding="utf-8")
+    for board in BOARDS:
+        _, name = board.title.split(" / ")
+        before, heading, after = page.partition(f"\n## {name}\n")
+        assert before and heading, name
+        text = after.split("\n## ")[0]
+        assert [row.title for row in board.rows if row.title not in text] == [], board.title

@@ -83,7 +83,7 @@ _NOW = Row(
         ),
         number(
             card(
-                "Transactions per bearer and hour",
+                "Pipeline changes per hour",
                 "none",
                 f"max({selector(_P + 'transactions_per_bearer_hour')})",
                 about="Of the bearer with most. Above 20 it flaps: lengthen cool_down_ms.",

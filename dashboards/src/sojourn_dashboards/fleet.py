@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn_dashboards.frame import Board, Row, board_url, by_owner, selector
+from sojourn_dashboards.frame import Board, Row, board_url, by_owner, selector, with_slice
 from sojourn_dashboards.panels import (
     STEADY,
     Column,
@@ -31,6 +31,7 @@ from sojourn_dashboards.states import (
     MET_SHARE,
     NONE_IS_GOOD,
     SCORE,
+    SEVERITIES,
     SOME_IS_A_WARNING,
     TO_BOUND,
 )
@@ -139,8 +140,10 @@ _CELLS = Row(
                 "Cells and slices, last 15 minutes",
                 "percentunit",
                 Query(
-                    "node_slice:sojourn_to_bound:ratio_rate1m and on (node, slice) "
-                    "topk(20, node_slice:sojourn_to_bound:held)",
+                    with_slice(
+                        "node_slice:sojourn_to_bound:ratio_rate1m and on (node, slice) "
+                        "topk(20, node_slice:sojourn_to_bound:held)"
+                    ),
                     "{{node}} {{slice}}",
                 ),
                 about="95th percentile of the sojourn in front of the radio, as a share of the "
@@ -218,6 +221,37 @@ _LIMIT = Row(
         ),
     ),
 )
+_ALERTS = Row(
+    "Alerts",
+    (
+        rows(
+            card(
+                "Alerts that fire",
+                "none",
+                Query(
+                    "max by (alertname, perceived_severity, node, slice, job) ("
+                    'ALERTS{alertname=~"Sojourn.*", alertstate="firing"})',
+                    instant=True,
+                    table=True,
+                ),
+                about="With the perceived severity of TS 28.532. The runbook of an alert is the "
+                "page of its name in docs/runbooks.",
+                empty="No alert fires. If that is wrong: load dashboards/rules into this "
+                "Prometheus.",
+                size=(24, 6),
+            ),
+            (
+                Column("perceived_severity", "Severity", words=SEVERITIES, width=140),
+                Column("alertname", "Alert"),
+                Column("node", "Node", links=CELL_LINK),
+                Column("slice", "Slice"),
+                Column("job", "Job"),
+            ),
+            sort="Severity",
+            descending=False,
+        ),
+    ),
+)
 _DECISIONS = "sojourn_controller_decisions_total"
 _CONTROLLER = Row(
     "What the controller does",
@@ -264,6 +298,6 @@ BOARD = Board(
     title="Sojourn / Fleet",
     description="Who suffers, where, since when, what limits them, what the controller does and "
     "what holds it. Rows lead to the cell and the bearer.",
-    rows=(_NOW, _WORST, _CELLS, _LIMIT, _CONTROLLER),
+    rows=(_NOW, _WORST, _CELLS, _LIMIT, _CONTROLLER, _ALERTS),
     drill={"Error budget": board_url("slo")},
 )

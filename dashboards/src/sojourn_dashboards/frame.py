@@ -41,6 +41,11 @@ def by_owner(expr: str) -> str:
     return f"({expr}) unless on (node, instance) ({owner} == 0 and {owned})"
 
 
+def with_slice(expr: str) -> str:
+    """An expression by slice, with words where the policy defines none."""
+    return f'label_replace({expr}, "slice", "no slice", "slice", "")'
+
+
 def board_url(board: str, **variables: str) -> str:
     """URL of another dashboard, at the same time range and data source, with these variables."""
     chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())

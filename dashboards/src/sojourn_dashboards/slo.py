@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BAD, BOUND, GOOD, SERIES, WARNING
-from sojourn_dashboards.frame import Board, Row, board_url
+from sojourn_dashboards.frame import Board, Row, board_url, with_slice
 from sojourn_dashboards.panels import STEADY, Column, Query, card, history, lines, number, rows
 from sojourn_dashboards.service import NO_RULES
 from sojourn_dashboards.states import VIOLATED_SHARE
@@ -93,7 +93,7 @@ _OVER_TIME = Row(
                 "Error budget left over time",
                 "percentunit",
                 Query("sojourn:error_budget_remaining:ratio30d", "all slices", BOUND),
-                Query("slice:error_budget_remaining:ratio30d", "slice {{slice}}"),
+                Query(with_slice("slice:error_budget_remaining:ratio30d"), "{{slice}}"),
                 about="Budget left at each time. It falls while bearers are in violation and "
                 "rises when old violations leave the 30 days.",
                 empty=_EMPTY,
@@ -122,7 +122,7 @@ _BY_SLICE = Row(
             card(
                 "Violation by slice, last 15 minutes",
                 "percentunit",
-                Query("slice:violation:ratio_rate5m", "slice {{slice}}"),
+                Query(with_slice("slice:violation:ratio_rate5m"), "{{slice}}"),
                 about="Share of the judged bearer seconds in violation, over 5 minutes, each "
                 "minute.",
                 empty=_EMPTY,
@@ -136,10 +136,14 @@ _BY_SLICE = Row(
             card(
                 "Slices, most spent first",
                 "none",
-                Query("slice:error_budget_remaining:ratio30d", instant=True, table=True),
-                Query("slice:violation:ratio_rate30d", instant=True, table=True),
-                Query("slice:violation:ratio_rate1h", instant=True, table=True),
-                Query("slice:measured_bearer_seconds:1h / 3600", instant=True, table=True),
+                Query(
+                    with_slice("slice:error_budget_remaining:ratio30d"), instant=True, table=True
+                ),
+                Query(with_slice("slice:violation:ratio_rate30d"), instant=True, table=True),
+                Query(with_slice("slice:violation:ratio_rate1h"), instant=True, table=True),
+                Query(
+                    with_slice("slice:measured_bearer_seconds:1h / 3600"), instant=True, table=True
+                ),
                 about="Budget left, violation over 30 days and the last hour, and how many "
                 "bearers were judged on average in the last hour.",
                 empty=_EMPTY,

@@ -41,6 +41,13 @@ FAULTS: Final[Words] = {
     "no_effect": ("packets pass the pipeline by", BAD),
 }
 """Faults of a node that no pipeline mends."""
+SEVERITIES: Final[Words] = {
+    "CRITICAL": ("critical", BAD),
+    "MAJOR": ("major", BAD),
+    "MINOR": ("minor", WARNING),
+    "WARNING": ("warning", WARNING),
+}
+"""Perceived severities of alarms (TS 28.532)."""
 UP: Final[Words] = {"0": ("down", BAD), "1": ("up", GOOD)}
 OWNED: Final[Words] = {"0": ("nobody", BAD), "1": ("owned", GOOD)}
 ACTING: Final[Words] = {"0": ("only observes", WARNING), "1": ("acts", GOOD)}
