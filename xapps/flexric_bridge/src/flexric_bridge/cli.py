@@ -1,13 +1,16 @@
 """`flexric-bridge`: serves the E2 gateway from FlexRIC; shows and resets its request budget.
 
-`serve` runs the bridge. `budget` prints the requests left by the state file; `--reset` sets the
-count to zero, after the RIC was restarted while the bridge was down.
+`serve` runs the bridge. `preflight` tries to reach the RIC over SCTP. `budget` prints the requests
+left by the state file; `--reset` sets the count to zero, after the RIC was restarted while the
+bridge was down.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ric.errors import SettingsError
@@ -19,6 +22,7 @@ from ric.version import VERSION
 
 from flexric_bridge.app import STATE_VERSION, Bridge
 from flexric_bridge.budget import Budget
+from flexric_bridge.ric_address import check_host, preflight
 from flexric_bridge.session import MAKE_IT, missing_module
 from flexric_bridge.settings import BridgeSettings, BudgetSettings
 
@@ -31,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.action == "budget":
             return _budget(given.state, reset=given.reset)
+        if given.action == "preflight":
+            return preflight(given.ric, given.wait_s, partial(print, flush=True))
         settings = settings_from(BridgeSettings, given)
         check_files(settings)
     except (SettingsError, StateError) as error:
@@ -68,6 +74,13 @@ def _budget(path: Path, *, reset: bool) -> int:
     return 0
 
 
+def _host(given: str) -> str:
+    try:
+        return check_host(given)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{given}: {error}") from None
+
+
 def _parser() -> ProgramParser:
     parser = ProgramParser(
         prog=NAME,
@@ -84,6 +97,17 @@ def _parser() -> ProgramParser:
         example=f"{NAME} serve --listen 127.0.0.1:36421 --ric 127.0.0.1 --state bridge.json",
     )
     add_settings_arguments(serve_parser, BridgeSettings)
+    tried = actions.add_parser(
+        "preflight",
+        help="try to reach the RIC over SCTP",
+        description="Say whether this node has SCTP and the RIC answers. Exit status 2 without"
+        " SCTP, else 0: the bridge goes on trying.",
+        example=f"{NAME} preflight --ric oai-flexric --wait-s 30",
+    )
+    tried.add_argument("--ric", type=_host, required=True, metavar="HOST", help="its host")
+    tried.add_argument(
+        "--wait-s", type=float, default=0.0, metavar="NUMBER", help="longest wait, s; default 0"
+    )
     budget = actions.add_parser(
         "budget",
         help="show the requests left",

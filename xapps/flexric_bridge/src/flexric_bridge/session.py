@@ -18,6 +18,7 @@ from ric.clock import Clock
 
 from flexric_bridge.budget import Budget, Use
 from flexric_bridge.child_process import ChildLost, ChildProcess, Deadlines
+from flexric_bridge.ric_address import Unreachable, ipv4_of
 from flexric_bridge.ric_state import Retry, RicState
 from flexric_bridge.sdk import Connection, E2Node, ReportRequest, SdkError, SdkVersions
 from flexric_bridge.settings import RicSettings
@@ -190,7 +191,11 @@ class Session:
         # FlexRIC appends file names to it.
         libraries = "" if s.libraries is None else f"{s.libraries}/"
         delays = (setup_delay_s, ric_was_away)
-        await child.open(Connection(s.address, configuration, libraries, s.blocks_per_s, *delays))
+        try:
+            address = await ipv4_of(s.address)
+        except Unreachable as error:
+            raise SdkError("absent", str(error)) from None
+        await child.open(Connection(address, configuration, libraries, s.blocks_per_s, *delays))
         self._count_session(await child.session_number())
 
     async def _end_child(self, because: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -11,6 +10,7 @@ from ric.door import DoorSettings
 from ric.flags import Flag, FormerName
 from ric.settings import Section, ServiceSettings
 
+from flexric_bridge.ric_address import check_host
 from flexric_bridge.sdk import MAX_TOGETHER
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -42,7 +42,9 @@ class RicSettings(Section):
     """The near-RT RIC and how its SDK is run."""
 
     address: str = Field(
-        default="127.0.0.1", description="IPv4 address of FlexRIC's near-RT RIC (E42, port 36422)."
+        default="127.0.0.1",
+        description="Host of FlexRIC's near-RT RIC (E42, port 36422): IPv4 address, or name that is"
+        " resolved at each connection.",
     )
     libraries: Annotated[Path | None, Flag("libraries")] = Field(
         default=None,
@@ -97,13 +99,7 @@ class RicSettings(Section):
     @field_validator("address")
     @classmethod
     def _address(cls, address: str) -> str:
-        try:
-            ipaddress.IPv4Address(address)
-        except ValueError:
-            raise ValueError(
-                "not an address; expected IPv4 without a port: FlexRIC resolves no names"
-            ) from None
-        return address
+        return check_host(address)
 
     @field_validator("preload", "libraries", "configuration")
     @classmethod
