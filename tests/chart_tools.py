@@ -46,7 +46,8 @@ def template(*arguments: str | Path) -> list[dict[str, Any]]:
     """The objects of a release `s` in the namespace `default`."""
     helm = tool("helm")
     text = run(helm, "template", "s", CHART, "--kube-version", KUBERNETES, *arguments)
-    return [document for document in yaml.safe_load_all(text) if document]
+    # Dashboards are long: the loader in C is ten times as fast.
+    return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
 
 
 def refusal(*arguments: str) -> str:

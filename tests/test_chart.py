@@ -128,6 +128,39 @@ def test_given_clients_are_added_and_replace_those_of_the_chart(tmp_path: Path) 
     assert clients["ric"]["certificates"] == ["ric.smo.svc"]
 
 
+WATCHED = ("--values", CHART / "examples/lab.yaml")
+RULES = [f"--set=monitoring.rules.{key}" for key in ("docsUrl=https://d.org/", "sloTarget=0.995")]
+
+
+def test_rules_get_the_addresses_and_the_objective_of_the_release() -> None:
+    rules = [each for each in template(*WATCHED, *RULES) if each["kind"] == "PrometheusRule"]
+    assert len(rules) == len(list((CHART / "files/rules").glob("*.yaml")))
+    alerts = [rule for each in rules for group in each["spec"]["groups"] for rule in group["rules"]]
+    urls = [rule["annotations"]["runbook_url"] for rule in alerts if "alert" in rule]
+    assert urls
+    assert [url for url in urls if not url.startswith("https://d.org/docs/runbooks/")] == []
+    assert "vector(0.995)" in [rule["expr"] for rule in alerts]
+    assert "{{ $labels." in str(rules), "Prometheus's own templates stay"
+
+
+def test_every_dashboard_is_a_config_map_of_grafanas_sidecar() -> None:
+    maps = [
+        each
+        for each in template(*WATCHED)
+        if each["metadata"].get("labels", {}).get("grafana_dashboard") == "1"
+    ]
+    names = {name for each in maps for name in each["data"]}
+    assert names == {path.name for path in (CHART / "files/dashboards").glob("*.json")}
+
+
+def test_each_controller_is_told_its_number_and_how_many_there_are() -> None:
+    (stateful,) = (each for each in template() if each["kind"] == "StatefulSet")
+    (container,) = stateful["spec"]["template"]["spec"]["containers"]
+    environment = {each["name"]: each for each in container["env"]}
+    assert environment["SOJOURN_REPLICA__COUNT"]["value"] == "2"
+    assert "pod-index" in str(environment["SOJOURN_REPLICA__INDEX"]["valueFrom"])
+
+
 def test_numbers_of_a_scenario_arrive_as_they_were_written(tmp_path: Path) -> None:
     values = tmp_path / "values.yaml"
     values.write_text("lab: {scenario: {name: big, flows: [{receive_window_bytes: 10000000}]}}\n")
