@@ -19,7 +19,7 @@ PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/r
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) \
-                  $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm
+                  $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python
@@ -74,6 +74,24 @@ demo-ops: setup ## A fault, its alerts in a real Prometheus and Alertmanager (on
 .PHONY: demo-flexric
 demo-flexric: flexric-bridge flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))
+
+.PHONY: dist
+dist: setup ## Wheels, programs and the chart's package under one version: out/dist
+	$(BIN)/python deploy/dist.py --packages $(PACKAGES) --modules $(MODULES)
+
+.PHONY: test-dist
+test-dist: dist ## The wheels alone in a fresh environment: programs, a control loop
+	SOJOURN_TEST_DIST=$(OUT)/dist $(BIN)/python -m pytest -q tests/test_dist.py
+
+# IMAGES=names; BASE, BUILDER and BASE_C name base images, else they are made of Debian packages.
+.PHONY: images
+images: dist ## OCI archives of all programs, without a registry: out/images (docs/images.md)
+	$(BIN)/python deploy/images/build.py $(IMAGES) $(if $(BASE),--base $(BASE)) \
+	  $(if $(BUILDER),--builder $(BUILDER)) $(if $(BASE_C),--base-c $(BASE_C))
+
+.PHONY: test-images
+test-images: images ## Every image without a container engine: read-only, not root; a control loop
+	SOJOURN_TEST_IMAGES=$(OUT)/images $(BIN)/python -m pytest -q tests/test_images.py
 
 .PHONY: readme-picture
 readme-picture: demo ## The picture of the README, from a run of the demo

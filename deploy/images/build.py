@@ -1,0 +1,298 @@
+"""`make images`: the images of all programs as OCI archives, `out/images/NAME.tar`.
+
+Wheels and programs come from `out/dist` (`make dist`), other wheels from the package index that pip
+is configured for; the build itself needs no network. Without `--base` the base images are made of
+Debian packages, so that no container registry is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = HERE.parent.parent
+DIST: Final = ROOT / "out" / "dist"
+OUT: Final = ROOT / "out" / "images"
+STORAGE: Final = OUT / "storage"
+"""Images while they are built; removed at the end."""
+BUILDAH: Final = ("buildah", "--root", str(STORAGE), "--runroot", str(STORAGE / "run"))
+MEGABYTE: Final = 1_000_000
+DEBIAN_PYTHON: Final = (3, 11)
+"""Python of Debian 12, of which the base images are made."""
+
+
+class BuildError(Exception):
+    """An image cannot be built; the message says what is missing or failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base image: packages of Debian, and the build argument it is given as."""
+
+    argument: str
+    packages: tuple[str, ...]
+
+
+SHARED_LIBRARIES: Final = ("libc6", "libgcc-s1", "ca-certificates")
+PYTHON: Final = (
+    *SHARED_LIBRARIES,
+    *("python3-minimal", "libpython3-stdlib", "libstdc++6", "netbase", "tzdata"),
+    # FlexRIC's SDK, which the bridge loads from a volume.
+    *("libsctp1",),
+)
+BASES: Final = {
+    "base": Base("BASE", PYTHON),
+    "base-c": Base("BASE", SHARED_LIBRARIES),
+    # Debug information of wheels is removed with strip.
+    "builder": Base("BUILDER", (*PYTHON, "binutils")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image: its name, the most it may have unpacked, the distributions in it and their pins."""
+
+    name: str
+    limit_mb: int
+    distributions: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ("constraints.txt",)
+    """Files of pins; the first that has a name wins."""
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Keys of `BASES`."""
+        return ("builder", "base") if self.distributions else ("base-c",)
+
+
+XAPP: Final = ("sojourn-ric[tc,fast]",)
+IMAGES: Final = (
+    Image("gnb-lab", 60),
+    Image("tc-controller", 180, ("sojourn-tc-controller", "sojourn-ric-doctor", *XAPP)),
+    Image("rlc-forecaster", 250, ("sojourn-rlc-forecaster", *XAPP)),
+    Image("flexric-bridge", 180, ("sojourn-flexric-bridge", *XAPP)),
+    Image(
+        "training",
+        4000,
+        ("sojourn-training[tensorflow,baselines,mlflow,dask]", "gnb-lab", *XAPP),
+        ("nonrt-ric/training/constraints.txt", "constraints.txt"),
+    ),
+)
+
+
+def check_tools(needed: Iterable[str]) -> None:
+    """Raise `BuildError` naming the programs that are not on PATH."""
+    missing = [tool for tool in needed if shutil.which(tool) is None]
+    if missing:
+        raise BuildError(f"not on PATH: {', '.join(missing)}; Debian has packages of these names")
+
+
+def make_base(name: str, dist: dict[str, str], *, fresh: bool) -> str:
+    """The local base image `name` of `BASES`; returns its reference."""
+    base = BASES[name]
+    if name != "base-c" and sys.version_info[:2] != DEBIAN_PYTHON:
+        found = ".".join(map(str, sys.version_info[:2]))
+        raise BuildError(
+            f"wheels are for Python {found}, Debian's is 3.11; expected BASE={{an image of Python "
+            f"{found}}}, or a .venv of Python 3.11"
+        )
+    recipe = hashlib.sha256("\0".join(base.packages).encode())
+    hook = HERE / "debian-base.sh"
+    recipe.update(hook.read_bytes())
+    archive = OUT / "bases" / f"{name}-{recipe.hexdigest()[:16]}.tar"
+    reference = f"localhost/sojourn-{name}:{recipe.hexdigest()[:16]}"
+    if fresh or not archive.exists():
+        check_tools(["mmdebstrap"])
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        partial = archive.with_suffix(".part.tar")
+        epoch = {"SOURCE_DATE_EPOCH": dist["source_date_epoch"]}
+        _run(
+            *("mmdebstrap", "--quiet", "--variant=extract", "--skip=output/dev"),
+            *(f"--include={','.join(base.packages)}", f'--extract-hook={hook} "$1"'),
+            *("bookworm", str(partial)),
+            environment=epoch,
+        )
+        partial.replace(archive)
+    text = f"FROM scratch\nADD {archive.name} /\n"
+    _buildah(["--file", "-", archive.parent], dist, reference, text)
+    return reference
+
+
+def collect_wheels(image: Image) -> None:
+    """Fill `out/images/wheels/NAME` with the wheels of `image` and all they need."""
+    wheels = OUT / "wheels" / image.name
+    shutil.rmtree(wheels, ignore_errors=True)
+    wheels.mkdir(parents=True)
+    pins: dict[str, str] = {}
+    for file in image.constraints:
+        for line in (ROOT / file).read_text().splitlines():
+            name, equal, _ = line.partition("==")
+            if equal:
+                pins.setdefault(name.lower().replace("_", "-"), line)
+    # A distribution of ours is never looked up by name: an index might have another of that name.
+    for wheel in sorted((DIST / "wheels").glob("*.whl")):
+        name = wheel.name.split("-")[0].replace("_", "-")
+        pins[name] = f"{name} @ {wheel.as_uri()}"
+    constraints = wheels / "constraints.txt"
+    constraints.write_text("\n".join(pins.values()))
+    _run(
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:"),
+        *("--dest", str(wheels), "-c", str(constraints), *image.distributions, "pip"),
+    )
+    constraints.unlink()
+
+
+def build(image: Image, bases: dict[str, str], dist: dict[str, str], out: Path) -> dict[str, Any]:
+    """Build `image` and write `out/NAME.tar`; returns name, digest and sizes."""
+    if image.distributions:
+        collect_wheels(image)
+    arguments = {BASES[base].argument: bases[base] for base in image.bases}
+    version = dist["version"]
+    arguments |= {"VERSION": version, "REVISION": dist["revision"]}
+    local = f"localhost/sojourn/{image.name}:{version}"
+    flags = [f for k, v in arguments.items() for f in ("--build-arg", f"{k}={v}")]
+    _buildah([*flags, "--file", HERE / f"{image.name}.Containerfile", ROOT], dist, local)
+    archive = out / f"{image.name}.tar"
+    archive.unlink(missing_ok=True)
+    # The name that a container runtime makes of sojourn/NAME.
+    name = f"docker.io/sojourn/{image.name}:{version}"
+    _run(*BUILDAH, "push", "--quiet", local, f"oci-archive:{archive}:{name}")
+    _run(*BUILDAH, "rmi", local)
+    return {
+        "name": f"sojourn/{image.name}:{version}",
+        **measure(archive),
+        "limit_mb": image.limit_mb,
+    }
+
+
+def measure(archive: Path) -> dict[str, Any]:
+    """Digest of the manifest, compressed and unpacked bytes of an OCI archive."""
+    with tarfile.open(archive) as tar:
+        index = json.load(_member(tar, "index.json"))
+        digest: str = index["manifests"][0]["digest"]
+        manifest = json.load(_blob(tar, digest))
+        unpacked = 0
+        for layer in manifest["layers"]:
+            with tarfile.open(fileobj=gzip.open(_blob(tar, layer["digest"]))) as files:
+                unpacked += sum(file.size for file in files)
+    return {
+        "digest": digest,
+        "compressed_bytes": sum(layer["size"] for layer in manifest["layers"]),
+        "unpacked_bytes": unpacked,
+    }
+
+
+def _blob(tar: tarfile.TarFile, digest: str) -> IO[bytes]:
+    return _member(tar, f"blobs/{digest.replace(':', '/')}")
+
+
+def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    return cast(IO[bytes], tar.extractfile(name))
+
+
+def _buildah(
+    arguments: Sequence[str | Path], dist: dict[str, str], reference: str, text: str | None = None
+) -> None:
+    _run(
+        *(*BUILDAH, "build", "--quiet", "--isolation", "chroot", "--format", "oci"),
+        *("--timestamp", dist["source_date_epoch"], "--tag", reference),
+        *map(str, arguments),
+        text=text,
+    )
+
+
+def _run(
+    *command: str, text: str | None = None, environment: Mapping[str, str] | None = None
+) -> None:
+    ran = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | (environment or {}),
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode != 0:
+        raise BuildError(f"{' '.join(command)}: status {ran.returncode}\n{ran.stderr.strip()}")
+
+
+def read_dist() -> dict[str, str]:
+    """Version, commit and SOURCE_DATE_EPOCH of `out/dist`."""
+    try:
+        found: dict[str, str] = json.loads((DIST / "build.json").read_text())
+    except OSError:
+        raise BuildError(f"{DIST}: has no build.json; expected the output of make dist") from None
+    return found
+
+
+def run(given: argparse.Namespace) -> int:
+    """Build what was asked for; returns 1 if an image is larger than its limit."""
+    check_tools(["buildah"])
+    dist = read_dist()
+    chosen = [image for image in IMAGES if not given.images or image.name in given.images]
+    try:
+        return _build_all(chosen, dist, given)
+    finally:
+        # Files of other users, where buildah has no root, are removed by it alone.
+        with suppress(BuildError):
+            _run(*BUILDAH, "rmi", "--all", "--force")
+        shutil.rmtree(STORAGE, ignore_errors=True)
+
+
+def _build_all(chosen: Sequence[Image], dist: dict[str, str], given: argparse.Namespace) -> int:
+    bases: dict[str, str] = {}
+    for name in dict.fromkeys(base for image in chosen for base in image.bases):
+        named = getattr(given, name.replace("-", "_"))
+        bases[name] = named or make_base(name, dist, fresh=given.fresh_bases)
+    given.out.mkdir(parents=True, exist_ok=True)
+    too_large = False
+    for image in chosen:
+        built = build(image, bases, dist, given.out)
+        size = built["unpacked_bytes"] / MEGABYTE
+        over = size > image.limit_mb
+        too_large |= over
+        print(
+            f"{built['name']:<32} {size:7.1f} MB of {image.limit_mb} unpacked,"
+            f" {built['compressed_bytes'] / MEGABYTE:6.1f} MB packed"
+            f"  {built['digest']}{'  TOO LARGE' if over else ''}",
+            flush=True,
+        )
+        (given.out / f"{image.name}.json").write_text(json.dumps(built, indent=2) + "\n")
+    return int(too_large)
+
+
+def main() -> int:
+    """Run the command; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Build the images of the programs.")
+    names = [image.name for image in IMAGES]
+    parser.add_argument("images", nargs="*", default=[], help=f"of {', '.join(names)}")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the archives")
+    parser.add_argument("--base", help="base image with Python (default: made of Debian packages)")
+    parser.add_argument("--builder", help="image of the first stage, with Python at the same path")
+    parser.add_argument("--base-c", help="base image with glibc, for gnb-lab")
+    parser.add_argument("--fresh-bases", action="store_true", help="make the bases again")
+    given = parser.parse_args()
+    if unknown := ", ".join(sorted(set(given.images) - set(names))):
+        parser.error(f"{unknown}: no such image; expected some of {', '.join(names)}")
+    try:
+        return run(given)
+    except BuildError as error:
+        print(f"images: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
