@@ -170,6 +170,7 @@ def test_a_silent_node_is_a_fault_with_its_first_step_and_its_bearer_has_no_data
     assert (fault["name"], fault["since_us"]) == ("silent", silent_us)
     assert "Check the E2 agent" in fault["advice"]
     assert watched.row()["state"] == "no_data"
+    assert watched.row()["values"] == [None, None, None]
     assert watched.detail()["advice"] == "The node sends no RLC reports of this bearer."
 
 
@@ -181,6 +182,15 @@ def test_a_pipeline_status_that_stopped_is_called_stale() -> None:
     for _ in range(3):
         watched.second()
     assert watched.row()["stale"] == "pipeline status is 3 s old"
+
+
+def test_a_node_shows_its_trials_with_what_they_found_so_far() -> None:
+    trial = "trial: {against: {template: transparent}, share_of_time: 0.2, period_s: 30}"
+    watched = Watched(bulk(), ping(), rule=f"base: [{{template: sojourn}}], {trial}")
+    watched.second()
+    (node,) = watched.whole()["nodes"]
+    (text,) = node["trials"]
+    assert text.startswith("Trial waiting: no effect of sojourn against transparent was measured")
 
 
 def test_a_bearer_without_a_rule_is_shown_as_not_controlled() -> None:

@@ -86,10 +86,9 @@ def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
         )
         queued = f"RLC {_size(view.occupancy_bytes)}"
         if pipeline is not None:
-            sparse = _size(pipeline.ungreedy_backlog_bytes)
-            queued += (
-                f"; pipeline {_size(pipeline.backlog_bytes)}, {sparse} of it with sparse flows"
-            )
+            queued += f"; pipeline {_size(pipeline.backlog_bytes)}"
+            if pipeline.backlog_bytes > 0:
+                queued += f", {_size(pipeline.ungreedy_backlog_bytes)} of it with sparse flows"
         facts.append(("Queued", queued))
     if pipeline is not None:
         drops = f"{pipeline.dropped_packets} dropped, {pipeline.marked_packets} marked"
@@ -115,4 +114,6 @@ def _stays(bearer: BearerControl, pipeline: PipelineView) -> str:
 
 
 def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1_000_000 else f"{count / 1e3:.1f} kB"
+    if count >= 1_000_000:
+        return f"{count / 1e6:.1f} MB"
+    return f"{count / 1e3:.1f} kB" if count >= 1_000 else f"{count} bytes"

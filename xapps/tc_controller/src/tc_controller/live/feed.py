@@ -108,16 +108,15 @@ class Feed:
             sojourn_ms = rate_kbps = queue_bytes = nan
             if assessment is not None and assessment.sojourn_us is not None:
                 sojourn_ms = assessment.sojourn_us / 1000.0
-            if slot is not None:
+            before, before_us = self._drained.get(key, (None, 0))
+            if slot is not None and at_us != before_us:
                 if rule is None:
                     sojourn_ms = sojourns_us[slot] / 1000.0
                 pipeline = node.pipelines.get(key)
-                queue_bytes = occupancies[slot] + (
-                    0 if pipeline is None else pipeline.backlog_bytes
-                )
+                queue_bytes = occupancies[slot]
+                queue_bytes += 0 if pipeline is None else pipeline.backlog_bytes
                 drained = all_drained[slot]
-                before, before_us = self._drained.get(key, (drained, at_us))
-                if at_us > before_us and drained >= before:
+                if before is not None and at_us > before_us and drained >= before:
                     rate_kbps = (drained - before) * 8000.0 / (at_us - before_us)
                 self._drained[key] = drained, at_us
             rank = self._ranks.get(key)

@@ -25,7 +25,7 @@ ACTING: Final = "acting"
 _STALE_US: Final = 1_000_000
 _LOST_REPORTS: Final = 5
 #: States whose reason says no more than the state and the figures of the row.
-_PLAIN: Final = (Compliance.MET, Compliance.IDLE)
+_PLAIN: Final = (Compliance.MET, Compliance.AT_RISK, Compliance.IDLE)
 
 
 def state_of(bearer: BearerControl) -> str:
@@ -94,6 +94,9 @@ def node_row(node: Node) -> Row:
             }
             for fault, finding in node.faults.present.items()
         ],
+        "trials": [
+            f"Trial {run.phase.value}: {run.summary()}" for run in node.trials.runs.values()
+        ],
     }
 
 
@@ -109,6 +112,7 @@ def gone_row(node_id: str, since_us: int) -> Row:
         "pipelines": None,
         "gone_since_us": since_us,
         "faults": [],
+        "trials": [],
     }
 
 

@@ -54,13 +54,14 @@ function drawNode(item, node, now) {
   role.title = node.meaning;
   setText(note, summary(node, now));
   const gone = node.gone_since_us == null ? [] : [{ name: "disconnected", reason: node.meaning, since_us: node.gone_since_us }];
-  const shown = JSON.stringify([gone, node.faults]);
+  const shown = JSON.stringify([gone, node.faults, node.trials]);
   if (faults.dataset.shown === shown) return;
   faults.dataset.shown = shown;
   item.classList.toggle("faulty", gone.length + node.faults.length > 0);
   faults.replaceChildren(...[...gone, ...node.faults].map((fault) => html("div", { class: "fault" },
     html("p", {}, html("b", {}, `▲ ${words(fault.name)} since ${clock(fault.since_us)}`), fault.bearers ? `, ${plural(fault.bearers, "bearer")}` : "", `: ${fault.reason}`),
-    fault.advice ? html("p", {}, html("b", {}, "First step: "), fault.advice) : null)));
+    fault.advice ? html("p", {}, html("b", {}, "First step: "), fault.advice) : null)),
+    ...node.trials.map((trial) => html("p", { class: "note" }, trial)));
 }
 
 function summary(node, now) {

@@ -24,6 +24,7 @@ export function duration(ms) {
 
 export function rate(kbps) {
   if (kbps == null) return "–";
+  if (kbps >= 1e6) return `${digits(kbps / 1e6, 2)} Gbit/s`;
   if (kbps >= 1000) return `${digits(kbps / 1000, kbps < 100_000 ? 1 : 0)} Mbit/s`;
   return `${digits(kbps, 0)} kbit/s`;
 }
