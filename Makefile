@@ -166,6 +166,10 @@ chart-tools: $(VENV)/.tools ## Helm, helm-unittest and the Kubernetes schemas, f
 	@mkdir -p $(OUT)/chart-tools && cp helm/tools/go.mod $(OUT)/chart-tools/
 	cd $(OUT)/chart-tools && GOFLAGS=-mod=mod go mod tidy && GOFLAGS=-mod=mod go build -o $(abspath $(BIN))/ tool
 
+.PHONY: test-kube
+test-kube: $(VENV)/.tools ## The chart on the cluster of KUBECONFIG: install, upgrade, kills (KUBE="--values FILE --kills N")
+	PYTHONPATH=tests $(BIN)/python -m kube --out $(OUT)/kube $(KUBE)
+
 .PHONY: chart
 chart: $(VENV)/.tools ## The table of values in the chart's README
 	$(BIN)/python helm/chart_readme.py
