@@ -185,6 +185,8 @@ async def test_a_stop_ends_the_streams(served: Served) -> None:
     await served.page.close()
     with pytest.raises(EOFError):
         await stream.event()
+    async with served.session.get(served.url + "/live/events") as answer:
+        assert (answer.status, await answer.text()) == (503, "the controller is stopping\n")
 
 
 class _Flood:

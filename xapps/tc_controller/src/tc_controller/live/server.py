@@ -102,7 +102,8 @@ class LivePage:
                     await self._publish()
 
     async def close(self) -> None:
-        """End all streams, at a stop."""
+        """End all streams, at a stop; others are refused from then on."""
+        self._max_viewers = 0
         for viewer in self._viewers:
             viewer.offer(None)
 
@@ -143,6 +144,8 @@ class LivePage:
     async def _admit(self, viewer: _Viewer) -> Iterable[str]:
         """The document as parts; the changes that follow it wait in the viewer's queue."""
         async with self._feeding:
+            if self._max_viewers == 0:
+                raise web.HTTPServiceUnavailable(text="the controller is stopping\n")
             if len(self._viewers) >= self._max_viewers:
                 raise web.HTTPServiceUnavailable(
                     text=f"{self._max_viewers} viewers are connected, the limit of "

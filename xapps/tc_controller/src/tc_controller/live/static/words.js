@@ -14,7 +14,8 @@ export const STATES = {
 
 export const words = (name) => name.replaceAll("_", " ");
 
-const digits = (value, count) => value.toLocaleString("en", { minimumFractionDigits: count, maximumFractionDigits: count });
+const FORMATS = [0, 1, 2].map((count) => new Intl.NumberFormat("en", { minimumFractionDigits: count, maximumFractionDigits: count }));
+const digits = (value, count) => FORMATS[count].format(value);
 
 export function duration(ms) {
   if (ms == null) return "–";
