@@ -128,7 +128,8 @@ def test_counters_are_read_as_rates(board: Any) -> None:
     for title, expr in targets(board):
         for selector in selectors(substituted(expr, values(board))):
             counter = selector.metric.endswith(("_total", "_bucket", "_count", "_sum"))
-            if counter and ":" not in selector.metric:
+            # `frame.events` takes differences: it counts the first event of a series too.
+            if counter and ":" not in selector.metric and "clamp_min" not in selector.within:
                 assert RATES.intersection(selector.within), f"{title}: {expr}"
 
 

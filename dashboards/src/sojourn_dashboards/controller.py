@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BAD, GOOD, SERIES, WARNING
-from sojourn_dashboards.frame import Board, Event, Row, board_url, rate, selector
+from sojourn_dashboards.frame import Board, Event, Row, board_url, events, rate, selector
 from sojourn_dashboards.panels import STEADY, Query, card, lines, number, timeline
 from sojourn_dashboards.process import connection_row, process_row
 from sojourn_dashboards.service import NO_CONTROLLER, UP_CONTROLLER
@@ -21,8 +21,8 @@ _OWNER = 'role="owner"'
 
 def _counted(name: str, label: str, *, above_zero: bool = True) -> Query:
     """Events of a counter in each interval, by a label."""
-    total = f"sum by ({label}) (increase({selector(_P + name + '_total')}[$__interval]))"
-    return Query(f"{total} > 0" if above_zero else total, f"{{{{{label}}}}}")
+    counted = events(f"{_P}{name}_total", label)
+    return Query(f"{counted} > 0" if above_zero else counted, f"{{{{{label}}}}}")
 
 
 def _quantile(q: float, histogram: str) -> str:
@@ -139,7 +139,7 @@ _DECIDES = Row(
                 "short",
                 _counted("verdicts", "verdict"),
                 Query(
-                    f"sum(increase({selector(_P + 'rollbacks_total')}[$__interval])) > 0",
+                    f"{events(_P + 'rollbacks_total', 'job')} > 0",
                     "rolled back",
                     BAD,
                 ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn_dashboards.frame import Board, Row, board_url, by_owner, selector, with_slice
+from sojourn_dashboards.frame import Board, Row, board_url, by_owner, events, selector, with_slice
 from sojourn_dashboards.panels import (
     STEADY,
     Column,
@@ -252,7 +252,6 @@ _ALERTS = Row(
         ),
     ),
 )
-_DECISIONS = "sojourn_controller_decisions_total"
 _CONTROLLER = Row(
     "What the controller does",
     (
@@ -261,7 +260,7 @@ _CONTROLLER = Row(
                 "Decisions",
                 "short",
                 Query(
-                    f"sum by (template) (increase({selector(_DECISIONS)}[$__interval])) > 0",
+                    f"{events('sojourn_controller_decisions_total', 'template')} > 0",
                     "{{template}}",
                 ),
                 about="Decisions in each interval, by the template decided for.",

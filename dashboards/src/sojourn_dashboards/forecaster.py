@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BAD, BOUND, GOOD, SERIES, WARNING
-from sojourn_dashboards.frame import Board, Event, Row, board_url, rate, selector
+from sojourn_dashboards.frame import Board, Event, Row, board_url, events, rate, selector
 from sojourn_dashboards.panels import (
     STEADY,
     Column,
@@ -207,7 +207,7 @@ _FALLBACKS = Row(
                 "short",
                 *(
                     Query(
-                        f"sum(increase({selector(_P + name + '_total')}[$__interval]))",
+                        events(f"{_P}{name}_total", "job"),
                         shown,
                         colour,
                     )

@@ -31,6 +31,16 @@ def rate(metric: str, *matchers: str) -> str:
     return f"rate({selector(metric, *matchers)}[$__rate_interval])"
 
 
+def events(metric: str, *by: str) -> str:
+    """Events of a counter in each `$__interval`, by labels.
+
+    Not `increase`: a series appears with its first event, which `increase` does not see.
+    """
+    counter = selector(metric)
+    counted = f"clamp_min({counter} - {counter} offset $__interval or {counter}, 0)"
+    return f"sum by ({', '.join(by)}) ({counted})"
+
+
 def by_owner(expr: str) -> str:
     """An expression by node and instance, of the controllers that own the nodes.
 
