@@ -28,7 +28,7 @@ _TILE = (4, 4)
 _QUIET = f"No sparse traffic in this cell, so nothing waits. If that is wrong: {NO_CONTROLLER}"
 NO_GNB = (
     "This gNB exports no metrics of its own: only gnb-lab and flexric-node do. Add their "
-    "--http-listen address to the scrape job gnb-lab."
+    "--metrics-listen address to the scrape job gnb-lab."
 )
 _BUCKETS = rate("sojourn_controller_sojourn_seconds_bucket", _HERE)
 

@@ -35,6 +35,8 @@ MAY_BE_EMPTY: Final[Mapping[str, str]] = {
     "sojourn_task_restarts_total": "no task fails",
     "sojourn_controller_trial_": "no rule with a trial",
     "sojourn_controller_rollbacks_total": "nothing is rolled back",
+    "sojourn_controller_ignored_total": "every report and answer is used",
+    "sojourn_forecaster_model_refused_info": "no model is refused",
     "sojourn_controller_reconciliations_total": "nobody else sets pipelines",
     "ALERTS": "no alert fires",
 }

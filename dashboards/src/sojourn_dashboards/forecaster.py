@@ -16,12 +16,13 @@ from sojourn_dashboards.panels import (
     rows,
 )
 from sojourn_dashboards.process import connection_row, process_row
-from sojourn_dashboards.states import NONE_IS_GOOD, STALE
+from sojourn_dashboards.states import NONE_IS_GOOD, SOME_IS_A_WARNING, STALE
 
 _P = "sojourn_forecaster_"
 _BY_MODEL = 'source="model"'
 _CELL = board_url("cell", node="${__data.fields.Node}")
 _TILE = (4, 4)
+_DRIFT = selector(_P + "drift_alarms_total")
 _ABSENT = (
     "No rlc-forecaster is scraped: check `up` of the job rlc-forecaster and the variables above."
 )
@@ -98,15 +99,16 @@ _NOW = Row(
         ),
         number(
             card(
-                "Age of the model",
-                "s",
-                f"time() - max({selector(_P + 'model_trained_timestamp_seconds')})",
-                about="Time since the model in service was trained.",
-                empty="No model loaded: see its log",
+                "Drift alarms",
+                "none",
+                f"sum(increase({_DRIFT}[$__range]))",
+                about="In the selected time: the loss of the model rose against that of "
+                "persistence.",
+                empty="No data: is rlc-forecaster up?",
                 size=_TILE,
                 decimals=0,
             ),
-            ((None, GOOD), (30 * 86400, WARNING), (90 * 86400, BAD)),
+            SOME_IS_A_WARNING,
             sparkline=False,
         ),
         number(
@@ -289,7 +291,6 @@ _FAST = Row(
         ),
     ),
 )
-_DRIFT = selector(_P + "drift_alarms_total")
 BOARD = Board(
     name="forecaster",
     title="Sojourn / Forecaster",

@@ -14,7 +14,7 @@ _NO_BRIDGE = (
     "flexric-bridge."
 )
 _NO_LAB = (
-    "No gnb-lab is scraped: not needed with FlexRIC; otherwise add its --http-listen address to "
+    "No gnb-lab is scraped: not needed with FlexRIC; otherwise add its --metrics-listen address to "
     "the scrape job gnb-lab."
 )
 _BY_FORECAST = 'by="forecast"'
