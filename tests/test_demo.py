@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from loop import PATIENCE_S, ROOT
 
+CHROMIUM = Path("/usr/bin/chromium")
 DEMO = str(Path(sys.executable).parent / "sojourn-demo")
 
 
@@ -37,6 +38,34 @@ def running_with(argument: str) -> list[str]:
         if argument in command and int(process.name) != os.getpid():
             found.append(command.replace("\0", " "))
     return found
+
+
+@pytest.mark.skipif(
+    not CHROMIUM.exists(), reason=f"no {CHROMIUM}: install Debian's package chromium"
+)
+async def test_the_live_page_shows_the_bearer_bloat_heal_and_the_end_of_the_controller(
+    tmp_path: Path,
+) -> None:
+    playwright = pytest.importorskip("playwright.async_api")
+    expect = playwright.expect
+    demo = await start(tmp_path, "--before", "8", "--after", "8")
+    assert demo.stdout is not None
+    async with playwright.async_playwright() as driver, asyncio.timeout(4 * PATIENCE_S):
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = await browser.new_page()
+        while not (found := re.search(rb"http://\S+/live/", await demo.stdout.readline())):
+            pass
+        await page.goto(found.group().decode())
+        state = page.locator(".verdict .badge")
+        for text in ("Violated", "Met"):
+            await expect(state).to_contain_text(text, timeout=1000 * PATIENCE_S)
+        await expect(page.locator("#bearer .decisions")).to_contain_text("satisfied: sojourn")
+        await expect(page.locator("#notice")).to_contain_text(
+            "Disconnected since", timeout=1000 * PATIENCE_S
+        )
+        await browser.close()
+        await demo.communicate()
+    assert demo.returncode == 0
 
 
 async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-#: Rules of axe-core that do not fail the test are those of lesser impact.
-GRAVE: Final = ("serious", "critical")
+#: Impacts of axe-core that fail the test.
+SERIOUS: Final = ("serious", "critical")
 DESK: Final = {"width": 1440, "height": 900}
 PHONE: Final = {"width": 390, "height": 844}
 
@@ -139,16 +139,16 @@ async def shows(page: Any, place: str, text: str) -> None:
 
 
 async def violations(page: Any) -> list[str]:
-    """What axe-core finds that is grave."""
+    """Serious and critical violations that axe-core finds."""
     found = await axe.Axe().run(page)
     return [
         f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}"
         for each in found.response["violations"]
-        if each["impact"] in GRAVE
+        if each["impact"] in SERIOUS
     ]
 
 
-async def test_nothing_bars_readers_in_light_dark_and_on_a_phone() -> None:
+async def test_no_serious_accessibility_violation_in_light_dark_and_on_a_phone() -> None:
     async with site(3, 60) as served:
         served.cells.silence("gnb-002")
         served.cells.disconnect("gnb-003")
@@ -255,9 +255,7 @@ async def test_with_an_access_file_the_page_asks_for_a_token_until_one_may_read(
         assert await page.locator("#access").is_hidden()
 
 
-async def test_a_thousand_bearers_need_few_elements_and_the_measured_smoothness_is_printed() -> (
-    None
-):
+async def test_a_thousand_bearers_need_few_elements_and_frame_times_are_printed() -> None:
     async with site(4, 250) as served:
         page = await served.open()
         await page.wait_for_selector("#bearer dl dd")

@@ -1,4 +1,4 @@
-"""What the live page is told: rows, changes, order, decisions; on virtual time."""
+"""The live page's data: rows, changes, order, decisions; on virtual time."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_cured_bearer_is_shown_with_its_pipeline_and_its_decision_with_reason_
     assert facts["It stays"].startswith("under a lease, ")
 
 
-def test_a_second_in_which_nothing_changes_tells_no_row() -> None:
+def test_a_second_without_a_change_sends_no_row() -> None:
     watched = Watched(ping())
     for _ in range(5):
         watched.second()
@@ -174,7 +174,7 @@ def test_a_silent_node_is_a_fault_with_its_first_step_and_its_bearer_has_no_data
     assert watched.detail()["advice"] == "The node sends no RLC reports of this bearer."
 
 
-def test_a_pipeline_status_that_stopped_is_called_stale() -> None:
+def test_a_pipeline_status_that_is_not_renewed_is_stale() -> None:
     watched = Watched(ping())
     watched.second()
     assert watched.row()["stale"] is None

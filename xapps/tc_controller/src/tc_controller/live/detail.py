@@ -1,4 +1,4 @@
-"""One bearer with all that is known of it."""
+"""The selected bearer: state, facts, classes, flows, decisions."""
 
 from __future__ import annotations
 

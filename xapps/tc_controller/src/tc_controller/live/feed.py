@@ -1,4 +1,4 @@
-"""What the page shows, as one document and as the changes of each second."""
+"""The page's data as one document, and the changes of each second."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Feed:
         for key, bearer in node.bearers.items():
             column = self.history.columns.get(key)
             if column is None:
-                # It came after the sample began.
+                # New since the sample began.
                 continue
             assessment, rule, slot = bearer.assessment, bearer.rule, windows.slot(key)
             sojourn_ms = rate_kbps = queue_bytes = nan

@@ -29,7 +29,7 @@ _PLAIN: Final = (Compliance.MET, Compliance.AT_RISK, Compliance.IDLE)
 
 
 def state_of(bearer: BearerControl) -> str:
-    """State of a bearer, with a word for each case."""
+    """State of a bearer: a value of `Compliance`, or `NO_RULE`."""
     if bearer.rule is None:
         return NO_RULE
     return Compliance.NO_DATA.value if bearer.compliance is None else bearer.compliance.value
@@ -39,7 +39,7 @@ def bearer_row(node: Node, bearer: BearerControl, policy: Policy, rank: int) -> 
     """One bearer; the values that change each second are apart, in `History`."""
     key, rule, assessment = bearer.key, bearer.rule, bearer.assessment
     pipeline = node.pipelines.get(key)
-    told = assessment is not None and assessment.state not in _PLAIN
+    explained = assessment is not None and assessment.state not in _PLAIN
     return {
         "id": str(key),
         "node": key.node_id,
@@ -48,7 +48,7 @@ def bearer_row(node: Node, bearer: BearerControl, policy: Policy, rank: int) -> 
         "rank": rank,
         "state": state_of(bearer),
         "since_us": None if assessment is None else assessment.since_us,
-        "reason": assessment.reason if told and assessment is not None else None,
+        "reason": assessment.reason if explained and assessment is not None else None,
         "rule": None if rule is None else rule.name,
         "bound_ms": None if rule is None else rule.objective.bound_ms,
         "pipeline": None if pipeline is None else pipeline.name,
@@ -58,7 +58,7 @@ def bearer_row(node: Node, bearer: BearerControl, policy: Policy, rank: int) -> 
 
 
 def stale_status(node: Node, key: BearerKey, policy: Policy) -> str | None:
-    """What is said of a pipeline status that is too old to rely on; ``None``: it is fresh, or the
+    """Age of a pipeline status that is too old to rely on, in words; ``None``: it is fresh, or the
     node has no E2SM-TC."""
     if node.capabilities is None:
         return None

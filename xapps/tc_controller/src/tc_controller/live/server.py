@@ -91,7 +91,7 @@ class LivePage:
         server.route("/live/bearer", self._bearer, Right.READ)
 
     async def run(self) -> None:
-        """Sample once a second until cancelled; tell the viewers what changed."""
+        """Sample once a second until cancelled; send the viewers what changed."""
         while True:
             await self._clock.sleep(_PERIOD_S)
             async with self._feeding:
