@@ -14,8 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 RUN_BY_CI = ("make demo", "make test")
-TUTORIAL = "docs/tutorial-forecaster.md"
-"""Run as a whole by a test of its own."""
+GUIDES = ("docs/tutorial-forecaster.md", "docs/secure.md")
+"""Run as a whole by tests of their own."""
 
 
 def lines(language: str) -> Iterator[tuple[str, str]]:
@@ -32,7 +32,7 @@ def runnable() -> list[tuple[str, str]]:
     return [
         (page, command)
         for page, command in lines("sh")
-        if page != TUTORIAL and not command.startswith(RUN_BY_CI)
+        if page not in GUIDES and not command.startswith(RUN_BY_CI)
     ]
 
 

@@ -37,6 +37,7 @@ SETTINGS: Final = {
 }
 METRICS: Final = (
     "ric.metrics",
+    "ric.security",
     "tc_controller.metrics",
     "rlc_forecaster.metrics",
     "flexric_bridge.metrics",
@@ -163,6 +164,13 @@ def policy() -> str:
         "schema."
     )
     return schema_page("Policy file", intro, json.loads(run("tc-controller", "schema")))
+
+
+def access() -> str:
+    """The access file."""
+    path = ROOT / "interfaces" / "access" / "access.schema.json"
+    intro = "The file of `--access` of every program; see [Secure](../docs/secure.md)."
+    return schema_page("Access file", intro, json.loads(path.read_text()))
 
 
 def manifest() -> str:
@@ -336,6 +344,7 @@ def rust() -> str:
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "reference/scenario.md": scenario,
     "reference/policy.md": policy,
+    "reference/access.md": access,
     "reference/manifest.md": manifest,
     "reference/settings.md": settings,
     "reference/commands.md": commands,

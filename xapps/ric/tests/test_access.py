@@ -11,7 +11,16 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from ric.access import Access, AuditLog, Caller, Peer, Refusal, Right, read_access_file
+from ric.access import (
+    Access,
+    AuditLog,
+    Caller,
+    Peer,
+    Refusal,
+    Right,
+    access_schema,
+    read_access_file,
+)
 from ric.errors import SettingsError
 from structlog.testing import capture_logs
 
@@ -106,6 +115,11 @@ def read(path: Path, content: bytes) -> None:
         read_access_file(path)
     except SettingsError as error:
         assert all(problem.startswith(path.name) for problem in error.problems)
+
+
+def test_the_committed_schema_is_that_of_the_parser() -> None:
+    path = VECTORS.parent / "access.schema.json"
+    assert path.read_text() == access_schema(), "write ric.access.access_schema() to it"
 
 
 def test_many_wildcards_are_matched_in_no_time(tmp_path: Path) -> None:

@@ -309,7 +309,8 @@ def describe_control(request: pb.ControlRequest) -> str:
         return digest
     if (bearer := content.get("bearer")) is None:
         return f"{kind}, {digest}"
-    return f"{kind} rnti {bearer['rnti']} drb {bearer['drb']}, {digest}"
+    ((ue_kind, ue),) = bearer["ue"].items()
+    return f"{kind} {ue_kind} {ue} drb {bearer['drb']}, {digest}"
 
 
 class GatewayServer(DoorServer):

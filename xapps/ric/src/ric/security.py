@@ -1,4 +1,14 @@
-"""What protects a program's doors: certificates, access file, audit log and their metrics."""
+"""What protects a program's doors: certificates, access file, audit log and their metrics.
+
+| metric | type | labels |
+|---|---|---|
+| `sojourn_tls_certificate_not_after_seconds` | gauge (Unix time) | `door` |
+| `sojourn_tls_reload_failures_total` | counter | `door` |
+| `sojourn_access_reload_failures_total` | counter | |
+| `sojourn_access_refused_total` | counter | `door`, `reason` |
+
+`door` is `grpc`, `http` or `a1`; `reason` is `unauthenticated`, `right` or `node`.
+"""
 
 from __future__ import annotations
 

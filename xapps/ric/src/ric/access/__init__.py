@@ -2,7 +2,7 @@
 
 from ric.access.access import ALL_NODES, Access, Caller, Peer, Refusal
 from ric.access.audit import AuditLog
-from ric.access.file import AccessList, Client, Right, read_access_file, read_token
+from ric.access.file import AccessList, Client, Right, access_schema, read_access_file, read_token
 
 __all__ = [
     "ALL_NODES",
@@ -14,6 +14,7 @@ __all__ = [
     "Peer",
     "Refusal",
     "Right",
+    "access_schema",
     "read_access_file",
     "read_token",
 ]

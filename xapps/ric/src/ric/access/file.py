@@ -1,6 +1,6 @@
 """The access file: clients, how they are recognised, their rights and nodes.
 
-Its schema is `interfaces/access.schema.json`; `interfaces/access/vectors` are test cases
+Its schema is `interfaces/access/access.schema.json`; `interfaces/access/vectors` are test cases
 that this parser and the one of the emulated gNB share.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import hmac
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -114,6 +115,12 @@ class Client:
     def sees(self, node_id: str) -> bool:
         """Whether one of its patterns matches the node."""
         return any(pattern.fullmatch(node_id) for pattern in self._nodes)
+
+
+def access_schema() -> str:
+    """The JSON schema of the access file, as committed."""
+    schema = AccessDocument.model_json_schema()
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 class AccessList:

@@ -55,7 +55,9 @@ class FakeGatewayServer:
     async def start(self) -> None:
         """Listen; port 0 becomes the port in use."""
         self._server = grpc.aio.server(options=list(SERVER_OPTIONS))
-        self._server.add_generic_rpc_handlers((GatewayService(_Backend(self.ric)).handlers(),))
+        self._server.add_generic_rpc_handlers(
+            (GatewayService(FakeRicBackend(self.ric)).handlers(),)
+        )
         if self._credentials is None:
             self.port = self._server.add_insecure_port(self.address)
         else:
@@ -83,7 +85,7 @@ class FakeGatewayServer:
         await self.stop()
 
 
-class _Backend:
+class FakeRicBackend:
     """A `FakeRic` as an `e2_gateway_server.Backend`."""
 
     def __init__(self, ric: FakeRic) -> None:
