@@ -17,7 +17,6 @@ from sojourn_dashboards.panels import (
 from sojourn_dashboards.service import (
     BEARER_COLUMNS,
     CELL_LINK,
-    NO_BEARERS,
     NO_CONTROLLER,
     NO_RULES,
     UP_CONTROLLER,
@@ -252,6 +251,7 @@ _ALERTS = Row(
         ),
     ),
 )
+_VIOLATED = selector("sojourn_bearer_state_since_timestamp_seconds", 'state="violated"')
 _CONTROLLER = Row(
     "What the controller does",
     (
@@ -277,13 +277,13 @@ _CONTROLLER = Row(
                 "none",
                 Query(
                     "count by (blocker) (label_replace("
-                    f"{by_owner(selector('sojourn_bearer_state_since_timestamp_seconds'))}"
+                    f"{by_owner(_VIOLATED)}"
                     ', "blocker", "nothing", "blocker", ""))',
                     "{{blocker}}",
                     instant=True,
                 ),
-                about="Bearers of the worst, by why the controller takes no decision for them now.",
-                empty=NO_BEARERS,
+                about="Bearers in violation, by why the controller takes no decision for them now.",
+                empty="Nothing: no bearer is in violation.",
                 size=(10, 8),
             ),
             STEADY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sojourn_dashboards.colours import BAD, EXCUSED, GOOD, UNKNOWN, WARNING
+from sojourn_dashboards.colours import BAD, BOUND, EXCUSED, GOOD, UNKNOWN, WARNING
 from sojourn_dashboards.panels import Steps, Words
 
 COMPLIANCE: Final[Words] = {
@@ -27,7 +27,7 @@ BLOCKERS: Final[Words] = {
     "refused": ("gNB refuses pipelines", BAD),
     "base_due": ("base pipeline comes first", GOOD),
     "trial": ("trial runs", GOOD),
-    "no_ladder": ("no template left to try", WARNING),
+    "no_ladder": ("no template left to try", BOUND),
     "cool_down": ("cool-down after a decision", GOOD),
 }
 """Why the controller takes no decision for a bearer now."""
