@@ -141,6 +141,7 @@ class Board:
         built: Any = json.loads(json.dumps(self._built(), cls=JSONEncoder))
         for number, panel in enumerate(_panels(built["panels"]), start=1):
             panel["id"] = number
+        _close_gaps(built["panels"])
         # Grafana keeps these of a Prometheus annotation beside `expr`; the SDK's type lacks them.
         for event, annotation in zip(self.events, built["annotations"]["list"], strict=True):
             annotation |= {"titleFormat": event.title, "textFormat": event.text, "step": "15s"}
@@ -200,6 +201,17 @@ def _variable(variable: Variable) -> builders.QueryVariable:
         everything = models.VariableOption(selected=True, text="All", value="$__all")
         query.multi(True).include_all(True).all_value(".+").current(everything)
     return query
+
+
+def _close_gaps(panels: list[dict[str, Any]]) -> None:
+    """Moves panels up by the height of the collapsed rows above them, which the SDK reserves."""
+    reserved = 0
+    for panel in panels:
+        panel["gridPos"]["y"] -= reserved
+        inner = [nested["gridPos"] for nested in panel.get("panels", [])]
+        if inner:
+            top = min(grid["y"] for grid in inner)
+            reserved += max(grid["y"] + grid["h"] for grid in inner) - top
 
 
 def _panels(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from sojourn_dashboards.colours import BAD, GOOD, SERIES, WARNING
 from sojourn_dashboards.frame import Board, Row, board_url, rate, selector
 from sojourn_dashboards.panels import STEADY, Query, card, density, lines, number, timeline
 from sojourn_dashboards.process import process_row
-from sojourn_dashboards.states import NONE_IS_GOOD, UP
+from sojourn_dashboards.states import NONE_IS_GOOD, RAN_FUNCTIONS, UP
 
 _TILE = (4, 4)
 _NO_BRIDGE = (
@@ -111,10 +111,11 @@ _LAB = Row(
                     f"sum by (ran_function_oid) ({rate(_G + 'indications_total')})",
                     "{{ran_function_oid}}",
                 ),
-                about="Indications handed to streams, by RAN function (OID).",
+                about="Indications handed to streams, by RAN function.",
                 empty=_NO_LAB,
                 size=(8, 8),
             ),
+            names=RAN_FUNCTIONS,
         ),
         lines(
             card(
@@ -314,8 +315,8 @@ BOARD = Board(
     "without loss and delay?",
     rows=(
         _LAB,
-        process_row("gnb-lab", "Process of gnb-lab", collapsed=True),
         _BRIDGE_NOW,
+        process_row("gnb-lab", "Process of gnb-lab", collapsed=True),
         process_row("flexric-bridge", "Process of flexric-bridge", collapsed=True),
     ),
     drill={"Controller": board_url("controller")},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sojourn_dashboards.colours import BAD, BOUND, EXCUSED, GOOD, UNKNOWN, WARNING
+from sojourn_dashboards.colours import BAD, BOUND, EXCUSED, GOOD, SERIES, UNKNOWN, WARNING
 from sojourn_dashboards.panels import Steps, Words
 
 COMPLIANCE: Final[Words] = {
@@ -48,6 +48,14 @@ SEVERITIES: Final[Words] = {
     "WARNING": ("warning", WARNING),
 }
 """Perceived severities of alarms (TS 28.532)."""
+RAN_FUNCTIONS: Final[Words] = {
+    "0.0.0.0.0.0.0.0.1.142.0": ("MAC", SERIES[0]),
+    "0.0.0.0.0.0.0.0.1.143.0": ("RLC", SERIES[1]),
+    "0.0.0.0.0.0.0.0.1.146.0": ("TC v0", SERIES[3]),
+    "0.0.0.0.0.0.0.0.1.146.1": ("TC v1", SERIES[2]),
+    "1.3.6.1.4.1.53148.1.2.2.2": ("KPM", SERIES[4]),
+}
+"""RAN functions by OID."""
 UP: Final[Words] = {"0": ("down", BAD), "1": ("up", GOOD)}
 OWNED: Final[Words] = {"0": ("nobody", BAD), "1": ("owned", GOOD)}
 ACTING: Final[Words] = {"0": ("only observes", WARNING), "1": ("acts", GOOD)}
