@@ -104,6 +104,7 @@ async def start_prometheus(
     rules: Sequence[Path] = (),
     alertmanager: str | None = None,
     interval: str = INTERVAL,
+    scrape: Mapping[str, Any] | None = None,
 ) -> Prometheus:
     """Starts Prometheus with its data in `folder`.
 
@@ -111,6 +112,7 @@ async def start_prometheus(
         targets: Address of the metrics of each job.
         rules: Rule files.
         alertmanager: Its address.
+        scrape: More of each scrape configuration, such as `authorization`.
 
     Raises:
         DemoError: It ended or is late, for instance because a rule file is wrong.
@@ -124,7 +126,7 @@ async def start_prometheus(
         },
         "rule_files": [str(path.resolve()) for path in rules],
         "scrape_configs": [
-            {"job_name": job, "static_configs": [{"targets": [target]}]}
+            {"job_name": job, "static_configs": [{"targets": [target]}], **(scrape or {})}
             for job, target in targets.items()
         ],
     }

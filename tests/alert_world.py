@@ -1,0 +1,104 @@
+"""A Prometheus with the rules, made quick, over programs whose faults raise alerts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loop import ROOT
+from sojourn_demo.ops.stack import PROMETHEUS, Prometheus, start_prometheus
+from sojourn_demo.programs import Programs
+
+RULES = ROOT / "dashboards" / "rules"
+QUICK = {
+    # Alerts are active as soon as their expression holds.
+    r"^ +for: \w+\n": "",
+    r"^    interval: \w+\n": "",
+    r"30 \* sum_over_time": "1 * sum_over_time",
+    r"(measured_bearer_seconds:\w+) >= \d+": r"\1 >= 3",
+    r"\) > 300$": ") > 3",
+    r"\[(5|15)m\]": "[30s]",
+}
+"""What a test does not wait for: durations and minima of traffic. Conditions stay."""
+PATIENCE_S = 45.0
+
+needs_prometheus = pytest.mark.skipif(
+    not any(map(shutil.which, PROMETHEUS)), reason="needs prometheus on PATH (Debian: prometheus)"
+)
+
+
+def quick_rules(folder: Path) -> list[Path]:
+    """The rule files with durations taken out."""
+    folder.mkdir(exist_ok=True)
+    texts = {path.name: path.read_text() for path in RULES.glob("*.yaml")}
+    for pattern, quick in QUICK.items():
+        changed = {n: re.sub(pattern, quick, t, flags=re.MULTILINE) for n, t in texts.items()}
+        assert changed != texts, f"no rule has {pattern}"
+        texts = changed
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return [folder / name for name in texts]
+
+
+@dataclass(slots=True)
+class AlertWorld:
+    """The alerts of a Prometheus that scrapes the given programs each second."""
+
+    prometheus: Prometheus
+
+    @classmethod
+    async def over(
+        cls,
+        programs: Programs,
+        folder: Path,
+        targets: Mapping[str, str],
+        scrape: Mapping[str, Any] | None = None,
+    ) -> AlertWorld:
+        """Starts Prometheus over the addresses of jobs, and waits until all are up."""
+        binary = Path(next(filter(None, map(shutil.which, PROMETHEUS))))
+        prometheus = await start_prometheus(
+            programs,
+            binary,
+            folder,
+            targets=targets,
+            rules=quick_rules(folder / "rules"),
+            interval="1s",
+            scrape=scrape,
+        )
+        world = cls(prometheus)
+        await world._until(lambda: len(prometheus.query("up == 1")) == len(targets), "all are up")
+        return world
+
+    def active(self) -> set[str]:
+        """Names of the alerts whose expression holds."""
+        return {alert["labels"]["alertname"] for alert in self.prometheus.alerts()}
+
+    async def raised(self, *names: str) -> None:
+        """Waits until all these alerts are active, now or before."""
+        missing = set(names)
+
+        def done() -> bool:
+            missing.difference_update(self.active())
+            return not missing
+
+        await self._until(done, lambda: f"not raised: {sorted(missing)}; active: {self.active()}")
+
+    async def ended(self, *names: str) -> None:
+        """Waits until none of these alerts is active."""
+        await self._until(
+            lambda: not self.active() & set(names), lambda: f"still active: {self.active()}"
+        )
+
+    @staticmethod
+    async def _until(condition: Any, what: Any) -> None:
+        give_up_s = time.monotonic() + PATIENCE_S
+        while not await asyncio.to_thread(condition):
+            assert time.monotonic() < give_up_s, what() if callable(what) else what
+            await asyncio.sleep(0.3)

@@ -1,0 +1,229 @@
+"""Alerts are raised by their real causes: programs that run, and are stopped, starved, misled.
+
+`dashboards/tests` checks durations, labels and texts of all alerts, by series alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+import yaml
+from alert_world import AlertWorld, needs_prometheus
+from bridge_world import ONE, BridgeWorld, kill_child
+from fake_sdk import ENVIRONMENT
+from loop import ANY_PORT, ROOT, SCENARIO, loop_in
+from pki import Authority
+from sojourn_demo.programs import Program, Programs
+
+pytestmark = needs_prometheus
+METRICS = ("--metrics-listen", ANY_PORT)
+
+
+def metrics(**programs: Program) -> dict[str, str]:
+    """Addresses of jobs, given as `gnb_lab=…`."""
+    return {job.replace("_", "-"): each.ready["metrics"] for job, each in programs.items()}
+
+
+async def test_programs_that_are_lost(tmp_path: Path) -> None:
+    async with loop_in(tmp_path) as loop, Programs(tmp_path) as tools:
+        gnb = await loop.gnb(*METRICS)
+        gateway = gnb.ready["listen"]
+        foreign = await loop.controller(gateway, "foreign")
+        await asyncio.sleep(1.5)
+        controller = await loop.controller(gateway)
+        forecaster = await loop.forecaster(gateway)
+        jobs = metrics(gnb_lab=gnb, tc_controller=controller, rlc_forecaster=forecaster)
+        world = await AlertWorld.over(tools, tmp_path, jobs)
+
+        # A controller that nobody scrapes holds the node.
+        await world.raised("SojournNodeWithoutOwner")
+        await asyncio.to_thread(foreign.stop)
+        await world.ended("SojournNodeWithoutOwner")
+
+        # Starved of CPU: the gateway drops what the forecaster does not read.
+        forecaster.process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(8)
+        forecaster.process.send_signal(signal.SIGCONT)
+        await world.raised("SojournIndicationsLost")
+
+        stopped = ("SojournIndicationsStale", "SojournTargetDown")
+        # The first renewal that fails begins the series; an increase is seen from the second on.
+        for more in (
+            (),
+            ("SojournLeaseRenewalsFail", "SojournControlsRejected", "SojournNodeFault"),
+        ):
+            gnb.process.send_signal(signal.SIGSTOP)
+            await world.raised(*stopped, *more)
+            gnb.process.send_signal(signal.SIGCONT)
+            await world.ended(*stopped)
+
+        await asyncio.to_thread(gnb.kill)
+        await world.raised("SojournGatewayDown", "SojournTargetDown")
+        await asyncio.to_thread(forecaster.stop)
+        await world.raised("SojournForecasterDown")
+        await asyncio.to_thread(controller.kill)
+        await world.raised("SojournControllerDown")
+
+
+async def controller_of(
+    programs: Programs, folder: Path, scenario: dict[str, Any], rule: dict[str, Any], *more: str
+) -> Program:
+    """A controller of one rule over an emulated gNB: the loop's scenario with other values."""
+    (folder / "changed.yaml").write_text(yaml.safe_dump({**SCENARIO, **scenario}))
+    (folder / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "rules": [rule]}))
+    gnb = await programs.start(
+        *("gnb-lab", "serve", str(folder / "changed.yaml"), "--listen", ANY_PORT)
+    )
+    return await programs.start(
+        *("tc-controller", "--gateway", gnb.ready["listen"], *METRICS),
+        *("--policy", str(folder / "policy.yaml"), *more),
+    )
+
+
+async def test_a_guarantee_beyond_the_radio(tmp_path: Path) -> None:
+    bulk = {"name": "bulk", "kind": "tcp", "qfi": 5}
+    guarantee = {"name": "a", "match": [{"qfi": 5}], "objective": {"guaranteed_mbps": 90}}
+    rule = {"name": "gbr", "base": [{"template": "sojourn"}], "classes": [guarantee]}
+    async with Programs(tmp_path) as programs:
+        controller = await controller_of(programs, tmp_path, {"flows": [bulk]}, rule)
+        world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=controller))
+        await world.raised("SojournObjectiveInfeasible")
+
+
+async def test_a_radio_that_stalls(tmp_path: Path) -> None:
+    # A second with the radio, two without.
+    trace = tmp_path / "stalls.down"
+    trace.write_text("".join(f"{ms}\n" for ms in (*range(1, 1001), 3000)))
+    ue = {"rnti": 17, "channel": {"mahimahi": {"path": str(trace)}}, "drbs": [{"id": 1}]}
+    rule = {"name": "all", "base": [{"template": "sojourn"}]}
+    async with Programs(tmp_path) as programs:
+        controller = await controller_of(programs, tmp_path, {"ues": [ue]}, rule)
+        world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=controller))
+        await world.raised("SojournRadioStalled")
+
+
+async def test_a_slow_e2_and_folders_that_are_no_more(tmp_path: Path) -> None:
+    # No pipeline brings a saturated bearer below half a millisecond, so decisions follow.
+    rule = {
+        "name": "impossible",
+        "objective": {"bound_ms": 0.5, "confirm_ms": 1},
+        "enforce": {"cool_down_ms": 100, "retry_failed_rung_ms": 100},
+        "ladder": [{"template": "fq_codel"}, {"template": "bdp_only"}],
+    }
+    logs, state = tmp_path / "logs", tmp_path / "state"
+    logs.mkdir()
+    state.mkdir()
+    async with Programs(tmp_path) as programs:
+        controller = await controller_of(
+            programs,
+            tmp_path,
+            {"split": {"e2_control_delay_us": 200_000}},
+            rule,
+            *("--decision-log", str(logs / "decisions.jsonl"), "--decision-log-max-bytes", "4096"),
+            *("--state", str(state / "controller.json"), "--observe-for-s", "12"),
+        )
+        world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=controller))
+        for folder in (state, logs):
+            shutil.rmtree(folder)
+            folder.write_text("a file in place of the folder")
+        await world.raised("SojournControlSlow", "SojournStateFileFailures")
+        await world.raised("SojournDecisionsNotLogged")
+
+
+async def test_models_and_files_that_cannot_be_used(tmp_path: Path) -> None:
+    async with loop_in(tmp_path, place="base") as loop, Programs(tmp_path) as tools:
+        gnb = await loop.gnb(*METRICS)
+        gateway = gnb.ready["listen"]
+        (tmp_path / "model").mkdir()
+        (tmp_path / "model" / "manifest.json").write_text("{}")
+        model = ("--model", str(tmp_path / "model"))
+        damaged = await loop.forecaster(gateway, ANY_PORT, *model)
+        world = await AlertWorld.over(tools, tmp_path, metrics(rlc_forecaster=damaged))
+        await world.raised("SojournModelRefused")
+
+
+async def test_a_model_above_its_maximum_age(tmp_path: Path) -> None:
+    async with loop_in(tmp_path, place="base") as loop, Programs(tmp_path) as tools:
+        gnb = await loop.gnb(*METRICS)
+        age = ("--model-max-age-h", "0.000001")
+        stale = await loop.forecaster(gnb.ready["listen"], ANY_PORT, *age)
+        world = await AlertWorld.over(tools, tmp_path, metrics(rlc_forecaster=stale))
+        await world.raised("SojournModelStale")
+
+
+async def test_certificates_and_strangers(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("forecaster", days=1)
+    (tmp_path / "prometheus.token").write_text("0123456789abcdef" * 3)
+    client = {"name": "prometheus", "token_file": "prometheus.token", "may": ["read"]}
+    (tmp_path / "access.yaml").write_text(yaml.safe_dump({"clients": [client]}))
+    async with loop_in(tmp_path, place="base") as loop, Programs(tmp_path) as tools:
+        gnb = await loop.gnb(*METRICS)
+        forecaster = await loop.forecaster(
+            gnb.ready["listen"],
+            ANY_PORT,
+            *("--certificate-file", str(certificate), "--key-file", str(key)),
+            *("--access", str(tmp_path / "access.yaml")),
+        )
+        token = {"authorization": {"credentials_file": str(tmp_path / "prometheus.token")}}
+        jobs = metrics(rlc_forecaster=forecaster)
+        world = await AlertWorld.over(tools, tmp_path, jobs, scrape=token)
+        await world.raised("SojournCertificateExpiring")
+
+        stranger = asyncio.create_task(_strange_requests(jobs["rlc-forecaster"]))
+        await world.raised("SojournAccessRefused")
+        stranger.cancel()
+
+        certificate.write_text("not a certificate")
+        await world.raised("SojournCertificateNotReloaded")
+
+
+async def _strange_requests(address: str) -> None:
+    while True:
+        with suppress(HTTPError):
+            await asyncio.to_thread(urllib.request.urlopen, f"http://{address}/metrics")
+        await asyncio.sleep(0.2)
+
+
+@pytest.fixture
+async def bridge_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[BridgeWorld]:
+    """A bridge with a fake FlexRIC; the bridge is not started."""
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "ric"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "xapps" / "flexric_bridge" / "tests"))
+    world = BridgeWorld(str(tmp_path / "ric"), tmp_path)
+    await world.ric.start()
+    yield world
+    await world.end()
+
+
+async def test_a_bridge_whose_ric_dies_and_runs_out_of_requests(
+    bridge_world: BridgeWorld, tmp_path: Path
+) -> None:
+    budget = {"requests": 2050, "reserve": 2000}
+    bridge = await bridge_world.start(ONE, http={"listen": ANY_PORT}, budget=budget)
+    async with Programs(tmp_path) as tools:
+        jobs = {"flexric-bridge": bridge.http_address}
+        world = await AlertWorld.over(tools, tmp_path, jobs)
+        await world.raised("SojournRicRequestBudgetLow")
+        for _ in range(6):
+            await bridge_world.until(lambda: bridge.session.up, "a session")
+            kill_child(bridge)
+            await bridge_world.until(lambda: not bridge.session.up, "the end of the session")
+            await asyncio.sleep(1)
+        await world.raised("SojournBridgeRestarts")
+        await bridge_world.ric.stop()
+        kill_child(bridge)
+        await world.raised("SojournRicDown")
+        await bridge_world.stop()
+        await world.raised("SojournBridgeDown", "SojournTargetDown")
