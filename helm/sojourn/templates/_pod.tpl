@@ -89,7 +89,8 @@ startupProbe:
   httpGet: {path: /healthz, port: http, scheme: {{ $scheme }}}
   periodSeconds: 1
   timeoutSeconds: 3
-  failureThreshold: 60
+  # Longer than a start on a busy node.
+  failureThreshold: 180
 livenessProbe:
   httpGet: {path: /healthz, port: http, scheme: {{ $scheme }}}
   periodSeconds: 10

@@ -755,6 +755,14 @@ def test_exit_status(levels: list[Level], status: int) -> None:
     assert exit_status([Finding(level, "c", "s", "w") for level in levels]) == status
 
 
+@pytest.mark.parametrize(
+    ("levels", "status"), [([Level.OK, Level.WARN], 0), ([Level.WARN, Level.FAIL], 2), ([], 0)]
+)
+def test_accepted_warnings_leave_failures(levels: list[Level], status: int) -> None:
+    findings = [Finding(level, "c", "s", "w") for level in levels]
+    assert exit_status(findings, accept_warnings=True) == status
+
+
 def test_limits_of_v0_are_no_failure_of_a_node_behind_a_translating_gateway() -> None:
     lowered = replace(NODE, ran_functions=(*ALL, RanFunction(146, TC_V0_OID)))
     refused = stream(TC_V1_OID, 100, style="flow_inventory", ended="refused", detail="no flows")

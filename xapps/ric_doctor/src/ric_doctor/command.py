@@ -51,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="period of the RLC subscription; use that of the xApps for a gateway that shares"
         " subscriptions (default: %(default)s)",
     )
+    parser.add_argument(
+        "--accept-warnings",
+        action="store_true",
+        help="exit with 0 if there are warnings and no failures",
+    )
     add_settings_arguments(parser, DoctorSettings)
 
 
@@ -68,7 +73,7 @@ def run(given: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(text.as_json(findings, facts)) + "\n")
     else:
         sys.stdout.write(text.table(findings))
-    return exit_status(findings)
+    return exit_status(findings, accept_warnings=given.accept_warnings)
 
 
 def _progress(step: str) -> None:

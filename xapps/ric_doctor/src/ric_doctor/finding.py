@@ -63,9 +63,9 @@ class Check:
         return Finding(level, self.name, self.subject, what, why, remedy)
 
 
-def exit_status(findings: Sequence[Finding]) -> int:
-    """0 without warnings, 1 with warnings, 2 with failures."""
+def exit_status(findings: Sequence[Finding], *, accept_warnings: bool = False) -> int:
+    """0 without warnings, 1 with warnings unless they are accepted, 2 with failures."""
     levels = {finding.level for finding in findings}
     if Level.FAIL in levels:
         return 2
-    return 1 if Level.WARN in levels else 0
+    return 1 if Level.WARN in levels and not accept_warnings else 0
