@@ -241,8 +241,8 @@ async def test_controls_are_audited_with_client_node_bearer_and_outcome(gateway:
     assert [(line["who"], line["node"], line["outcome"]) for line in lines] == [
         ("controller", "gnb-1", "accepted")
     ] * 2
-    assert lines[0]["what"].startswith("transaction rnti 17 drb 1, ")
-    assert lines[1]["what"].startswith("6 bytes, sha256 ")
+    assert lines[0]["what"].startswith("transaction UE 0x0011 DRB 1, sha256 ")
+    assert lines[1]["what"].startswith("not decodable, sha256 ")
     assert lines[0]["peer"].rpartition(":")[0] in ("127.0.0.1", "[::1]")
 
 

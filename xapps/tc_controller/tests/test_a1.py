@@ -21,6 +21,7 @@ from ric.errors import SettingsError
 from ric.security import Security
 from ric.settings import AccessSettings
 from ric.state_file import StateError
+from structlog.testing import capture_logs
 from tc_controller.a1.identities import Identities, load_identities
 from tc_controller.a1.server import A1Server
 from tc_controller.a1.store import InstanceStore, instance
@@ -326,6 +327,33 @@ async def test_a_change_of_status_is_posted_to_the_destination() -> None:
             )
             assert (status, problem["detail"][:23]) == (400, "notificationDestination")
     await runner.cleanup()
+
+
+async def test_only_hosts_of_the_list_are_notified(tmp_path: Path) -> None:
+    query = "?notificationDestination=http://{}/status"
+    async with door(notify_hosts=["*.smo.example"]) as a1:
+        for host in ("127.0.0.1:9", "smo.example", "x.smo.example.org", "x.smo.example@evil.org"):
+            status, problem = await a1.put(QOS, "p", qos(pdb=20), query.format(host))
+            assert status == 403
+            assert problem["detail"].endswith("is not in a1.notify_hosts")
+        assert (await a1.put(QOS, "p", qos(pdb=20), query.format("a.SMO.example:8443")))[0] == 201
+
+
+async def test_a_destination_that_is_no_longer_in_the_list_is_not_notified(tmp_path: Path) -> None:
+    """It was accepted by an earlier run with another list."""
+    state = tmp_path / "a1.json"
+    async with door(state, notify_hosts=["*"]) as a1:
+        await a1.put(QOS, "p", qos(pdb=20), "?notificationDestination=http://127.0.0.1:9/")
+    async with door(state) as a1:
+        assert a1.store.instances["p"].notify == "http://127.0.0.1:9/"
+    async with door(state, notify_hosts=["smo.example"]) as a1:
+        notifying = asyncio.create_task(a1.server.notify())
+        with capture_logs() as logged:
+            while not logged:
+                await asyncio.sleep(0.01)
+        notifying.cancel()
+        await asyncio.gather(notifying, return_exceptions=True)
+        assert [line["event"] for line in logged] == ["A1 status not sent"]
 
 
 def _self_signed(tmp_path: Path) -> tuple[Path, Path]:

@@ -299,18 +299,22 @@ def _element(message: bytes) -> bytes | None:
 
 
 def describe_control(request: pb.ControlRequest) -> str:
-    """A control for the audit log: size and digest, of E2SM-TC v1 also kind and bearer."""
+    """A control for the audit log: kind and bearer of E2SM-TC v1, start of its SHA-256."""
     digest = describe(request)
     if request.ran_function_oid != TC_V1_OID:
         return digest
     try:
         ((kind, content),) = tc.decode("control", request.message).items()
     except ServiceModelError:
-        return digest
+        return f"not decodable, {digest}"
+    kind = kind.replace("_", " ")
+    if kind == "forecast feed":
+        return f"forecasts of {len(content['bearers'])} bearers, {digest}"
     if (bearer := content.get("bearer")) is None:
         return f"{kind}, {digest}"
-    ((ue_kind, ue),) = bearer["ue"].items()
-    return f"{kind} {ue_kind} {ue} drb {bearer['drb']}, {digest}"
+    rnti = bearer["ue"].get("rnti")
+    ue = f"F1AP {bearer['ue']['gnb_cu_ue_f1ap_id']}" if rnti is None else f"{rnti:#06x}"
+    return f"{kind} UE {ue} DRB {bearer['drb']}, {digest}"
 
 
 class GatewayServer(DoorServer):

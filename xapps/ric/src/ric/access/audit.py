@@ -65,14 +65,19 @@ class AuditLog:
         node: str = "",
         ran_function: str = "",
         what: str = "",
+        left_out: int = 0,
     ) -> None:
-        """Append a line; a failure to write is logged, and the line goes to the log."""
+        """Append a line without its empty fields.
+
+        A failure to write is logged, and the line goes to the log.
+        """
         if not self.enabled and action != "refused":
             return
-        fields = {
+        given: dict[str, str | int] = {
             "who": who, "peer": peer, "action": action, "node": node,
-            "ran_function": ran_function, "what": what, "outcome": outcome,
+            "ran_function": ran_function, "what": what, "outcome": outcome, "left_out": left_out,
         }  # fmt: skip
+        fields = {name: value for name, value in given.items() if value}
         if self._path is None:
             _log.info("audit", **fields)
             return
@@ -101,10 +106,9 @@ class AuditLog:
         self._limited.move_to_end(who)
         if len(self._limited) > _MAX_LIMITED:
             self._limited.popitem(last=False)
-        more = f" ({left_out} more left out)" if left_out else ""
         self.write(
             who=who, peer=peer, action="refused", node=node, what=what,
-            outcome=f"refused: {reason}{more}",
+            outcome=f"refused: {reason}", left_out=left_out,
         )  # fmt: skip
 
     def close(self) -> None:
