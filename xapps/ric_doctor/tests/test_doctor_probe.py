@@ -15,15 +15,16 @@ import grpc
 import grpc.aio
 import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from pki import Authority
 from prometheus_client import CollectorRegistry, Counter
 from ric.cli import ric as ric_cli
 from ric.clock import SystemClock
 from ric.e2 import ControlAnswer, KpmReport, SubscriptionRequest
-from ric.errors import NodeGone
+from ric.errors import NodeGone, SettingsError
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.security import Security
-from ric.settings import GatewaySettings, HttpSettings, TlsSettings
+from ric.settings import AccessSettings, GatewaySettings, HttpSettings, TlsSettings
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, rlc, tc
 from ric.testing import FakeGatewayServer, FakeNode, FakeRic
 from ric_doctor.facts import Door, Facts, Tried
@@ -594,6 +595,30 @@ async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
     assert "indications missed by an xApp during the examination (gnb-1, rlc, gateway)" in grown
     assert "HTTP 404" in absent
     assert "cannot be read" in refused
+
+
+async def test_an_endpoint_that_wants_tls_and_a_token(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("server", dns=("localhost",))
+    (tmp_path / "doctor.token").write_text("0123456789abcdef0123456789abcdef")
+    access = tmp_path / "access.yaml"
+    access.write_text("clients: [{name: doctor, token_file: doctor.token, may: [read]}]")
+    settings = HttpSettings(listen="localhost:0", certificate_file=certificate, key_file=key)
+    server = HttpServer(settings, Security(AccessSettings(file=access)))
+    add_health_routes(server, CollectorRegistry(), Readiness())
+    url = url_of(f"https://localhost:{(await server.start()).rpartition(':')[2]}/metrics")
+    trusting = TlsSettings(ca_file=authority.file)
+    try:
+        with_token = Scraper(trusting, tmp_path / "doctor.token")
+        assert await with_token.scrape(url, 20.0) == ((), "")
+        unknown = await Scraper(trusting, None).scrape(url, 20.0)
+        assert unknown == ((), "HTTP 401: unknown client: no certificate and no token")
+        _, untrusted = await Scraper(PLAIN, None).scrape(url, 20.0)
+        assert "certificate verify failed" in untrusted
+    finally:
+        await server.stop()
+    with pytest.raises(SettingsError, match=r"http\.token_file: .*; expected a readable file"):
+        Scraper(trusting, tmp_path / "absent")
 
 
 async def test_an_endpoint_with_invalid_metrics(ric: FakeRic) -> None:

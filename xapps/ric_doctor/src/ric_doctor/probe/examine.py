@@ -53,7 +53,9 @@ class HttpSettings(Section):
         default_factory=TlsSettings, description="TLS towards https addresses."
     )
     token_file: Path | None = Field(
-        default=None, description="File whose first line is the bearer token sent to all of them."
+        default=None,
+        description="File whose first line is the bearer token sent to all of them that are on this"
+        " machine or have an https address.",
     )
 
 
