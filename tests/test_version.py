@@ -16,11 +16,11 @@ PROGRAMS = (
     *("tc-controller", "rlc-forecaster", "flexric-bridge", "ric", "ric-sm"),
     *("rlc-model", "rlc-train", "sojourn-demo"),
 )
-DISTRIBUTIONS = sorted(
-    path
-    for part in ("datasets", "demo", "e2sm-tc-spec", "gnb", "interfaces", "nonrt-ric", "xapps")
-    for path in (ROOT / part).rglob("pyproject.toml")
+PARTS = (
+    *("dashboards", "datasets", "demo", "e2sm-tc-spec", "gnb", "interfaces", "nonrt-ric"),
+    "xapps",
 )
+DISTRIBUTIONS = sorted(path for part in PARTS for path in (ROOT / part).rglob("pyproject.toml"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
