@@ -146,6 +146,15 @@ class Lab:
         value = self.registry.get_sample_value(f"sojourn_controller_{name}", labels)
         return 0.0 if value is None else value
 
+    def series(self, name: str) -> dict[tuple[str, ...], float]:
+        """Samples of a metric by the values of their labels, in the order of their names."""
+        return {
+            tuple(value for _, value in sorted(sample.labels.items())): sample.value
+            for family in self.registry.collect()
+            for sample in family.samples
+            if sample.name == name
+        }
+
     def bearer(self) -> dict[str, Any]:
         return {"node": NODE, "rnti": RNTI, "drb": DRB}
 

@@ -42,8 +42,8 @@ def test_bloat_without_control_is_a_violation_and_names_what_blocks_a_decision()
     assert state(bloated) is Compliance.VIOLATED
     assert "above 10 ms" in record["reason"]
     assert record["blocker"] == "the rule has no ladder: its base is all it has"
-    seconds = bloated.controller.counters.compliance
-    assert seconds["r", "violated"] >= 2
+    (totals,) = bloated.controller.counters.service.values()
+    assert totals.compliance[Compliance.VIOLATED] >= 2
 
 
 def test_a_radio_that_sends_nothing_is_stalled_not_violated() -> None:

@@ -18,10 +18,11 @@ async def test_watches_decides_acts_and_verifies(lab: Lab) -> None:
     lab.add_node()
     lab.start()
     await asyncio.sleep(3)
+    served = {"node": NODE, "slice": "", "rule": "r"}
+    assert lab.metric("compliance_seconds_total", **served, state="met") >= 1
     await lab.stop()
     events = [record["event"] for record in lab.records()]
     assert events == ["decided", "answered", "verified", "compliance", "stats"]
-    assert lab.metric("compliance_seconds_total", rule="r", state="met") >= 1
     assert lab.model.tc.names() == ["fq_codel"]
     assert lab.records("verified")[0]["verdict"] == "satisfied"
     assert (
@@ -147,10 +148,12 @@ async def test_policy_reload_good_and_bad(lab: Lab) -> None:
     lab.write_policy("version: 1\nrules: 7\n")
     await asyncio.sleep(2)
     assert lab.metric("policy_reloads_total", result="refused") == 1
+    assert lab.metric("policy_refused") == 1
     assert not lab.changes(), "the old policy holds"
     lab.write_policy(POLICY)
     await asyncio.sleep(2)
     assert lab.metric("policy_reloads_total", result="loaded") == 1
+    assert lab.metric("policy_refused") == 0
     assert lab.model.tc.names() == ["fq_codel"]
 
 
@@ -182,7 +185,8 @@ async def test_node_without_tc_function_is_watched_only(lab: Lab) -> None:
     lab.start()
     await asyncio.sleep(2)
     assert lab.metric("violations_total", rule="r") == 1
-    assert lab.metric("bearers_watched", node=NODE) == 1
+    assert lab.metric("bearers_watched", node=NODE, slice="", rule="r") == 1
+    assert not list(lab.series("sojourn_controller_node_owner")), "there is nothing to control"
     assert not lab.ric.controls
 
 

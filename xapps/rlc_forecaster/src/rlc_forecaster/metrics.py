@@ -13,7 +13,7 @@
 | `sojourn_forecaster_not_finite_total` | counter: outputs with NaN or infinity | |
 | `sojourn_forecaster_reports_total` | counter | `result` |
 | `sojourn_forecaster_reports_missing_total`, `…_gaps_total` | counter | |
-| `sojourn_forecaster_counter_resets_total`, `…_clock_resets_total` | counter | |
+| `sojourn_forecaster_rlc_resets_total`, `…_clock_resets_total` | counter | |
 | `sojourn_forecaster_duplicate_rows_total` | counter | |
 | `sojourn_forecaster_outside_training_ratio` | gauge: largest of the nodes | `feature` |
 | `sojourn_forecaster_step_seconds` | histogram: T_m, from a report to its forecasts | |
@@ -193,7 +193,7 @@ _SUMS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "reports_missing": ("Missing reports.", ()),
     "gaps": ("Gaps in the series of reports.", ()),
     "duplicate_rows": ("Repeated bearers in a report.", ()),
-    "counter_resets": ("Resets of a bearer's RLC counters.", ()),
+    "rlc_resets": ("Resets of a bearer's RLC counters.", ()),
     "clock_resets": ("Changes of a node's clock.", ()),
     "swaps": ("Models that became active at a node.", ()),
     "fallbacks": ("Times a bearer fell back to persistence.", ()),
@@ -215,7 +215,7 @@ def _counts(engine: Forecaster) -> dict[tuple[str, ...], int]:
         ("reports_missing",): c.missing,
         ("gaps",): c.gaps,
         ("duplicate_rows",): c.duplicate_rows,
-        ("counter_resets",): c.counter_resets,
+        ("rlc_resets",): c.counter_resets,
         ("clock_resets",): c.clock_resets,
         ("swaps",): c.swaps,
         ("fallbacks",): run.skill.fallbacks,

@@ -43,6 +43,7 @@ from tc_controller.policy_source import PolicySource
 from tc_controller.reports import report_of
 from tc_controller.settings import ControllerSettings
 from tc_controller.warm_up import rehearse
+from tc_controller.worst_bearers import WorstBearers
 
 _STATS_PERIOD_S: Final = 1.0
 #: How long a stop that releases the bearers waits for answers.
@@ -107,7 +108,14 @@ class ControllerApp:
         )
         records = self._actuator.records
         xapp.registry.register(
-            ControllerCollector(self.controller, self._policy, self.latencies, lambda: records.lost)
+            ControllerCollector(
+                self.controller,
+                self._policy,
+                self.latencies,
+                lambda: records.lost,
+                self._now_us,
+                WorstBearers(settings.metrics.top_bearers),
+            )
         )
 
     def _restored(self, policy: Policy, state: StateFile) -> Controller:

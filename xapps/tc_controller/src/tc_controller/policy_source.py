@@ -34,7 +34,9 @@ class PolicySource:
         self._clock = clock
         self._seen: tuple[int, int, int] | None = None
         #: Reads of a changed file by result: loaded, refused.
-        self.reloads: Counter[str] = Counter()
+        self.reloads: Counter[str] = Counter({"loaded": 0, "refused": 0})
+        #: The newest policy was refused; the one before is in force.
+        self.refused = False
         #: When the policy in force was read.
         self.loaded_at_us = 0
 
@@ -54,9 +56,11 @@ class PolicySource:
             policy = self.load()
         except PolicyError as error:
             self.reloads["refused"] += 1
+            self.refused = True
             _log.error("policy not reloaded; the old one stays in force", problems=error.problems)
             return None
         self.reloads["loaded"] += 1
+        self.refused = False
         _log.info("policy reloaded", rules=[rule.name for rule in policy.rules])
         return policy
 

@@ -93,6 +93,18 @@ class ReplicaSettings(Section):
         return self
 
 
+class MetricsSettings(Section):
+    """Metrics of single bearers."""
+
+    top_bearers: Annotated[int, Flag("metrics-top-bearers")] = Field(
+        default=20,
+        ge=0,
+        le=1000,
+        description="Number of bearers that have series of their own, seven each: the worst by "
+        "their sojourn over 15 minutes. 0: none.",
+    )
+
+
 class ControllerSettings(XAppSettings):
     """Keep 5G bearers within the sojourn time objective of their policy."""
 
@@ -133,6 +145,10 @@ class ControllerSettings(XAppSettings):
     )
     decision_log: DecisionLogSettings = Field(
         default_factory=DecisionLogSettings, title="Decision log", description="Decision log."
+    )
+
+    metrics: MetricsSettings = Field(
+        default_factory=MetricsSettings, title="Metrics", description="Metrics of single bearers."
     )
 
     a1: A1Settings = Field(

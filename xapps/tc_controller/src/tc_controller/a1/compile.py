@@ -22,7 +22,8 @@ from tc_controller.core.classes import ClassObjective
 from tc_controller.core.compile import CLASSES
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.policy import Policy, Selector
+from tc_controller.core.policy import Policy
+from tc_controller.core.selectors import Selector
 from tc_controller.core.targets import Target, TargetedPolicy
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tc_controller.core import records
@@ -10,7 +11,7 @@ from tc_controller.core.actions import Action
 from tc_controller.core.bearer_state import REAPPLIED_IN_VAIN, Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.class_compliance import meter_for, with_rates
-from tc_controller.core.compliance import Assessment, Compliance, assess, begun
+from tc_controller.core.compliance import PERIOD_US, Assessment, Compliance, assess, begun
 from tc_controller.core.decide import (
     BASE,
     TRIAL,
@@ -20,6 +21,7 @@ from tc_controller.core.decide import (
     choose_tried,
     trial_index,
 )
+from tc_controller.core.distribution import MINUTES, Counts
 from tc_controller.core.effects import BearerEffects
 from tc_controller.core.inputs import (
     Accepted,
@@ -36,6 +38,7 @@ from tc_controller.core.ownership import Role
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.core.reconcile import Divergence, compare, falls_back
+from tc_controller.core.service import quality_of
 from tc_controller.core.timers import NEVER
 from tc_controller.core.verify import Judgement, Verdict, Verifier
 
@@ -296,9 +299,15 @@ class BearerControl(BearerEffects):
         self.wake_at_us = 0
 
     def assess(
-        self, view: BearerView | None, silent_for_us: int, now_us: int, out: list[Action]
+        self,
+        view: BearerView | None,
+        silent_for_us: int,
+        now_us: int,
+        out: list[Action],
+        recent: Callable[[], Counts],
     ) -> None:
-        """Set `assessment`; a change of state is logged with what holds a remedy up."""
+        """Set `assessment`; a change of state is logged with what holds a remedy up and with the
+        quality by the bearer's ``recent`` sojourns."""
         while self.transactions_us and now_us - self.transactions_us[0] > _HOUR_US:
             self.transactions_us.popleft()
         if self.rule is None:
@@ -313,10 +322,13 @@ class BearerControl(BearerEffects):
         in_force = None if desired is None else desired.pipeline
         self.meter = meter_for(self.meter, in_force, self.rule)
         former, self.assessment = self.assessment, begun(assessment, self.assessment, now_us)
-        self.shared.counters.compliance[(self.rule.name, assessment.state.value)] += 1
+        if self.service is not None:
+            saturated_kbps = None if view is None else self._saturated_kbps(view)
+            self.service.observe(self.packets, view, assessment.state, now_us, saturated_kbps)
         if former is None or former.state is not assessment.state:
             blocker = self.blocker(now_us) if assessment.state is Compliance.VIOLATED else None
-            self._note_compliance(former, assessment, now_us, out, blocker=blocker)
+            quality = self._quality(recent())
+            self._note_compliance(former, assessment, now_us, out, blocker=blocker, **quality)
         formers, self.class_assessments = self.class_assessments, {}
         for name, each in classes.items():
             before = formers.get(name)
@@ -331,7 +343,7 @@ class BearerControl(BearerEffects):
         now: Assessment,
         now_us: int,
         out: list[Action],
-        **details: str | None,
+        **details: object,
     ) -> None:
         out.append(
             records.noted(
@@ -346,34 +358,67 @@ class BearerControl(BearerEffects):
             )
         )
 
+    def _saturated_kbps(self, view: BearerView) -> float | None:
+        """Drain rate of the last second if packets were queued all the time; ``None`` otherwise,
+        or if the requirement has no rate."""
+        if self.requirement[1].min_mbps is None:
+            return None
+        since_us = view.at_us - PERIOD_US
+        return view.drain_kbps(since_us) if view.always_queued(since_us) else None
+
+    def _quality(self, recent: Counts) -> dict[str, object]:
+        name, requirement = self.requirement
+        quality = quality_of(requirement, recent)
+        score = quality.score
+        return {
+            "segment_quality": {
+                "requirement": name,
+                "score": None if score is None else round(score.value, 1),
+                "limit": None if score is None else score.limit,
+                "samples": quality.samples,
+                "window_s": MINUTES * 60,
+            }
+        }
+
     def blocker(self, now_us: int) -> str | None:
         """Why no decision is taken now, were the objective violated; ``None``: one would be."""
+        blocked = self.blocked(now_us)
+        return None if blocked is None else blocked[1]
+
+    def blocked(self, now_us: int) -> tuple[str, str] | None:
+        """The same as a word for metrics and as a sentence."""
         rule = self.rule
-        if rule is None or self._capabilities is None:
-            return "no rule matches the bearer" if rule is None else "the node has no E2SM-TC v1"
-        waits = self.role in (Role.CANDIDATE, Role.STANDBY)
-        if waits or self.state not in DECIDING:
-            held_up = self.role if waits else self.state
-            return f"{held_up.label}: {held_up.meaning}"
-        missing = self._missing(now_us)
-        if missing is not None:
-            return missing
-        if self.assigned is not None or not rule.ladder:
-            tried = None if self.assigned is None else self.assigned.template
-            trial = f"a trial has {tried} in force instead of the base"
-            return "the rule has no ladder: its base is all it has" if tried is None else trial
+        if rule is None:
+            return "no_rule", "no rule matches the bearer"
+        if self._capabilities is None:
+            return "no_tc", "the node has no E2SM-TC v1"
+        if self.role in (Role.CANDIDATE, Role.STANDBY):
+            return self.role.label, f"{self.role.label}: {self.role.meaning}"
+        if self.state not in DECIDING:
+            return "in_progress", f"{self.state.label}: {self.state.meaning}"
+        return self._missing(now_us) or self._undecided(rule, now_us)
+
+    def _undecided(self, rule: Rule, now_us: int) -> tuple[str, str] | None:
+        """Why no rung of the ladder is tried now."""
+        if self.assigned is not None:
+            template = self.assigned.template
+            return "trial", f"a trial has {template} in force instead of the base"
+        if not rule.ladder:
+            return "no_ladder", "the rule has no ladder: its base is all it has"
         if now_us < self.pause.until_us:
-            return f"no decision for another {(self.pause.until_us - now_us) / 1e6:.1f} s"
+            left_s = (self.pause.until_us - now_us) / 1e6
+            return "cool_down", f"no decision for another {left_s:.1f} s"
         return None
 
-    def _missing(self, now_us: int) -> str | None:
+    def _missing(self, now_us: int) -> tuple[str, str] | None:
         """Why the pipeline of the rule is not in force; ``None``: it is, or there is none."""
         if self.reapplied >= REAPPLIED_IN_VAIN:
-            return f"the node accepts pipelines, but {self.name_in_force} stays in force"
+            stays = f"the node accepts pipelines, but {self.name_in_force} stays in force"
+            return "not_applied", stays
         if self.desired is None and self.refusal is not None:
-            return f"the node refused the last pipeline: {self.refusal.cause}"
+            return "refused", f"the node refused the last pipeline: {self.refusal.cause}"
         if self.desired is None and self.base_due(now_us):
-            return "the base pipeline is about to be installed"
+            return "base_due", "the base pipeline is about to be installed"
         return None
 
     # ------------------------------------------------- what is no event of the lifecycle

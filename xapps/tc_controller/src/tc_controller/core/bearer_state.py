@@ -19,8 +19,10 @@ from tc_controller.core.inputs import BearerKey, Outcome, Refused, Unanswered
 from tc_controller.core.ladder import Rung
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
+from tc_controller.core.quality import DEFAULT, SHIPPED, Requirement
 from tc_controller.core.reconcile import Desired, DesiredStore, Divergence, digest_of
 from tc_controller.core.records import Counters, Decision
+from tc_controller.core.service import PacketMeter, ServiceKey, ServiceTotals
 from tc_controller.core.sharing import Replica
 from tc_controller.core.timers import HoldOff, LeaseTimer
 from tc_controller.core.verify import Verdict, Verifier
@@ -119,6 +121,11 @@ class BearerState:
         self.assessment: Assessment | None = None
         #: The same of each class of the rule, by name.
         self.class_assessments: dict[str, Assessment] = {}
+        #: Name of its slice in the policy; "" for none.
+        self.slice_name = ""
+        #: What its traffic needs, by name.
+        self.requirement: tuple[str, Requirement] = (DEFAULT, SHIPPED[DEFAULT])
+        self.packets = PacketMeter()
         #: Of classes and guaranteed rates; ``None``: the rule has none.
         self.meter: ClassMeter | None = None
         #: Times of the transactions of the last hour.
@@ -127,6 +134,14 @@ class BearerState:
         self.base_unchecked = True
         #: The pipeline that a trial has in force instead of the base; ``None``: the base.
         self.assigned: Rung | None = None
+
+    @property
+    def service(self) -> ServiceTotals | None:
+        """Where what it gets is counted; ``None`` without a rule."""
+        if self.rule is None:
+            return None
+        key = ServiceKey(self.key.node_id, self.slice_name, self.rule.name)
+        return self.shared.counters.service[key]
 
     @property
     def desired(self) -> Desired | None:

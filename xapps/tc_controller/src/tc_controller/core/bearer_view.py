@@ -62,6 +62,11 @@ class BearerView:
         """Percentile of the sojourn after ``since_us``, µs."""
         return self.windows.sojourn_percentile(self.slot, since_us, percentile)
 
+    def always_queued(self, since_us: int) -> bool:
+        """Whether packets waited in all reports after ``since_us``."""
+        rows = self.windows.rows_since(since_us)
+        return bool(rows.size) and bool((self.windows.sojourn_ring[rows, self.slot] > 0).all())
+
     def drain_kbps(self, since_us: int) -> float | None:
         """Drain rate after ``since_us``."""
         return self.windows.drain_kbps(self.slot, since_us)

@@ -17,7 +17,8 @@ from ric.sm import tc
 
 from tc_controller.core.classes import FlowMatch, TrafficClass, networks, ports, protocol_number
 from tc_controller.core.ladder import CHOSEN, Rung
-from tc_controller.core.policy import Policy, Rule, Selector
+from tc_controller.core.policy import Policy, Rule
+from tc_controller.core.selectors import Selector
 
 #: Parameters of disciplines that limit how long a packet waits.
 _WAITS: Final = ("target_us", "bound_us")

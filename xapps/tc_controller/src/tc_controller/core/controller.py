@@ -6,6 +6,8 @@ an E2 gateway (`tc_controller.app`) and in lockstep with a simulated gNB (the te
 
 from __future__ import annotations
 
+from functools import partial
+
 from tc_controller.core import records
 from tc_controller.core.act import Outbox, Pending
 from tc_controller.core.actions import Action, SaveDesired
@@ -30,13 +32,14 @@ from tc_controller.core.inputs import (
     Unanswered,
 )
 from tc_controller.core.inventory import read_inventory
-from tc_controller.core.node import Node
+from tc_controller.core.node import Node, held_us
 from tc_controller.core.ownership import Role
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy
 from tc_controller.core.quiet import TICK_US, QuietReports
 from tc_controller.core.reconcile import DesiredStore
 from tc_controller.core.records import Counters
+from tc_controller.core.service import SAMPLE_US
 from tc_controller.core.sharing import ALONE, Replica
 from tc_controller.core.verify import standing_us
 
@@ -90,6 +93,7 @@ class Controller(QuietReports):
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0
         self._assessed_at_us: int | None = None
+        self._sample_at_us = 0
         self._rematch = policy.depends_on_flows
         self._unkept: set[str] = set()
 
@@ -132,6 +136,7 @@ class Controller(QuietReports):
         if self._assessed_at_us is None:
             return 0
         due_us = min(self._assessed_at_us + PERIOD_US, self._outbox.overdue_at_us())
+        due_us = min(due_us, self._sample_at_us)
         if not self.acting:
             return due_us
         owned = self._owned()
@@ -153,6 +158,8 @@ class Controller(QuietReports):
             self._answer(pending, Unanswered("no answer in time"), now_us, out)
         if self._assessed_at_us is None:
             self._assessed_at_us = now_us
+        if now_us >= self._sample_at_us:
+            self._sample(now_us)
         if now_us - self._assessed_at_us >= PERIOD_US:
             self._assess(now_us, out)
         if not self.acting:
@@ -192,6 +199,8 @@ class Controller(QuietReports):
             self._note_unkept(now_us, out)
             if self.acting:
                 self._own(now_us, out)
+        else:
+            self.counters.forget_node(event.node_id)
         return out
 
     def set_policy(self, now_us: int, policy: Policy) -> list[Action]:
@@ -434,12 +443,19 @@ class Controller(QuietReports):
                 self._unkept.add(node.node_id)
                 out.append(records.base_not_kept(node.node_id, now_us))
 
+    def _sample(self, now_us: int) -> None:
+        self._sample_at_us = now_us + min(SAMPLE_US, held_us(self.policy))
+        for node in self.nodes.values():
+            node.catch_up()
+            node.service.sample(now_us)
+
     def _assess(self, now_us: int, out: list[Action]) -> None:
         self._assessed_at_us = now_us
         for node in self.nodes.values():
             heard_us = now_us if node.reported_at_us is None else node.reported_at_us
             for bearer in node.bearers.values():
-                bearer.assess(node.view(bearer.key), now_us - heard_us, now_us, out)
+                recent = partial(node.recent_sojourns, bearer.key, now_us)
+                bearer.assess(node.view(bearer.key), now_us - heard_us, now_us, out, recent)
             reports = self.policy.reports
             status_us = reports.pipeline_period_ms * 1000
             periods = Periods(

@@ -13,6 +13,7 @@ from tc_controller.core.bearer import BearerControl
 from tc_controller.core.bearer_state import Shared
 from tc_controller.core.bearer_view import BearerView
 from tc_controller.core.detect import Detector, Predictor
+from tc_controller.core.distribution import NO_SAMPLES, Counts
 from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.faults import NodeFaults
 from tc_controller.core.inputs import (
@@ -30,6 +31,7 @@ from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy, Rule
 from tc_controller.core.prb_window import PrbWindow
 from tc_controller.core.rlc_windows import RlcWindows
+from tc_controller.core.service import ServiceMeter
 
 #: Longer than any packet waits: the field has 32 bits.
 ANY_WAIT_US = 0xFFFF_FFFF
@@ -70,6 +72,7 @@ class Node:
         self.history = DrainHistory(self.windows)
         self.prbs = PrbWindow(self._depth * period_ms * 1000)
         self.predictor = Predictor()
+        self.service = ServiceMeter(self.windows, period_ms)
         #: Slots whose bearer may be acted on.
         self.ready: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._slots.clear()
@@ -185,9 +188,11 @@ class Node:
         if bearer is None:
             bearer = BearerControl(key, self._rule(key), self._shared, self.capabilities)
             bearer.role = self.ownership.role
+            self._count_with_others(bearer)
             self.bearers[key] = bearer
             self.trials.joined(bearer, now_us)
         self.detector.watch(slot, None if bearer.rule is None else bearer.rule.objective)
+        self.service.assign(slot, bearer.service, new=True)
         pipeline = self.pipelines.get(key)
         if pipeline is not None:
             self.note_pipeline(key, pipeline)
@@ -234,6 +239,7 @@ class Node:
         slot = self._slots.pop(key, None)
         if slot is not None:
             self.detector.watch(slot, None)
+            self.service.assign(slot, None)
             self.ready[slot] = False
             self.windows.forget(key)
         self.pipelines.pop(key, None)
@@ -255,19 +261,40 @@ class Node:
 
     def match_rule(self, bearer: BearerControl, now_us: int) -> None:
         """Set the rule that matches the bearer now."""
-        rule = self._rule(bearer.key)
+        rule, slot = self._rule(bearer.key), self._slots.get(bearer.key)
         if rule != bearer.rule:
             self.catch_up()
             bearer.rule_changed(rule)
             self.trials.joined(bearer, now_us)
-            slot = self._slots.get(bearer.key)
             if slot is not None:
                 self.detector.watch(slot, None if rule is None else rule.objective)
+        self._count_with_others(bearer)
+        if slot is not None:
+            self.service.assign(slot, bearer.service)
         self.sync(bearer, now_us)
 
+    def _count_with_others(self, bearer: BearerControl) -> None:
+        """Set slice and requirement of a bearer."""
+        if bearer.rule is not None:
+            qfis = self._qfis(bearer.key)
+            bearer.slice_name = self._policy.slice_of(bearer.key, qfis, bearer.rule)
+            bearer.requirement = self._policy.requirement_of(bearer.rule, bearer.slice_name)
+
+    def recent_sojourns(self, key: BearerKey, now_us: int) -> Counts:
+        """Sampled sojourns of a bearer over the last 15 minutes, by bucket."""
+        slot = self._slots.get(key)
+        return NO_SAMPLES if slot is None else self.service.recent(slot, now_us)
+
+    def slot_of(self, key: BearerKey) -> int | None:
+        """Column of a bearer in the arrays; ``None`` while no RLC report has it."""
+        return self._slots.get(key)
+
     def _rule(self, key: BearerKey) -> Rule | None:
+        return self._policy.rule_for(key, self._qfis(key))
+
+    def _qfis(self, key: BearerKey) -> frozenset[int]:
         flows = self.inventories.get(key)
-        return self._policy.rule_for(key, frozenset() if flows is None else flows.qfis())
+        return frozenset() if flows is None else flows.qfis()
 
     def bases_kept(self) -> int:
         """Bearers whose base stays without the controller."""
@@ -279,8 +306,13 @@ class Node:
         return sum(bearer.rule is not None for bearer in self.bearers.values())
 
 
+def held_us(policy: Policy) -> int:
+    """Longest span that is asked for of the windows."""
+    rules = policy.rules
+    return 1000 * max(max(rule.objective.window_ms, rule.verify.window_ms) for rule in rules)
+
+
 def depth(policy: Policy) -> int:
     """Reports the windows must hold."""
-    longest_ms = max(max(rule.objective.window_ms, rule.verify.window_ms) for rule in policy.rules)
     # A quarter more, so that jitter of the reports does not cut a window short.
-    return longest_ms * 5 // (policy.reports.rlc_period_ms * 4) + 2
+    return held_us(policy) * 5 // (policy.reports.rlc_period_ms * 4000) + 2

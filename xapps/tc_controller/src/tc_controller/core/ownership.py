@@ -140,6 +140,10 @@ class Ownership:
         self._kept_us = 0
         self._ask_at_us = now_us + outcome.holder_left_ms * 1000
 
+    def lease_left_us(self, now_us: int) -> int | None:
+        """What is left of the lease; ``None`` unless this controller holds it."""
+        return max(0, self._until_us - now_us) if self.role is Role.OWNER else None
+
     def give_up(self) -> None:
         """The node is given up, at a stop."""
         self.role, self._until_us = Role.CANDIDATE, 0

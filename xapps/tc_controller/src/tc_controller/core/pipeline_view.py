@@ -69,6 +69,16 @@ class PipelineView:
         return self._status.owner
 
     @property
+    def queues(self) -> Sequence[QueueStatus]:
+        """All queues."""
+        return self._queues
+
+    @property
+    def ungreedy_queues(self) -> Sequence[QueueStatus]:
+        """The queues that ungreedy flows use."""
+        return self._ungreedy
+
+    @property
     def backlog_bytes(self) -> int:
         """Backlog of all queues."""
         return sum(queue.backlog_bytes for queue in self._queues)

@@ -15,6 +15,8 @@ from tc_controller.core.classes import RateMbps, Share, TrafficClass, check_rate
 from tc_controller.core.compile import with_classes
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.ladder import CHOSEN, Condition, Rung, Strict
+from tc_controller.core.quality import DEFAULT, SHIPPED, Requirement
+from tc_controller.core.selectors import Match, Selector, Slice, SliceId
 from tc_controller.core.trial_policy import Trial
 
 Ms = Annotated[int, Field(ge=1, le=600_000)]
@@ -182,61 +184,6 @@ class Enforcement(Strict):
     )
 
 
-class Selector(Strict):
-    """Which bearers a rule or slice selects. An empty list matches all; all lists must match."""
-
-    nodes: tuple[str, ...] = Field(
-        default=(), description="Node ids; a trailing * matches any ending."
-    )
-    rntis: tuple[Annotated[int, Field(ge=0, le=65_535)], ...] = Field(
-        default=(), description="UEs by C-RNTI."
-    )
-    drbs: tuple[Annotated[int, Field(ge=1, le=32)], ...] = Field(
-        default=(), description="DRB identities."
-    )
-    qfis: tuple[Annotated[int, Field(ge=0, le=63)], ...] = Field(
-        default=(), description="Bearers that carry a flow of one of these QoS flow identifiers."
-    )
-
-    def selects(self, bearer: BearerKey, qfis: frozenset[int]) -> bool:
-        """Whether the bearer, with these QoS flows seen in it, is selected."""
-        return (
-            (not self.nodes or any(_like(name, bearer.node_id) for name in self.nodes))
-            and (not self.rntis or bearer.rnti in self.rntis)
-            and (not self.drbs or bearer.drb in self.drbs)
-            and (not self.qfis or not qfis.isdisjoint(self.qfis))
-        )
-
-
-def _like(pattern: str, name: str) -> bool:
-    if pattern.endswith("*"):
-        return name.startswith(pattern[:-1])
-    return name == pattern
-
-
-class SliceId(Strict):
-    """An S-NSSAI (3GPP TS 23.003 clause 28.4)."""
-
-    sst: int = Field(ge=0, le=255, description="Slice/service type; 1 is eMBB.")
-    sd: int | None = Field(
-        default=None, ge=0, le=0xFFFFFF, description="Slice differentiator, as 0x010203."
-    )
-
-
-class Slice(Selector):
-    """Bearers of a slice."""
-
-    s_nssai: SliceId | None = Field(
-        default=None, description="S-NSSAI by which A1 policies name the slice."
-    )
-
-
-class Match(Selector):
-    """Selector of a rule, which may also name slices."""
-
-    slices: tuple[str, ...] = Field(default=(), description="Names under `slices`.")
-
-
 class Rule(Strict):
     """Objective and templates for the bearers it matches."""
 
@@ -260,6 +207,11 @@ class Rule(Strict):
         default=(),
         description="Classes of flows within a bearer, with objectives of their own; a packet "
         "belongs to the first that matches. They are compiled to a pipeline out of `base`.",
+    )
+    requirement: str | None = Field(
+        default=None,
+        description="Name under `requirements`: what the Quality of Outcome is measured against. "
+        f"That of the slice, else `{DEFAULT}`, if unset.",
     )
     trial: Trial | None = Field(
         default=None,
@@ -398,6 +350,11 @@ class Policy(Strict):
         description="Named sets of bearers. Reports carry no S-NSSAI, so the policy lists the "
         "bearers of a slice.",
     )
+    requirements: Annotated[dict[str, Requirement], Field(max_length=64)] = Field(
+        default_factory=dict,
+        description="What applications need of the segment in front of the radio, by name; beside "
+        f"the built-in {', '.join(f'`{name}`' for name in SHIPPED)}, which may be replaced.",
+    )
     rules: Annotated[tuple[Rule, ...], Field(max_length=256)] = Field(
         description="The first rule that matches a bearer applies; without one it is not watched.",
         # Checked below: pydantic would count the valid rules only, and call a list of one bad rule
@@ -414,6 +371,18 @@ class Policy(Strict):
             ):
                 return rule
         return None
+
+    def slice_of(self, bearer: BearerKey, qfis: frozenset[int], rule: Rule) -> str:
+        """Name of the slice by which a bearer is counted: the first that selects it, of those that
+        its rule names or of all; "" for none."""
+        names = rule.match.slices or tuple(self.slices)
+        return next((name for name in names if self.slices[name].selects(bearer, qfis)), "")
+
+    def requirement_of(self, rule: Rule, slice_name: str) -> tuple[str, Requirement]:
+        """Name and values of what a rule's bearers of a slice need."""
+        of_slice = self.slices[slice_name].requirement if slice_name in self.slices else None
+        name = rule.requirement or of_slice or DEFAULT
+        return name, self.requirements.get(name) or SHIPPED[name]
 
     @property
     def depends_on_flows(self) -> bool:
@@ -438,7 +407,18 @@ class Policy(Strict):
                         f"rules[{position}].match.slices names {slice_name!r}; "
                         f"expected one of slices ({known})"
                     )
+        self._check_requirements()
         return self
+
+    def _check_requirements(self) -> None:
+        known = sorted({*SHIPPED, *self.requirements})
+        named = {f"rules[{at}]": rule.requirement for at, rule in enumerate(self.rules)}
+        named |= {f"slices.{name}": each.requirement for name, each in self.slices.items()}
+        for place, name in named.items():
+            if name is not None and name not in known:
+                raise ValueError(
+                    f"{place}.requirement is {name!r}; expected one of {', '.join(known)}"
+                )
 
 
 def json_schema() -> dict[str, Any]:

@@ -7,7 +7,7 @@ a rollback, ``rolled_back``.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,7 @@ from tc_controller.core.inventory import FlowView
 from tc_controller.core.ladder import Rung
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
+from tc_controller.core.service import ServiceKey, ServiceTotals
 from tc_controller.core.verify import Judgement
 
 
@@ -37,9 +38,11 @@ class Counters:
     controls: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: Reconciliations by what was done: adopted, base_kept, reapplied, inherited, foreign.
     reconciliations: Counter[str] = field(default_factory=Counter)
-    #: Seconds of bearers by (rule, compliance).
-    compliance: Counter[tuple[str, str]] = field(default_factory=Counter)
-    #: The same of classes, by (rule, class, compliance).
+    #: What bearers get, by node, slice and rule; while the node is connected.
+    service: defaultdict[ServiceKey, ServiceTotals] = field(
+        default_factory=lambda: defaultdict(ServiceTotals), compare=False
+    )
+    #: Seconds of classes by (rule, class, compliance).
     class_compliance: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     #: Bearers that were removed.
     bearers_gone: int = 0
@@ -47,6 +50,11 @@ class Counters:
     roles: Counter[str] = field(default_factory=Counter)
     #: Reports and answers that were not used, by reason.
     ignored: Counter[str] = field(default_factory=Counter)
+
+    def forget_node(self, node_id: str) -> None:
+        """The node is gone."""
+        for key in [key for key in self.service if key.node_id == node_id]:
+            del self.service[key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from ric.explain import PlacedError
 
 from tc_controller.core.classes import ClassObjective, FlowMatch, TrafficClass
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.policy import Policy, Rule, Selector
+from tc_controller.core.policy import Policy, Rule
+from tc_controller.core.selectors import Selector
 
 
 @dataclass(frozen=True, slots=True)
