@@ -39,6 +39,8 @@ METRICS: Final = (
     "ric.metrics",
     "ric.security",
     "tc_controller.metrics",
+    "tc_controller.service_metrics",
+    "tc_controller.worst_bearers",
     "rlc_forecaster.metrics",
     "flexric_bridge.metrics",
 )

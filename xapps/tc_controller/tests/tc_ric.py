@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 from ric.e2 import ControlAnswer
@@ -19,6 +19,9 @@ from ric.testing.virtual_time import EPOCH_US
 from tc_controller.app import ControllerApp
 from tc_controller.settings import ControllerSettings, DecisionLogSettings
 from tc_world import DRB, NODE, RNTI, NodeModel, bulk, ping
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 POLICY = "version: 1\nrules: [{name: r, ladder: [{template: fq_codel}]}]\n"
 
@@ -35,6 +38,8 @@ class Lab:
         self.app: ControllerApp | None = None
         self.xapp: XApp[ControllerSettings] | None = None
         self.registry = CollectorRegistry()
+        self.provider: TracerProvider | None = None
+        """Of OpenTelemetry; traces nothing if ``None``."""
         self.off_loop = 0
         """Number of calls to run off the loop."""
         self.write_policy(POLICY)
@@ -107,7 +112,7 @@ class Lab:
         )
 
         async def main(xapp: XApp[ControllerSettings]) -> None:
-            self.app = ControllerApp(xapp, self._inline)
+            self.app = ControllerApp(xapp, self._inline, self.provider)
             await self.app.main()
 
         self.running = asyncio.get_running_loop().create_task(self.xapp.run(main))

@@ -11,9 +11,10 @@ import signal
 import socket
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ric.e2 import Indication
 from ric.errors import ServiceModelError
@@ -26,6 +27,7 @@ from tc_controller.a1.identities import load_identities
 from tc_controller.a1.server import A1Server
 from tc_controller.a1.store import InstanceStore
 from tc_controller.actuator import Actuator, ControlSender, OffLoop, RecordWriter, StateWriter
+from tc_controller.core.actions import Action
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import ForecastReport, NodeEvent, NodeUp, Outcome, PipelineReport
 from tc_controller.core.policy import Policy
@@ -42,8 +44,12 @@ from tc_controller.nodes import NodeWatcher
 from tc_controller.policy_source import PolicySource
 from tc_controller.reports import report_of
 from tc_controller.settings import ControllerSettings
+from tc_controller.tracing import DecisionTraces, open_provider
 from tc_controller.warm_up import rehearse
 from tc_controller.worst_bearers import WorstBearers
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 _STATS_PERIOD_S: Final = 1.0
 #: How long a stop that releases the bearers waits for answers.
@@ -53,12 +59,16 @@ _RELEASE_S: Final = 2.0
 class ControllerApp:
     """One running controller.
 
-    ``off_loop`` runs blocking work, such as writing a file, without delaying reports.
-    Raises `PolicyError` when the policy is invalid at the start.
+    ``off_loop`` runs blocking work, such as writing a file, without delaying reports; ``provider``
+    of OpenTelemetry is for tests. Raises `PolicyError` when the policy is invalid at the start,
+    `TracingError`.
     """
 
     def __init__(
-        self, xapp: XApp[ControllerSettings], off_loop: OffLoop = asyncio.to_thread
+        self,
+        xapp: XApp[ControllerSettings],
+        off_loop: OffLoop = asyncio.to_thread,
+        provider: TracerProvider | None = None,
     ) -> None:
         self._xapp = xapp
         self._settings = settings = xapp.settings
@@ -77,6 +87,12 @@ class ControllerApp:
         self._identity = settings.identity or _identity(xapp.clock.now_us())
         self.controller = self._restored(self._in_force(), state)
         self.latencies = LoopLatencies()
+        if provider is None and settings.tracing.enabled:
+            provider = open_provider()
+        self._provider = provider
+        self._traces = (
+            None if provider is None else DecisionTraces(provider.get_tracer("tc_controller"))
+        )
         log = settings.decision_log
         self._decision_log = (
             None
@@ -177,6 +193,8 @@ class ControllerApp:
                 asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.enable)
             if settings.observe_for_s > 0:
                 self.controller.acting = False
+            if self._provider is not None:
+                xapp.on_stop(self._flush_traces)
             xapp.on_stop(self._stopping)
             rehearse(self.controller.policy)
             tasks = [
@@ -227,7 +245,8 @@ class ControllerApp:
             return
         if isinstance(report, PipelineReport) and not self._settings.dry_run:
             self._actuator.controls.probe(report)
-        self._actuator.perform(self.controller.on_indication(now_us, report))
+        actions = self.controller.on_indication(now_us, report)
+        self._perform(actions, now_us, indication.collected_at_us)
         if indication.oid == RLC_OID:
             self.latencies.indication.add(indication.handled_at_us - indication.collected_at_us)
             self.latencies.handling.add(self._now_us() - now_us)
@@ -238,7 +257,18 @@ class ControllerApp:
         self._actuator.perform(self.controller.on_indication(self._now_us(), report))
 
     def _answered(self, now_us: int, control_id: int, outcome: Outcome) -> None:
-        self._actuator.perform(self.controller.on_control_answer(now_us, control_id, outcome))
+        if self._traces is not None:
+            self._traces.answered(control_id, outcome, now_us)
+        self._perform(self.controller.on_control_answer(now_us, control_id, outcome), now_us)
+
+    def _perform(
+        self, actions: Sequence[Action], began_us: int, collected_at_us: int | None = None
+    ) -> None:
+        """Carry out actions; ``began_us``: of handling what led to them, ``collected_at_us``: of
+        the report, if it was one."""
+        self._actuator.perform(actions)
+        if self._traces is not None:
+            self._traces.sent(actions, began_us, self._now_us(), collected_at_us)
 
     async def _tick(self) -> None:
         while True:
@@ -247,7 +277,7 @@ class ControllerApp:
             if self._enable_at_us is not None and now_us >= self._enable_at_us:
                 self._enable_at_us = None
                 self.enable()
-            self._actuator.perform(self.controller.on_tick(now_us))
+            self._perform(self.controller.on_tick(now_us), now_us)
 
     async def _watch_policy(self) -> None:
         while True:
@@ -294,6 +324,10 @@ class ControllerApp:
             await self._actuator.controls.drain(_RELEASE_S)
         self._actuator.perform(self.controller.give_up(self._now_us()))
         await self._actuator.controls.drain(_RELEASE_S)
+
+    async def _flush_traces(self) -> None:
+        if self._provider is not None:
+            await self._off_loop(self._provider.shutdown)
 
     def _now_us(self) -> int:
         # The wall clock may be set back; the core's time must not go back.

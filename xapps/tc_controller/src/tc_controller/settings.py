@@ -105,6 +105,17 @@ class MetricsSettings(Section):
     )
 
 
+class TracingSettings(Section):
+    """Traces of OpenTelemetry."""
+
+    enabled: Annotated[bool, Flag("tracing")] = Field(
+        default=False,
+        description="Trace decisions from the report to the acknowledged control, over OTLP/gRPC. "
+        "Endpoint, TLS, headers and sampling: the environment variables of OpenTelemetry "
+        "(`OTEL_EXPORTER_OTLP_ENDPOINT`, …). Needs the optional dependency `tracing`.",
+    )
+
+
 class ControllerSettings(XAppSettings):
     """Keep 5G bearers within the sojourn time objective of their policy."""
 
@@ -149,6 +160,9 @@ class ControllerSettings(XAppSettings):
 
     metrics: MetricsSettings = Field(
         default_factory=MetricsSettings, title="Metrics", description="Metrics of single bearers."
+    )
+    tracing: TracingSettings = Field(
+        default_factory=TracingSettings, title="Tracing", description="Traces of OpenTelemetry."
     )
 
     a1: A1Settings = Field(
