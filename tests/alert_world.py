@@ -6,7 +6,7 @@ import asyncio
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,10 @@ class AlertWorld:
             scrape=scrape,
         )
         world = cls(prometheus)
-        await world._until(lambda: len(prometheus.query("up == 1")) == len(targets), "all are up")
+        await world.until(
+            lambda: len(prometheus.query("up == 1")) == len(targets),
+            lambda: f"not all are up: {targets}",
+        )
         return world
 
     def active(self) -> set[str]:
@@ -88,17 +91,18 @@ class AlertWorld:
             missing.difference_update(self.active())
             return not missing
 
-        await self._until(done, lambda: f"not raised: {sorted(missing)}; active: {self.active()}")
+        await self.until(done, lambda: f"not raised: {sorted(missing)}; active: {self.active()}")
 
     async def ended(self, *names: str) -> None:
         """Waits until none of these alerts is active."""
-        await self._until(
+        await self.until(
             lambda: not self.active() & set(names), lambda: f"still active: {self.active()}"
         )
 
     @staticmethod
-    async def _until(condition: Any, what: Any) -> None:
+    async def until(condition: Callable[[], object], what: Callable[[], object]) -> None:
+        """Waits for a condition; `what` is missing if it does not come."""
         give_up_s = time.monotonic() + PATIENCE_S
         while not await asyncio.to_thread(condition):
-            assert time.monotonic() < give_up_s, what() if callable(what) else what
+            assert time.monotonic() < give_up_s, what()
             await asyncio.sleep(0.3)

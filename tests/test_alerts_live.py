@@ -33,7 +33,7 @@ def metrics(**programs: Program) -> dict[str, str]:
     return {job.replace("_", "-"): each.ready["metrics"] for job, each in programs.items()}
 
 
-async def test_programs_that_are_lost(tmp_path: Path) -> None:
+async def test_lost_programs_and_indications(tmp_path: Path) -> None:
     async with loop_in(tmp_path) as loop, Programs(tmp_path) as tools:
         gnb = await loop.gnb(*METRICS)
         gateway = gnb.ready["listen"]
@@ -48,6 +48,13 @@ async def test_programs_that_are_lost(tmp_path: Path) -> None:
         await world.raised("SojournNodeWithoutOwner")
         await asyncio.to_thread(foreign.stop)
         await world.ended("SojournNodeWithoutOwner")
+
+        policy = tmp_path / "policy.yaml"
+        good = policy.read_text()
+        policy.write_text("version: 1\nrules: [{name: all, objective: {bound_ms: -1}}]\n")
+        await world.raised("SojournPolicyRejected")
+        policy.write_text(good)
+        await world.ended("SojournPolicyRejected")
 
         # Starved of CPU: the gateway drops what the forecaster does not read.
         forecaster.process.send_signal(signal.SIGSTOP)
@@ -72,6 +79,31 @@ async def test_programs_that_are_lost(tmp_path: Path) -> None:
         await world.raised("SojournForecasterDown")
         await asyncio.to_thread(controller.kill)
         await world.raised("SojournControllerDown")
+
+
+async def test_a_bloated_bearer_that_the_controller_may_not_touch(tmp_path: Path) -> None:
+    async with Programs(tmp_path) as programs:
+        scenario = str(ROOT / "gnb" / "scenarios" / "default.yaml")
+        gnb = await programs.start("gnb-lab", "serve", scenario, "--listen", ANY_PORT, *METRICS)
+        controller = await programs.start(
+            *("tc-controller", "--gateway", gnb.ready["listen"], "--dry-run", *METRICS)
+        )
+        jobs = metrics(gnb_lab=gnb, tc_controller=controller)
+        world = await AlertWorld.over(programs, tmp_path, jobs)
+        await world.raised(
+            "SojournBearerDelayHigh",
+            "SojournObjectiveViolated",
+            "SojournBearerViolating",
+            "SojournQualityOfOutcomeLow",
+            "SojournErrorBudgetBurn",
+        )
+
+
+def scenario(folder: Path, **changes: Any) -> str:
+    """A scenario file: that of the loop with other values."""
+    path = folder / "changed.yaml"
+    path.write_text(yaml.safe_dump({**SCENARIO, **changes}))
+    return str(path)
 
 
 async def controller_of(
