@@ -26,9 +26,13 @@ class Watched:
     """A world of one bearer and the feed of its controller."""
 
     def __init__(
-        self, *sources: Source, rule: str = "base: [{template: sojourn}]", **options: Any
+        self,
+        *sources: Source,
+        rule: str = "base: [{template: sojourn}]",
+        slices: str = "{}",
+        **options: Any,
     ) -> None:
-        policy = parse_policy(f"version: 1\nrules: [{{name: r, {rule}}}]")
+        policy = parse_policy(f"version: 1\nslices: {slices}\nrules: [{{name: r, {rule}}}]")
         self.controller = Controller(policy, **options)
         self.world = World(self.controller, *sources)
         self.decisions = RecentDecisions()
@@ -191,6 +195,13 @@ def test_a_node_shows_its_trials_with_what_they_found_so_far() -> None:
     (node,) = watched.whole()["nodes"]
     (text,) = node["trials"]
     assert text.startswith("Trial waiting: no effect of sojourn against transparent was measured")
+
+
+def test_a_bearer_of_a_slice_is_shown_with_its_name() -> None:
+    watched = Watched(ping(), slices=f"{{urllc: {{rntis: [{RNTI}]}}}}")
+    watched.second()
+    assert watched.row()["slice"] == "urllc"
+    assert dict(watched.detail()["facts"])["Slice"] == "urllc"
 
 
 def test_a_bearer_without_a_rule_is_shown_as_not_controlled() -> None:

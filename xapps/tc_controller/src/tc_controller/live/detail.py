@@ -71,6 +71,8 @@ def _class(name: str, assessment: Assessment) -> dict[str, Any]:
 def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
     pipeline = node.pipelines.get(bearer.key)
     facts = [("Objective", "none" if bearer.rule is None else _objective(bearer.rule))]
+    if bearer.slice_name:
+        facts.append(("Slice", bearer.slice_name))
     if pipeline is not None:
         facts.append(("Pipeline in force", f"{pipeline.name}, revision {pipeline.revision}"))
         facts.append(("It stays", _stays(bearer, pipeline)))

@@ -49,6 +49,7 @@ def bearer_row(node: Node, bearer: BearerControl, policy: Policy, rank: int) -> 
         "state": state_of(bearer),
         "since_us": None if assessment is None else assessment.since_us,
         "reason": assessment.reason if explained and assessment is not None else None,
+        "slice": bearer.slice_name,
         "rule": None if rule is None else rule.name,
         "bound_ms": None if rule is None else rule.objective.bound_ms,
         "pipeline": None if pipeline is None else pipeline.name,

@@ -111,7 +111,7 @@ function draw() {
 function listed() {
   const wanted = at("find").value.trim().toLowerCase();
   const fits = (row) => (chosen.size === 0 || chosen.has(row.state))
-    && (!wanted || `${row.id} ${row.rule} ${row.pipeline} UE ${row.rnti} DRB ${row.drb}`.toLowerCase().includes(wanted));
+    && (!wanted || `${row.id} ${row.slice} ${row.rule} ${row.pipeline} UE ${row.rnti} DRB ${row.drb}`.toLowerCase().includes(wanted));
   return [...model.rows.values()].filter(fits).sort((one, other) => other.rank - one.rank || (one.id < other.id ? -1 : 1));
 }
 
