@@ -12,9 +12,9 @@
 All have the labels `node`, `ue`, `drb`, `slice`, `rule`. Sojourns are at the percentile of the
 rule's objective; the rank is the upper edge of a bucket. `ue` is the C-RNTI, decimal; `place` is
 `rlc` or `pipeline`; `template` is the name of the pipeline in force. `state` is the compliance,
-`blocker` why no decision is taken now: `no_tc`, `standby`, `candidate`, `in_progress`,
-`not_applied`, `refused`, `base_due`, `trial`, `no_ladder`, `cool_down`; empty if nothing holds one
-up.
+`blocker` of a violated bearer why no decision is taken now: `no_tc`, `standby`, `candidate`,
+`in_progress`, `not_applied`, `refused`, `base_due`, `trial`, `no_ladder`, `cool_down`; empty if
+nothing holds one up.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from prometheus_client.core import Metric
 from ric.metrics import counter, gauge
 
 from tc_controller.core.bearer import BearerControl
+from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node import Node
@@ -79,9 +80,10 @@ def worst_bearers(controller: Controller, chooser: WorstBearers, now_us: int) ->
         if bearer.revision is not None:
             revisions[*labels, bearer.name_in_force] = float(bearer.revision)
         if bearer.assessment is not None:
-            blocked = bearer.blocked(now_us)
-            state, blocker = bearer.assessment.state.value, "" if blocked is None else blocked[0]
-            since[*labels, state, blocker] = bearer.assessment.since_us / 1e6
+            state = bearer.assessment.state
+            blocked = bearer.blocked(now_us) if state is Compliance.VIOLATED else None
+            blocker = "" if blocked is None else blocked[0]
+            since[*labels, state.value, blocker] = bearer.assessment.since_us / 1e6
     text = "Revision of the pipeline in force."
     yield gauge("sojourn_bearer_pipeline_revision", text, (*_LABELS, "template"), revisions)
     text = "Unix time since which the bearer is in this state against its objective."
