@@ -33,6 +33,16 @@ def metrics(**programs: Program) -> dict[str, str]:
     return {job.replace("_", "-"): each.ready["metrics"] for job, each in programs.items()}
 
 
+async def test_every_rule_reads_series_that_the_programs_export(tmp_path: Path) -> None:
+    async with loop_in(tmp_path) as loop, Programs(tmp_path) as tools:
+        gnb = await loop.gnb(*METRICS)
+        controller = await loop.controller(gnb.ready["listen"])
+        forecaster = await loop.forecaster(gnb.ready["listen"])
+        jobs = metrics(gnb_lab=gnb, tc_controller=controller, rlc_forecaster=forecaster)
+        world = await AlertWorld.over(tools, tmp_path, jobs)
+        await world.until(lambda: not world.unread(), world.unread)
+
+
 async def test_lost_programs_and_indications(tmp_path: Path) -> None:
     async with loop_in(tmp_path) as loop, Programs(tmp_path) as tools:
         gnb = await loop.gnb(*METRICS)
