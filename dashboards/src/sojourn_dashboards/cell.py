@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BOUND, SERIES
-from sojourn_dashboards.frame import NODE, Board, Row, board_url, by_owner, rate, selector
+from sojourn_dashboards.frame import (
+    NODE,
+    Board,
+    Row,
+    board_url,
+    by_owner,
+    rate,
+    selector,
+    with_slice,
+)
 from sojourn_dashboards.panels import STEADY, Query, card, density, lines, number, rows, timeline
 from sojourn_dashboards.service import (
     BEARER_COLUMNS,
@@ -281,7 +290,10 @@ _SERVICE = Row(
             card(
                 "Quality of Outcome of the segment",
                 "none",
-                Query(f"min by (slice, rule, profile) ({_SCORE})", "{{rule}} {{profile}}"),
+                Query(
+                    with_slice(f"min by (slice, rule, profile) ({_SCORE})"),
+                    "{{rule}} ({{slice}}): {{profile}}",
+                ),
                 about="Score over 5 minutes (draft-ietf-ippm-qoo) of RLC and CU queue alone; 0 to "
                 "100.",
                 empty="No score: too few samples, or no profile in the policy.",
