@@ -360,7 +360,8 @@ def rows(card: Card, columns: Sequence[Column], *, sort: str, descending: bool) 
 
 
 def _column_properties(column: Column) -> list[models.DynamicConfigValue]:
-    properties = []
+    # Else an empty cell shows the text of a panel without data.
+    properties = [_property("noValue", "–")]
     if column.unit:
         properties.append(_property("unit", column.unit))
     if column.width:

@@ -164,15 +164,15 @@ _BY_SLICE = Row(
         ),
         rows(
             card(
-                "Cells, slices and rules in violation",
+                "Cells, slices and rules, most violated first",
                 "none",
                 Query(
-                    "topk(50, node_slice_rule:violation:ratio_rate15m > 0)",
+                    "topk(50, node_slice_rule:violation:ratio_rate15m)",
                     instant=True,
                     table=True,
                 ),
                 about="Share of the judged bearer seconds in violation, over 15 minutes.",
-                empty="None: no cell had a bearer in violation in the last 15 minutes.",
+                empty=_EMPTY,
                 size=(24, 8),
             ),
             (
