@@ -41,7 +41,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     };
     let record =
         |folder: &Path, world: &mut World| CsvRecording::begin(folder, &command_line(), world);
-    serve_scenario(serve, record, |client, node| {
+    serve_scenario("flexric-node", serve, record, |client, node| {
         let agent = start(client, node, logs, nb_id, ric, &path);
         // The service models are loaded; a killed node must not leave the folder behind.
         drop(models);

@@ -102,7 +102,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<(), Failure> {
     let record = |folder: &Path, world: &mut World| {
         Recorder::begin(folder, &command_line(), world, false).map(Tables).map_err(machine)
     };
-    serve_scenario(args, record, |_, _| Ok(()))
+    serve_scenario("gnb-lab", args, record, |_, _| Ok(()))
 }
 
 /// The recording of `gnb-lab run`, written by the gateway.

@@ -166,13 +166,14 @@ pub struct ServeArgs {
     out: Option<PathBuf>,
 }
 
-/// Serves until SIGINT, SIGTERM or the end of the duration. `record` starts a recording in the folder
+/// Serves as `program` until SIGINT, SIGTERM or the end of the duration. `record` starts a recording in the folder
 /// of `--out`; `start` starts a component that uses the local client, as in
 /// [`serve`](crate::serve).
 ///
 /// # Errors
 /// Invalid input, the error of `start`, or a system error.
 pub fn serve_scenario<R: Recording<World>, T>(
+    program: &'static str,
     args: ServeArgs,
     record: impl FnOnce(&Path, &mut World) -> Result<R, Failure>,
     start: impl FnOnce(LocalClient, &NodeInfo) -> Result<T, ServeError>,
@@ -184,6 +185,7 @@ pub fn serve_scenario<R: Recording<World>, T>(
         Some(folder) => Some(Box::new(record(folder, &mut world)?) as Box<dyn Recording<World>>),
         None => None,
     };
-    crate::serve(world, recording, args.options, |client| start(client, &node))?;
+    let options = ServeOptions { program, ..args.options };
+    crate::serve(world, recording, options, |client| start(client, &node))?;
     Ok(())
 }

@@ -7,8 +7,8 @@ use std::sync::{
 
 use e2sm_tc::v1::BearerForecast;
 use lab_world::{
-    BearerSample, CellSample, ControlReply, ControlRequest, FlowSample, Report, RouteError,
-    SubscribeError, SubscriptionRequest,
+    BearerDelay, BearerSample, CellSample, ControlReply, ControlRequest, FlowSample, GnbCounters,
+    Report, RouteError, SubscribeError, SubscriptionRequest,
 };
 use tokio::sync::oneshot;
 use tonic::Status;
@@ -55,6 +55,8 @@ pub(super) struct Scrape {
     pub(super) now_us: u64,
     pub(super) node_id: String,
     pub(super) bearers: Vec<BearerSample>,
+    pub(super) bearer_delays: Vec<BearerDelay>,
+    pub(super) counters: GnbCounters,
     pub(super) flows: Vec<FlowSample>,
     /// PRBs of the last full second.
     pub(super) prb_last_second: Option<CellSample>,

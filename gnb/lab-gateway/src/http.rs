@@ -16,7 +16,7 @@ use super::{
     command::{Command, Commands},
     door::Peer,
     health::Health,
-    metrics::GatewayMetrics,
+    metrics::Exposition,
 };
 
 /// Content type of the OpenMetrics text format.
@@ -28,7 +28,7 @@ const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct HttpDoor {
     pub(super) commands: Commands,
-    pub(super) metrics: GatewayMetrics,
+    pub(super) exposition: Arc<Exposition>,
     pub(super) access: Arc<AccessControl>,
     pub(super) health: Health,
 }
@@ -68,7 +68,7 @@ async fn scrape(
         return (StatusCode::SERVICE_UNAVAILABLE, "the node did not answer within 1 s")
             .into_response();
     };
-    match door.metrics.exposition(measured) {
+    match door.exposition.text(measured) {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }

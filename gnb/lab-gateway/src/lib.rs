@@ -34,6 +34,7 @@ mod subscriptions;
 pub use command::ReportCallback;
 pub use error::ServeError;
 pub use local_client::{LocalClient, LocalClientError};
+pub use metrics::MetricsDetail;
 pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
 pub use options::{ForecastOptions, ServeOptions};
 pub use serve::serve;

@@ -2,9 +2,9 @@
 
 use e2sm_tc::v1::{BearerForecast, Cause};
 use lab_world::{
-    BearerSample, CellSample, ControlError, ControlReply, ControlRequest, ControlTicket,
-    FlowSample, Indication, NodeInfo, Output, Report, SubscribeError, SubscriptionId,
-    SubscriptionRequest, World,
+    BearerDelay, BearerSample, CellSample, ControlError, ControlReply, ControlRequest,
+    ControlTicket, FlowSample, GnbCounters, Indication, NodeInfo, Output, Report, SubscribeError,
+    SubscriptionId, SubscriptionRequest, World,
 };
 
 /// A connected node.
@@ -51,6 +51,8 @@ pub trait E2Node: Send + 'static {
     fn feed_forecast(&mut self, forecast: &BearerForecast) -> Result<(), Cause>;
     fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)>;
     fn bearer_samples(&mut self) -> Vec<BearerSample>;
+    fn bearer_delays(&self) -> Vec<BearerDelay>;
+    fn gnb_counters(&self) -> GnbCounters;
     fn flow_samples(&self) -> Vec<FlowSample>;
     fn cell_sample(&self) -> CellSample;
     /// Summary of the run so far.
@@ -116,6 +118,14 @@ impl E2Node for World {
 
     fn bearer_samples(&mut self) -> Vec<BearerSample> {
         World::bearer_samples(self)
+    }
+
+    fn bearer_delays(&self) -> Vec<BearerDelay> {
+        World::bearer_delays(self)
+    }
+
+    fn gnb_counters(&self) -> GnbCounters {
+        World::gnb_counters(self)
     }
 
     fn flow_samples(&self) -> Vec<FlowSample> {

@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 
-use super::{door::CertificateFiles, error::ServeError};
+use super::{door::CertificateFiles, error::ServeError, metrics::MetricsDetail};
 
 /// Settings of `gnb-lab serve`.
 #[derive(Args, Clone, Debug)]
@@ -61,6 +61,15 @@ pub struct ServeOptions {
     #[arg(long, value_name = "HOST:PORT", help_heading = "Metrics and health")]
     pub metrics_listen: Option<String>,
 
+    /// Metrics beyond the default, separated by commas: `distributions` of delays (3GPP TS 28.552),
+    /// `flows`, `top:N` for the N bearers whose packets wait longest.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Metrics and health")]
+    pub metrics_detail: Vec<MetricsDetail>,
+
+    /// Program in `sojourn_build_info`.
+    #[arg(skip = "gnb-lab")]
+    pub program: &'static str,
+
     /// Stop after this time.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Scenario")]
     pub duration: Option<Duration>,
@@ -76,6 +85,8 @@ impl Default for ServeOptions {
         Self {
             listen: "127.0.0.1:36421".to_owned(),
             metrics_listen: None,
+            metrics_detail: Vec::new(),
+            program: "gnb-lab",
             forecasts: ForecastOptions::default(),
             tls_cert: None,
             tls_key: None,
@@ -209,6 +220,8 @@ mod tests {
             (&["--duration", "soon"], "expected seconds"),
             (&["--control-timeout", "1e300"], "expected seconds"),
             (&["--max-subscribers", "few"], "max-subscribers"),
+            (&["--metrics-detail", "flows,top:0"], "top:N with N from 1 to 1000"),
+            (&["--metrics-detail", "everything"], "expected distributions"),
         ] {
             let error = parse(arguments).expect_err("refused").to_string();
             assert!(error.contains(word), "{word:?} is not in {error}");

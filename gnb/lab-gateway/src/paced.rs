@@ -254,6 +254,8 @@ impl<W: E2Node> Paced<W> {
                     now_us: self.world.now_us(),
                     node_id: self.world.node_id().to_owned(),
                     bearers: self.world.bearer_samples(),
+                    bearer_delays: self.world.bearer_delays(),
+                    counters: self.world.gnb_counters(),
                     flows: self.world.flow_samples(),
                     prb_last_second: self.prb_last_second,
                     subscribers: self.hub.subscribers(),

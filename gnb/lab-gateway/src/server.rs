@@ -30,7 +30,7 @@ use super::{
     http::{self, HttpDoor},
     hub::Hub,
     local_client::LocalClient,
-    metrics::GatewayMetrics,
+    metrics::{Exposition, GatewayMetrics},
     node::{E2Node, Recording},
     options::ServeOptions,
     paced::{Paced, PacerState},
@@ -222,7 +222,9 @@ impl Gateway {
         let metrics_address = http_listener.as_ref().map(|listener| listener.address);
         if let Some(listener) = http_listener {
             let incoming = Incoming::new(Door::Http, listener.tokio()?, certificates);
-            let app = http::router(HttpDoor { commands: sender, metrics, access, health });
+            let exposition = Exposition::new(metrics, options.program, &options.metrics_detail);
+            let exposition = Arc::new(exposition);
+            let app = http::router(HttpDoor { commands: sender, exposition, access, health });
             let app = app.into_make_service_with_connect_info::<Peer>();
             let stop = until(stopping);
             tasks.push((

@@ -34,18 +34,35 @@ pub(crate) struct Bearer {
     pub(crate) measured: Measured,
 }
 
+impl Bearer {
+    /// Packets dropped by a full RLC buffer, or by the AQM in its place.
+    pub(crate) fn rlc_dropped_packets(&self) -> u64 {
+        let aqm_drops = self.rlc_queue.as_ref().map_or(0, RlcQueue::dropped_packets);
+        self.measured.rlc_dropped_packets + aqm_drops
+    }
+}
+
 /// Drops, marks and events of the pipeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) dropped_packets: u64,
     pub(crate) dropped_bytes: u64,
+    /// Of the dropped packets, those of the queue disciplines.
+    pub(crate) aqm_dropped: u64,
+    /// Of the dropped packets, those of the policers.
+    pub(crate) policer_dropped: u64,
     pub(crate) marked_packets: u64,
     /// Pipeline events not yet reported.
     pub(crate) events: Vec<EventKind>,
 }
 
 impl EventSink<GnbPacket> for Tally {
-    fn dropped(&mut self, packet: GnbPacket, _: DropReason, _: u64) {
+    fn dropped(&mut self, packet: GnbPacket, reason: DropReason, _: u64) {
+        match reason {
+            DropReason::Discipline(_) | DropReason::Takeover => self.aqm_dropped += 1,
+            DropReason::Policer => self.policer_dropped += 1,
+            DropReason::QueueLimit | DropReason::BufferLimit => {}
+        }
         self.dropped_packets += 1;
         self.dropped_bytes += u64::from(packet.len_bytes());
     }

@@ -37,6 +37,11 @@ impl Delays {
         }
     }
 
+    /// Number of samples and their sum.
+    pub(crate) fn count_and_sum_us(&self) -> (u64, u64) {
+        (self.count(), self.sum_us)
+    }
+
     fn count(&self) -> u64 {
         self.zeros + self.histogram.len()
     }

@@ -97,7 +97,9 @@ impl F1Bearer {
             self.tracker.sent(packet.len_bytes(), now_us);
         }
         self.next_number += 1;
-        self.down.transit(now_us)
+        let at_us = self.down.transit(now_us)?;
+        packet.f1_delay_us = u32::try_from(at_us - now_us).unwrap_or(u32::MAX);
+        Some(at_us)
     }
 
     /// An uplink packet reaches the DU at `at_us`; returns its arrival time at the CU, `None` if lost.

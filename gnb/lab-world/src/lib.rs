@@ -9,6 +9,7 @@ mod bearers;
 mod build;
 mod channel;
 pub mod clairvoyant;
+mod counters;
 mod cu;
 mod delays;
 mod drql_limit;
@@ -33,13 +34,14 @@ mod ues;
 
 use ran::{Cell, Delivery};
 
+pub use counters::{DELAY_EDGES_US, DelayDistribution, DownlinkDelays, GnbCounters};
 pub use drql_limit::RlcSample;
 pub use e2::types::{
     ControlError, ControlReply, ControlRequest, ControlTicket, Indication, KpmReport, KpmUe,
     NodeInfo, Output, Payload, RanFunction, RanFunctionInfo, Report, RouteError, SubscribeError,
     SubscriptionId, SubscriptionRequest, periodic_trigger,
 };
-pub use snapshot::{BearerSample, CellSample, FlowSample, PacketSample, Removals};
+pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 
 pub(crate) use bearer::Bearer;
@@ -80,6 +82,7 @@ pub struct World {
     timers: Timers,
     e2: E2Agent,
     recording: Recording,
+    delays: DownlinkDelays,
     /// Reused from slot to slot.
     deliveries: Vec<Delivery<GnbPacket>>,
 }
@@ -110,6 +113,7 @@ impl World {
             timers,
             e2: E2Agent::new(&split),
             recording: Recording::default(),
+            delays: DownlinkDelays::default(),
             deliveries: Vec::new(),
         })
     }

@@ -1,7 +1,7 @@
 //! Measurements: samples each ms, recorded rows, snapshots and the summary of a run.
 
 use super::World;
-use super::snapshot::{BearerSample, CellSample, FlowSample, PacketSample, Removals};
+use super::snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 use super::summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent};
 
 /// Time between two samples of the bearers; also the finest period of reports.
@@ -124,6 +124,16 @@ impl World {
         self.active_bearers().filter_map(|index| self.bearer_sample(index as usize)).collect()
     }
 
+    /// Delays of the delivered packets of the bearers of attached UEs.
+    pub fn bearer_delays(&self) -> Vec<BearerDelay> {
+        let delay = |index: u32| {
+            let bearer = &self.bearers[index as usize];
+            let (packets, delay_us) = bearer.measured.sojourn.count_and_sum_us();
+            BearerDelay { rnti: bearer.rnti, drb: bearer.drb, packets, delay_us }
+        };
+        self.active_bearers().map(delay).collect()
+    }
+
     /// SDUs removed from each RLC buffer so far, in the order of the bearers.
     pub fn removals(&self) -> impl Iterator<Item = Removals> + '_ {
         self.bearers.iter().map(|bearer| bearer.measured.removals)
@@ -205,7 +215,6 @@ impl World {
 
     fn bearer_summary(&self, bearer: &super::Bearer) -> BearerSummary {
         let measured = &bearer.measured;
-        let aqm_drops = bearer.rlc_queue.as_ref().map_or(0, |queue| queue.dropped_packets());
         let (f1_lost_packets, f1_lost_uplink_packets) =
             bearer.f1.as_ref().map_or((0, 0), |f1| f1.lost_packets());
         let failures = bearer.cell.and_then(|place| self.cell.radio_link_failures(place));
@@ -220,7 +229,7 @@ impl World {
             drained_bytes: measured.drained_bytes,
             tc_dropped_packets: bearer.tally.dropped_packets,
             tc_marked_packets: bearer.tally.marked_packets,
-            rlc_dropped_packets: measured.rlc_dropped_packets + aqm_drops,
+            rlc_dropped_packets: bearer.rlc_dropped_packets(),
             f1_lost_packets,
             f1_lost_uplink_packets,
             radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),

@@ -34,6 +34,8 @@ pub(crate) struct GnbPacket {
     pub(crate) f1_number: u64,
     /// Bytes of the bearer sent over F1-U up to and including it.
     pub(crate) f1_sent_bytes: u64,
+    /// Its delay on F1-U.
+    pub(crate) f1_delay_us: u32,
     /// Index of its bearer in the world.
     pub(crate) bearer: u32,
     rnti: u16,
@@ -58,6 +60,7 @@ impl GnbPacket {
             rlc_us: 0,
             f1_number: 0,
             f1_sent_bytes: 0,
+            f1_delay_us: 0,
             bearer,
             rnti,
             qfi: qfi.unwrap_or(NO_QFI),

@@ -39,6 +39,19 @@ pub struct BearerSample {
     pub tc_revision: u32,
 }
 
+/// Delays of a bearer's delivered packets from SDAP to the MAC, cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BearerDelay {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// DRB identity.
+    pub drb: u8,
+    /// Packets.
+    pub packets: u64,
+    /// Sum of their delays, µs.
+    pub delay_us: u64,
+}
+
 /// State of a flow; counters are cumulative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSample {

@@ -174,9 +174,16 @@ impl World {
         let sojourn_us = delivery.dequeued_us - packet.ingress_us;
         measured.drained_packets += 1;
         measured.drained_bytes += u64::from(packet.len_bytes());
-        measured.rlc_sojourn.record(delivery.dequeued_us - packet.rlc_us);
+        let rlc_us = delivery.dequeued_us - packet.rlc_us;
+        let f1_us = u64::from(packet.f1_delay_us);
+        self.delays.record(
+            (packet.rlc_us - packet.ingress_us).saturating_sub(f1_us),
+            f1_us,
+            rlc_us,
+        );
+        measured.rlc_sojourn.record(rlc_us);
         if !*is_am {
-            measured.removed.add(delivery.dequeued_us - packet.rlc_us);
+            measured.removed.add(rlc_us);
         }
         measured.sojourn.record(sojourn_us);
         let flow = self.flows.record_sojourn(packet.inner.flow, sojourn_us);

@@ -18,7 +18,10 @@ pub(crate) use audit::{Audit, Entry};
 pub(crate) use file::{AccessError, Right, first_line_token};
 
 use self::file::{AccessFile, Client, Digest256};
-use super::{door::Peer, metrics::GatewayMetrics};
+use super::{
+    door::{Door, Peer},
+    metrics::GatewayMetrics,
+};
 
 /// Longest name of an unknown client in messages and audit lines.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -53,6 +56,11 @@ impl AccessControl {
         metrics: GatewayMetrics,
     ) -> Result<Self, AccessError> {
         let file = path.as_deref().map(AccessFile::read).transpose()?.map(Arc::new);
+        for door in Door::ALL {
+            for reason in Reason::ALL {
+                metrics.expect_refusals(door.name(), reason.name());
+            }
+        }
         let (current, _) = watch::channel(file);
         let rejected = Mutex::default();
         Ok(Self { path, current, rejected, has_client_ca, is_insecure, audit, metrics })
@@ -235,6 +243,8 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
+    const ALL: [Self; 3] = [Self::Unauthenticated, Self::Right, Self::Node];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Unauthenticated => "unauthenticated",

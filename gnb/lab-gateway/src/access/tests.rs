@@ -10,7 +10,6 @@ use std::{
 use serde_json::Value;
 
 use super::*;
-use crate::door::Door;
 
 /// A client on loopback without an access file.
 pub(crate) fn local_caller() -> Caller {

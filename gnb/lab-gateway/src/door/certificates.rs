@@ -140,7 +140,9 @@ impl Certificates {
                 if state.rejected.as_ref() == Some(&error) {
                     return Reloaded::Unchanged;
                 }
-                self.metrics.tls_reload_failed();
+                for door in Door::ALL {
+                    self.metrics.tls_reload_failed(door.name());
+                }
                 tracing::warn!(
                     error,
                     "changed certificates cannot be used; the previous ones stay"

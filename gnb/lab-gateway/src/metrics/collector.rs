@@ -1,20 +1,26 @@
-//! The world's state in Prometheus' terms.
+//! The world's state in Prometheus' terms. Metrics whose quantity 3GPP TS 28.552 measures name it in
+//! their help.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
+use lab_world::{BearerSample, CellSample, DELAY_EDGES_US, DelayDistribution, GnbCounters};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet},
     metrics::MetricType,
 };
 
-use lab_world::{BearerSample, CellSample};
-
 use crate::command::Scrape;
 
 /// Encodes one scrape's measurements.
 #[derive(Debug)]
-pub(super) struct WorldCollector(pub(super) Scrape);
+pub(super) struct WorldCollector {
+    pub(super) scrape: Scrape,
+    pub(super) has_distributions: bool,
+    pub(super) has_flows: bool,
+    /// Bearers shown in detail, by RNTI and DRB, with their mean sojourn in seconds.
+    pub(super) worst: BTreeMap<(u16, u8), f64>,
+}
 
 #[derive(Clone, Debug, EncodeLabelSet)]
 struct BearerLabels {
@@ -29,11 +35,34 @@ struct NodeLabels {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet)]
+struct PartLabels {
+    node: String,
+    part: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet)]
+struct CauseLabels {
+    node: String,
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet)]
+struct PacingLabels {
+    node: String,
+    by: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet)]
 struct FlowLabels {
     flow: String,
 }
 
 impl WorldCollector {
+    fn node(&self) -> String {
+        self.scrape.node_id.clone()
+    }
+
+    /// A gauge per bearer with a value.
     fn bearers(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -42,11 +71,54 @@ impl WorldCollector {
         value: impl Fn(&BearerSample) -> Option<f64>,
     ) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for bearer in &self.0.bearers {
+        for bearer in &self.scrape.bearers {
             let Some(value) = value(bearer) else { continue };
-            let labels =
-                BearerLabels { node: self.0.node_id.clone(), ue: bearer.rnti, drb: bearer.drb };
+            let labels = BearerLabels { node: self.node(), ue: bearer.rnti, drb: bearer.drb };
             metric.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+
+    /// Gauges of the bearers whose packets wait longest.
+    fn worst_bearers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mean_s = |bearer: &BearerSample| self.worst.get(&(bearer.rnti, bearer.drb)).copied();
+        self.bearers(
+            encoder,
+            "gnb_bearer_sojourn_seconds",
+            "Mean time from SDAP to the MAC, exponential mean over 15 minutes.",
+            mean_s,
+        )?;
+        self.bearers(encoder, "rlc_occupancy_bytes", "RLC transmission buffer.", |bearer| {
+            mean_s(bearer).map(|_| f64::from(bearer.rlc_occupancy_bytes))
+        })?;
+        self.bearers(
+            encoder,
+            "tc_backlog_bytes",
+            "Bytes queued in the TC pipeline above the RLC.",
+            |bearer| mean_s(bearer).map(|_| float(bearer.tc_backlog_bytes)),
+        )?;
+        self.bearers(
+            encoder,
+            "cu_paced_by_forecast",
+            "Whether the pacer uses a forecast (1) or its own measurements (0); absent for pacers \
+             without forecasts.",
+            |bearer| mean_s(bearer).and(bearer.by_forecast).map(f64::from),
+        )
+    }
+
+    fn paced_bearers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mut metric = encoder.encode_descriptor(
+            "cu_paced_bearers",
+            "Bearers whose pacer can use forecasts, by what it uses now (forecast, measurements).",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (by, by_forecast) in [("forecast", true), ("measurements", false)] {
+            let is_so = |bearer: &&BearerSample| bearer.by_forecast == Some(by_forecast);
+            let count = self.scrape.bearers.iter().filter(is_so).count();
+            let labels = PacingLabels { node: self.node(), by };
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            metric.encode_family(&labels)?.encode_gauge(&count)?;
         }
         Ok(())
     }
@@ -58,37 +130,141 @@ impl WorldCollector {
             None,
             MetricType::Gauge,
         )?;
-        if let Some(cell) = &self.0.prb_last_second {
-            let labels = NodeLabels { node: self.0.node_id.clone() };
+        if let Some(cell) = &self.scrape.prb_last_second {
+            let labels = NodeLabels { node: self.node() };
             metric.encode_family(&labels)?.encode_gauge(&used_ratio(cell))?;
         }
         Ok(())
     }
 
-    fn goodput(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    fn node_counter(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        value: u64,
+    ) -> fmt::Result {
+        encoder
+            .encode_descriptor(name, help, None, MetricType::Counter)?
+            .encode_family(&NodeLabels { node: self.node() })?
+            .encode_counter::<NoLabelSet, u64, u64>(&value, None)
+    }
+
+    fn delay_parts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let delays = &self.scrape.counters.delays;
+        let mut metric = encoder.encode_descriptor(
+            "gnb_delay_seconds",
+            "Delay of the delivered packets, summed, by part: pdcp (CU-UP with the TC queue, \
+             DRB.PdcpSduDelayDl), f1 (F1-U, DRB.GtpF1DelayDl), rlc (gNB-DU, DRB.RlcSduDelayDl).",
+            None,
+            MetricType::Counter,
+        )?;
+        for (part, delay) in [("pdcp", &delays.pdcp), ("f1", &delays.f1), ("rlc", &delays.rlc)] {
+            let labels = PartLabels { node: self.node(), part };
+            metric
+                .encode_family(&labels)?
+                .encode_counter::<NoLabelSet, f64, u64>(&(float(delay.sum_us) / 1e6), None)?;
+        }
+        Ok(())
+    }
+
+    fn drops(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let GnbCounters { aqm_dropped, overflow_dropped, rlc_dropped, policer_dropped, .. } =
+            self.scrape.counters;
+        let mut metric = encoder.encode_descriptor(
+            "gnb_dropped_packets",
+            "Downlink packets dropped, by cause: aqm (queue discipline), overflow (limit of a TC \
+             queue or buffer), rlc (full RLC buffer), policer.",
+            None,
+            MetricType::Counter,
+        )?;
+        for (cause, count) in [
+            ("aqm", aqm_dropped),
+            ("overflow", overflow_dropped),
+            ("rlc", rlc_dropped),
+            ("policer", policer_dropped),
+        ] {
+            // Few nodes have policers.
+            if count > 0 || cause != "policer" {
+                let labels = CauseLabels { node: self.node(), cause };
+                metric
+                    .encode_family(&labels)?
+                    .encode_counter::<NoLabelSet, u64, u64>(&count, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn distributions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let delays = &self.scrape.counters.delays;
+        for (name, help, delay) in [
+            (
+                "gnb_pdcp_sdu_delay_seconds",
+                "Delay of downlink packets in the CU-UP with the TC queue (DRB.PdcpSduDelayDlDist).",
+                &delays.pdcp,
+            ),
+            (
+                "gnb_f1_delay_seconds",
+                "Delay of downlink packets on F1-U (DRB.GtpF1DelayDlDist).",
+                &delays.f1,
+            ),
+            (
+                "gnb_rlc_sdu_delay_seconds",
+                "Delay of downlink packets in the gNB-DU, to the MAC (DRB.RlcSduDelayDlDist).",
+                &delays.rlc,
+            ),
+            (
+                "gnb_sojourn_seconds",
+                "Delay of downlink packets from SDAP to the MAC: the sum of CU-UP, F1-U and gNB-DU.",
+                &delays.sojourn,
+            ),
+        ] {
+            self.distribution(encoder, name, help, delay)?;
+        }
+        Ok(())
+    }
+
+    fn distribution(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        delay: &DelayDistribution,
+    ) -> fmt::Result {
+        let edges = DELAY_EDGES_US.iter().map(|edge_us| float(*edge_us) / 1e6);
+        let edges = edges.chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = edges.zip(delay.bins).collect();
+        encoder
+            .encode_descriptor(name, help, None, MetricType::Histogram)?
+            .encode_family(&NodeLabels { node: self.node() })?
+            .encode_histogram::<NoLabelSet>(
+                float(delay.sum_us) / 1e6,
+                delay.packets(),
+                &buckets,
+                None,
+            )
+    }
+
+    fn flows(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(
             "flow_goodput_bytes",
             "Application bytes of a flow that arrived in order.",
             None,
             MetricType::Counter,
         )?;
-        for flow in &self.0.flows {
+        for flow in &self.scrape.flows {
             let labels = FlowLabels { flow: flow.name.clone() };
             metric
                 .encode_family(&labels)?
                 .encode_counter::<NoLabelSet, u64, u64>(&flow.goodput_bytes, None)?;
         }
-        Ok(())
-    }
-
-    fn round_trips(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(
             "flow_rtt_seconds",
             "Last round trip of a ping.",
             None,
             MetricType::Gauge,
         )?;
-        for flow in &self.0.flows {
+        for flow in &self.scrape.flows {
             let Some(rtt_us) = flow.rtt_us else { continue };
             let labels = FlowLabels { flow: flow.name.clone() };
             metric.encode_family(&labels)?.encode_gauge(&(float(rtt_us) / 1e6))?;
@@ -109,31 +285,6 @@ fn float(value: u64) -> f64 {
 
 impl Collector for WorldCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        self.bearers(
-            &mut encoder,
-            "rlc_hol_seconds",
-            "Age of the head of the RLC transmission buffer; 0 when empty.",
-            |bearer| Some(float(bearer.hol_us) / 1e6),
-        )?;
-        self.bearers(&mut encoder, "rlc_occupancy_bytes", "RLC transmission buffer.", |bearer| {
-            Some(f64::from(bearer.rlc_occupancy_bytes))
-        })?;
-        self.bearers(
-            &mut encoder,
-            "tc_backlog_bytes",
-            "Bytes queued in the TC pipeline above the RLC.",
-            |bearer| Some(float(bearer.tc_backlog_bytes)),
-        )?;
-        self.bearers(
-            &mut encoder,
-            "cu_paced_by_forecast",
-            "Whether the pacer uses a forecast (1) or its own measurements (0); absent for pacers \
-             without forecasts.",
-            |bearer| bearer.by_forecast.map(f64::from),
-        )?;
-        self.prb_ratio(&mut encoder)?;
-        self.goodput(&mut encoder)?;
-        self.round_trips(&mut encoder)?;
         encoder
             .encode_descriptor(
                 "node_time_seconds",
@@ -141,6 +292,38 @@ impl Collector for WorldCollector {
                 None,
                 MetricType::Counter,
             )?
-            .encode_counter::<NoLabelSet, f64, u64>(&(float(self.0.now_us) / 1e6), None)
+            .encode_counter::<NoLabelSet, f64, u64>(&(float(self.scrape.now_us) / 1e6), None)?;
+        self.prb_ratio(&mut encoder)?;
+        self.node_counter(
+            &mut encoder,
+            "gnb_delivered_packets",
+            "Downlink packets whose last byte went to the MAC.",
+            self.scrape.counters.delays.sojourn.packets(),
+        )?;
+        self.delay_parts(&mut encoder)?;
+        self.drops(&mut encoder)?;
+        self.node_counter(
+            &mut encoder,
+            "gnb_marked_packets",
+            "Downlink packets marked CE by TC pipelines.",
+            self.scrape.counters.marked,
+        )?;
+        self.paced_bearers(&mut encoder)?;
+        self.bearers(
+            &mut encoder,
+            "rlc_hol_seconds",
+            "Age of the head of the RLC transmission buffer; 0 when empty.",
+            |bearer| Some(float(bearer.hol_us) / 1e6),
+        )?;
+        if self.has_distributions {
+            self.distributions(&mut encoder)?;
+        }
+        if self.has_flows {
+            self.flows(&mut encoder)?;
+        }
+        if !self.worst.is_empty() {
+            self.worst_bearers(&mut encoder)?;
+        }
+        Ok(())
     }
 }

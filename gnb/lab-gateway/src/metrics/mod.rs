@@ -1,8 +1,13 @@
 //! Prometheus metrics: counters of the gateway itself, and the world's state read at scrape time.
 
 mod collector;
+mod detail;
+mod process;
+mod worst;
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use parking_lot::Mutex;
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
@@ -11,6 +16,9 @@ use prometheus_client::{
 };
 
 use lab_world::ControlReply;
+
+pub use detail::MetricsDetail;
+use worst::WorstBearers;
 
 use super::{command::Scrape, forecasts::ForecastOutcome, outbox::OutboxCounters};
 
@@ -60,7 +68,7 @@ pub(super) struct GatewayMetrics {
     forecast_stream: Gauge,
     refused: Family<RefusalLabels, Counter>,
     access_reload_failures: Counter,
-    tls_reload_failures: Counter,
+    tls_reload_failures: Family<DoorLabels, Counter>,
     certificate_not_after: Family<DoorLabels, Gauge>,
 }
 
@@ -71,16 +79,14 @@ impl Default for GatewayMetrics {
             dropped: Family::default(),
             subscriptions: Family::default(),
             controls: Family::default(),
-            lateness: Histogram::new([
-                20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 250e-3, 1.0,
-            ]),
+            lateness: Histogram::new([100e-6, 1e-3, 10e-3, 100e-3, 1.0]),
             busy: Counter::default(),
             skipped: Counter::default(),
             forecasts: Family::default(),
             forecast_stream: Gauge::default(),
             refused: Family::default(),
             access_reload_failures: Counter::default(),
-            tls_reload_failures: Counter::default(),
+            tls_reload_failures: Family::default(),
             certificate_not_after: Family::default(),
         }
     }
@@ -151,26 +157,32 @@ impl GatewayMetrics {
         self.refused.get_or_create(&RefusalLabels { door, reason }).inc();
     }
 
+    /// Starts a count of refusals at 0: increase() misses the first one of a series that is new.
+    pub(super) fn expect_refusals(&self, door: &'static str, reason: &'static str) {
+        drop(self.refused.get_or_create(&RefusalLabels { door, reason }));
+    }
+
     /// A changed access file was not taken over.
     pub(super) fn access_reload_failed(&self) {
         self.access_reload_failures.inc();
     }
 
-    /// Changed certificates were not taken over.
-    pub(super) fn tls_reload_failed(&self) {
-        self.tls_reload_failures.inc();
+    /// Changed certificates of a door were not taken over.
+    pub(super) fn tls_reload_failed(&self, door: &'static str) {
+        self.tls_reload_failures.get_or_create(&DoorLabels { door }).inc();
     }
 
     /// The end of the validity of a door's server certificate, Unix time.
     pub(super) fn certificate_not_after(&self, door: &'static str, unix_s: i64) {
         self.certificate_not_after.get_or_create(&DoorLabels { door }).set(unix_s);
+        // At 0 from the start, as in `expect_refusals`.
+        drop(self.tls_reload_failures.get_or_create(&DoorLabels { door }));
     }
 
-    /// The text exposition of all metrics.
-    pub(super) fn exposition(&self, scrape: Scrape) -> Result<String, fmt::Error> {
-        let mut registry = Registry::with_prefix("sojourn");
+    /// Adds the gateway's metrics to a registry.
+    fn register(&self, registry: &mut Registry, subscribers: usize) {
         let streams = Gauge::<i64>::default();
-        streams.set(i64::try_from(scrape.subscribers).unwrap_or(i64::MAX));
+        streams.set(i64::try_from(subscribers).unwrap_or(i64::MAX));
         registry.register("gateway_indication_streams", "Indication streams open now", streams);
         registry.register(
             "gateway_indications",
@@ -237,10 +249,70 @@ impl GatewayMetrics {
             "End of the validity of the server certificate, Unix time",
             self.certificate_not_after.clone(),
         );
-        registry.register_collector(Box::new(collector::WorldCollector(scrape)));
-        let mut exposition = String::new();
-        text::encode(&mut exposition, &registry)?;
-        Ok(exposition)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    program: &'static str,
+    version: &'static str,
+}
+
+/// Text of the metrics of gateway, process and node.
+#[derive(Debug)]
+pub(super) struct Exposition {
+    metrics: GatewayMetrics,
+    build: BuildLabels,
+    has_distributions: bool,
+    has_flows: bool,
+    /// Bearers shown in detail.
+    top: usize,
+    worst: Mutex<WorstBearers>,
+}
+
+impl Exposition {
+    pub(super) fn new(
+        metrics: GatewayMetrics,
+        program: &'static str,
+        detail: &[MetricsDetail],
+    ) -> Self {
+        let top = detail.iter().filter_map(|detail| match detail {
+            MetricsDetail::Top(count) => Some(*count),
+            MetricsDetail::Distributions | MetricsDetail::Flows => None,
+        });
+        Self {
+            metrics,
+            build: BuildLabels { program, version: env!("CARGO_PKG_VERSION") },
+            has_distributions: detail.contains(&MetricsDetail::Distributions),
+            has_flows: detail.contains(&MetricsDetail::Flows),
+            top: top.max().unwrap_or(0),
+            worst: Mutex::default(),
+        }
+    }
+
+    /// The text of one scrape, in the OpenMetrics format.
+    pub(super) fn text(&self, scrape: Scrape) -> Result<String, fmt::Error> {
+        let worst = if self.top > 0 {
+            self.worst.lock().select(scrape.now_us, &scrape.bearer_delays, self.top)
+        } else {
+            BTreeMap::new()
+        };
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(process::ProcessCollector));
+        let sojourn = registry.sub_registry_with_prefix("sojourn");
+        let build = Family::<BuildLabels, Gauge>::default();
+        build.get_or_create(&self.build).set(1);
+        sojourn.register("build_info", "Program and version", build);
+        self.metrics.register(sojourn, scrape.subscribers);
+        sojourn.register_collector(Box::new(collector::WorldCollector {
+            has_distributions: self.has_distributions,
+            has_flows: self.has_flows,
+            worst,
+            scrape,
+        }));
+        let mut text = String::new();
+        text::encode(&mut text, &registry)?;
+        Ok(text)
     }
 }
 
@@ -261,70 +333,4 @@ fn code_name(code: tonic::Code) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use bytes::Bytes;
-    use lab_world::{BearerSample, CellSample, FlowSample};
-
-    fn flow(name: &str, goodput_bytes: u64, rtt_us: Option<u64>) -> FlowSample {
-        FlowSample { name: name.to_owned(), kind: "any", rnti: 17, drb: 1, goodput_bytes, rtt_us }
-    }
-
-    #[test]
-    fn a_scrape_has_metrics_of_world_and_gateway() {
-        let metrics = GatewayMetrics::default();
-        let counters = metrics.indications("1.143");
-        counters.sent.inc_by(3);
-        counters.dropped.inc();
-        metrics.control_answered(&ControlReply {
-            acknowledged: false,
-            outcome: Bytes::new(),
-            cause: Some("stale_revision"),
-            detail: String::new(),
-        });
-        metrics.lateness(Duration::from_micros(30));
-        metrics.forecasts(ForecastOutcome::Taken, 2);
-        metrics.forecast_stream(true);
-        let scrape = Scrape {
-            now_us: 2_500_000,
-            node_id: "gnb".to_owned(),
-            bearers: vec![BearerSample {
-                rnti: 17,
-                drb: 1,
-                hol_us: 1_250_000,
-                rlc_occupancy_bytes: 1500,
-                tc_backlog_bytes: 9000,
-                by_forecast: Some(false),
-                ..BearerSample::default()
-            }],
-            flows: vec![flow("bulk", 77, None), flow("ping", 0, Some(12_500))],
-            prb_last_second: Some(CellSample { used_prb: 50, available_prb: 200 }),
-            subscribers: 2,
-        };
-        let text = metrics.exposition(scrape).expect("text");
-        for line in [
-            r#"sojourn_rlc_hol_seconds{node="gnb",ue="17",drb="1"} 1.25"#,
-            r#"sojourn_rlc_occupancy_bytes{node="gnb",ue="17",drb="1"} 1500.0"#,
-            r#"sojourn_tc_backlog_bytes{node="gnb",ue="17",drb="1"} 9000.0"#,
-            r#"sojourn_cu_paced_by_forecast{node="gnb",ue="17",drb="1"} 0.0"#,
-            r#"sojourn_cu_forecasts_total{result="taken"} 2"#,
-            "sojourn_cu_forecast_stream_open 1",
-            r#"sojourn_prb_used_ratio{node="gnb"} 0.25"#,
-            r#"sojourn_flow_goodput_bytes_total{flow="bulk"} 77"#,
-            r#"sojourn_flow_rtt_seconds{flow="ping"} 0.0125"#,
-            "sojourn_node_time_seconds_total 2.5",
-            r#"sojourn_gateway_indications_total{ran_function_oid="1.143"} 3"#,
-            r#"sojourn_gateway_indications_dropped_total{ran_function_oid="1.143"} 1"#,
-            r#"sojourn_gateway_controls_total{outcome="failed",cause="stale_revision"} 1"#,
-            r#"sojourn_gateway_step_lateness_seconds_bucket{le="0.00005"} 1"#,
-            "sojourn_gateway_indication_streams 2",
-            "# EOF",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
-        }
-        assert!(
-            !text.contains(r#"sojourn_flow_rtt_seconds{flow="bulk"}"#),
-            "bulk has no round trips"
-        );
-    }
-}
+mod tests;

@@ -8,9 +8,10 @@ use std::{
 use bytes::Bytes;
 use e2sm_tc::v1::{BearerForecast, Cause};
 use lab_world::{
-    BearerSample, CellSample, ControlError, ControlReply, ControlRequest, ControlTicket,
-    FlowSample, Indication, KpmReport, KpmUe, NodeInfo, Payload, RanFunction, RanFunctionInfo,
-    Report, RouteError, SubscribeError, SubscriptionId, SubscriptionRequest,
+    BearerDelay, BearerSample, CellSample, ControlError, ControlReply, ControlRequest,
+    ControlTicket, FlowSample, GnbCounters, Indication, KpmReport, KpmUe, NodeInfo, Payload,
+    RanFunction, RanFunctionInfo, Report, RouteError, SubscribeError, SubscriptionId,
+    SubscriptionRequest,
 };
 use serde_json::json;
 
@@ -302,6 +303,14 @@ impl E2Node for Double {
             rlc_occupancy_bytes: 3000,
             ..BearerSample::default()
         }]
+    }
+
+    fn bearer_delays(&self) -> Vec<BearerDelay> {
+        Vec::new()
+    }
+
+    fn gnb_counters(&self) -> GnbCounters {
+        GnbCounters::default()
     }
 
     fn flow_samples(&self) -> Vec<FlowSample> {

@@ -16,7 +16,7 @@ use tonic::{
 
 use super::double::{CONTROLLER, Double, NODE, REPORTER, ScriptHandle};
 use crate::{
-    Gateway, ServeOptions,
+    Gateway, MetricsDetail, ServeOptions,
     proto::{
         self, ControlAnswer, Indication, SubscribeRequest, SubscribeResponse, Subscription,
         control_response, e2_gateway_client::E2GatewayClient, subscribe_request::Procedure,
@@ -30,6 +30,7 @@ pub(super) fn options() -> ServeOptions {
     ServeOptions {
         listen: "127.0.0.1:0".to_owned(),
         metrics_listen: Some("127.0.0.1:0".to_owned()),
+        metrics_detail: vec![MetricsDetail::Flows, MetricsDetail::Top(10)],
         ..ServeOptions::default()
     }
 }

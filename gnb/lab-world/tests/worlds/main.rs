@@ -6,6 +6,7 @@
 mod apps;
 mod clairvoyant;
 mod common;
+mod counters;
 mod e2;
 mod faults;
 mod radio;
