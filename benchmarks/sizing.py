@@ -4,7 +4,8 @@ Each program alone watches emulated gNBs in real time (`many_nodes.py`) with its
 but for the period of the RLC reports.
 Several loads give what a program costs by itself, for each node and for each 1000 bearers (least
 squares, no negative part); the second table carries it on to 10, 100 and 1000 gNBs. A program is
-one process on one core: replicas are counted so that none takes more than 0.6 of it.
+one process on one core: replicas are counted so that none takes more than 0.6 of it. A controller
+and one standby watch each node.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ PERIODS_MS = (1, 10)
 """Of the RLC reports; 1 ms is the default of both programs."""
 QUANTITIES = ("cpu_cores", "memory_mib", "network_mbit_s", "series")
 FLEETS = (10, 100, 1000)
+WATCHERS = {"tc-controller": 2, "rlc-forecaster": 1}
+"""Processes that watch a node: its controller and one standby, one forecaster."""
 LARGEST_SHARE = 0.6
 """Share of a core up to which one replica is loaded."""
 
@@ -180,7 +183,8 @@ def show(loads: list[Load], ues: int) -> dict[str, object]:
         for quantity, costs in quantities.items():
             print(row.format(program, period_ms, quantity, *(f"{cost:.3f}" for cost in costs)))
         fleets += [
-            {**name, "nodes": nodes, **fleet(quantities, nodes, nodes * ues)} for nodes in FLEETS
+            {**name, "nodes": nodes, **fleet(program, quantities, nodes, nodes * ues)}
+            for nodes in FLEETS
         ]
     row = "{:>15} {:>3} {:>6} {:>9} {:>8} {:>9} {:>9} {:>8}"
     names = ("program", "ms", "gNBs", "replicas", "CPU", "MiB", "Mbit/s", "series")
@@ -190,15 +194,18 @@ def show(loads: list[Load], ues: int) -> dict[str, object]:
     return {"loads": [asdict(load) for load in loads], "parts": parts, "fleets": fleets}
 
 
-def fleet(quantities: dict[str, tuple[float, ...]], nodes: int, bearers: int) -> dict[str, float]:
+def fleet(
+    program: str, quantities: dict[str, tuple[float, ...]], nodes: int, bearers: int
+) -> dict[str, float]:
     """Replicas of a program for a fleet, and what all of them need together."""
+    watchers = WATCHERS[program]
 
     def load(quantity: str) -> float:
         _, node, thousand = quantities[quantity]
-        return node * nodes + thousand * bearers / 1000
+        return watchers * (node * nodes + thousand * bearers / 1000)
 
     room = LARGEST_SHARE - quantities["cpu_cores"][0]
-    replicas = max(1, math.ceil(load("cpu_cores") / room))
+    replicas = max(watchers, math.ceil(load("cpu_cores") / room))
     costs = {name: round(replicas * quantities[name][0] + load(name), 2) for name in QUANTITIES}
     return {"replicas": replicas, **costs}
 

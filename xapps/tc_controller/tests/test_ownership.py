@@ -157,6 +157,16 @@ def test_one_replica_is_preferred_for_a_node_and_each_for_its_share() -> None:
     assert all(Replica(2, 3).prefers(node) for node in moved)
 
 
+def test_a_node_is_watched_by_its_owner_and_its_standbys_alone() -> None:
+    nodes = [f"gnb-{number}" for number in range(300)]
+    for standbys in (0, 1, 9):
+        replicas = [Replica(index, 4, standbys) for index in range(4)]
+        for node in nodes:
+            watching = [replica for replica in replicas if replica.watches(node)]
+            assert len(watching) == min(4, standbys + 1)
+            assert any(replica.prefers(node) for replica in watching)
+
+
 def test_a_dry_run_asks_for_no_node_and_a_node_without_leases_is_controlled() -> None:
     dry = parse_policy("version: 1\nrules: [{name: r, enforce: {dry_run: true}}]\n")
     assert Ownership({"node_lease": True}, dry, 0).role is Role.OBSERVER

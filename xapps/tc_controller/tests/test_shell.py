@@ -9,6 +9,8 @@ import signal
 
 import pytest
 from ric.sm import RLC_OID, TC_V1_OID
+from tc_controller.core.sharing import Replica
+from tc_controller.settings import ReplicaSettings
 from tc_ric import POLICY, Lab, in_lab
 from tc_world import NODE
 
@@ -58,6 +60,20 @@ async def test_a_gateway_that_connects_late_and_reconnects(lab: Lab) -> None:
     lab.ric.up()
     await asyncio.sleep(8)
     assert lab.model.tc.names() == ["fq_codel", "safe", "fq_codel"]
+
+
+@in_lab
+async def test_a_node_of_other_replicas_is_left_alone_and_the_controller_is_ready(lab: Lab) -> None:
+    indexes = [index for index in range(3) if not Replica(index, 3, 0).prefers(NODE)]
+    lab.add_node()
+    lab.start(replica=ReplicaSettings(index=indexes[0], count=3, standbys=0))
+    await asyncio.sleep(3)
+    assert lab.ric.controls == []
+    assert lab.ric.subscriptions == []
+    assert lab.xapp is not None
+    readiness = lab.xapp.readiness
+    assert readiness.conditions()["indications"].detail == "all 1 nodes are left to other replicas"
+    assert readiness.ready
 
 
 @in_lab

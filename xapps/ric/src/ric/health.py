@@ -35,6 +35,16 @@ class Readiness:
         """Add a condition."""
         self._conditions[name] = condition
 
+    def excuse(self, name: str, why: Callable[[], str | None]) -> None:
+        """Let the condition `name` hold as well while `why` gives a reason."""
+        condition = self._conditions[name]
+
+        def excused() -> Condition:
+            reason = why()
+            return condition() if reason is None else Condition(True, reason)
+
+        self._conditions[name] = excused
+
     def require_gateway(self, metrics: GatewayMetrics, clock: Clock, fresh_within_s: float) -> None:
         """Add those of an xApp: the gateway is connected, the newest indication is fresh."""
 

@@ -84,6 +84,7 @@ class ControllerApp:
             else None
         )
         self._file_policy = self._policy.load()
+        self._replica = Replica(**settings.replica.model_dump())
         self._identity = settings.identity or _identity(xapp.clock.now_us())
         self.controller = self._restored(self._in_force(), state)
         self.latencies = LoopLatencies()
@@ -108,8 +109,13 @@ class ControllerApp:
             StateWriter(state, xapp.clock, off_loop),
         )
         self._nodes = NodeWatcher(
-            xapp.gateway, lambda: self.controller.policy.reports, self._node_event, self._indication
+            xapp.gateway,
+            lambda: self.controller.policy.reports,
+            self._node_event,
+            self._indication,
+            self._replica.watches,
         )
+        xapp.readiness.excuse("indications", self._nothing_to_watch)
         self._live = LivePage(
             Feed(
                 self.controller,
@@ -143,7 +149,7 @@ class ControllerApp:
             return Controller(
                 policy,
                 owner=self._identity,
-                replica=Replica(self._settings.replica.index, self._settings.replica.count),
+                replica=self._replica,
                 id_prefix=id_prefix,
                 state=document,
                 control_timeout_us=timeout_us,
@@ -227,6 +233,13 @@ class ControllerApp:
         roles = Counter(node.ownership.detail() for node in self.controller.nodes.values())
         parts = [f"{role}: {count}" for role, count in sorted(roles.items())]
         return Condition(True, f"{self._identity}; " + (", ".join(parts) or "no nodes"))
+
+    def _nothing_to_watch(self) -> str | None:
+        """Why no indication is expected: every node is left to other replicas."""
+        nodes = self._xapp.gateway.nodes
+        if not nodes or any(self._replica.watches(node.id) for node in nodes):
+            return None
+        return f"all {len(nodes)} nodes are left to other replicas"
 
     # ------------------------------------------------------------------- inputs
 

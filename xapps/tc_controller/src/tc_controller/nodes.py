@@ -46,6 +46,7 @@ class NodeWatcher:
         reports: what to subscribe to now.
         on_event: called when a node connects, restarts or disconnects.
         on_indication: called with each indication.
+        wanted: whether a node, by its id, is to be watched.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class NodeWatcher:
         reports: Callable[[], Reports],
         on_event: Callable[[NodeEvent], None],
         on_indication: Callable[[Indication], None],
+        wanted: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._gateway = gateway
         self._reports = reports
         self._on_event = on_event
         self._on_indication = on_indication
+        self._wanted = wanted
         self._restarts = RestartDetector()
         self._changed = asyncio.Event()
         self._runs: dict[str, object] = {}
@@ -72,6 +75,9 @@ class NodeWatcher:
         self._changed.set()
 
     async def _watch(self, node: Node) -> None:
+        if not self._wanted(node.id):
+            _log.info("node left to other replicas", node=node.id)
+            await asyncio.Event().wait()
         run = self._runs[node.id] = object()
         self._on_event(NodeUp(node.id, capabilities(node)))
         _log.info("node watched", node=node.id)

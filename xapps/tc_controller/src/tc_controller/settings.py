@@ -85,6 +85,11 @@ class ReplicaSettings(Section):
         description="Number of controllers. Each node has one that should own it: it asks first,"
         " and others give the node back to it.",
     )
+    standbys: Annotated[int, Field(ge=0), Flag("replica-standbys")] = Field(
+        default=1,
+        description="Replicas that watch a node besides the one that should own it, to take over."
+        " The others leave the node alone, so that replicas share the load.",
+    )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
