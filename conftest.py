@@ -1,9 +1,11 @@
 """Settings of all Python tests, and fixtures of several distributions."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import settings
 from pki import Authority
 from ric.settings import GatewaySettings
@@ -17,6 +19,13 @@ settings.load_profile("sojourn")
 def _same_jitter() -> None:
     """The same back-off delays in every run, so that failures repeat."""
     random.seed(20)
+
+
+@pytest.fixture(autouse=True)
+def _logs_of_one_test() -> Iterator[None]:
+    """A program sets up logs to the standard error of its test, which is closed with it."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture
