@@ -67,7 +67,8 @@ SUITES = (
         (*CARGO_TEST, "--release", *(a for c in LAB_CRATES for a in ("-p", c))),
         CARGO,
     ),
-    Suite("Python", (sys.executable, "-m", "pytest", "-q"), PYTEST),
+    # Two files at a time: most tests of running programs wait.
+    Suite("Python", (sys.executable, "-m", "pytest", "-q", "-n2", "--dist=loadfile"), PYTEST),
 )
 
 TRAINING = Suite(
