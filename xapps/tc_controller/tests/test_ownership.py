@@ -130,6 +130,19 @@ def test_a_replica_that_comes_later_gets_the_nodes_it_should_own() -> None:
     assert replicas.longest_bare_s < 1
 
 
+def test_a_standby_takes_over_as_fast_where_it_is_not_the_preferred_replica() -> None:
+    replicas = Replicas(BASE)
+    index = next(i for i in range(2) if Replica(i, 2).prefers(replicas.node.id))
+    replicas.start("preferred", Replica(index, 2))
+    replicas.start("other", Replica(1 - index, 2))
+    # Just after a renewal: the lease of the dead owner lasts longest.
+    replicas.run(2.05)
+    replicas.kill("preferred")
+    replicas.run(LEASE_S)
+    taken_s = next(at for at, owner in replicas.terms if owner == "other")
+    assert taken_s - 2.05 <= LEASE_S / 2 + 0.05
+
+
 def test_a_node_without_its_preferred_replica_is_owned_but_for_moments() -> None:
     replicas = Replicas(LEASED)
     index = next(i for i in range(2) if not Replica(i, 2).prefers(replicas.node.id))

@@ -94,7 +94,9 @@ class Ownership:
 
     def _wait_us(self, owned: int) -> int:
         # Together at most a quarter of the lease: less than what pipelines have left then.
-        first_us = 0 if self._preferred else self._lease_us // 6
+        # A standby asks at once: the preferred replica, if it is there, asks at the same time.
+        first = self._preferred or self.role is Role.STANDBY
+        first_us = 0 if first else self._lease_us // 6
         return first_us + min(owned * _SPREAD_US, self._lease_us // 12)
 
     def due(self, owned: int, now_us: int) -> int | None:
