@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BAD, GOOD, SERIES, WARNING
-from sojourn_dashboards.frame import Board, Event, Row, board_url, events, rate, selector
+from sojourn_dashboards.frame import Board, Event, Row, board_url, events, quantile, rate, selector
 from sojourn_dashboards.panels import STEADY, Query, card, lines, number, timeline
 from sojourn_dashboards.process import connection_row, process_row
 from sojourn_dashboards.service import NO_CONTROLLER, UP_CONTROLLER
@@ -23,10 +23,6 @@ def _counted(name: str, label: str, *, above_zero: bool = True) -> Query:
     """Events of a counter in each interval, by a label."""
     counted = events(f"{_P}{name}_total", label)
     return Query(f"{counted} > 0" if above_zero else counted, f"{{{{{label}}}}}")
-
-
-def _quantile(q: float, histogram: str) -> str:
-    return f"histogram_quantile({q}, sum by (le) ({rate(_P + histogram + '_bucket')}))"
 
 
 _NOW = Row(
@@ -256,8 +252,8 @@ _LOOP = Row(
             card(
                 "Handling of a report",
                 "s",
-                Query(_quantile(0.5, "handling_seconds"), "p50", SERIES[3]),
-                Query(_quantile(0.99, "handling_seconds"), "p99", SERIES[1]),
+                Query(quantile(0.5, _P + "handling_seconds"), "p50", SERIES[3]),
+                Query(quantile(0.99, _P + "handling_seconds"), "p99", SERIES[1]),
                 about="Time in the controller's core per RLC report.",
                 empty=NO_CONTROLLER,
                 size=(12, 8),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BAD, BOUND, GOOD, SERIES, WARNING
-from sojourn_dashboards.frame import Board, Event, Row, board_url, events, rate, selector
+from sojourn_dashboards.frame import Board, Event, Row, board_url, events, quantile, rate, selector
 from sojourn_dashboards.panels import (
     STEADY,
     Column,
@@ -34,10 +34,6 @@ SKILL = ((None, BAD), (0.0, WARNING), (0.05, GOOD))
 """Skill against persistence; below 0 the model is worse."""
 COVERAGE = ((None, BAD), (0.65, WARNING), (0.75, GOOD))
 """Share of values within the 80 % interval."""
-
-
-def _quantile(q: float, histogram: str) -> str:
-    return f"histogram_quantile({q}, sum by (le) ({rate(_P + histogram + '_bucket')}))"
 
 
 def _covered(by: str) -> str:
@@ -257,8 +253,8 @@ _FAST = Row(
             card(
                 "Step of the model",
                 "s",
-                Query(_quantile(0.5, "step_seconds"), "p50", SERIES[3]),
-                Query(_quantile(0.99, "step_seconds"), "p99", SERIES[1]),
+                Query(quantile(0.5, _P + "step_seconds"), "p50", SERIES[3]),
+                Query(quantile(0.99, _P + "step_seconds"), "p99", SERIES[1]),
                 about="Time from a report to its forecasts for all bearers of a node (T_m).",
                 empty=_ABSENT,
                 size=(8, 8),

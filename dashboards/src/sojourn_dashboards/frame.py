@@ -31,6 +31,11 @@ def rate(metric: str, *matchers: str) -> str:
     return f"rate({selector(metric, *matchers)}[$__rate_interval])"
 
 
+def quantile(q: float, histogram: str) -> str:
+    """Quantile of a histogram over the rate interval, over all its series."""
+    return f"histogram_quantile({q}, sum by (le) ({rate(histogram + '_bucket')}))"
+
+
 def events(metric: str, *by: str) -> str:
     """Events of a counter in each `$__interval`, by labels.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BAD, GOOD, SERIES, WARNING
-from sojourn_dashboards.frame import Board, Row, board_url, rate, selector
+from sojourn_dashboards.frame import Board, Row, board_url, quantile, rate, selector
 from sojourn_dashboards.panels import STEADY, Query, card, density, lines, number, timeline
 from sojourn_dashboards.process import process_row
 from sojourn_dashboards.states import NONE_IS_GOOD, RAN_FUNCTIONS, UP
@@ -19,10 +19,6 @@ _NO_LAB = (
 )
 _BY_FORECAST = 'by="forecast"'
 _G, _F = "sojourn_gateway_", "sojourn_flexric_"
-
-
-def _quantile(q: float, histogram: str) -> str:
-    return f"histogram_quantile({q}, sum by (le) ({rate(histogram + '_bucket')}))"
 
 
 _LAB = Row(
@@ -131,8 +127,8 @@ _LAB = Row(
             card(
                 "Start of steps after their time",
                 "s",
-                Query(_quantile(0.5, _G + "step_lateness_seconds"), "p50", SERIES[3]),
-                Query(_quantile(0.99, _G + "step_lateness_seconds"), "p99", SERIES[1]),
+                Query(quantile(0.5, _G + "step_lateness_seconds"), "p50", SERIES[3]),
+                Query(quantile(0.99, _G + "step_lateness_seconds"), "p99", SERIES[1]),
                 about="Lateness of the steps of the emulation; it adds to the age of reports.",
                 empty=_NO_LAB,
                 size=(8, 8),
@@ -285,8 +281,8 @@ _BRIDGE_NOW = Row(
             card(
                 "Time of controls",
                 "s",
-                Query(_quantile(0.5, _F + "control_seconds"), "p50", SERIES[3]),
-                Query(_quantile(0.99, _F + "control_seconds"), "p99", SERIES[1]),
+                Query(quantile(0.5, _F + "control_seconds"), "p50", SERIES[3]),
+                Query(quantile(0.99, _F + "control_seconds"), "p99", SERIES[1]),
                 about="From the request of the xApp to the answer of the RIC.",
                 empty=_NO_BRIDGE,
                 size=(8, 8),

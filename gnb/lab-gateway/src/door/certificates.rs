@@ -87,7 +87,7 @@ impl Certificates {
     /// Reads the files.
     ///
     /// # Errors
-    /// A file cannot be read, or certificates and key do not fit together.
+    /// A file cannot be read, or the private key is not that of the certificate.
     pub(crate) fn new(
         files: CertificateFiles,
         metrics: GatewayMetrics,
