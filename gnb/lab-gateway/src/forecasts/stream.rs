@@ -43,6 +43,7 @@ impl ForecastStream {
     pub(crate) async fn run(self) {
         let mut retry = FIRST_RETRY;
         let mut is_lost = false;
+        self.metrics.forecast_stream(false);
         loop {
             let mut batches: u64 = 0;
             let reason = match self.subscribe().await {

@@ -5,7 +5,12 @@ mod detail;
 mod process;
 mod worst;
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 
@@ -65,7 +70,8 @@ pub(super) struct GatewayMetrics {
     busy: Counter<f64, std::sync::atomic::AtomicU64>,
     skipped: Counter<f64, std::sync::atomic::AtomicU64>,
     forecasts: Family<ForecastLabels, Counter>,
-    forecast_stream: Gauge,
+    /// Absent without a forecaster: a stream that nobody asked for is not down.
+    forecast_stream: Arc<OnceLock<Gauge>>,
     refused: Family<RefusalLabels, Counter>,
     access_reload_failures: Counter,
     tls_reload_failures: Family<DoorLabels, Counter>,
@@ -83,7 +89,7 @@ impl Default for GatewayMetrics {
             busy: Counter::default(),
             skipped: Counter::default(),
             forecasts: Family::default(),
-            forecast_stream: Gauge::default(),
+            forecast_stream: Arc::default(),
             refused: Family::default(),
             access_reload_failures: Counter::default(),
             tls_reload_failures: Family::default(),
@@ -144,12 +150,12 @@ impl GatewayMetrics {
 
     /// Whether forecasts arrive by the forecast stream.
     pub(super) fn forecast_stream(&self, open: bool) {
-        self.forecast_stream.set(i64::from(open));
+        self.forecast_stream.get_or_init(Gauge::default).set(i64::from(open));
     }
 
     /// Whether forecasts arrive by the forecast stream.
     pub(super) fn is_forecast_stream_open(&self) -> bool {
-        self.forecast_stream.get() > 0
+        self.forecast_stream.get().is_some_and(|open| open.get() > 0)
     }
 
     /// A call or request was refused.
@@ -224,11 +230,13 @@ impl GatewayMetrics {
             "Forecasts of bearers that came by the forecast stream, by what became of them",
             self.forecasts.clone(),
         );
-        registry.register(
-            "cu_forecast_stream_open",
-            "Whether forecasts come by the forecast stream; 1 from its first on until it ends",
-            self.forecast_stream.clone(),
-        );
+        if let Some(open) = self.forecast_stream.get() {
+            registry.register(
+                "cu_forecast_stream_open",
+                "Whether forecasts come by the forecast stream; 1 from its first on until it ends",
+                open.clone(),
+            );
+        }
         registry.register(
             "access_refused",
             "Calls and requests refused, by door and reason (unauthenticated, right, node)",

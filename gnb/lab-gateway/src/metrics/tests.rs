@@ -136,6 +136,18 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
 }
 
 #[test]
+fn a_forecast_stream_that_was_not_asked_for_is_not_shown_as_closed() {
+    let text = |metrics: GatewayMetrics| {
+        Exposition::new(metrics, "gnb-lab", &[]).text(scrape(2)).expect("a text")
+    };
+    let metrics = GatewayMetrics::default();
+    assert!(!metrics.is_forecast_stream_open());
+    assert!(!text(metrics.clone()).contains("forecast_stream_open"));
+    metrics.forecast_stream(false);
+    assert_lines(&text(metrics), &["sojourn_cu_forecast_stream_open 0"]);
+}
+
+#[test]
 fn details_are_shown_if_asked_for() {
     let plain = text(&[], scrape(2));
     for name in ["sojourn_seconds", "flow_", "rlc_occupancy", "tc_backlog", "paced_by_forecast"] {
