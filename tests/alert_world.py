@@ -30,8 +30,6 @@ QUICK = {
 }
 """What a test does not wait for: durations and minima of traffic. Conditions stay."""
 PATIENCE_S = 45.0
-GNB = "sojourn_gnb_"
-"""Delays and drops that a gNB itself measures."""
 
 needs_prometheus = pytest.mark.skipif(
     not any(map(shutil.which, PROMETHEUS)), reason="needs prometheus on PATH (Debian: prometheus)"
@@ -104,13 +102,11 @@ class AlertWorld:
         )
 
     def unread(self) -> list[str]:
-        """Rules that read a series that is not there; what gNBs need not export is left out."""
+        """Rules that read a series that is not there."""
         api = check.Prometheus(f"http://{self.prometheus.address}", time.time(), 60)
         files = [yaml.safe_load(path.read_text()) for path in RULES.glob("*.yaml")]
         findings = [finding for file in files for finding in check.rule_findings(api, file)]
-        return [
-            str(finding) for finding in findings if not finding.good and GNB not in str(finding)
-        ]
+        return [str(finding) for finding in findings if not finding.good]
 
     @staticmethod
     async def until(condition: Callable[[], object], what: Callable[[], object]) -> None:
