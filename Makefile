@@ -139,7 +139,7 @@ $(VENV)/.docs: $(VENV)/.tools docs/requirements.txt docs/constraints.txt
 
 .PHONY: docs
 docs: setup $(VENV)/.docs ## The documentation as a site: out/site/index.html
-	cargo doc --workspace --exclude '*-python' --no-deps --locked --quiet
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --exclude '*-python' --no-deps --locked --quiet
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 .PHONY: quick

@@ -48,7 +48,7 @@ impl RecordingError {
 }
 
 /// Writes a run down as it goes. Rows are kept in memory between two calls of
-/// [`note`](Self::note) alone.
+/// [`record`](Self::record) alone.
 #[derive(Debug)]
 pub struct Recorder {
     folder: PathBuf,

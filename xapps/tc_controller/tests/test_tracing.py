@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -13,12 +14,17 @@ pytest.importorskip(
     reason="no OpenTelemetry: pip install -r requirements-dev.txt",
 )
 
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tc_controller.core.actions import Action, SendControl
 from tc_controller.core.inputs import Accepted, Refused
-from tc_controller.tracing import DecisionTraces, TracingError, open_provider
+from tc_controller.tracing import (
+    DecisionTraces,
+    TracingError,
+    close_provider,
+    open_provider,
+)
 from tc_ric import Lab, in_lab
 
 BEARER = {"ue": {"rnti": 17}, "drb": 1}
@@ -99,3 +105,25 @@ def test_a_missing_package_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(TracingError, match=r"pip install 'sojourn-tc-controller\[tracing\]'"):
         open_provider()
+
+
+def test_a_collector_that_does_not_answer_holds_up_no_stop() -> None:
+    given_up = threading.Event()
+
+    class Unreachable(SpanProcessor):
+        def shutdown(self) -> None:
+            given_up.wait()
+
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Unreachable())
+    close_provider(provider, within_s=0.01)
+    assert not given_up.is_set()
+    given_up.set()
+
+
+def test_spans_are_exported_at_a_stop() -> None:
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    provider.get_tracer("test").start_span("decision").end()
+    close_provider(provider)
+    assert [span.name for span in exporter.get_finished_spans()] == ["decision"]

@@ -44,7 +44,7 @@ from tc_controller.nodes import NodeWatcher
 from tc_controller.policy_source import PolicySource
 from tc_controller.reports import report_of
 from tc_controller.settings import ControllerSettings
-from tc_controller.tracing import DecisionTraces, open_provider
+from tc_controller.tracing import DecisionTraces, close_provider, open_provider
 from tc_controller.warm_up import rehearse
 from tc_controller.worst_bearers import WorstBearers
 
@@ -340,7 +340,7 @@ class ControllerApp:
 
     async def _flush_traces(self) -> None:
         if self._provider is not None:
-            await self._off_loop(self._provider.shutdown)
+            await self._off_loop(partial(close_provider, self._provider))
 
     def _now_us(self) -> int:
         # The wall clock may be set back; the core's time must not go back.

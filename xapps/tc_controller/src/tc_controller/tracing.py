@@ -12,6 +12,7 @@ sees.
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Controls without answer that are remembered; the oldest is forgotten.
 _MOST_OPEN: Final = 10_000
+#: A stop waits this long for the collector.
+EXPORT_AT_STOP_S: Final = 1.0
 
 
 class TracingError(RicError):
@@ -57,6 +60,17 @@ def open_provider() -> TracerProvider:
     provider: TracerProvider = sdk.TracerProvider(resource=resource)
     provider.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter()))
     return provider
+
+
+def close_provider(provider: TracerProvider, within_s: float = EXPORT_AT_STOP_S) -> None:
+    """Export what is left and shut down; blocks for at most `within_s`.
+
+    Without a collector the exporter of OpenTelemetry retries for many seconds, which no setting of
+    its `shutdown` bounds. What is not exported by then is lost.
+    """
+    closing = threading.Thread(target=provider.shutdown, name="close traces", daemon=True)
+    closing.start()
+    closing.join(within_s)
 
 
 @dataclass(frozen=True, slots=True)
