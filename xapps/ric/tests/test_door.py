@@ -24,7 +24,13 @@ from ric.errors import SettingsError
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.security import Security
-from ric.settings import AccessSettings, HttpSettings, ServiceSettings
+from ric.settings import (
+    AccessSettings,
+    ClientSettings,
+    HttpSettings,
+    ServiceSettings,
+    TlsSettings,
+)
 from structlog.testing import capture_logs
 
 SERVICE = "test.Service"
@@ -151,11 +157,14 @@ async def test_files_that_cannot_be_used_keep_those_in_force(
     assert await served(channel(server.port, where))
 
 
-def metric(security: Security, sample: str) -> float:
+def exposed(security: Security) -> str:
     registry = CollectorRegistry()
     registry.register(security)
-    text = generate_latest(registry).decode()
-    return float(text.split(f"\n{sample} ")[1].split("\n")[0])
+    return generate_latest(registry).decode()
+
+
+def metric(security: Security, sample: str) -> float:
+    return float(exposed(security).split(f"\n{sample} ")[1].split("\n")[0])
 
 
 class DatedClock:
@@ -190,9 +199,33 @@ def test_the_end_of_a_certificate_is_a_metric_and_a_warning_two_weeks_before(
         [] if event is None else [event]
     )
     assert certificates is not None
-    shown = metric(security, 'sojourn_tls_certificate_not_after_seconds{door="grpc"}')
+    shown = metric(security, 'sojourn_tls_certificate_not_after_seconds{use="grpc"}')
     certificate = x509.load_pem_x509_certificate((authority.where / "server.pem").read_bytes())
     assert shown == certificate.not_valid_after_utc.timestamp()
+
+
+def test_the_end_of_a_client_certificate_follows_its_file(authority: Authority) -> None:
+    certificate, key = authority.issue("client", days=40)
+    tls = TlsSettings(enabled=True, certificate_file=certificate, key_file=key)
+    unused = ClientSettings(tls=tls.model_copy(update={"enabled": False}))
+    security = Security(clock=DatedClock(0), clients=(ClientSettings(tls=tls),))
+    line = 'sojourn_tls_certificate_not_after_seconds{use="gateway"}'
+    first = metric(security, line)
+    assert line not in exposed(Security(clients=(unused,)))
+
+    authority.issue("client", days=3)
+    with capture_logs() as logged:
+        security.check()
+        security.check()
+    assert [(one["event"], one["use"]) for one in logged] == [
+        ("certificate expires soon", "gateway")
+    ]
+    assert round((first - metric(security, line)) / 86_400) == 37
+
+    for damaged in (b"no certificate", certificate.read_bytes()[:300]):
+        certificate.write_bytes(damaged)
+        security.check()
+        assert line not in exposed(security)
 
 
 async def test_an_http_server_takes_a_new_certificate_and_authority(

@@ -1,7 +1,7 @@
-"""A server's certificate, key and client CA, reread while it runs.
+"""A server's certificate, key and client CA, reread while it runs; how long a client's is valid.
 
-Files are compared by content at each handshake and by `ServerCertificates.check`. Files that
-cannot be used keep the certificate in force.
+A server's files are compared by content at each handshake and by `ServerCertificates.check`. Files
+that cannot be used keep the certificate in force.
 """
 
 from __future__ import annotations
@@ -144,6 +144,27 @@ class ServerCertificates:
             if self._client_ca
             else None,
         )
+
+
+class ClientCertificate:
+    """The certificate file of a client, which is read anew at each connection."""
+
+    def __init__(self, use: str, path: Path) -> None:
+        self.use = use
+        self._path = path
+        self.not_after_s: int | None = None
+        """End of the certificate's validity, Unix time, s; `None` if the file cannot be read."""
+        self.check()
+
+    def check(self) -> bool:
+        """Reread the file; returns whether the end of validity is another."""
+        before_s = self.not_after_s
+        try:
+            self.not_after_s = _not_after_s(self._path.read_bytes())
+        except (OSError, ValueError, IndexError):
+            # The connection reports what is wrong with the file.
+            self.not_after_s = None
+        return self.not_after_s != before_s
 
 
 def _context(client_ca: bytes | None) -> ssl.SSLContext:

@@ -62,7 +62,7 @@ class Service(Generic[AnySettings]):
         self.registry = registry or CollectorRegistry()
         self.clock = clock or SystemClock()
         self.readiness = Readiness()
-        self.security = Security(settings.access, self.registry, self.clock)
+        self.security = Security(settings.access, self.registry, self.clock, settings.clients())
         self.http = HttpServer(settings.http, self.security)
         """The HTTP server of /metrics and probes; add routes of the program's own at any time."""
         add_health_routes(self.http, self.registry, self.readiness)

@@ -2,17 +2,18 @@
 
 | metric | type | labels |
 |---|---|---|
-| `sojourn_tls_certificate_not_after_seconds` | gauge (Unix time) | `door` |
+| `sojourn_tls_certificate_not_after_seconds` | gauge (Unix time) | `use` |
 | `sojourn_tls_reload_failures_total` | counter | `door` |
 | `sojourn_access_reload_failures_total` | counter | |
 | `sojourn_access_refused_total` | counter | `door`, `reason` |
 
-`door` is `grpc`, `http` or `a1`; `reason` is `unauthenticated`, `right` or `node`.
+`door` is `grpc`, `http` or `a1`; `use` is a door, or `gateway` or `forecasts` for the certificate
+that the program shows as a client there; `reason` is `unauthenticated`, `right` or `node`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import structlog
@@ -21,9 +22,9 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from ric.access import Access, AuditLog, read_access_file
-from ric.certificates import ServerCertificates
+from ric.certificates import ClientCertificate, ServerCertificates
 from ric.clock import Clock, SystemClock
-from ric.endpoint_settings import AccessSettings, ServerSettings
+from ric.endpoint_settings import AccessSettings, ClientSettings, ServerSettings
 from ric.metrics import counter, gauge
 from ric.settings import ServiceSettings
 
@@ -55,8 +56,12 @@ class Security(Collector):
         settings: AccessSettings | None = None,
         registry: CollectorRegistry | None = None,
         clock: Clock | None = None,
+        clients: Iterable[ClientSettings] = (),
     ) -> None:
-        """Raises `SettingsError` for an access file or audit file that cannot be used."""
+        """Raises `SettingsError` for an access file or audit file that cannot be used.
+
+        `clients` are the program's connections to servers, of whose certificates it warns.
+        """
         settings = settings or AccessSettings()
         self._clock = clock or SystemClock()
         self._audit = AuditLog(
@@ -64,6 +69,11 @@ class Security(Collector):
         )
         self.access = Access(settings.file, self._audit)
         self._certificates: list[ServerCertificates] = []
+        self._client_certificates = [
+            ClientCertificate(client.section, client.tls.certificate_file)
+            for client in clients
+            if client.tls.enabled and client.tls.certificate_file is not None
+        ]
         self._warned_at_s: dict[str, float] = {}
         if registry is not None:
             registry.register(self)
@@ -82,7 +92,7 @@ class Security(Collector):
         if not self.access.limited and certificates.client_ca:
             _log.info("every client with a certificate of the CA may do everything", door=door)
         self._certificates.append(certificates)
-        self._warn_of_expiry(certificates)
+        self._warn_of_expiry(certificates.door, certificates.not_after_s)
         return certificates
 
     async def watch(self) -> None:
@@ -107,7 +117,12 @@ class Security(Collector):
                     who="", action="reload", what=f"certificate {certificates.door}",
                     outcome="rejected: see the log",
                 )  # fmt: skip
-            self._warn_of_expiry(certificates)
+            self._warn_of_expiry(certificates.door, certificates.not_after_s)
+        for client in self._client_certificates:
+            if client.check():
+                self._warned_at_s.pop(client.use, None)
+            if client.not_after_s is not None:
+                self._warn_of_expiry(client.use, client.not_after_s)
 
     def close(self) -> None:
         """Close the audit log."""
@@ -117,9 +132,15 @@ class Security(Collector):
         """The metrics of now."""
         yield gauge(
             "sojourn_tls_certificate_not_after_seconds",
-            "End of validity of a server certificate, Unix time.",
-            ("door",),
-            {one.door: float(one.not_after_s) for one in self._certificates},
+            "End of validity of a certificate, Unix time, by use: a door, or a connection as "
+            "client.",
+            ("use",),
+            {one.door: float(one.not_after_s) for one in self._certificates}
+            | {
+                one.use: float(one.not_after_s)
+                for one in self._client_certificates
+                if one.not_after_s is not None
+            },
         )
         yield counter(
             "sojourn_tls_reload_failures",
@@ -139,14 +160,14 @@ class Security(Collector):
             dict(self.access.refused),
         )
 
-    def _warn_of_expiry(self, certificates: ServerCertificates) -> None:
+    def _warn_of_expiry(self, use: str, not_after_s: int) -> None:
         now_s = self._clock.now_us() / 1e6
-        left_s = certificates.not_after_s - now_s
-        last_s = self._warned_at_s.get(certificates.door)
+        left_s = not_after_s - now_s
+        last_s = self._warned_at_s.get(use)
         if left_s < WARN_BEFORE_S and (last_s is None or now_s - last_s >= _DAY_S):
-            self._warned_at_s[certificates.door] = now_s
+            self._warned_at_s[use] = now_s
             _log.warning(
                 "certificate expires soon" if left_s > 0 else "certificate expired",
-                door=certificates.door,
+                use=use,
                 days_left=round(left_s / _DAY_S, 1),
             )

@@ -175,6 +175,11 @@ class ServiceSettings(ProgramSettings):
         sections = ((name, getattr(self, name)) for name in type(self).model_fields)
         return {name: each for name, each in sections if isinstance(each, ServerSettings)}
 
+    def clients(self) -> list[ClientSettings]:
+        """The program's connections to servers."""
+        sections = (getattr(self, name) for name in type(self).model_fields)
+        return [each for each in sections if isinstance(each, ClientSettings)]
+
     @model_validator(mode="after")
     def _clients_identified(self) -> Self:
         """TLS alone keeps nobody out."""
