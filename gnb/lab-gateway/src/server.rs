@@ -23,7 +23,7 @@ use super::{
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands},
     controls::ControlHandler,
-    door::{Certificates, Door, Incoming, Peer, Reloaded},
+    door::{Certificates, ClientCertificate, Door, Incoming, Peer, Reloaded},
     error::ServeError,
     forecasts::{ForecastStream, Forecaster},
     health::Health,
@@ -164,7 +164,9 @@ impl Gateway {
             metrics: metrics.clone(),
         };
         tokio::spawn(health.clone().report_to(reporter));
-        tokio::spawn(reload(certificates.clone(), Arc::clone(&access), stopping.clone()));
+        let client = forecaster.as_ref().and(options.forecasts.cert.clone());
+        let client = client.map(|file| ClientCertificate::new(file, metrics.clone()));
+        tokio::spawn(reload(certificates.clone(), client, Arc::clone(&access), stopping.clone()));
         let may_read = {
             let access = Arc::clone(&access);
             move |request: Request<()>| {
@@ -396,6 +398,7 @@ fn log_protection(
 /// Checks certificates and access file for changes until the gateway stops.
 async fn reload(
     certificates: Option<Arc<Certificates>>,
+    mut client: Option<ClientCertificate>,
     access: Arc<AccessControl>,
     stopping: watch::Receiver<bool>,
 ) {
@@ -407,6 +410,9 @@ async fn reload(
             () = &mut stop => return,
         }
         access.reload();
+        if let Some(client) = &mut client {
+            client.check();
+        }
         let outcome = match certificates.as_ref().map(|certificates| certificates.reload()) {
             None | Some(Reloaded::Unchanged) => continue,
             Some(Reloaded::Accepted) => "accepted".to_owned(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -356,7 +357,53 @@ async def test_a_destination_that_is_no_longer_in_the_list_is_not_notified(tmp_p
         assert [line["event"] for line in logged] == ["A1 status not sent"]
 
 
+async def test_a_destination_shows_a_certificate_of_the_notified_ca(tmp_path: Path) -> None:
+    got: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def receive(request: web.Request) -> web.Response:
+        await got.put(await request.json())
+        return web.Response(status=204)
+
+    key, certificate = _self_signed(tmp_path)
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(certificate, key)
+    sink = web.Application()
+    sink.router.add_post("/status", receive)
+    runner = web.AppRunner(sink)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=server).start()
+    query = f"?notificationDestination=https://127.0.0.1:{runner.addresses[0][1]}/status"
+    ca = tmp_path / "ca.pem"
+    shutil.copy(_self_signed(tmp_path / "other")[1], ca)
+    state = tmp_path / "a1.json"
+    async with door(state) as a1:
+        await a1.put(QOS, "p", qos(pdb=20), query)
+    # The first status after a start is notified.
+    async with door(state, notify_ca_file=ca) as a1:
+        notifying = asyncio.create_task(a1.server.notify())
+        for content, event in [
+            (ca.read_text(), "A1 status not delivered"),
+            ("no PEM", "CA certificates refused, those in force stay"),
+        ]:
+            ca.write_text(content)
+            with capture_logs() as logged:
+                while event not in {line["event"] for line in logged}:
+                    await asyncio.sleep(0.01)
+        assert got.empty()
+        shutil.copy(certificate, ca)
+        assert (await asyncio.wait_for(got.get(), 60))["enforceStatus"] == "NOT_ENFORCED"
+        notifying.cancel()
+        await asyncio.gather(notifying, return_exceptions=True)
+    await runner.cleanup()
+    for content in ("no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"):
+        ca.write_text(content)
+        with pytest.raises(SettingsError, match=r"a1\.notify_ca_file: .*ca\.pem"):
+            async with door(notify_ca_file=ca):
+                pass
+
+
 def _self_signed(tmp_path: Path) -> tuple[Path, Path]:
+    tmp_path.mkdir(exist_ok=True)
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         [

@@ -1,4 +1,5 @@
-//! Certificate, key and client CA of the doors, read again when their files change.
+//! Certificate, key and client CA of the doors, read again when their files change; the end of validity
+//! of these and of the certificate for the forecaster.
 
 use std::{
     fs,
@@ -70,8 +71,7 @@ struct State {
     contents: Contents,
     grpc: Arc<ServerConfig>,
     http: Arc<ServerConfig>,
-    not_after: i64,
-    warn_at: SystemTime,
+    expiry: Expiry,
     /// Changed files that could not be used, and why: reported once.
     rejected: Option<String>,
 }
@@ -93,7 +93,7 @@ impl Certificates {
         metrics: GatewayMetrics,
     ) -> Result<Self, ServeError> {
         let state = State::new(files.read()?)?;
-        let not_after = state.not_after;
+        let not_after = state.expiry.not_after;
         let certificates = Self { files, state: Mutex::new(state), metrics };
         certificates.export(not_after);
         Ok(certificates)
@@ -102,6 +102,7 @@ impl Certificates {
     fn export(&self, not_after: i64) {
         for door in Door::ALL {
             self.metrics.certificate_not_after(door.name(), not_after);
+            self.metrics.expect_reloads(door.name());
         }
     }
 
@@ -122,7 +123,7 @@ impl Certificates {
     /// certificate and of its key, leave the present ones in use.
     pub(crate) fn reload(&self) -> Reloaded {
         let mut state = self.state.lock();
-        state.warn_of_expiry(&self.files.certificate);
+        state.expiry.warn(&self.files.certificate);
         let read = self.files.read();
         if read.as_ref().is_ok_and(|contents| *contents == state.contents) {
             state.rejected = None;
@@ -130,7 +131,7 @@ impl Certificates {
         }
         match read.and_then(State::new) {
             Ok(new) => {
-                self.export(new.not_after);
+                self.export(new.expiry.not_after);
                 *state = new;
                 tracing::info!("certificates were reloaded");
                 Reloaded::Accepted
@@ -156,24 +157,71 @@ impl Certificates {
 
 impl State {
     fn new(contents: Contents) -> Result<Self, ServeError> {
-        let not_after = not_after(&contents.certificate)?;
+        let expiry = Expiry::of(&contents.certificate)?;
         Ok(Self {
             grpc: Arc::new(server_config(&contents, Door::Grpc)?),
             http: Arc::new(server_config(&contents, Door::Http)?),
             contents,
-            not_after,
-            warn_at: UNIX_EPOCH,
+            expiry,
             rejected: None,
         })
     }
+}
 
-    fn warn_of_expiry(&mut self, file: &Path) {
+/// The certificate that the gateway shows to the forecaster; its file is read at each connection.
+#[derive(Debug)]
+pub(crate) struct ClientCertificate {
+    file: PathBuf,
+    expiry: Option<Expiry>,
+    metrics: GatewayMetrics,
+}
+
+impl ClientCertificate {
+    const USE: &str = "forecasts";
+
+    pub(crate) fn new(file: PathBuf, metrics: GatewayMetrics) -> Self {
+        Self { file, expiry: None, metrics }
+    }
+
+    /// Reads the end of validity again; what is wrong with the file is reported by the connection.
+    pub(crate) fn check(&mut self) {
+        let found = fs::read(&self.file).ok().and_then(|pem| Expiry::of(&pem).ok());
+        match &found {
+            Some(expiry) => self.metrics.certificate_not_after(Self::USE, expiry.not_after),
+            None => self.metrics.certificate_unknown(Self::USE),
+        }
+        let not_after = |expiry: &Option<Expiry>| expiry.as_ref().map(|expiry| expiry.not_after);
+        if not_after(&found) != not_after(&self.expiry) {
+            self.expiry = found;
+        }
+        if let Some(expiry) = &mut self.expiry {
+            expiry.warn(&self.file);
+        }
+    }
+}
+
+/// The end of a certificate's validity, Unix time, and when it is reported next.
+#[derive(Debug)]
+struct Expiry {
+    not_after: i64,
+    warn_at: SystemTime,
+}
+
+impl Expiry {
+    /// Of the first certificate.
+    fn of(pem: &[u8]) -> Result<Self, ServeError> {
+        let chain = certificates(pem)?;
+        let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| unusable(&error))?;
+        Ok(Self { not_after: leaf.validity().not_after.timestamp(), warn_at: UNIX_EPOCH })
+    }
+
+    fn warn(&mut self, file: &Path) {
         let now = SystemTime::now();
         let expires = UNIX_EPOCH + Duration::from_secs(u64::try_from(self.not_after).unwrap_or(0));
         if now >= self.warn_at && now + EXPIRY_WARNING >= expires {
             self.warn_at = now + WARNING_PERIOD;
             let days = expires.duration_since(now).unwrap_or_default().as_secs() / 86_400;
-            tracing::warn!(file = %file.display(), days, "the server certificate expires soon");
+            tracing::warn!(file = %file.display(), days, "a certificate expires soon");
         }
     }
 }
@@ -189,12 +237,6 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ServeError> 
         return Err(ServeError::Tls("a file has no certificate".to_owned()));
     }
     Ok(chain)
-}
-
-fn not_after(pem: &[u8]) -> Result<i64, ServeError> {
-    let chain = certificates(pem)?;
-    let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| unusable(&error))?;
-    Ok(leaf.validity().not_after.timestamp())
 }
 
 fn server_config(contents: &Contents, door: Door) -> Result<ServerConfig, ServeError> {

@@ -54,6 +54,11 @@ struct DoorLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct UseLabels {
+    r#use: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RefusalLabels {
     door: &'static str,
     reason: &'static str,
@@ -75,7 +80,7 @@ pub(super) struct GatewayMetrics {
     refused: Family<RefusalLabels, Counter>,
     access_reload_failures: Counter,
     tls_reload_failures: Family<DoorLabels, Counter>,
-    certificate_not_after: Family<DoorLabels, Gauge>,
+    certificate_not_after: Family<UseLabels, Gauge>,
 }
 
 impl Default for GatewayMetrics {
@@ -178,10 +183,18 @@ impl GatewayMetrics {
         self.tls_reload_failures.get_or_create(&DoorLabels { door }).inc();
     }
 
-    /// The end of the validity of a door's server certificate, Unix time.
-    pub(super) fn certificate_not_after(&self, door: &'static str, unix_s: i64) {
-        self.certificate_not_after.get_or_create(&DoorLabels { door }).set(unix_s);
-        // At 0 from the start, as in `expect_refusals`.
+    /// The end of the validity of a certificate, Unix time; of a door's, or as client of a forecaster.
+    pub(super) fn certificate_not_after(&self, r#use: &'static str, unix_s: i64) {
+        self.certificate_not_after.get_or_create(&UseLabels { r#use }).set(unix_s);
+    }
+
+    /// A certificate whose end of validity cannot be read.
+    pub(super) fn certificate_unknown(&self, r#use: &'static str) {
+        self.certificate_not_after.remove(&UseLabels { r#use });
+    }
+
+    /// Failed reloads of a door's certificates begin at 0, as in `expect_refusals`.
+    pub(super) fn expect_reloads(&self, door: &'static str) {
         drop(self.tls_reload_failures.get_or_create(&DoorLabels { door }));
     }
 
@@ -254,7 +267,7 @@ impl GatewayMetrics {
         );
         registry.register(
             "tls_certificate_not_after_seconds",
-            "End of the validity of the server certificate, Unix time",
+            "End of validity of a certificate, Unix time, by use: a door, or a connection as client",
             self.certificate_not_after.clone(),
         );
     }

@@ -268,6 +268,8 @@ async fn a_protected_forecaster_gets_certificate_and_token() {
     let stream = patiently(streams.recv()).await.expect("a stream");
     let token = Some("Bearer 0123456789abcdef0123456789abcdef");
     assert_eq!(stream.authorization.as_deref(), token);
+    let not_after = r#"sojourn_tls_certificate_not_after_seconds{use="forecasts"}"#;
+    until(async || metric(&gateway, not_after).await > 4e9).await;
     convince(&gateway, &stream).await;
 }
 

@@ -78,7 +78,7 @@ async fn files_that_are_missing_or_do_not_fit_together_are_named() {
 async fn a_renewed_certificate_serves_new_connections_while_streams_go_on() {
     let (files, old, new) = (Files::new(), Authority::new(), Authority::new());
     let (gateway, _script) = start_with(&files.tls(&old)).await;
-    let not_after = r#"sojourn_tls_certificate_not_after_seconds{door="grpc"}"#;
+    let not_after = r#"sojourn_tls_certificate_not_after_seconds{use="grpc"}"#;
     assert!(
         https_metric(&gateway, &old, not_after).await > 4e9,
         "rcgen's certificates end in 4096"

@@ -36,6 +36,11 @@ class A1Settings(ServerSettings):
         description="Hosts that may be notified of policy statuses, names or IP addresses as "
         "written in notificationDestination, with * and ? as wildcards.",
     )
+    notify_ca_file: Path | None = Field(
+        default=None,
+        description="CA certificates for https destinations of notifications, PEM; those of the "
+        "system if unset. Reread when changed.",
+    )
     identities: Annotated[Path | None, Flag("a1-identities")] = Field(
         default=None,
         description="File that maps UE identifiers to node and RNTI, and 5QIs to QFIs, YAML.",

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 import structlog
 from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from ric.access import ALL_NODES, Right
+from ric.certificates import Trust
 from ric.clock import Clock
 from ric.http import Handler, HttpSite, challenge, http_status
 from ric.security import Security
@@ -71,6 +72,8 @@ class A1Server:
 
     ``apply`` puts the instances of the store into force. A client needs `read` for GET and
     `control` for the rest, on all nodes: a policy applies to each bearer of its scope.
+
+    Raises `SettingsError` for CA certificates of notifications that cannot be used.
     """
 
     def __init__(
@@ -85,6 +88,9 @@ class A1Server:
     ) -> None:
         self._store = store
         self._notify_hosts = settings.notify_hosts
+        self._notify_trust = None
+        if settings.notify_ca_file is not None:
+            self._notify_trust = Trust("a1.notify_ca_file", settings.notify_ca_file)
         self._site = HttpSite(settings, security)
         self._controller = controller
         self._apply = apply
@@ -252,6 +258,8 @@ class A1Server:
                 wanted = [name for name, each in self._store.instances.items() if each.notify]
                 if not wanted:
                     continue
+                if self._notify_trust is not None:
+                    self._notify_trust.check()
                 now = self.statuses()
                 await asyncio.gather(
                     *(
@@ -272,11 +280,15 @@ class A1Server:
             _log.warning("A1 status not sent", policy=name, error="host not in a1.notify_hosts")
             self._notified[name] = status
             return
+        trust = self._notify_trust
         async with at_once:
             try:
                 # Not redirected: the destination that was checked is the one that gets it.
                 async with session.post(
-                    found.notify, json=status.document(), allow_redirects=False
+                    found.notify,
+                    json=status.document(),
+                    allow_redirects=False,
+                    ssl=True if trust is None else trust.context,
                 ) as answer:
                     delivered = answer.status < HTTPStatus.MULTIPLE_CHOICES
             except (ClientError, TimeoutError, OSError, ValueError) as error:
