@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-import shutil
 import time
 from pathlib import Path
 
-import pytest
 import yaml
-from loop import ANY_PORT, ROOT, SCENARIO
-from sojourn_dashboards import check
+from dashboard_queries import findings_of, prometheus_binary, quick_rules
+from loop import ANY_PORT, SCENARIO
 from sojourn_demo.ops.stack import free_address, start_prometheus
 from sojourn_demo.programs import Programs
 
-PATIENCE_S = 150.0
-FIRST_S = 30.0
-"""Rates of recorded series need samples of two evaluations."""
-AGAIN_S = 10.0
 # The download starts when Prometheus has seen the controller: violation and decision are counted.
 FLOWS = [
     {"name": "bulk", "kind": "tcp", "start_s": 25},
@@ -28,22 +20,10 @@ POLICY = {
     "version": 1,
     "rules": [{"name": "all", "ladder": [{"template": "fq_codel", "pacer": "forecast"}]}],
 }
-RULES = ROOT / "dashboards" / "rules"
-
-
-def quick_rules(folder: Path) -> list[Path]:
-    """Copies of the rules in which all groups are evaluated at the global interval."""
-    copies = []
-    for path in sorted(RULES.glob("*.yaml")):
-        copies.append(folder / path.name)
-        copies[-1].write_text(re.sub(r"\n    interval: \w+", "", path.read_text()))
-    return copies
 
 
 async def test_every_query_returns_data_from_a_running_loop(tmp_path: Path) -> None:
-    binary = shutil.which("prometheus")
-    if binary is None:
-        pytest.skip("queries are not run: no prometheus on PATH (Debian: apt install prometheus)")
+    binary = prometheus_binary()
     (tmp_path / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO | {"flows": FLOWS}))
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
     forecasts, metrics = free_address(), free_address()
@@ -58,7 +38,7 @@ async def test_every_query_returns_data_from_a_running_loop(tmp_path: Path) -> N
         )
         prometheus = await start_prometheus(
             programs,
-            Path(binary),
+            binary,
             tmp_path,
             targets={
                 "gnb-lab": gnb.ready["metrics"],
@@ -74,16 +54,6 @@ async def test_every_query_returns_data_from_a_running_loop(tmp_path: Path) -> N
             *("--policy", str(tmp_path / "policy.yaml"), "--state", str(tmp_path / "state.json")),
             *("--decision-log", str(tmp_path / "decisions.jsonl")),
         )
-        await asyncio.sleep(FIRST_S)
-        while True:
-            programs.check()
-            now_s = time.time()
-            url = f"http://{prometheus.address}"
-            asked = check.Prometheus(url, now_s, round(now_s - began_s + 5))
-            findings = await asyncio.to_thread(list, check.check(asked))
-            failed = [str(finding) for finding in findings if not finding.good]
-            if not failed or now_s > began_s + PATIENCE_S:
-                break
-            await asyncio.sleep(AGAIN_S)
-    assert failed == []
+        findings = await findings_of(programs, prometheus, began_s)
+    assert [str(finding) for finding in findings if not finding.good] == []
     assert len(findings) > 300

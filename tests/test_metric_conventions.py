@@ -20,6 +20,7 @@ import tc_controller.service_metrics
 import tc_controller.worst_bearers
 from doubles import FIELDS, SHORT
 from flexric_bridge.app import Bridge
+from flexric_bridge.sdk import E2Node
 from flexric_bridge.settings import BridgeSettings
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
@@ -76,6 +77,7 @@ def gateway(registry: CollectorRegistry, nodes: int) -> None:
     GatewayCollector(metrics, registry)
     for number in range(nodes):
         node = f"gnb-{number}"
+        metrics.nodes.add(node)
         for oid in (RLC_OID, MAC_OID, TC_V1_OID):
             stats = metrics.indication_stats(node, oid)
             stats.received = stats.last_handled_at_us = 1
@@ -128,9 +130,10 @@ def forecaster(nodes: int, bearers: int) -> CollectorRegistry:
 def bridge() -> CollectorRegistry:
     """A bridge with reports of a node."""
     made = Bridge(BridgeSettings())
+    made.nodes.connected(E2Node("gnb-0", "gnb", 1, 1, 2, 0, None, ()))
     flow = made.metrics.flow("gnb-0", RLC_OID)
     flow.last_ns = 1
-    made.metrics.count_control("gnb-0", "acknowledged", 1.0)
+    made.metrics.count_control("acknowledged", 1.0)
     return made.registry
 
 

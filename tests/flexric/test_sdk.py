@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from flexric_bridge.kpm_definition import decode
-from flexric_bridge.sdk import SdkError, SNssai
+from flexric_bridge.sdk import ReportRequest, SdkError, SNssai
 from flexric_processes import PATIENCE_S, Network
 from programs import start_bridge
 from ric import E2GatewayClient, sm
@@ -163,7 +163,8 @@ def test_kpm_of_a_slice_costs_nobody_anything(session: Session, network: Network
         handle = session.subscribe(GNB, KPM, 100, NAMES, one)
         session.collect_until(each_has(2, handle))
     else:
-        assert refused(session, "subscribe", GNB, KPM, 100, NAMES, one).kind == "refused"
+        request = ReportRequest(GNB, KPM, 100, NAMES, one)
+        assert refused(session, "subscribe", request).kind == "refused"
     assert network.agents["gnb"].alive
 
 
@@ -265,15 +266,18 @@ def test_a_control_that_would_abort_the_node_is_not_sent(
     assert network.agents["gnb"].alive
 
 
-def test_what_is_not_there_is_said_to_be(session: Session) -> None:
-    assert refused(session, "subscribe", "gnb-1", RLC, 1, ()).kind == "no-such-node"
+def test_unknown_nodes_functions_handles_and_periods_are_refused(session: Session) -> None:
+    def subscription(node: str, function: int, period_ms: int) -> str:
+        return refused(session, "subscribe", ReportRequest(node, function, period_ms)).kind
+
+    assert subscription("gnb-1", RLC, 1) == "no-such-node"
     assert refused(session, "control", "gnb-1", TC, bytes(4), RR).kind == "no-such-node"
-    assert refused(session, "subscribe", GNB, 99, 1, ()).kind == "no-such-function"
+    assert subscription(GNB, 99, 1) == "no-such-function"
     assert refused(session, "control", GNB, RLC, bytes(4), RR).kind == "no-such-function"
     assert refused(session, "unsubscribe", 4711).kind == "closed"
     for period_ms in (0, 10_001):
-        assert refused(session, "subscribe", GNB, RLC, period_ms, ()).kind == "bad-message"
-    assert refused(session, "subscribe", GNB, KPM, 100, ()).kind == "bad-message"
+        assert subscription(GNB, RLC, period_ms) == "bad-message"
+    assert subscription(GNB, KPM, 100) == "bad-message", "no measurements named"
 
 
 def test_it_connects_once_and_ends_in_order(
@@ -528,7 +532,7 @@ def test_every_call_fails_once_the_ric_has_died(
     arguments = {
         "collect": (0.5,),
         "control": (GNB, TC, bytes(4), RR),
-        "subscribe": (GNB, MAC, 10, ()),
+        "subscribe": (ReportRequest(GNB, MAC, 10),),
         "nodes": (),
     }[call]
     started = time.monotonic()

@@ -2,7 +2,8 @@
 
 `python -m sojourn_dashboards.check URL [--span SECONDS]`. Exit status 1 if a query fails, returns
 nothing or only NaN, or if a legend names a label that the result lacks. Alert expressions are not
-expected to hold; the series they read must exist. `MAY_BE_EMPTY` lists the exceptions.
+expected to hold; the series they read must exist. `MAY_BE_EMPTY` lists the exceptions, and
+`WITHOUT_FLEXRIC` those of a Prometheus that scrapes no FlexRIC bridge.
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ from sojourn_dashboards.promql import QueryError, selectors, substituted
 ROOT: Final = Path(__file__).parents[2]
 TIMEOUT_S: Final = 30.0
 MAY_BE_EMPTY: Final[Mapping[str, str]] = {
-    "sojourn_flexric_": "no FlexRIC near-RT RIC in the loop",
-    'job="flexric-bridge"': "no FlexRIC near-RT RIC in the loop",
     "sojourn_tls_": "plain text on loopback",
     "sojourn_access_": "no client is refused",
     "sojourn_task_restarts_total": "no task fails",
@@ -42,6 +41,11 @@ MAY_BE_EMPTY: Final[Mapping[str, str]] = {
     "ALERTS": "no alert fires",
 }
 """Part of a query → why it may be empty in a healthy loop."""
+WITHOUT_FLEXRIC: Final[Mapping[str, str]] = {
+    "sojourn_flexric_": "no FlexRIC near-RT RIC in the loop",
+    'job="flexric-bridge"': "no FlexRIC near-RT RIC in the loop",
+}
+"""The same, where no FlexRIC bridge is scraped."""
 _LABEL_VALUES = re.compile(r"label_values\((?P<selector>.+),\s*(?P<label>\w+)\)")
 _DURATION = re.compile(r"(\d+)([smhd])")
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -101,6 +105,12 @@ class Prometheus:
         found: list[dict[str, Any]] = data["result"]
         return found
 
+    def allowed_empty(self, expr: str) -> str | None:
+        """Why a query may be empty; `None` if it may not."""
+        bridges = self.query('up{job="flexric-bridge"}')
+        reasons = MAY_BE_EMPTY if bridges else {**MAY_BE_EMPTY, **WITHOUT_FLEXRIC}
+        return next((why for part, why in reasons.items() if part in expr), None)
+
     def intervals(self, least: str = "") -> dict[str, str]:
         """Values of Grafana's variables of time, in a panel with this least interval."""
         step_s = self.step_s(least)
@@ -109,11 +119,6 @@ class Prometheus:
             "__interval": f"{step_s}s",
             "__range": f"{self.span_s}s",
         }
-
-
-def allowed_empty(expr: str) -> str | None:
-    """Why a query may be empty; `None` if it may not."""
-    return next((why for part, why in MAY_BE_EMPTY.items() if part in expr), None)
 
 
 def label_values(query: str) -> tuple[str, str]:
@@ -139,7 +144,7 @@ def variables(prometheus: Prometheus, board: dict[str, Any]) -> Iterator[Finding
         try:
             selector, label = label_values(substituted(query, values))
             listed = prometheus.get(f"label/{label}/values", **{"match[]": selector})
-            why = None if listed else allowed_empty(selector)
+            why = None if listed else prometheus.allowed_empty(selector)
             yield Finding(
                 where, bool(listed) or why is not None, why or ", ".join(listed) or "none"
             )
@@ -185,7 +190,6 @@ def query_finding(
     """Whether a query returns numbers, with the labels that its legend names."""
     try:
         found = prometheus.query(expr, step_s)
-        why = allowed_empty(expr)
     except QueryError as error:
         return Finding(where, False, f"{error}: {expr}")
     samples = [v for s in found for _, v in (s.get("values") or [s["value"]])]
@@ -199,6 +203,7 @@ def query_finding(
     if missing:
         return Finding(where, False, f"{text}; labels of the legend missing: {missing}: {expr}")
     if not numbers:
+        why = prometheus.allowed_empty(expr)
         return Finding(where, why is not None, f"empty: {why or expr}")
     return Finding(where, True, text)
 
@@ -209,7 +214,7 @@ def series_exist(prometheus: Prometheus, where: str, expr: str) -> Finding:
         for selector in selectors(expr):
             labels = "".join(f', {name}!=""' for name, value in selector.matchers.items() if value)
             series = f'{{__name__="{selector.metric}"{labels}}}'
-            if not prometheus.query(series) and not allowed_empty(series):
+            if not prometheus.query(series) and not prometheus.allowed_empty(series):
                 return Finding(where, False, f"no series {series}")
     except QueryError as error:
         return Finding(where, False, f"{error}: {expr}")

@@ -182,7 +182,8 @@ _BRIDGE_NOW = Row(
                 "Restarts of the SDK",
                 "none",
                 f"sum(increase({selector(_F + 'restarts_total')}[$__range]))",
-                about="Sessions that ended in the selected time; the bridge starts a new one.",
+                about="New sessions in the selected time: the last one was lost or could not be "
+                "opened, or a node joined.",
                 empty="No FlexRIC: no bridge is scraped",
                 size=_TILE,
                 decimals=0,
@@ -271,8 +272,8 @@ _BRIDGE_NOW = Row(
                 "cps",
                 Query(f"sum by (outcome) ({rate(_F + 'controls_total')})", "{{outcome}}"),
                 Query(f"sum({rate(_F + 'undone_total')})", "undone by the node", BAD),
-                about="Controls by outcome. Undone: the status shows that a control acknowledged "
-                "has no effect any more.",
+                about="Controls by outcome. Undone: transactions that the node refused in part; "
+                "the bridge took back the accepted part.",
                 empty=_NO_BRIDGE,
                 size=(8, 8),
             ),

@@ -86,19 +86,29 @@ async def test_a_silent_node_is_disconnected_until_it_reports_again(world: Bridg
     talking = world.reporting(ONE.id, RLC, rlc_message)
     world.reporting(TWO.id, RLC, rlc_message)
     trigger = rlc.event_trigger(10)
+
+    def reports(node_id: str) -> float | None:
+        labels = {"node": node_id, "ran_function": "rlc"}
+        return bridge.registry.get_sample_value("sojourn_flexric_reports_total", labels)
+
     async with world.client(ONE.id) as client:
         await some(client.subscribe(TWO.id, RLC_OID, trigger), 1)
         stream = client.subscribe(ONE.id, RLC_OID, trigger)
         async with aclosing(stream) as indications, asyncio.timeout(PATIENCE_S):
             await anext(indications)
+            before = reports(ONE.id)
+            assert before
             talking.cancel()
             await world.until(lambda: bridge.nodes.present(ONE.id) is None, "ONE gone")
             assert bridge.nodes.present(TWO.id) is not None
+            assert reports(ONE.id) is None
+            assert reports(TWO.id)
             with pytest.raises(GatewayError):
                 await client.control(ONE.id, TC_V0_OID, bytes(4), bytes(12))
             assert not world.ric.controls, "the RIC aborts on a control to an absent node"
             world.reporting(ONE.id, RLC, rlc_message)
             await resubscribed(indications)
+            assert (reports(ONE.id) or 0) > before, "the counter goes on"
     assert bridge.session.starts == 1
     assert len(world.ric.on(ONE.id, RLC)) <= 1
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 from ric.backoff import Backoff
 from ric.clock import SystemClock
 from ric.e2 import (
@@ -30,7 +31,7 @@ from ric.errors import (
 )
 from ric.gateway import E2GatewayClient, for_each_node
 from ric.gateway.node_table import NodeTable
-from ric.metrics import GatewayMetrics
+from ric.metrics import GatewayCollector, GatewayMetrics
 from ric.settings import GatewaySettings
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, rlc
 from ric.testing import FakeNode, FakeRic, on_virtual_time
@@ -272,6 +273,31 @@ async def test_a_node_that_returns_is_subscribed_to_immediately(ric: FakeRic) ->
 
 
 @on_virtual_time
+async def test_series_of_a_node_are_absent_while_it_is_not_connected(ric: FakeRic) -> None:
+    registry = CollectorRegistry()
+
+    def indications() -> float | None:
+        labels = {"node": "gnb-1"}
+        last = registry.get_sample_value("sojourn_e2_last_indication_timestamp_seconds", labels)
+        count = registry.get_sample_value("sojourn_e2_indications_total", labels)
+        assert (last is None) == (count is None)
+        return count
+
+    async with subscribed(ric) as (_node, gateway, stream):
+        GatewayCollector(gateway.metrics, registry)
+        assert indications() == 1
+        ric.remove_node("gnb-1")
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(1)
+        assert indications() is None
+        node = ric.add_node("gnb-1", RLC_OID)
+        await asyncio.sleep(1)
+        node.report(RLC_OID)
+        await waiting
+        assert indications() == 2
+
+
+@on_virtual_time
 async def test_a_broken_stream_is_resumed_while_the_node_stays(ric: FakeRic) -> None:
     node = ric.add_node("gnb-1", RLC_OID)
     node.report_every(RLC_OID, 1_000, tick)
@@ -371,7 +397,7 @@ async def test_changes_during_an_outage_of_the_gateway_become_events(ric: FakeRi
         ric.update_node("stays", RLC_OID, MAC_OID)
         await settled()
         watching.cancel()
-        assert gateway.metrics.nodes == 2
+        assert gateway.metrics.nodes == {"stays", "comes"}
     assert sorted(events[:2]) == [("connected", "leaves"), ("connected", "stays")]
     assert sorted(events[2:4]) == [("connected", "comes"), ("disconnected", "leaves")]
     assert events[4:] == [("updated", "stays")]

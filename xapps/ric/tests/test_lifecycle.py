@@ -202,7 +202,7 @@ def test_supervising_before_the_start_is_an_error() -> None:
 def test_the_registry_is_the_callers() -> None:
     registry = CollectorRegistry()
     app = XApp("test", SETTINGS, registry=registry)
-    app.metrics.nodes = 3
+    app.metrics.nodes = {"gnb-1", "gnb-2", "gnb-3"}
     assert registry.get_sample_value("sojourn_e2_nodes") == 3
 
 

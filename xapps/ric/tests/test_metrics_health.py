@@ -55,7 +55,7 @@ def scrape(registry: CollectorRegistry) -> dict[str, float]:
 def test_a_scrape_shows_what_was_counted(registry: CollectorRegistry) -> None:
     metrics = GatewayMetrics()
     GatewayCollector(metrics, registry)
-    metrics.connected, metrics.nodes, metrics.losses = True, 2, 3
+    metrics.connected, metrics.nodes, metrics.losses = True, {"gnb-1", "gnb-2"}, 3
     stats = metrics.indication_stats("gnb-1", RLC_OID)
     stats.received, stats.missed_at_gateway, stats.missed_by_slow_handler = 10, 4, 5
     stats.last_handled_at_us = 1_700_000_000_500_000

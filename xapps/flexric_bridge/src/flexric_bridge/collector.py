@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from ric.clock import Clock
 from ric.metrics import Histogram, counter, gauge, histogram
 
-from flexric_bridge.budget import Budget
+from flexric_bridge.budget import Budget, Use
 from flexric_bridge.controls import ControlQueue
 from flexric_bridge.hub import Hub
 from flexric_bridge.metrics import Flow, Metrics
@@ -55,7 +55,7 @@ class BridgeCollector(Collector):
         states = {state.value: float(state is session.state) for state in RicState}
         yield gauge(f"{_P}ric_state", "1 for the current state.", ("state",), states)
         text = "1 for a node whose TC function is a stub and is not used."
-        stubs = {known.id: 1.0 for known in nodes.known.values() if known.no_tc}
+        stubs = {known.id: 1.0 for known in nodes.known.values() if known.present and known.no_tc}
         yield gauge(f"{_P}tc_stub", text, ("node",), stubs)
         text = "The FlexRIC that the native module was built for."
         v = session.versions
@@ -66,15 +66,18 @@ class BridgeCollector(Collector):
         text = "Short sessions that ask the RIC for its nodes."
         yield counter(f"{_P}node_queries", text, ("outcome",), self.metrics.node_queries)
         text = "Controls that a later one replaced."
-        superseded = {"waiting": self.queue.superseded}
-        yield counter(f"{_P}controls_superseded", text, ("stage",), superseded)
+        yield counter(f"{_P}controls_superseded", text, (), {(): self.queue.superseded})
         text = "Transactions that the node refused in part and that were undone."
-        undone = {node_id: s.function.undone for node_id, s in self.traffic.served.items()}
+        undone = {
+            node_id: served.function.undone
+            for node_id, served in self.traffic.served.items()
+            if nodes.present(node_id)
+        }
         yield counter(f"{_P}undone", text, ("node",), undone)
 
     def _ric(self) -> Iterator[Metric]:
         budget, metrics = self.budget, self.metrics
-        spent = {use.value: count for use, count in budget.spent.items()}
+        spent = {use.value: budget.spent.get(use, 0) for use in Use}
         yield counter(f"{_P}requests", "Requests sent to the RIC.", ("use",), spent)
         for make, name, text, value in (
             (gauge, "request_budget", "Requests that the RIC can number.", budget.total),
@@ -89,7 +92,8 @@ class BridgeCollector(Collector):
         yield counter(f"{_P}reports_unknown", text, (), {(): metrics.unknown_reports})
 
     def _reports(self) -> Iterator[Metric]:
-        flows = self.metrics.flows
+        every, present = self.metrics.flows, self.nodes.present
+        flows = {key: flow for key, flow in every.items() if present(key[0])}
         labels = ("node", "ran_function")
         received = {key: flow.reports for key, flow in flows.items()}
         yield counter(f"{_P}reports", "Reports of a node.", labels, received)
@@ -99,27 +103,27 @@ class BridgeCollector(Collector):
         of_node: dict[str, list[Flow]] = {}
         for (node, _), flow in flows.items():
             of_node.setdefault(node, []).append(flow)
-        lost = {node: sum(flow.lost for flow in every) for node, every in of_node.items()}
-        bad = {node: sum(flow.bad for flow in every) for node, every in of_node.items()}
+        lost = {node: sum(flow.lost for flow in own) for node, own in of_node.items()}
+        bad = {node: sum(flow.bad for flow in own) for node, own in of_node.items()}
         for name, text, counts in (
             ("lost", "Reports dropped in the SDK before the bridge read them.", lost),
             ("bad", "Reports that do not decode.", bad),
         ):
             yield counter(f"{_P}reports_{name}", text, ("node",), counts)
         now_s, now_ns = self.clock.now_us() / 1e6, self.clock.monotonic_ns()
-        newest_ns = {node: max(flow.last_ns for flow in every) for node, every in of_node.items()}
+        newest_ns = {node: max(flow.last_ns for flow in own) for node, own in of_node.items()}
         read = {node: now_s - (now_ns - ns) / 1e9 for node, ns in newest_ns.items() if ns}
         text = "Unix time at which the newest report of a node was read."
         yield gauge(f"{_P}last_report_timestamp_seconds", text, ("node",), read)
         text = "Time from the node to the SDK."
-        delays = {(): Histogram.total(flow.delay for flow in flows.values())}
+        delays = {(): Histogram.total(flow.delay for flow in every.values())}
         yield histogram(f"{_P}report_delay_seconds", text, (), delays)
         text = "Excess of the delay over the smallest one, of the RAN function that lags most."
-        lags = {node: max(flow.lag.us for flow in every) / 1e6 for node, every in of_node.items()}
+        lags = {node: max(flow.lag.us for flow in own) / 1e6 for node, own in of_node.items()}
         yield gauge(f"{_P}report_lag_seconds", text, ("node",), lags)
 
     def _controls(self) -> Iterator[Metric]:
-        text, labels = "Controls to a node by outcome.", ("node", "outcome")
-        yield counter(f"{_P}controls", text, labels, self.metrics.controls)
+        text = "Controls by outcome."
+        yield counter(f"{_P}controls", text, ("outcome",), self.metrics.controls)
         times = {(): self.metrics.control_time}
         yield histogram(f"{_P}control_seconds", "Round trip of a control.", (), times)

@@ -198,7 +198,7 @@ class Gateway:
             raise
         finally:
             took_us = (self.clock.monotonic_ns() - began_ns) / 1000
-            self.metrics.count_control(known.id, outcome, took_us)
+            self.metrics.count_control(outcome, took_us)
         status = pb.ControlAnswer.ACKNOWLEDGED if answer.accepted else pb.ControlAnswer.FAILED
         return pb.ControlAnswer(status=status, outcome=answer.outcome, detail=answer.detail)
 

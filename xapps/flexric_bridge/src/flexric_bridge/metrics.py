@@ -22,7 +22,7 @@
 | `sojourn_flexric_report_lag_seconds` | gauge | `node` |
 | `sojourn_flexric_reports_unknown_total` | counter | |
 | `sojourn_flexric_indications_dropped_total` | counter | |
-| `sojourn_flexric_controls_total` | counter | `node`, `outcome` |
+| `sojourn_flexric_controls_total` | counter | `outcome` |
 | `sojourn_flexric_control_seconds` | histogram | |
 | `sojourn_flexric_controls_waiting`, `…_superseded_total` | gauge, counter | |
 | `sojourn_flexric_undone_total` | counter | `node` |
@@ -35,7 +35,8 @@ function that lags most: a RIC that is behind. `node_queries` counts short sessi
 for its nodes. `ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub`
 is 1 for nodes whose TC function acknowledges controls without effect, `build_info` has the FlexRIC
 that the native module was built for. Where a policy names a slice for KPM, `ran_function` is `kpm
-SST 2` or `kpm SST 2 SD 0x010203`.
+SST 2` or `kpm SST 2 SD 0x010203`. Series with `node` are absent while the node is not connected;
+their counters go on afterwards.
 """
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ class Metrics:
         self.bad_blocks = 0
         self.dropped = 0
         self.readers = 0
-        self.controls: Counter[tuple[str, str]] = Counter()
-        """By node and outcome ("acknowledged", "failed", "gone", …)."""
+        self.controls = Counter(acknowledged=0, failed=0)
+        """By outcome ("acknowledged", "failed", "gone", …)."""
         self.control_time = Histogram()
-        self.node_queries: Counter[str] = Counter()
+        self.node_queries = Counter(answered=0, failed=0)
 
     def flow(self, node_id: str, oid: str, kpm_slice: SNssai | None = None) -> Flow:
         """The counters of a RAN function, created on first use."""
@@ -85,7 +86,7 @@ class Metrics:
         key = (node_id, name if kpm_slice is None else f"{name} {kpm_slice}")
         return self.flows.setdefault(key, Flow())
 
-    def count_control(self, node_id: str, outcome: str, duration_us: float) -> None:
-        """A control to a node ended in `outcome`."""
-        self.controls[node_id, outcome] += 1
+    def count_control(self, outcome: str, duration_us: float) -> None:
+        """A control ended in `outcome`."""
+        self.controls[outcome] += 1
         self.control_time.observe_us(duration_us)

@@ -25,6 +25,8 @@ from flexric_bridge.settings import RicSettings
 
 _log = structlog.get_logger()
 
+RESTART_REASONS: Final = ("reopened", "open_failed", "lost", "hung")
+"""For new nodes; the RIC is absent or refuses; the child ended; the child does not answer."""
 MAKE_IT: Final = "build it with `make flexric-bridge` where FlexRIC is installed"
 
 
@@ -65,8 +67,8 @@ class Session:
         self.versions: SdkVersions | None = None
         """The FlexRIC that the native module was built for, once known."""
         self.starts = 0
-        self.restarts: Counter[str] = Counter()
-        """By reason: "reopened", "open failed", "lost", "hung", "closed"."""
+        self.restarts = Counter(dict.fromkeys(RESTART_REASONS, 0))
+        """By reason."""
 
     async def run(self) -> None:
         """Keep a session open, for ever."""
@@ -105,7 +107,7 @@ class Session:
     def _failed_to_open(self, error: Exception) -> float:
         """Delay before the next attempt, s."""
         delay_s = self._retry.failed(error, module_missing=bool(missing_module(self._settings.sdk)))
-        self._went_down(self._describe(error), "open failed")
+        self._went_down(self._describe(error), "open_failed")
         return delay_s
 
     async def _was_lost(self) -> float:

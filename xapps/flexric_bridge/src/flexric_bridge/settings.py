@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 from ric.door import DoorSettings
 from ric.flags import Flag, FormerName
-from ric.settings import Section, ServiceSettings
+from ric.settings import METRICS_LISTEN, HttpSettings, Section, ServiceSettings
 
 from flexric_bridge.ric_address import check_host
 from flexric_bridge.sdk import MAX_TOGETHER
@@ -35,6 +35,14 @@ class GatewayDoor(DoorSettings):
         ge=1,
         le=100_000,
         description="Largest queue a reader may ask for, indications.",
+    )
+
+
+class BridgeHttp(HttpSettings):
+    """The HTTP server of metrics and probes."""
+
+    listen: Annotated[str, Flag("metrics-listen")] = Field(
+        default="127.0.0.1:9102", description=METRICS_LISTEN
     )
 
 
@@ -219,6 +227,9 @@ class BridgeSettings(ServiceSettings):
     A child process owns FlexRIC's SDK; xApps connect to the gateway.
     """
 
+    http: BridgeHttp = Field(
+        default_factory=BridgeHttp, title="Metrics and health", description="Metrics and health."
+    )
     door: GatewayDoor = Field(
         default_factory=GatewayDoor, title="Gateway", description="The E2 gateway."
     )

@@ -21,8 +21,9 @@ metric families at each scrape. The caller owns the registry.
 
 `leg` is `node_to_gateway`, `gateway_to_handler` or `node_to_handler`; the clocks of three machines
 are in it, with their offsets. `reason` is `gateway` (a gap in the sequence) or `slow_handler`. Only
-two families have a series per node: with many nodes the number of series stays small. `process_*`
-are those of the Prometheus client.
+two families have a series per node: with many nodes the number of series stays small. It is absent
+while the node is not connected; its counter goes on afterwards. `process_*` are those of the
+Prometheus client.
 """
 
 from __future__ import annotations
@@ -190,7 +191,8 @@ class GatewayMetrics:
         self.connected = False
         self.connects = 0
         self.losses = 0
-        self.nodes = 0
+        self.nodes: set[str] = set()
+        """Ids of the nodes that are connected."""
         self.subscriptions: Counter[tuple[str, str, str]] = Counter()
         """By node, OID and outcome ("started", "lost", "refused", …)."""
         self.controls: Counter[tuple[str, str, str]] = Counter()
@@ -242,7 +244,7 @@ class GatewayCollector(Collector):
         yield CounterMetricFamily(
             "sojourn_e2_gateway_losses", "Times the E2 gateway was lost.", m.losses
         )
-        yield GaugeMetricFamily("sojourn_e2_nodes", "E2 nodes known.", m.nodes)
+        yield GaugeMetricFamily("sojourn_e2_nodes", "E2 nodes known.", len(m.nodes))
         outcomes: Counter[tuple[str, str]] = Counter()
         for (_, oid, outcome), count in m.subscriptions.items():
             outcomes[ran_function_name(oid), outcome] += count
@@ -250,14 +252,15 @@ class GatewayCollector(Collector):
         yield counter("sojourn_e2_subscriptions", "RIC subscriptions by outcome.", labels, outcomes)
 
     def _indications(self) -> Iterator[Metric]:
-        every = self._metrics.indications
+        every, connected = self._metrics.indications, self._metrics.nodes
         received: Counter[str] = Counter()
         bad: Counter[str] = Counter()
         newest_us: dict[str, int] = {}
         for (node, oid), stats in every.items():
-            received[node] += stats.received
             bad[ran_function_name(oid)] += stats.bad
-            newest_us[node] = max(newest_us.get(node, 0), stats.last_handled_at_us)
+            if node in connected:
+                received[node] += stats.received
+                newest_us[node] = max(newest_us.get(node, 0), stats.last_handled_at_us)
         text = "Indications of a node handed to a handler."
         yield counter("sojourn_e2_indications", text, ("node",), received)
         text = "Unix time of the newest indication of a node that was handled."

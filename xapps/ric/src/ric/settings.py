@@ -10,7 +10,7 @@ An xApp extends `XAppSettings` with fields of its own and calls `load_settings`.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -125,6 +125,12 @@ class GatewaySettings(ClientSettings):
         return self
 
 
+METRICS_LISTEN: Final = (
+    "Address of /metrics, /healthz and /readyz, host:port or unix:path; port 0 takes a free one;"
+    ' "" disables them.'
+)
+
+
 class HttpSettings(ServerSettings):
     """The HTTP server of metrics, probes and pages."""
 
@@ -132,9 +138,7 @@ class HttpSettings(ServerSettings):
     label: ClassVar[str] = "http"
 
     listen: Annotated[str, Flag("metrics-listen")] = Field(
-        default="127.0.0.1:9100",
-        description="Address of /metrics, /healthz and /readyz, host:port or unix:path; port 0 "
-        'takes a free one; "" disables them.',
+        default="127.0.0.1:9100", description=METRICS_LISTEN
     )
     fresh_within_s: Annotated[PositiveSeconds, Flag("fresh-within-s")] = Field(
         default=3.0, description="Age of the newest indication up to which /readyz is 200, s."

@@ -27,8 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ForecasterSettings,
             prog=NAME,
             arguments=words,
-            example=f"{NAME} --gateway 127.0.0.1:36421 --listen 127.0.0.1:36422"
-            " --metrics-listen 127.0.0.1:9102",
+            example=f"{NAME} --gateway 127.0.0.1:36421 --listen 127.0.0.1:36422",
         )
         check_files(settings)
     except SettingsError as error:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 from ric.door import DoorSettings
-from ric.settings import Flag, Section, XAppSettings
+from ric.settings import METRICS_LISTEN, Flag, HttpSettings, Section, XAppSettings
 
 from rlc_forecaster.core import Hysteresis
 
@@ -22,6 +22,14 @@ class ForecastDoor(DoorSettings):
         default="127.0.0.1:36422",
         description="Address of the forecast stream, host:port or unix:path; port 0 takes a free"
         " one.",
+    )
+
+
+class ForecasterHttp(HttpSettings):
+    """The HTTP server of metrics and probes."""
+
+    listen: Annotated[str, Flag("metrics-listen")] = Field(
+        default="127.0.0.1:9101", description=METRICS_LISTEN
     )
 
 
@@ -56,6 +64,11 @@ class ForecasterSettings(XAppSettings):
     the model, or with persistence without one.
     """
 
+    http: ForecasterHttp = Field(
+        default_factory=ForecasterHttp,
+        title="Metrics and health",
+        description="Metrics and health.",
+    )
     door: ForecastDoor = Field(
         default_factory=ForecastDoor, title="Forecast stream", description="The forecast stream."
     )

@@ -186,8 +186,7 @@ def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]
         "run",
         help="run the controller (the default action)",
         description=ControllerSettings.__doc__,
-        example="tc-controller --gateway 127.0.0.1:36421 --metrics-listen 127.0.0.1:9101"
-        " --decision-log decisions.jsonl",
+        example="tc-controller --gateway 127.0.0.1:36421 --decision-log decisions.jsonl",
     )
     add_settings_arguments(run, ControllerSettings)
     check = actions.add_parser(

@@ -157,13 +157,14 @@ class NodeTable:
             if known is None:
                 return
             del self._nodes[node.id]
+            self._metrics.nodes.discard(node.id)
         else:
             if known == node:
                 return
             self._nodes[node.id] = node
+            self._metrics.nodes.add(node.id)
             kind = NodeEventKind.CONNECTED if known is None else NodeEventKind.UPDATED
             event = NodeEvent(kind, node)
-        self._metrics.nodes = len(self._nodes)
         _log.info("node " + event.kind.value, node=node.id, ran_functions=_oids(node))
         for queue in self._watchers:
             queue.put_nowait(event)
