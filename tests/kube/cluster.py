@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,26 @@ class Cluster:
             )
         }
 
-    def kill(self, pod: str) -> None:
-        """SIGKILL, without grace."""
+    def delete_at_once(self, pod: str) -> None:
+        """Without waiting for the end of its programs, which get SIGTERM."""
         self.kubectl("delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
+
+    def pod_security(self, level: str) -> None:
+        """Enforce a level of the Pod Security Standards for new pods of the namespace."""
+        label = f"pod-security.kubernetes.io/enforce={level}"
+        self.run("kubectl", "label", "--overwrite", "namespace", self.namespace, label)
+
+    def owner_since(self, pod: str, after_s: float) -> list[float]:
+        """When a controller became the owner of a node, after a time; s since the Unix epoch."""
+        found = []
+        for line in self.kubectl("logs", pod, "--since=5m").splitlines():
+            try:
+                entry = json.loads(line)
+                if entry["event"] == "ownership" and entry["role"] == "owner":
+                    found.append(datetime.fromisoformat(entry["timestamp"]).timestamp())
+            except (ValueError, KeyError, TypeError):
+                continue
+        return [at_s for at_s in found if at_s > after_s]
 
     def roles(self, pod: str) -> str:
         """What a controller says about its roles; empty while it does not answer."""

@@ -128,6 +128,35 @@ lab: {service: {{ $fullname }}-gateway, port: 9103, identity: gateway}
 {{- printf "%s:36422" (include "sojourn.host" (list . (printf "%s-forecaster" (include "sojourn.fullname" .)))) }}
 {{- end }}
 
+{{/* Host of the near-RT RIC: the value, else the Service that `helm install` finds, else the name of the chart
+`oai-flexric`. `helm template` finds none. */}}
+{{- define "sojourn.ricHost" -}}
+{{- coalesce .Values.flexricBridge.ric.host (include "sojourn.ricService" .) "oai-flexric" }}
+{{- end }}
+
+{{/* Service of a FlexRIC near-RT RIC in the namespace, by its label or its SCTP port; empty if there is none. */}}
+{{- define "sojourn.ricService" -}}
+{{- $names := list }}
+{{- range (lookup "v1" "Service" .Release.Namespace "").items }}
+{{- $sctp := list }}
+{{- range .spec.ports }}
+{{- if eq (.protocol | default "TCP") "SCTP" }}{{- $sctp = append $sctp (int .port) }}{{- end }}
+{{- end }}
+{{- $labelled := eq (get (.metadata.labels | default dict) "app.kubernetes.io/name") "oai-flexric" }}
+{{- if or $labelled (has 36422 $sctp) }}
+{{- $names = append $names .metadata.name }}
+{{- /* A headless Service is the address of the pod: its ports do not matter. */}}
+{{- if not (or (has 36422 $sctp) (eq (get .spec "clusterIP") "None")) }}
+{{- fail (printf "Service %s of the near-RT RIC: has no port 36422 with protocol SCTP; FlexRIC serves xApps (E42) on it alone; add it to the Service, or set flexricBridge.ric.host" .metadata.name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if gt (len $names) 1 }}
+{{- fail (printf "several Services of a near-RT RIC: %s; set flexricBridge.ric.host to one of them" (sortAlpha $names | join ", ")) }}
+{{- end }}
+{{- with $names }}{{ first . }}{{ end }}
+{{- end }}
+
 {{/* Fails for values that contradict each other, with what to do. */}}
 {{- define "sojourn.check" -}}
 {{- if and .Values.lab.enabled .Values.flexricBridge.enabled }}
