@@ -62,7 +62,8 @@ def ric_service(cluster: Cluster) -> None:
         try:
             answer = cluster.helm(
                 "install", "dry", str(CHART), "--dry-run=server", "--set=lab.enabled=false",
-                "--set=flexricBridge.enabled=true", "--set=flexricBridge.native.volume.hostPath.path=/x",
+                "--set=flexricBridge.enabled=true",
+                "--set=flexricBridge.native.volume.hostPath.path=/x",
             )  # fmt: skip
         except KubeError as error:
             answer = str(error)
