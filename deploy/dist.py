@@ -2,19 +2,21 @@
 
     out/dist/wheels/*.whl  bin/{gnb-lab,e2sm-tc}  sojourn-VERSION.tgz  build.json  SHA256SUMS
 
-All have the version of the workspace in Cargo.toml. Wheels and programs depend on the sources, the
-compiler and SOURCE_DATE_EPOCH alone; that is the time of the commit if unset.
+All have the version of the workspace in Cargo.toml. They depend on the sources, the compiler, Helm
+and SOURCE_DATE_EPOCH alone; that is the time of the commit if unset.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,14 +72,15 @@ def build_dist(out: Path, packages: Sequence[str], modules: Sequence[str]) -> No
         *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"),
         *("--wheel-dir", str(wheels), *(str(ROOT / package) for package in packages)),
     )
-    _package_chart(build, out)
+    package_chart(build, out)
     files = sorted(path for path in out.rglob("*") if path.is_file())
     lines = (f"{_sha256(path)}  {path.relative_to(out)}\n" for path in files)
     (out / "SHA256SUMS").write_text("".join(lines))
     print(f"{out}: version {build['version']}, {len(files)} files")
 
 
-def _package_chart(build: dict[str, str], out: Path) -> None:
+def package_chart(build: dict[str, str], out: Path) -> None:
+    """Write the chart's package, if Helm is on PATH."""
     if not CHART.is_dir():
         return
     helm = shutil.which("helm")
@@ -90,6 +93,24 @@ def _package_chart(build: dict[str, str], out: Path) -> None:
         *(helm, "package", str(CHART), "--version", version, "--app-version", version),
         *("--destination", str(out)),
     )
+    (package,) = out.glob("*.tgz")
+    _set_times(package, int(build["source_date_epoch"]))
+
+
+def _set_times(package: Path, epoch_s: int) -> None:
+    """Pack again in place: Helm gives each file the time at which it ran."""
+    with tarfile.open(package) as tar:
+        files = [(file, tar.extractfile(file)) for file in tar]
+        with (
+            package.with_suffix(".part").open("wb") as raw,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=epoch_s) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as out,
+        ):
+            for file, content in sorted(files, key=lambda each: each[0].name):
+                file.mtime = epoch_s
+                file.pax_headers = {}
+                out.addfile(file, content)
+    package.with_suffix(".part").replace(package)
 
 
 def _run(build: dict[str, str], *command: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from chart_readme import CHART
 from chart_tools import KUBERNETES, VALUES_FILES, faults, refusal, run, template, tool
+from dist import package_chart
 
 Manifest = dict[str, Any]
 
@@ -170,6 +172,31 @@ def test_numbers_of_a_scenario_arrive_as_they_were_written(tmp_path: Path) -> No
         if each["metadata"]["name"] == "s-sojourn-lab-scenario"
     ]
     assert yaml.safe_load(texts[0])["flows"] == [{"receive_window_bytes": 10000000}]
+
+
+def test_the_package_has_no_time_of_its_making(tmp_path: Path) -> None:
+    tool("helm")
+    build = {"version": "1.2.3", "source_date_epoch": "1700000000"}
+    package_chart(build, tmp_path)
+    with tarfile.open(tmp_path / "sojourn-1.2.3.tgz") as package:
+        assert {file.mtime for file in package} == {1_700_000_000}
+    assert (tmp_path / "sojourn-1.2.3.tgz").read_bytes()[4:8] == (1_700_000_000).to_bytes(
+        4, "little"
+    )
+
+
+def test_training_holds_out_a_recording_for_the_gate() -> None:
+    objects = template("--values", CHART / "ci" / "training-values.yaml")
+    settings = next(
+        each for each in objects if each["metadata"]["name"] == "s-sojourn-training-settings"
+    )
+    split = yaml.safe_load(settings["data"]["settings.yaml"])["split"]
+    assert split["held_out_cells"] == ["held-out"]
+    (job,) = (each for each in objects if each["kind"] == "CronJob")
+    steps = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["initContainers"]
+    arguments = {step["name"]: step["args"] for step in steps}
+    assert "--cell=held-out" in arguments["collect-held-out"]
+    assert not [word for word in arguments["collect"] if word.startswith("--cell")]
 
 
 @pytest.mark.parametrize(
