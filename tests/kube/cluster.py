@@ -101,7 +101,12 @@ class Cluster:
     def owner_since(self, pod: str, after_s: float) -> list[float]:
         """When a controller became the owner of a node, after a time; s since the Unix epoch."""
         found = []
-        for line in self.kubectl("logs", pod, "--since=5m").splitlines():
+        try:
+            lines = self.kubectl("logs", pod, "--since=5m").splitlines()
+        except KubeError:
+            # Its container does not run yet.
+            return []
+        for line in lines:
             try:
                 entry = json.loads(line)
                 if entry["event"] == "ownership" and entry["role"] == "owner":

@@ -1,4 +1,7 @@
-"""What an upgrade keeps: CA, valid certificates, token. helm-unittest stands in for the cluster."""
+"""What the chart finds in the cluster: CA, certificates, token of an installation; a near-RT RIC.
+
+helm-unittest stands in for the cluster.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +52,29 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def check(tmp_path: Path) -> Callable[..., None]:
     """Renders a template beside the objects of a cluster and checks one document of it."""
 
-    def check(template: str, name: str, objects: list[Manifest], asserts: list[Manifest]) -> None:
-        resource = {"gvr": {"version": "v1", "resource": "secrets"}, "namespaced": True}
+    def check(
+        template: str,
+        name: str,
+        objects: list[Manifest],
+        asserts: list[Manifest],
+        values: Manifest | None = None,
+    ) -> None:
+        scheme = {
+            f"v1/{kind}": {
+                "gvr": {"version": "v1", "resource": f"{kind.lower()}s"},
+                "namespaced": True,
+            }
+            for kind in ("Secret", "Service")
+        }
         case = {
-            "it": name,
-            "kubernetesProvider": {"scheme": {"v1/Secret": resource}, "objects": objects},
+            "it": name or template,
+            "set": values or {},
+            "kubernetesProvider": {"scheme": scheme, "objects": objects},
             "template": template,
-            "documentSelector": {"path": "metadata.name", "value": name},
             "asserts": asserts,
         }
+        if name:
+            case["documentSelector"] = {"path": "metadata.name", "value": name}
         release = {"name": "s", "namespace": "ran"}
         content = {"suite": "x", "release": release, "templates": [template], "tests": [case]}
         suite = tmp_path / "suite_test.yaml"
@@ -107,3 +124,52 @@ def test_the_token_stays(check: Callable[..., None]) -> None:
     objects = [secret("s-sojourn-access", {"noc.token": "dG9rZW4="})]
     asserts = [{"equal": {"path": 'data["noc.token"]', "value": "dG9rZW4="}}]
     check("templates/access.yaml", "s-sojourn-access", objects, asserts)
+
+
+BRIDGE = {
+    "lab": {"enabled": False},
+    "flexricBridge": {"enabled": True, "native": {"volume": {"emptyDir": {}}}},
+}
+LABEL = {"app.kubernetes.io/name": "oai-flexric"}
+
+
+def service(name: str, port: int, labels: Manifest | None = None, **spec: str) -> Manifest:
+    metadata = {"name": name, "namespace": "ran", "labels": labels or {}}
+    # helm-unittest cannot copy an int; an API server's answer has floats as well.
+    ports = [{"port": float(port), "protocol": "SCTP"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"ports": ports, **spec},
+    }
+
+
+@pytest.mark.parametrize(
+    ("services", "host"),
+    [
+        ([], "oai-flexric"),
+        ([service("near-ric", 36422), service("other", 38412)], "near-ric"),
+        ([service("ric", 36421, LABEL, clusterIP="None")], "ric"),
+    ],
+)
+def test_the_bridge_connects_to_the_near_rt_ric_of_the_namespace(
+    check: Callable[..., None], services: list[Manifest], host: str
+) -> None:
+    asserts = [{"matchRegex": {"path": 'data["settings.yaml"]', "pattern": f"address: {host}\n"}}]
+    name = "s-sojourn-flexric-bridge-settings"
+    check("templates/settings.yaml", name, services, asserts, BRIDGE)
+
+
+@pytest.mark.parametrize(
+    ("services", "error"),
+    [
+        ([service("a", 36422), service("b", 1, LABEL, clusterIP="None")], "near-RT RIC: a, b; set"),
+        ([service("ric", 36425, LABEL)], "ric of the near-RT RIC: has no port 36422 with protocol"),
+    ],
+)
+def test_several_rics_and_a_wrong_port_are_refused(
+    check: Callable[..., None], services: list[Manifest], error: str
+) -> None:
+    asserts = [{"failedTemplate": {"errorPattern": error}}]
+    check("templates/settings.yaml", "", services, asserts, BRIDGE)
