@@ -1,11 +1,13 @@
 """Alerts are raised by their real causes: programs that run, and are stopped, starved, misled.
 
-`dashboards/tests` checks durations, labels and texts of all alerts, by series alone.
+`dashboards/tests` checks durations, labels and texts of all alerts, by series alone. Causes that
+the emulated gNB does not have are in `test_alerts_gateway.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import signal
 import urllib.request
@@ -16,8 +18,9 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+import tiny_model
 import yaml
-from alert_world import AlertWorld, needs_prometheus
+from alert_world import RULES, AlertWorld, needs_prometheus
 from bridge_world import ONE, BridgeWorld, kill_child
 from fake_sdk import ENVIRONMENT
 from loop import ANY_PORT, ROOT, SCENARIO, loop_in
@@ -31,6 +34,14 @@ METRICS = ("--metrics-listen", ANY_PORT)
 def metrics(**programs: Program) -> dict[str, str]:
     """Addresses of jobs, given as `gnb_lab=…`."""
     return {job.replace("_", "-"): each.ready["metrics"] for job, each in programs.items()}
+
+
+def test_every_alert_is_raised_by_its_cause() -> None:
+    files = [yaml.safe_load(path.read_text()) for path in RULES.glob("*.yaml")]
+    rules = [rule for file in files for group in file["groups"] for rule in group["rules"]]
+    alerts = {rule["alert"] for rule in rules if "alert" in rule}
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_alerts_*.py"))
+    assert alerts == set(re.findall(r'"(Sojourn[A-Z]\w+)"', tests))
 
 
 async def test_every_rule_reads_series_that_the_programs_export(tmp_path: Path) -> None:
@@ -109,13 +120,6 @@ async def test_a_bloated_bearer_that_the_controller_may_not_touch(tmp_path: Path
         )
 
 
-def scenario(folder: Path, **changes: Any) -> str:
-    """A scenario file: that of the loop with other values."""
-    path = folder / "changed.yaml"
-    path.write_text(yaml.safe_dump({**SCENARIO, **changes}))
-    return str(path)
-
-
 async def controller_of(
     programs: Programs, folder: Path, scenario: dict[str, Any], rule: dict[str, Any], *more: str
 ) -> Program:
@@ -141,14 +145,17 @@ async def test_a_guarantee_beyond_the_radio(tmp_path: Path) -> None:
         await world.raised("SojournObjectiveInfeasible")
 
 
-async def test_a_radio_that_stalls(tmp_path: Path) -> None:
-    # A second with the radio, two without.
-    trace = tmp_path / "stalls.down"
+def stalling(folder: Path) -> dict[str, Any]:
+    """A UE with a second of radio, then two without."""
+    trace = folder / "stalls.down"
     trace.write_text("".join(f"{ms}\n" for ms in (*range(1, 1001), 3000)))
-    ue = {"rnti": 17, "channel": {"mahimahi": {"path": str(trace)}}, "drbs": [{"id": 1}]}
+    return {"rnti": 17, "channel": {"mahimahi": {"path": str(trace)}}, "drbs": [{"id": 1}]}
+
+
+async def test_a_radio_that_stalls(tmp_path: Path) -> None:
     rule = {"name": "all", "base": [{"template": "sojourn"}]}
     async with Programs(tmp_path) as programs:
-        controller = await controller_of(programs, tmp_path, {"ues": [ue]}, rule)
+        controller = await controller_of(programs, tmp_path, {"ues": [stalling(tmp_path)]}, rule)
         world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=controller))
         await world.raised("SojournRadioStalled")
 
@@ -181,6 +188,26 @@ async def test_a_slow_e2_and_folders_that_are_no_more(tmp_path: Path) -> None:
         await world.raised("SojournDecisionsNotLogged")
 
 
+async def test_a_policy_that_no_pipeline_meets(tmp_path: Path) -> None:
+    # Rungs of one queue, where a ping waits behind a download: worse than the first rung, taken
+    # back and tried again.
+    one_queue = [{"template": "bdp_only", "buffer": {"packets": 5_000 + n}} for n in range(15)]
+    rule = {
+        "name": "impossible",
+        "objective": {"bound_ms": 0.5, "confirm_ms": 1},
+        "guard": {"min_utilisation_ratio": 1, "max_sojourn_ratio": 1, "sojourn_floor_ms": 0},
+        "verify": {"margin_ms": 50, "max_settle_ms": 200, "window_ms": 100},
+        "enforce": {"cool_down_ms": 10, "retry_failed_rung_ms": 10},
+        "ladder": [{"template": "fq_codel"}, *one_queue],
+    }
+    async with Programs(tmp_path) as programs:
+        # Counts of before the first scrape are no increase.
+        observe = ("--observe-for-s", "10")
+        controller = await controller_of(programs, tmp_path, {}, rule, *observe)
+        world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=controller))
+        await world.raised("SojournRollbacks", "SojournPipelineFlapping")
+
+
 async def test_models_and_files_that_cannot_be_used(tmp_path: Path) -> None:
     async with loop_in(tmp_path, place="base") as loop, Programs(tmp_path) as tools:
         gnb = await loop.gnb(*METRICS)
@@ -191,6 +218,20 @@ async def test_models_and_files_that_cannot_be_used(tmp_path: Path) -> None:
         damaged = await loop.forecaster(gateway, ANY_PORT, *model)
         world = await AlertWorld.over(tools, tmp_path, metrics(rlc_forecaster=damaged))
         await world.raised("SojournModelRefused")
+
+
+async def test_a_model_of_noise_in_a_cell_that_changes(tmp_path: Path) -> None:
+    scenario = tmp_path / "changed.yaml"
+    scenario.write_text(yaml.safe_dump({**SCENARIO, "ues": [stalling(tmp_path)]}))
+    model = tiny_model.write(tmp_path / "model")
+    async with Programs(tmp_path) as programs:
+        gnb = await programs.start("gnb-lab", "serve", str(scenario), "--listen", ANY_PORT)
+        forecaster = await programs.start(
+            *("rlc-forecaster", "--gateway", gnb.ready["listen"], "--listen", ANY_PORT),
+            *("--model", str(model), *METRICS),
+        )
+        world = await AlertWorld.over(programs, tmp_path, metrics(rlc_forecaster=forecaster))
+        await world.raised("SojournForecastsWorseThanPersistence", "SojournForecastDrift")
 
 
 async def test_a_model_above_its_maximum_age(tmp_path: Path) -> None:
