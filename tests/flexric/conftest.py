@@ -17,7 +17,7 @@ collect_ignore_glob = [] if "SOJOURN_TEST_FLEXRIC" in os.environ else ["test_*.p
 
 _numbers = itertools.count()
 KINDS = ("gnb", "gnb_du")
-"""Emulated nodes that run in every FlexRIC; of that of 2026 those of other kinds end at once."""
+"""Kinds of emulated nodes that run in every FlexRIC; in that of 2026 the others abort at start."""
 
 
 _outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -27,7 +27,7 @@ _outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Counts what came of each test under the parts that it shows, for the matrix."""
+    """Counts outcomes of tests by the matrix columns of their marker `shows`."""
     report = yield
     if report.when == "call" or report.outcome != "passed":
         for marker in item.iter_markers("shows"):
@@ -37,14 +37,14 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish() -> None:
-    """Reports the counts to the runner of the tests."""
+    """Writes the counts for `with_flexric.py`."""
     if results := os.environ.get("SOJOURN_TEST_FLEXRIC"):
         Path(results).write_text(json.dumps(_outcomes))
 
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
-    """A RIC with emulated nodes, for tests that leave it as it is."""
+    """A RIC with emulated nodes, shared by tests that do not change it."""
     made = Network(make_site(tmp_path_factory.mktemp("flexric"), next(_numbers)))
     try:
         for kind in KINDS:
@@ -85,7 +85,7 @@ def sessions() -> Iterator[Callable[..., Session]]:
 
 @pytest.fixture
 def session(network: Network, sessions: Callable[..., Session]) -> Session:
-    """An SDK that is open towards the module's RIC."""
+    """An SDK connected to the module's RIC."""
     made = sessions()
     made.open(network.site)
     return made

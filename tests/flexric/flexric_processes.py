@@ -19,7 +19,7 @@ from matrix import Installation
 
 PATIENCE_S = 20.0
 RESTART_S = 0.5
-"""No supervisor starts a RIC again in the same instant; systemd waits 0.1 s, kubelet longer."""
+"""Delay before a supervisor restarts the RIC; systemd's default is 0.1 s, kubelet's longer."""
 IPPROTO_SCTP = 132
 
 RIC = Path("examples/ric/nearRT-RIC")

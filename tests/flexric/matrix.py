@@ -1,4 +1,4 @@
-"""What was seen to work with which FlexRIC: a row for each installation, a cell for each part."""
+"""The table of test outcomes: a row for each FlexRIC installation, a column for each part."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ SOURCES, BUILDS = "FLEXRIC_SRC", "FLEXRIC_BUILD"
 
 @dataclass(frozen=True)
 class Installation:
-    """A FlexRIC by its trees."""
+    """Source tree and build tree of a FlexRIC."""
 
     source: Path
     build: Path
 
     @property
     def name(self) -> str:
-        """Commit and date where the source is a checkout of git, else its path."""
+        """Commit and date if the source is a git checkout, otherwise its path."""
         command = ["git", "-C", str(self.source), "log", "-1", "--format=%h of %cs"]
         asked = subprocess.run(command, capture_output=True, text=True, check=False)
         inside = (self.source / ".git").exists()
         return asked.stdout.strip() if inside and asked.returncode == 0 else str(self.source)
 
     def environment(self) -> dict[str, str]:
-        """The variables that name it."""
+        """The environment with the variables that name it."""
         return {**os.environ, SOURCES: str(self.source), BUILDS: str(self.build)}
 
 
 def installations() -> list[Installation]:
-    """Those that the environment names, in pairs: both variables may list several, as PATH does.
+    """The installations that FLEXRIC_SRC and FLEXRIC_BUILD name; each may list several, like PATH.
 
-    Raises `ValueError` with a sentence where they do not go together.
+    Raises `ValueError` if the lists differ in length or a directory is missing.
     """
     sources, builds = (
         [Path(name) for name in os.environ.get(variable, "").split(os.pathsep) if name]
@@ -55,9 +55,9 @@ def installations() -> list[Installation]:
 
 
 def the_installation() -> Installation:
-    """The only one that the environment names.
+    """The installation that the environment names.
 
-    Raises `ValueError` with a sentence where it names none, or several.
+    Raises `ValueError` unless it names exactly one.
     """
     found = installations()
     if len(found) != 1:
@@ -67,18 +67,18 @@ def the_installation() -> Installation:
 
 @dataclass
 class Row:
-    """What came of one installation."""
+    """The outcomes of one installation."""
 
     name: str
     outcomes: dict[str, Counter[str]] = field(
         default_factory=lambda: {column: Counter() for column in COLUMNS}
     )
-    """By column: how many "passed", "failed", "skipped"."""
+    """Numbers of "passed", "failed" and "skipped" tests by column."""
     tests_passed: bool = True
-    """Whether pytest says so, which knows of tests that no column shows and of their ends."""
+    """Whether pytest succeeded; it also runs tests that belong to no column."""
 
     def take(self, results: Path) -> None:
-        """Take over what a run of pytest wrote."""
+        """Add the counts that a run of pytest wrote."""
         for column, counts in json.loads(results.read_text()).items():
             self.outcomes[column].update(counts)
 
@@ -89,12 +89,12 @@ class Row:
 
     @property
     def title(self) -> str:
-        """The name, and a word where tests failed that no column shows."""
+        """The name, with a note if tests failed that belong to no column."""
         counted = any(counts["failed"] for counts in self.outcomes.values())
         return self.name if self.tests_passed or counted else f"{self.name}: other tests failed"
 
     def cell(self, column: str) -> str:
-        """For people."""
+        """Text of a cell."""
         counts = self.outcomes[column]
         if not counts:
             return "not run"
@@ -104,7 +104,7 @@ class Row:
 
 
 def table(rows: list[Row]) -> str:
-    """All of it, in Markdown."""
+    """The table in Markdown."""
     lines = ["| FlexRIC | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
     lines += [
         "| " + " | ".join([row.title, *(row.cell(column) for column in COLUMNS)]) + " |"
@@ -114,10 +114,10 @@ def table(rows: list[Row]) -> str:
 
 
 def write(rows: list[Row], path: Path) -> None:
-    """For machines."""
+    """Write the outcomes as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = [
+    outcomes = [
         {"name": row.name, "tests_passed": row.tests_passed, "outcomes": row.outcomes}
         for row in rows
     ]
-    path.write_text(json.dumps(told, indent=2) + "\n")
+    path.write_text(json.dumps(outcomes, indent=2) + "\n")

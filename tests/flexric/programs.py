@@ -1,4 +1,4 @@
-"""The bridge and the xApps as processes of a test, and their counts."""
+"""The bridge and the xApps as processes of a test."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ QUICK = ("--gateway-backoff-max-s", "0.5")
 
 
 def indications(program: Program, node: str) -> float:
-    """Indications it received of a node; 0 before the first."""
+    """Number of indications of a node that an xApp received."""
     series = re.compile(rf'^sojourn_e2_indications_total{{node="{node}"}} (\S+)$', re.MULTILINE)
     found = series.search(program.metrics())
     return float(found[1]) if found else 0.0
 
 
 def start(program: str, log: Path, *arguments: str) -> Program:
-    """A program of this environment by its module, ready."""
+    """Starts a module as a program and waits until it is ready."""
     return Program([sys.executable, "-m", program, *arguments], log).wait_ready(READY_WITHIN_S)
 
 
@@ -61,7 +61,7 @@ def start_forecaster(site: Site, gateway: str) -> Program:
 
 
 def sdk_process(bridge: Program) -> int | None:
-    """The process that owns the SDK, by the bridge's children; the oldest is the session's."""
+    """Id of the process that owns the session's SDK: the oldest SDK child of the bridge."""
     children = Path(f"/proc/{bridge.process.pid}/task")
     pids = [
         int(pid) for task in children.iterdir() for pid in (task / "children").read_text().split()

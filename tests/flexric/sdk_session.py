@@ -1,4 +1,4 @@
-"""An SDK in a process of its own, and its reports."""
+"""An SDK in a separate process, and its reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Report:
 
 
 def reports_of(block: bytes) -> Iterator[Report]:
-    """The records of a block; the last one ends the block."""
+    """The records of a block."""
     at = 0
     while at < len(block):
         handle, length, collected, received, lost = RECORD_HEAD.unpack_from(block, at)
@@ -68,7 +68,7 @@ class Session:
         self._answers = os.fdopen(answers_read, "rb")
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """One call; `SdkError` as the SDK raised it, `EOFError` if its process is gone."""
+        """One call; raises the `SdkError` of the SDK, or `EOFError` if its process ended."""
         self.send(name, *arguments)
         return self.receive()
 

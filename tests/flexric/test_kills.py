@@ -1,8 +1,8 @@
-"""Any part may be killed at any time, under load: the xApps go on, and soon have reports again.
+"""Each part is killed ten times under load; the xApps keep running and get reports again.
 
-Of each part ten are killed. What is not running is started again as a supervisor would, the nodes
-with the RIC; from then on the xApps have ten seconds. That the RIC survives what is killed around
-it is due to the library that it is started with.
+Killed programs are restarted as by a supervisor, nodes together with the RIC; reports must arrive
+within ten seconds of that. The RIC survives the end of its peers because
+libflexric_level_triggered.so is preloaded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ AWAY_S = 20.0
 PATIENCE_S = 120.0
 FLOWING = 200  # reports of a node
 DRAIN_S = 1.5
-"""By then reports on their way have arrived; a node is missed after 2 s at the soonest."""
+"""Reports in flight arrive within this time; a node counts as disconnected after 2 s or more."""
 CONTROL = "/sojourn.e2.v1.E2Gateway/Control"
 STARTS = {"controller": start_controller, "forecaster": start_forecaster}
 RR = e2sm_tc.encode("control", {"type": "CLS", "act": "ADD", "cls_type": "RR", "dummy": 0}, "v0")
@@ -44,7 +44,7 @@ RR = e2sm_tc.encode("control", {"type": "CLS", "act": "ADD", "cls_type": "RR", "
 
 @dataclass
 class Chain:
-    """RIC, nodes, bridge and xApps, with controls on their way."""
+    """RIC, nodes, bridge and xApps, with controls in flight."""
 
     network: Network
     bridge: Program
@@ -59,7 +59,7 @@ class Chain:
             xapp.kill()
 
     def kill_sdk(self) -> None:
-        """Returns when the bridge has started another: until then old reports may be under way."""
+        """Kills the SDK process; returns once the bridge has started another."""
         killed = sdk_process(self.bridge)
         assert killed is not None
         os.kill(killed, signal.SIGKILL)
@@ -77,8 +77,8 @@ class Chain:
         }
 
     def recover(self) -> float:
-        """Starts again what is not running, until every xApp has new reports of every node; how
-        long that took after the last start, in s."""
+        """Restarts ended programs until every xApp has new reports of every node; returns the time
+        from the last start to these, s."""
         gives_up = time.monotonic() + PATIENCE_S
         before, began = self.counts(), time.monotonic()
         while True:
@@ -96,7 +96,7 @@ class Chain:
         return self.bridge.alive and all(xapp.alive for xapp in self.xapps.values())
 
     def control_for_ever(self) -> None:
-        """Ten controls a second, whatever becomes of them."""
+        """Ten controls a second; outcomes are ignored."""
         with grpc.insecure_channel(self.bridge.ready["listen"]) as channel:
             control = channel.stream_stream(
                 CONTROL,
@@ -172,7 +172,7 @@ def test_the_ric(chain: Chain) -> None:
 
 @pytest.mark.timeout(600)
 def test_five_consecutive_crashes_of_the_ric(chain: Chain) -> None:
-    """The delay does not grow with their number."""
+    """The restart delay does not grow with the number of crashes."""
     began = time.monotonic()
     for _ in range(4):
         chain.network.ric.kill()
@@ -188,7 +188,7 @@ def test_five_consecutive_crashes_of_the_ric(chain: Chain) -> None:
 
 @pytest.mark.timeout(600)
 def test_a_ric_that_stays_away(chain: Chain) -> None:
-    """Longer than a child of the bridge waits for it."""
+    """Away for longer than the SDK process waits for it."""
     chain.network.ric.kill()
     time.sleep(AWAY_S)
     took_s = chain.recover()

@@ -1,4 +1,4 @@
-"""The lab as a node of a real near-RT RIC: reports and controls arrive byte for byte."""
+"""flexric-node at a real near-RT RIC: reports and controls arrive byte for byte."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MEASUREMENTS = ("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL", "DRB.Sorce
 
 
 def control_vectors() -> list[str]:
-    """Every control of the service model's vectors, as hexadecimal digits, and those observed from
-    FlexRIC, which are kept outside the project, where they are."""
+    """The controls of the service model's vectors and, if present, those recorded from FlexRIC
+    (outside the repository), in hexadecimal."""
     shared = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared"))
     files = (
         ROOT / "e2sm-tc-spec" / "vectors" / "v0.jsonl",
@@ -108,7 +108,7 @@ def session(lab: LabNode, sessions: Callable[..., Session]) -> Session:
 
 
 def collect(session: Session, count: int) -> list[Report]:
-    """At least so many reports, however slow the machine is."""
+    """At least `count` reports."""
     reports: list[Report] = []
     deadline = time.monotonic() + 3 * PATIENCE_S
     while len(reports) < count:

@@ -26,7 +26,7 @@ from sojourn_demo.programs import Program
 
 GNB, DU = "gnb-505-01-0x1", "gnb-505-01-0x2-du-0x16"
 OTHERS = {"gnb_cu": ("gnb-505-01-0x2-cu", "gnb-cu"), "enb": ("enb-208-94-0x4", "enb")}
-"""Emulated nodes that not every FlexRIC has running: id and type."""
+"""Id and type of emulated nodes that do not run in every FlexRIC."""
 KPM, MAC, RLC, TC = 2, 142, 143, 146
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
 
@@ -40,7 +40,7 @@ RR = CONTROLS["cls_add_rr"]
 
 
 def each_has(count: int, *handles: int) -> Callable[[dict[int, list[Report]]], bool]:
-    """That there are so many reports of each of these."""
+    """Condition: each of these subscriptions has at least `count` reports."""
     return lambda reports: all(len(reports[handle]) >= count for handle in handles)
 
 
@@ -67,7 +67,7 @@ def test_nodes_have_readable_ids_and_their_ran_functions(session: Session) -> No
 
 
 def check_times(report: Report) -> None:
-    """Taken, then received, on the clock of one machine; nothing was dropped."""
+    """Collected before received, by one clock; nothing dropped."""
     assert 0 <= report.received_at_us - report.collected_at_us < 60_000_000
     assert report.lost == 0
 
@@ -101,7 +101,7 @@ def test_nodes_of_other_kinds_have_readable_ids(
 
 
 @pytest.mark.shows("RLC")
-def test_what_is_unsubscribed_ends_and_nothing_else(session: Session) -> None:
+def test_unsubscribing_ends_only_that_subscription(session: Session) -> None:
     ended, kept = (session.subscribe(node, RLC, 1) for node in (GNB, DU))
     session.call("unsubscribe", ended)
     session.collect(0.1)  # reports of before
@@ -156,7 +156,7 @@ def test_kpm_has_the_requested_values(session: Session) -> None:
 
 
 @pytest.mark.shows("KPM")
-def test_kpm_of_a_slice_costs_nobody_anything(session: Session, network: Network) -> None:
+def test_kpm_of_a_slice_does_not_abort_the_node(session: Session, network: Network) -> None:
     """SST and SD need E2SM-KPM's OCTET STRING: a FlexRIC that expects an INTEGER is skipped."""
     one = SNssai(1, 0x000001)
     if session.call("versions").s_nssai == "octet-string":
@@ -169,7 +169,9 @@ def test_kpm_of_a_slice_costs_nobody_anything(session: Session, network: Network
 
 
 @pytest.mark.shows("KPM")
-async def test_what_a_node_does_not_announce_never_reaches_it(own_network: Network) -> None:
+async def test_measurements_that_a_node_does_not_announce_are_not_requested(
+    own_network: Network,
+) -> None:
     """The emulated gNB of 2023 announces none of the measurements that it has."""
     own_network.add("gnb")
     bridge = start_bridge(own_network.site)
@@ -234,7 +236,7 @@ def test_controls_under_load_are_all_acknowledged(session: Session) -> None:
 
 
 @pytest.mark.shows("TC")
-def test_controls_on_the_way_at_once_are_all_acknowledged(session: Session) -> None:
+def test_controls_in_flight_at_once_are_all_acknowledged(session: Session) -> None:
     for node in (GNB, DU):
         session.subscribe(node, RLC, 1)
     for _ in range(100):
@@ -314,7 +316,7 @@ result = records, reports.blocks - before, time.monotonic() - began
     assert not any(report.lost for report in reports)
 
 
-def test_ctrl_c_remains_pythons(session: Session) -> None:
+def test_python_keeps_the_handler_of_sigint(session: Session) -> None:
     requested = (
         "import signal; result = signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     )
@@ -334,7 +336,7 @@ except KeyboardInterrupt:
     assert session.call("exec", lines) == ("interrupt" if here else "nothing")
 
 
-def test_the_door_is_open_while_a_call_blocks(session: Session) -> None:
+def test_other_threads_run_while_a_call_blocks(session: Session) -> None:
     """Calls release the interpreter's lock: another thread runs while the session ends."""
     lines = """
 import threading, time
@@ -376,7 +378,7 @@ result = dict(seen)
 """
 
 
-def test_it_works_in_one_process_with_flexrics_own_module(session: Session) -> None:
+def test_the_module_works_beside_flexrics_own_in_one_process(session: Session) -> None:
     stock = stock_module()
     if stock is None:
         pytest.skip("FlexRIC's xapp_sdk was not built")
@@ -385,7 +387,7 @@ def test_it_works_in_one_process_with_flexrics_own_module(session: Session) -> N
     assert seen["theirs"] >= 20
 
 
-def test_after_flexrics_own_module_it_refuses(
+def test_the_module_refuses_to_open_after_flexrics_own(
     network: Network, sessions: Callable[..., Session]
 ) -> None:
     stock = stock_module()
@@ -490,7 +492,7 @@ def test_the_bridge_distinguishes_an_absent_ric_from_one_without_nodes(
         bridge.kill()
 
 
-def test_nodes_get_their_time_from_the_rics_return_on(
+def test_the_bridge_leaves_nodes_time_to_reconnect_after_the_ric_returned(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
     """The RIC returns 2 s after it is called, its node a second later: no setup request before."""
@@ -506,7 +508,7 @@ def test_nodes_get_their_time_from_the_rics_return_on(
     assert set(session.nodes()) == {GNB}
 
 
-def test_a_bridge_that_waits_for_the_ric_can_be_ended(
+def test_a_bridge_that_waits_for_the_ric_stops_on_sigterm(
     own_network: Network, sessions: Callable[..., Session]
 ) -> None:
     session = sessions()

@@ -1,9 +1,8 @@
-"""Builds bridge and node against installed FlexRICs and tests with their programs.
+"""Builds bridge and node against FlexRIC installations, and runs tests and demo with each.
 
-FLEXRIC_SRC and FLEXRIC_BUILD name one, or several with a colon between; each is built for, tested
-and shown the demo in turn, and a row of the closing table says what worked. Without FlexRIC a
-sentence says what is missing, and that is no failure. `--no-demo` leaves the demo out; all other
-arguments are pytest's.
+FLEXRIC_SRC and FLEXRIC_BUILD name one installation, or several separated by colons. The outcomes
+are printed as a table. Without FlexRIC a message says what is missing, and the exit status is 0.
+`--no-demo` leaves the demo out; all other arguments are passed to pytest.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ RESULTS = "SOJOURN_TEST_FLEXRIC"
 
 
 def succeeds(command: list[str], environment: dict[str, str]) -> bool:
-    """Whether a command does."""
+    """Whether a command exits with 0."""
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 
@@ -53,7 +52,7 @@ def test(row: Row, environment: dict[str, str], arguments: list[str]) -> None:
 
 
 def demo(environment: dict[str, str], number: int) -> bool:
-    """`make demo-flexric`, and whether it showed what it is to show."""
+    """Whether `make demo-flexric` passes its check."""
     out = OUT / f"demo-{number}"
     shown = [str(BIN / "sojourn-demo"), "--through", "flexric", "--out", str(out)]
     check = [sys.executable, str(ROOT / "tests/check_demo.py"), str(out / "summary.json")]
@@ -61,7 +60,7 @@ def demo(environment: dict[str, str], number: int) -> bool:
 
 
 def examine(installation: Installation, number: int, arguments: list[str]) -> Row:
-    """One row."""
+    """Build, test and demo of one installation."""
     row = Row(installation.name)
     environment = installation.environment()
     print(f"== FlexRIC {row.name}", flush=True)
@@ -74,7 +73,7 @@ def examine(installation: Installation, number: int, arguments: list[str]) -> Ro
 
 
 def main(arguments: list[str]) -> int:
-    """0 if everything that was there to be tested passed."""
+    """Exit status: 0 unless something failed."""
     try:
         found = installations()
         lacking = next(filter(None, map(missing, found)), None)

@@ -30,7 +30,7 @@ static void setup_ran(void* data) {
   };
 }
 
-/* Since 2024-01 the agent says of what kind the node is, which this node knows. */
+/* Since 2024-01 the agent passes the type of the node, which is constant here. */
 __attribute__((unused)) static void setup_ran_of(void* data, const ngran_node_t kind) {
   (void)kind;
   setup_ran(data);
@@ -38,7 +38,7 @@ __attribute__((unused)) static void setup_ran_of(void* data, const ngran_node_t 
 #define SETUP_RAN \
   _Generic(((sm_io_ag_ran_t*)NULL)->read_setup_ran, void (*)(void*): setup_ran, default: setup_ran_of)
 
-/* The outcome has no word but OK, whatever came of the control. */
+/* The outcome can only be OK, even if the control was refused. */
 static sm_ag_if_ans_t write_tc(void const* data) {
   uint8_t header[4];
   static uint8_t message[NODE_MESSAGE_BYTES];
@@ -51,7 +51,7 @@ static sm_ag_if_ans_t write_tc(void const* data) {
   return answer;
 }
 
-/* MAC and RLC take no control that means anything: acknowledged and forgotten. */
+/* MAC and RLC controls have no effect: acknowledged and ignored. */
 static sm_ag_if_ans_t write_mac(void const* data) {
   (void)data;
   sm_ag_if_ans_t answer = {.type = CTRL_OUTCOME_SM_AG_IF_ANS_V0};
@@ -69,7 +69,7 @@ static sm_ag_if_ans_t write_rlc(void const* data) {
 void node_start(const char* ric_address, const char* libraries, int mcc, int mnc, int mnc_digits,
                 int nb_id, node_t io) {
   node = io;
-  /* FlexRIC prints; a log that is a file gets its lines as they come. */
+  /* FlexRIC prints to stdout; line buffering writes each line to a log file at once. */
   setvbuf(stdout, NULL, _IOLBF, 0);
 
   static fr_args_t args;

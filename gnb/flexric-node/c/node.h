@@ -1,4 +1,4 @@
-/* What the agent's C side asks of the node. One node per process, as FlexRIC allows one agent. */
+/* Functions that the C side calls on the node. One node per process: FlexRIC allows one agent. */
 #ifndef SOJOURN_FLEXRIC_NODE_H
 #define SOJOURN_FLEXRIC_NODE_H
 
@@ -15,16 +15,17 @@ enum { NODE_REPORT_MAC = 0, NODE_REPORT_RLC = 1, NODE_REPORT_TC = 2 };
 /* Called from the agent's only thread. */
 typedef struct {
   void* context;
-  /* Copies a report of now to `out` and gives its length; 0 when there is none. */
+  /* Copies the current report to `out`; returns its length, 0 if there is none. */
   size_t (*latest)(void* context, uint32_t report, uint8_t* out, size_t capacity);
   /* A RIC control of TC: header and message in the plain encoding. Returns when it is applied. */
   void (*control)(void* context, const uint8_t* header, size_t header_len, const uint8_t* message,
                   size_t message_len);
-  /* Begins a KPM report of a subscription, over the time since its last; the number of UEs. */
+  /* Begins a KPM report over the time since the subscription's previous one; returns the number of
+   UEs. */
   size_t (*kpm_begin)(void* context, uintptr_t subscription);
   /* C-RNTI of a UE of that report. */
   uint32_t (*kpm_rnti)(void* context, size_t ue);
-  /* A measurement of a UE of that report; false when this node has none of that name. */
+  /* A measurement of a UE of that report; false if this node does not have it. */
   bool (*kpm_value)(void* context, size_t ue, const uint8_t* name, size_t name_len, double* value);
 } node_t;
 
@@ -36,7 +37,7 @@ extern node_t node;
 void node_start(const char* ric_address, const char* libraries, int mcc, int mnc, int mnc_digits,
                 int nb_id, node_t io);
 
-/* Ends the connection; nothing of `io` is called any more when it returns. */
+/* Ends the connection; after it returns, no function of `io` is called. */
 void node_stop(void);
 
 /* FlexRIC's tables of functions, by RAN function: each has the signature the table wants. */

@@ -131,7 +131,7 @@ size_t node_tc_control_message(const void* ctrl, uint8_t* out, size_t capacity) 
     case TC_CTRL_SM_V0_SCH: scheduler(&to, &msg->sch); break;
     case TC_CTRL_SM_V0_SHP: shaper(&to, &msg->shp); break;
     case TC_CTRL_SM_V0_PCR: pacer(&to, &msg->pcr); break;
-    /* FlexRIC's decoder lets no other through. */
+    /* FlexRIC's decoder accepts no other. */
     case TC_CTRL_SM_V0_END: return 0;
   }
   return written(&to);

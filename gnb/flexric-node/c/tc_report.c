@@ -51,7 +51,7 @@ static bool classifier(reader_t* from, tc_cls_t* cls) {
   } else if (type == TC_CLS_STO) {
     cls->sto.dummy = n;
   } else if (type == TC_CLS_OSI) {
-    /* FlexRIC frees filters when there are any. */
+    /* FlexRIC frees the filters if there are any. */
     tc_cls_osi_filter_t* filters = NULL;
     if (n > 0) {
       filters = room(from, n, sizeof(*filters), sizeof(*filters));
@@ -131,7 +131,7 @@ static bool queues(reader_t* from, tc_ind_msg_t* msg) {
   return true;
 }
 
-/* What it has allocated when it fails is FlexRIC's to free, as when it succeeds. */
+/* FlexRIC frees what was allocated, also after a failure. */
 bool node_read_tc(void* ind_data) {
   tc_ind_msg_t* msg = &((tc_ind_data_t*)ind_data)->msg;
   uint8_t bytes[NODE_MESSAGE_BYTES];

@@ -33,7 +33,7 @@ unsafe extern "C" {
     fn node_stop();
 }
 
-/// Who the node is to the near-RT RIC.
+/// The global node id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Mobile country code.
@@ -48,7 +48,7 @@ pub struct Identity {
 
 /// A running agent; dropping it ends its association.
 ///
-/// FlexRIC knows one agent per process: start no second one, not even after the first.
+/// FlexRIC supports one agent per process, also after the first has ended.
 #[derive(Debug)]
 pub struct Agent {
     // The agent's thread reads it until `node_stop` returns.
@@ -58,7 +58,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Connects to the near-RT RIC. What goes wrong on the way FlexRIC prints, and aborts.
+    /// Connects to the near-RT RIC. On failure FlexRIC prints the cause and aborts.
     ///
     /// # Errors
     /// When the folder of service models has a NUL in its name.
@@ -111,7 +111,7 @@ fn node<'a>(context: *const c_void) -> &'a Node {
     unsafe { &*context.cast::<Node>() }
 }
 
-/// Bytes that C shows for the time of a call.
+/// Bytes of C, valid during the call.
 fn bytes<'a>(start: *const u8, len: usize) -> &'a [u8] {
     if len == 0 {
         return &[];

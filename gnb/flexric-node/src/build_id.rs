@@ -1,11 +1,11 @@
-//! What tells one build of a shared object from another, installed or not.
+//! Identifies the build of a shared object.
 
 use std::{fs, io, path::Path};
 
 use object::Object as _;
 
-/// The GNU build ID in hexadecimal digits, which survives installation and stripping; empty where
-/// the linker wrote none.
+/// The GNU build ID in hexadecimal, which installation and stripping keep; empty if the linker wrote
+/// none.
 ///
 /// # Errors
 /// When the file cannot be read, or is no object file.

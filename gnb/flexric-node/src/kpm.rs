@@ -1,8 +1,8 @@
-//! KPM over whatever period a subscription has.
+//! KPM reports of any period.
 //!
-//! The agent does not say when a subscription begins or how long its period is: it asks for a report
-//! when its timer fires. The world's short reports are added up, and a subscription's report is what
-//! was added since its last.
+//! The agent knows neither start nor period of a subscription: it requests a report when its timer
+//! fires. The world's short reports are summed; a subscription's report is the difference to its
+//! previous one.
 
 use std::{
     collections::BTreeMap,
@@ -11,9 +11,9 @@ use std::{
 
 use lab_world::KpmReport;
 
-/// FlexRIC's longest period; a subscription that asks after a longer time is another at its address.
+/// FlexRIC's longest period; after a longer time it is another subscription at the same address.
 const FORGET_AFTER: Duration = Duration::from_secs(10);
-/// Subscriptions remembered; those that asked last stay.
+/// Number of subscriptions kept; the least recently used is forgotten.
 const MAX_SUBSCRIPTIONS: usize = 64;
 
 /// Sums of one UE.
@@ -24,13 +24,13 @@ struct Totals {
     volume_ul_kbit: f64,
     drained_kbit: f64,
     prb_dl: f64,
-    /// Not a sum: as last reported.
+    /// Last reported value, not a sum.
     sdu_delay_us: f64,
 }
 
 type ByRnti = BTreeMap<u16, Totals>;
 
-/// One UE over the time of a report.
+/// One UE during the period of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UeMeasurements {
     /// C-RNTI.
@@ -39,8 +39,8 @@ pub struct UeMeasurements {
 }
 
 impl UeMeasurements {
-    /// A measurement by its name, in the unit OAI serves; `None` when this node has none of it, or a
-    /// rate has no time to be over.
+    /// A measurement by name, in OAI's unit; `None` if this node lacks it, or for a rate over an
+    /// empty period.
     pub fn value(&self, name: &str) -> Option<f64> {
         let over = &self.over;
         let per_second = |kbit: f64| (over.time_ms > 0.0).then(|| kbit * 1e3 / over.time_ms);
@@ -56,7 +56,7 @@ impl UeMeasurements {
     }
 }
 
-/// A subscription's address, and what the sums were when it asked last.
+/// A subscription's address, and the sums at its previous report.
 #[derive(Clone, Debug)]
 struct Asked {
     subscription: usize,
@@ -64,7 +64,7 @@ struct Asked {
     before: ByRnti,
 }
 
-/// Adds up what the world reports and gives each subscription its own share.
+/// Sums the world's reports and computes those of each subscription.
 #[derive(Clone, Debug, Default)]
 pub struct KpmSums {
     now: ByRnti,
@@ -72,7 +72,7 @@ pub struct KpmSums {
 }
 
 impl KpmSums {
-    /// Adds a report of the world, which names the UEs that are here.
+    /// Adds a report of the world, which lists the connected UEs.
     pub fn add(&mut self, report: &KpmReport) {
         let time_ms = f64::from(report.period_ms);
         let mut here = ByRnti::new();
@@ -94,8 +94,8 @@ impl KpmSums {
         self.now = here;
     }
 
-    /// What the UEs did since this subscription asked last; nothing when it asks for the first time,
-    /// which begins its first period.
+    /// The UEs since this subscription's previous report; empty at the first, which begins its first
+    /// period.
     pub fn since_last(&mut self, subscription: usize, now: Instant) -> Vec<UeMeasurements> {
         self.asked.retain(|asked| now.saturating_duration_since(asked.at) <= FORGET_AFTER);
         let known = self.asked.iter().position(|asked| asked.subscription == subscription);

@@ -1,9 +1,9 @@
 //! The lab as an E2 node of a FlexRIC near-RT RIC.
 //!
-//! FlexRIC's agent asks for reports from a thread of its own, when its timers say so, and hands over
-//! decoded controls. [`node`] has the world's thread make each report when it is asked for, through
-//! the gateway's local door, and hands it the controls. The C boundary is `agent` with the sources in
-//! `c/`, built with the feature `flexric` alone; all else is tested without FlexRIC.
+//! FlexRIC's agent requests reports from its own thread, by its timers, and passes decoded controls.
+//! [`node`] gets each report from the world's thread at the request, through the gateway's local
+//! interface, and passes it the controls. The C boundary is `agent` with the sources in `c/`, built
+//! with the feature `flexric` only; everything else is tested without FlexRIC.
 
 #[cfg(feature = "flexric")]
 pub mod agent;

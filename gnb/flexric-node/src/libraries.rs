@@ -1,8 +1,8 @@
 //! The service models that the agent loads.
 //!
-//! The agent offers every service model of the folder it is given and calls functions for each, but
-//! this node serves four. They are gathered from an installed FlexRIC or from its build tree, where
-//! each has a folder of its own, by links in a folder that holds nothing else.
+//! The agent offers every service model of its folder and calls functions for each, but this node
+//! serves four. They are linked into a folder of their own, from an installed FlexRIC or from its
+//! build tree, where each has a separate folder.
 
 use std::{
     fs, io,
@@ -10,36 +10,36 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What this node serves.
+/// The service models that this node serves.
 pub const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "tc", "kpm"];
 
-/// FlexRIC keeps the path in so many bytes, with its end.
+/// FlexRIC's buffer for the path, with the final NUL.
 const PATH_BYTES: usize = 128;
-/// How deep service models lie below a build tree.
+/// Depth of the folders of service models in a build tree.
 const DEPTH: usize = 5;
 
-/// Why there are no service models.
+/// Why the service models cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LibrariesError {
-    /// One is missing.
+    /// A service model is missing.
     #[error(
         "--libraries {}: there is no lib{model}_sm.so; expected FlexRIC's service models, as in \
          /usr/local/lib/flexric/ or its build tree",
         folder.display()
     )]
     Missing {
-        /// Where it was looked for.
+        /// The folder searched.
         folder: PathBuf,
-        /// Which.
+        /// Its file name.
         model: &'static str,
     },
-    /// A path that FlexRIC cannot hold.
+    /// A path is too long for FlexRIC.
     #[error("{path:?} is too long; FlexRIC holds {} bytes of it", PATH_BYTES - 1)]
     TooLong {
         /// The path.
         path: String,
     },
-    /// One of another build than this node was compiled for: its structures may differ.
+    /// A service model of another build of FlexRIC: its structures may differ.
     #[error(
         "{}: is of another build of FlexRIC (build ID {}) than this node was compiled for ({}); \
          `make flexric-node` with its FLEXRIC_SRC and FLEXRIC_BUILD",
@@ -48,28 +48,28 @@ pub enum LibrariesError {
     Foreign {
         /// The service model.
         path: PathBuf,
-        /// GNU build ID that it has; empty for none.
+        /// Its GNU build ID; empty if it has none.
         found: String,
-        /// The one that was there when this node was compiled.
+        /// The GNU build ID that this node was compiled for.
         expected: String,
     },
-    /// The links cannot be made.
+    /// The links cannot be created.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Links what this node serves from below `from` into the folder `into`, and gives its name as
-/// FlexRIC wants it: with a slash at its end.
+/// Links the service models found below `from` into the folder `into`; returns its name with the
+/// final slash that FlexRIC requires.
 ///
-/// `is_ours` refuses one that this node was not compiled for, by its GNU build ID.
+/// `is_ours` refuses, by GNU build ID, a service model that this node was not compiled for.
 ///
 /// # Errors
-/// When a service model is missing or refused, or a path cannot be had or held.
+/// When a service model is missing or refused, or a path is unusable or too long.
 pub fn gather(
     from: &Path,
     into: &Path,
@@ -92,11 +92,11 @@ pub fn gather(
     Ok(path)
 }
 
-/// Whether a service model is of the build of FlexRIC that this node was compiled for: FlexRIC checks
-/// no sizes, and ends at the first report of another's structures.
+/// Checks that a service model is of the FlexRIC build that this node was compiled for: FlexRIC
+/// checks no sizes and aborts at the first report with other structures.
 ///
 /// # Errors
-/// When it is of another, or cannot be read.
+/// When it is of another build, or cannot be read.
 #[cfg(feature = "flexric")]
 pub fn as_compiled(model: &'static str, path: &Path) -> Result<(), LibrariesError> {
     let expected = match model {
@@ -121,7 +121,7 @@ fn shown(build_id: &str) -> &str {
     }
 }
 
-/// The file of this name nearest to `folder`. What cannot be looked into holds nothing.
+/// The file of this name nearest to `folder`. Unreadable folders are skipped.
 fn find(folder: &Path, name: &str, depth: usize) -> Option<PathBuf> {
     let here = folder.join(name);
     if here.is_file() {

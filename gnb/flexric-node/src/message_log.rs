@@ -1,4 +1,4 @@
-//! Messages as they came in and went out, a line of hexadecimal digits each.
+//! Logs of received and sent messages, a line of hexadecimal digits each.
 
 use std::{
     fmt::Write as _,
@@ -7,16 +7,16 @@ use std::{
     path::Path,
 };
 
-/// Files of messages; unset: not written.
+/// Log files; disabled if unset.
 #[derive(Debug, Default)]
 pub struct MessageLogs {
-    /// Each control message that came in.
+    /// Received control messages.
     pub controls: Option<MessageLog>,
-    /// Each report of RLC, MAC and TC that was read.
+    /// Sent reports of RLC, MAC and TC.
     pub reports: Option<MessageLog>,
 }
 
-/// Writes a message into a log. After a failure, which is logged, nothing more is written.
+/// Writes a message to a log. A failure is logged and disables the log.
 pub(crate) fn write(log: &mut Option<MessageLog>, what: &str, message: &[u8]) {
     if let Some(file) = log
         && let Err(error) = file.append(message)
@@ -26,12 +26,12 @@ pub(crate) fn write(log: &mut Option<MessageLog>, what: &str, message: &[u8]) {
     }
 }
 
-/// A file that gets a line per message.
+/// A file with a line per message.
 #[derive(Debug)]
 pub struct MessageLog(File);
 
 impl MessageLog {
-    /// Begins the file anew.
+    /// Creates or truncates the file.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -39,14 +39,14 @@ impl MessageLog {
         File::create(path).map(Self)
     }
 
-    /// Writes a message down; it is in the file when this returns.
+    /// Writes a message and flushes it to the file.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, message: &[u8]) -> io::Result<()> {
         let mut line = String::with_capacity(2 * message.len() + 1);
         for byte in message {
-            // A string takes whatever is written.
+            // Writing to a string does not fail.
             let _ = write!(line, "{byte:02x}");
         }
         line.push('\n');

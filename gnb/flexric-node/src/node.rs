@@ -1,8 +1,8 @@
 //! The node as the agent sees it: reports by RAN function, controls, KPM.
 //!
-//! The agent asks by timers of its own. RLC, MAC and TC are read from the world when it asks: reports
-//! that the world makes by its own clock would be up to a period old, and at 1 ms that is as much as
-//! the rest of their way to an xApp. KPM is summed up in between.
+//! The agent requests reports by its own timers. RLC, MAC and TC are read from the world at the
+//! request: periodic reports of the world would be up to a period older, and 1 ms is as much as the
+//! rest of the way to an xApp. KPM is summed meanwhile.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -22,11 +22,11 @@ use crate::{
     table::{MAX_MESSAGE_BYTES, fitting},
 };
 
-/// Finer than any KPM period that makes sense, coarse enough to cost nothing.
+/// Shorter than any useful KPM period, long enough to cost little CPU.
 const KPM_PERIOD_MS: u32 = 5;
-/// For a world that is busy with a step; the agent has other timers to serve.
+/// Longest wait for a world that is busy with a step; the agent serves other timers as well.
 const READ_PATIENCE: Duration = Duration::from_millis(20);
-/// The near-RT RIC gives an answer 3 s and aborts without one: acknowledge well before.
+/// The near-RT RIC aborts without an answer within 3 s: acknowledge well before.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A RAN function that reports in a plain encoding.
@@ -49,7 +49,7 @@ impl PlainReport {
         }
     }
 
-    /// What FlexRIC can receive of a message; a pipeline too large for it is not reported.
+    /// The part of a message that FlexRIC can receive; a larger pipeline report is left out.
     fn fitting(self, message: Bytes) -> Option<Bytes> {
         match self {
             Self::Mac => Some(fitting(message, mac::RECORD_BYTES)),
@@ -64,18 +64,18 @@ impl PlainReport {
 pub struct Node {
     client: LocalClient,
     node_id: String,
-    /// The world's thread adds to them, the agent's reads.
+    /// Written by the world's thread, read by the agent's.
     kpm: Arc<Mutex<KpmSums>>,
-    /// The KPM report that the agent reads now.
+    /// The KPM report that the agent is reading.
     kpm_report: Mutex<Vec<UeMeasurements>>,
     logs: Mutex<MessageLogs>,
 }
 
 impl Node {
-    /// Subscribes to the reports that KPM sums up, and writes messages into `logs`.
+    /// Subscribes to the reports that KPM sums, and writes messages to `logs`.
     ///
     /// # Errors
-    /// When the world refuses a subscription, which it does not while it lives.
+    /// When the world has ended.
     pub fn new(
         client: LocalClient,
         node_id: &str,
@@ -99,7 +99,7 @@ impl Node {
         })
     }
 
-    /// The report of now; none of a world that stands still, which must not look alive.
+    /// The current report; `None` if the world does not advance, so that the node counts as silent.
     pub fn latest(&self, report: PlainReport) -> Option<Bytes> {
         let message =
             match self.client.report_now(&self.node_id, report.function().oid(), READ_PATIENCE) {
@@ -114,8 +114,8 @@ impl Node {
         Some(message)
     }
 
-    /// Applies a TC control and returns when it is applied. FlexRIC's acknowledgement has no
-    /// place for the outcome, so it is logged.
+    /// Applies a TC control before it returns. FlexRIC's acknowledgement cannot carry the outcome,
+    /// so it is logged.
     pub fn control(&self, header: &[u8], message: &[u8]) {
         write(&mut lock(&self.logs).controls, "control", message);
         let request = ControlRequest {
@@ -134,7 +134,7 @@ impl Node {
         }
     }
 
-    /// Begins a KPM report of a subscription and gives the number of its UEs.
+    /// Begins a KPM report of a subscription; returns the number of its UEs.
     pub fn begin_kpm(&self, subscription: usize) -> usize {
         let report = lock(&self.kpm).since_last(subscription, Instant::now());
         let ues = report.len();
@@ -148,7 +148,7 @@ impl Node {
     }
 }
 
-/// What a panic left behind is whole: each value is put there in one piece.
+/// A poisoned lock is usable: each value is written as a whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,10 +20,10 @@ pub struct CsvRecording {
 }
 
 impl CsvRecording {
-    /// Makes the folder and begins the table of bearers. `command` is the command line of the run.
+    /// Creates the folder and the table of bearers. `command` is the command line of the run.
     ///
     /// # Errors
-    /// When the folder or the file cannot be made.
+    /// When the folder or the file cannot be created.
     pub fn begin(folder: &Path, command: &str, world: &mut World) -> Result<Self, Failure> {
         let path = folder.join("bearers.csv");
         let header: Vec<&str> = BEARER_COLUMNS.iter().map(|column| column.name).collect();

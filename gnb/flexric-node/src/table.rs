@@ -12,7 +12,7 @@ pub const MAX_MESSAGE_BYTES: usize = RECEIVE_BUFFER_BYTES - E2AP_BYTES;
 const COUNT_BYTES: usize = 4;
 const TIME_STAMP_BYTES: usize = 8;
 
-/// The table with as many of its first records as fit. A message of another shape comes back as it is.
+/// The table with as many leading records as fit. A message of another layout is returned unchanged.
 pub fn fitting(message: Bytes, record_bytes: usize) -> Bytes {
     if message.len() <= MAX_MESSAGE_BYTES {
         return message;
@@ -21,7 +21,7 @@ pub fn fitting(message: Bytes, record_bytes: usize) -> Bytes {
     let records = (MAX_MESSAGE_BYTES - around) / record_bytes;
     let end = COUNT_BYTES + records * record_bytes;
     let mut table = BytesMut::with_capacity(end + TIME_STAMP_BYTES);
-    // It fits in 32 KiB, so in 32 bits.
+    // At most 32 KiB, so the number fits in 32 bits.
     table.extend_from_slice(&(records as u32).to_le_bytes());
     table.extend_from_slice(&message[COUNT_BYTES..end]);
     table.extend_from_slice(&message[message.len() - TIME_STAMP_BYTES..]);
