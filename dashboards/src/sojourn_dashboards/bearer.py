@@ -8,6 +8,7 @@ from sojourn_dashboards.frame import (
     Board,
     Event,
     Row,
+    Setting,
     Variable,
     board_url,
     by_owner,
@@ -242,6 +243,13 @@ BOARD = Board(
             f'label_values({_LISTED}, ue=~"$ue"}}, drb)',
             many=False,
         ),
+        Setting(
+            "live",
+            "Live page at",
+            "Address of the controller's HTTP endpoint as this browser reaches it, for example "
+            "through kubectl port-forward. The link Live page leads there.",
+            "http://localhost:9100",
+        ),
     ),
     events=(
         Event(
@@ -253,5 +261,9 @@ BOARD = Board(
             SERIES[1],
         ),
     ),
-    drill={"Cell": board_url("cell", node="${node}"), "Controller": board_url("controller")},
+    drill={
+        "Cell": board_url("cell", node="${node}"),
+        "Controller": board_url("controller"),
+        "Live page": "${live:raw}/live/#${node:percentencode}/${ue}/drb${drb}",
+    },
 )

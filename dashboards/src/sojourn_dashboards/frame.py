@@ -84,6 +84,16 @@ class Variable:
         return replace(self, many=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A variable of a dashboard: a text that its reader sets."""
+
+    name: str
+    label: str
+    description: str
+    default: str
+
+
 JOB = Variable(
     "job",
     "Job",
@@ -133,7 +143,7 @@ class Board:
     title: str
     description: str
     rows: Sequence[Row]
-    variables: Sequence[Variable] = ()
+    variables: Sequence[Variable | Setting] = ()
     """Beside data source, job and instance."""
     events: Sequence[Event] = ()
     span: str = "now-1h"
@@ -197,7 +207,12 @@ def _annotation(event: Event) -> builders.AnnotationQuery:
     return query.icon_color(event.colour).expr(event.expr)
 
 
-def _variable(variable: Variable) -> builders.QueryVariable:
+def _variable(variable: Variable | Setting) -> builders.QueryVariable | builders.TextBoxVariable:
+    if isinstance(variable, Setting):
+        text = builders.TextBoxVariable(variable.name).label(variable.label)
+        chosen = models.VariableOption(text=variable.default, value=variable.default)
+        text.description(variable.description).default_value(variable.default).current(chosen)
+        return text
     query = builders.QueryVariable(variable.name).label(variable.label)
     query.description(variable.description).datasource(SOURCE).query(variable.query)
     query.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)

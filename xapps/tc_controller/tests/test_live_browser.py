@@ -186,6 +186,14 @@ async def test_everything_comes_from_the_controller_and_names_are_text_not_marku
     assert {url.split("/")[2] for url in served.requests} == {served.address}
 
 
+async def test_a_link_with_a_decimal_rnti_selects_the_bearer() -> None:
+    async with site(1, 30) as served:
+        page = await served.open(at=f"#gnb-001/{0x4610}/drb1")
+        await playwright.expect(page.locator("#bearer-title")).to_contain_text(
+            "0x4610", timeout=PATIENCE_MS
+        )
+
+
 async def test_keys_move_through_bearers_and_the_slider_through_seconds() -> None:
     async with site(2, 30) as served:
         page = await served.open()

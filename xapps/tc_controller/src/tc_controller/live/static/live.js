@@ -15,7 +15,7 @@ const model = { now: 0, seconds: 300, controller: null, conditions: {}, nodes: n
 const chosen = new Set();
 let token = null;
 let lostAt = null;
-let selected = decodeURIComponent(location.hash.slice(1)) || null;
+let selected = linked();
 let detail = null;
 let announced = { text: "", at: 0 };
 
@@ -208,7 +208,14 @@ at("back").addEventListener("click", () => {
   grid.grid.focus();
 });
 addEventListener("hashchange", () => {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = linked();
   if (model.rows.has(id)) select(id, true);
 });
 if (selected) document.body.classList.add("opened");
+
+/** The bearer that the address names; metrics, and so dashboards, have its RNTI in decimal. */
+function linked() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  const hex = (rnti) => `0x${Number(rnti).toString(16).padStart(4, "0")}`;
+  return id.replace(/\/(\d+)\/(?=drb\d+$)/, (_, rnti) => `/${hex(rnti)}/`) || null;
+}
