@@ -3,6 +3,7 @@ and follows the conventions of monitoring mixins."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -174,12 +175,18 @@ def test_an_alert_has_the_labels_and_annotations_that_a_noc_reads(rule: dict[str
     assert annotations["runbook_url"] == (
         f"https://docs.sojourn.example/docs/runbooks/{rule['alert']}.html"
     )
+    chosen = r"var-(\w+)=\{\{ \$labels\.(\w+) \}\}"
     found = re.fullmatch(
-        r"https://grafana\.example/d/sojourn-(\w+)(\?var-node=\{\{ \$labels\.node \}\})?",
+        rf"https://grafana\.example/d/sojourn-(\w+)(?:\?{chosen}(?:&{chosen})*)?",
         annotations["dashboard_url"],
     )
     assert found
     assert found[1] in BOARDS
+    board = json.loads((ROOT / "dashboards" / "json" / f"{found[1]}.json").read_text())
+    variables = {variable["name"] for variable in board["templating"]["list"]}
+    for variable, label in re.findall(chosen, annotations["dashboard_url"]):
+        assert variable == label
+        assert variable in variables
 
 
 @pytest.mark.parametrize("name", NAMES)
