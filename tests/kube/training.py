@@ -10,7 +10,7 @@ from kube.cluster import CHART, Cluster, KubeError, until
 VALUES = CHART / "ci" / "training-values.yaml"
 CRON_JOB = "cronjob/sojourn-training"
 ENDS_WITHIN_S = 1800.0
-REFUSED = '{"fit":{"epochs":1,"learning_rate":1e-9}}'
+REFUSED = '{"epochs":1,"learning_rate":1e-9}'
 """Settings that learn nothing: the gate must refuse the model."""
 
 
@@ -46,7 +46,7 @@ def refuses(cluster: Cluster) -> None:
     _install(
         cluster,
         "--set=training.tune.enabled=false",
-        f"--set-json=training.train.settings={REFUSED}",
+        f"--set-json=training.train.settings.fit={REFUSED}",
     )
     before = _active(cluster)
     cluster.kubectl("create", "job", "refused", f"--from={CRON_JOB}")
