@@ -166,21 +166,27 @@ def test_all_problems_are_reported_with_their_places(file: Path) -> None:
         (b"", "settings.yaml: empty; expected a mapping"),
         (b"# nothing\n", "settings.yaml: empty; expected a mapping"),
         (b"- a\n", "settings.yaml: a list; expected a mapping"),
-        (b"a: [1\n", "settings.yaml: line 2: expected ',' or ']'"),
-        (b"a: 1\nb: 2\na: 3\n", "settings.yaml: line 3: key 'a' given twice; expected YAML"),
+        (b"a: [1\n", "settings.yaml: line 2: not YAML: "),
+        (b"a: 1\nb: 2\na: 3\n", "settings.yaml: line 3: key 'a' given twice; expected one"),
         (b"a: \xff\n", "settings.yaml: byte 3 is not text; expected UTF-8"),
-        (b"a: \x00\n", "settings.yaml: unacceptable character"),
-        (b"a: !!python/object:os.system {}\n", "settings.yaml: line 1: could not determine"),
-        (b"? [1]\n: 2\n", "settings.yaml: line 1: found unhashable key"),
-        (b"x: " + b"[" * 5000, "settings.yaml: "),
-        (b"#" * (1024 * 1024 + 1), "settings.yaml: too large; expected at most 1048576 bytes"),
+        (b"a: \x00\n", "settings.yaml: not YAML: unacceptable character"),
+        (
+            b"a: !!python/object:os.system {}\n",
+            "settings.yaml: line 1: tag tag:yaml.org,2002:py",
+        ),
+        (b"? [1]\n: 2\n", "settings.yaml: line 1: a key that is no scalar; expected text"),
+        (b"x: " + b"[" * 5000, "settings.yaml: line 1: nested deeper than 32"),
+        (
+            b"#" * (1024 * 1024 + 1),
+            "settings.yaml: larger than 1048576 bytes; expected ",
+        ),
         (b"gateway: 3\n", "settings.yaml: gateway: 3 does not fit; expected a mapping"),
     ],
 )
 def test_files_that_are_empty_wrong_or_huge(file: Path, content: bytes, expected: str) -> None:
     file.write_bytes(content)
     (problem,) = problems(file=file)
-    assert problem.startswith(expected)
+    assert problem.removeprefix(f"{file.parent}/").startswith(expected)
     assert "\n" not in problem
 
 
@@ -196,7 +202,7 @@ def test_an_absent_file(tmp_path: Path) -> None:
     assert problems(file=missing) == [
         f"{missing}: No such file or directory; expected a readable file"
     ]
-    with pytest.raises(SettingsError, match="expected a readable file"):
+    with pytest.raises(SettingsError, match="a directory; expected a regular file"):
         read_yaml_mapping(tmp_path)
 
 

@@ -72,7 +72,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     path.write_text("[]")
     with pytest.raises(StateError, match=r"state\.json: a list; expected an object"):
         read_document(path)
-    with pytest.raises(StateError, match="expected a readable file"):
+    with pytest.raises(StateError, match="a directory; expected a regular file"):
         read_document(tmp_path)
     with pytest.raises(StateError, match="version: 3; expected 1"):
         require_version({"version": 3}, 1)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -48,6 +54,78 @@ def test_a_rotation_that_fails_loses_no_record(tmp_path: Path) -> None:
     assert log.lost == 0
     lines = path.read_text().splitlines()
     assert [json.loads(line)["number"] for line in lines] == list(range(5))
+
+
+def test_a_failed_rotation_is_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    in_the_way = tmp_path / "log.jsonl.1"
+    in_the_way.mkdir()
+    (in_the_way / "x").touch()
+    path.with_name("log.jsonl.2").write_text('{"event":"old"}\n')
+    with DecisionLog(path, max_bytes=60, keep=1) as log:
+        for number in range(5):
+            log.write({"event": "x", "number": number})
+        _wait(lambda: path.exists() and path.read_text().count("\n") == 5)
+        (in_the_way / "x").unlink()
+        in_the_way.rmdir()
+        log.write({"event": "x", "number": 5})
+    assert (log.lost, log.problem) == (0, "")
+    assert in_the_way.read_text().count("\n") == 5
+    assert json.loads(path.read_text())["number"] == 5
+    assert path.with_name("log.jsonl.2").read_text() == '{"event":"old"}\n'
+
+
+def test_the_log_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    text = "x" * 100_000
+    with DecisionLog(path) as log:
+        with file_size_limit(1 << 20):
+            for number in range(15):
+                log.write({"event": "x", "number": number, "text": text})
+            _wait(lambda: log.lost == 5)
+            assert log.problem == "No space left on device" or "too large" in log.problem
+            assert path.read_bytes().endswith(b"\n")
+        log.write({"event": "x", "number": 15})
+    assert (log.lost, log.problem) == (5, "")
+    lines = path.read_text().splitlines()
+    assert [json.loads(line)["number"] for line in lines] == [*range(10), 15]
+
+
+def test_a_program_starts_with_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.jsonl"
+    opened = os.open
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tc_controller.decision_log.os.open", full)
+    with DecisionLog(path) as log:
+        log.write({"event": "a"})
+        _wait(lambda: log.lost == 1)
+        assert log.problem == "No space left on device"
+        monkeypatch.setattr("tc_controller.decision_log.os.open", opened)
+        log.write({"event": "b"})
+    assert [record["event"] for record in read_log(path)] == ["b"]
+
+
+@contextmanager
+def file_size_limit(limit: int) -> Iterator[None]:
+    """Writes beyond `limit` fail with EFBIG, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    """For the thread that writes."""
+    for _ in range(2_000):
+        if done():
+            return
+        time.sleep(0.005)
+    pytest.fail("the log was not written")
 
 
 def test_records_that_cannot_be_written_are_counted() -> None:

@@ -43,17 +43,20 @@ def test_the_schema_is_a_valid_schema_and_refuses_what_the_model_refuses() -> No
     [
         ("", "p.yaml: empty; expected a mapping with `version` and `rules`"),
         ("- 1\n", "p.yaml: a list; expected a mapping with `version` and `rules`"),
-        ("rules: [", "p.yaml: line 1: not YAML: expected the node content, but found "),
-        ("version: 1\nversion: 1\n", "p.yaml: line 2: key 'version' is given twice"),
-        ("a: &x [1]\nb: *x\n", "p.yaml: line 2: aliases are not allowed; write it out"),
-        ("[" * 200, "p.yaml: line 1: nested more than 32 deep"),
-        ("a: 2020-13-45\n", "p.yaml: not YAML: month must be in 1..12"),
+        ("rules: [", "p.yaml: line 2: not YAML: did not find expected node content"),
+        ("version: 1\nversion: 1\n", "p.yaml: line 2: key 'version' given twice; expected one"),
+        ("a: &x [*x]\n", "p.yaml: line 1: alias *x; expected an anchor that ends before it"),
+        ("[" * 200, "p.yaml: line 1: nested deeper than 32; expected at most that"),
+        ("version: 2020-13-45\nrules: 1", "p.yaml: version: '2020-13-45' is not one of the "),
         ("version: 2\nrules: [{name: a, ladder: []}]", "p.yaml: version: 2 is not one of the "),
         ("version: 1\nrules: []\n", "p.yaml: rules: an empty list; expected at least "),
         ("version: 1\nrules: 7\n", "p.yaml: rules: 7 does not fit; expected a list"),
         (RULE + "bogus: 1\n", "p.yaml: bogus: unknown key; expected one of "),
         (RULE + "  objective: {bound_ms: -5}\n", "p.yaml: rules[0].objective.bound_ms: -5 is out "),
-        (RULE + "  objective: {bound_ms: .nan}\n", "p.yaml: rules[0].objective.bound_ms: nan "),
+        (
+            RULE + "  objective: {bound_ms: .nan}\n",
+            "p.yaml: line 5: .nan; expected ",
+        ),
         (RULE + "  objective: {bund_ms: 5}\n", "p.yaml: rules[0].objective.bund_ms: unknown key "),
         (RULE + "  enforce: {lease_ms: 5}\n", "p.yaml: rules[0].enforce.lease_ms: 5 is out of "),
         (RULE + "  match: {drbs: [33]}\n", "p.yaml: rules[0].match.drbs[0]: 33 is out of range; "),
@@ -113,15 +116,15 @@ def test_names_that_refer_to_nothing_or_twice() -> None:
 
 def test_files_that_are_missing_huge_or_no_text(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
-    with pytest.raises(PolicyError, match=r"p\.yaml: cannot be read: No such file"):
+    with pytest.raises(PolicyError, match=r"p\.yaml: No such file or directory; expected "):
         load_policy(path)
     path.write_bytes(b"#" * (MAX_BYTES + 1))
-    with pytest.raises(PolicyError, match=f"p.yaml: {MAX_BYTES + 1} bytes; expected at most"):
+    with pytest.raises(PolicyError, match=f"p.yaml: larger than {MAX_BYTES} bytes"):
         load_policy(path)
     path.write_bytes(b"version: \xff\n")
     with pytest.raises(PolicyError, match=r"p\.yaml: byte 9: not UTF-8 text"):
         load_policy(path)
-    with pytest.raises(PolicyError, match="cannot be read"):
+    with pytest.raises(PolicyError, match="a directory; expected a regular file"):
         load_policy(tmp_path)
 
 

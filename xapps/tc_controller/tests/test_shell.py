@@ -248,6 +248,49 @@ async def test_an_unusable_state_file_is_moved_aside(lab: Lab) -> None:
 
 
 @in_lab
+async def test_a_state_that_cannot_be_saved_is_saved_when_there_is_room(lab: Lab) -> None:
+    full = lab.directory / "full"
+    full.touch()
+    lab.add_node()
+    lab.start(state=full / "state.json")
+    await asyncio.sleep(3)
+    assert lab.xapp is not None
+    failing = "sojourn_state_file_failing"
+    assert lab.registry.get_sample_value(failing) == 1
+    condition = lab.xapp.readiness.conditions()["state_file"]
+    assert condition.ok
+    assert condition.detail.startswith("not saved, retrying: ")
+    full.unlink()
+    await asyncio.sleep(11)
+    assert json.loads((full / "state.json").read_text())["desired"][0]["template"] == "fq_codel"
+    assert lab.registry.get_sample_value(failing) == 0
+    assert lab.xapp.readiness.conditions()["state_file"].detail == "saved"
+
+
+@in_lab
+async def test_a_policy_is_read_off_the_loop_and_a_strange_one_refused(lab: Lab) -> None:
+    lab.add_node()
+    lab.start()
+    await asyncio.sleep(2)
+    assert lab.xapp is not None
+    policy = lab.directory / "policy.yaml"
+    before = lab.off_loop
+    policy.unlink()
+    os.mkfifo(policy)
+    await asyncio.sleep(2)
+    assert lab.off_loop > before
+    assert lab.metric("policy_reloads_total", result="refused") == 1
+    assert lab.metric("policy_refused") == 1
+    condition = lab.xapp.readiness.conditions()["policy"]
+    assert (condition.ok, condition.detail) == (True, "policy.yaml: newest refused")
+    policy.unlink()
+    policy.write_text("rules: [" + "1, " * 330_000 + "]")
+    await asyncio.sleep(2)
+    assert lab.metric("policy_reloads_total", result="refused") == 2
+    assert lab.model.tc.names() == ["fq_codel"]
+
+
+@in_lab
 async def test_latencies_are_in_the_stats_file_and_the_log(lab: Lab) -> None:
     lab.add_node()
     lab.start(stats=lab.directory / "stats.json")

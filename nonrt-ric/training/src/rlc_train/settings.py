@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from ric.bounded_yaml import YamlError, parse_yaml
+from ric.files import UnreadableFile, read_file
 from rlc_model import Quantity
 
 from rlc_train.baselines import BASELINES
@@ -16,6 +17,8 @@ from rlc_train.errors import TrainError
 from rlc_train.horizon import DEFAULT_QUANTILES, Layout, first_point_us
 from rlc_train.lstm.shape import FitSettings, NetworkShape
 from rlc_train.splits import Shares
+
+_MAX_BYTES: Final = 1 << 20
 
 
 class _Section(BaseModel):
@@ -129,9 +132,11 @@ def load(path: Path | None, preset: str = "default", **changes: Any) -> Settings
     if path is not None:
         place = str(path)
         try:
-            loaded = yaml.safe_load(path.read_text())
-        except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-            raise TrainError(place, f"cannot be read: {error}") from error
+            loaded = parse_yaml(read_file(path, _MAX_BYTES).decode())
+        except UnreadableFile as error:
+            raise TrainError(place, error.problem) from error
+        except (YamlError, UnicodeDecodeError) as error:
+            raise TrainError(place, str(error)) from error
         if not isinstance(loaded, dict | None):
             raise TrainError(place, f"is {type(loaded).__name__}; expected a mapping")
         document = _merged(document, loaded or {})

@@ -228,7 +228,8 @@ class Bridge(Service[BridgeSettings]):
             if self._dirty:
                 self._dirty = False
                 # In a thread: a sync of the disk takes longer than a report may wait.
-                await asyncio.to_thread(self._file.save, self._document(clean=False))
+                saved = await asyncio.to_thread(self._file.save, self._document(clean=False))
+                self._dirty |= not saved
 
     def _document(self, *, clean: bool) -> dict[str, Any]:
         return {

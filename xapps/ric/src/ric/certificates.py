@@ -18,8 +18,9 @@ from typing import Final, cast
 import grpc
 import structlog
 
-from ric.endpoint_settings import ServerSettings, read_pem
+from ric.endpoint_settings import MAX_PEM_BYTES, ServerSettings, read_pem
 from ric.errors import SettingsError
+from ric.files import read_file
 
 _UTC_TIME: Final = 0x17
 _log = structlog.get_logger()
@@ -160,8 +161,8 @@ class ClientCertificate:
         """Reread the file; returns whether the end of validity is another."""
         before_s = self.not_after_s
         try:
-            self.not_after_s = _not_after_s(self._path.read_bytes())
-        except (OSError, ValueError, IndexError):
+            self.not_after_s = _not_after_s(read_file(self._path, MAX_PEM_BYTES))
+        except (ValueError, IndexError):
             # The connection reports what is wrong with the file.
             self.not_after_s = None
         return self.not_after_s != before_s

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ric.errors import SettingsError
+from ric.files import UnreadableFile, read_file
 from ric.flags import Flag, FormerName
+
+MAX_PEM_BYTES: Final = 1 << 20
+"""Some 200 certificates."""
 
 
 class Section(BaseModel):
@@ -195,11 +199,9 @@ def read_pem(setting: str, path: Path) -> bytes:
     gRPC itself would only report that an address cannot be bound or a server is unavailable.
     """
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(
-            [f"{setting}: {path}: {error.strerror}; expected a readable PEM file"]
-        ) from None
+        content = read_file(path, MAX_PEM_BYTES)
+    except UnreadableFile as error:
+        raise SettingsError([f"{setting}: {error}"]) from None
     if b"-----BEGIN " not in content:
         raise SettingsError([f"{setting}: {path}: not PEM; expected -----BEGIN …-----"])
     return content

@@ -24,6 +24,8 @@ class PlacedError(ValueError):
         self.place = place
 
 
+MAX_PROBLEMS: Final = 100
+"""Problems that are explained; a file of a megabyte may have half a million."""
 _SHOWN_CHARACTERS: Final = 60
 
 _COMPARISONS: Final = {
@@ -59,7 +61,7 @@ def explain_validation_error(
     model: type[BaseModel] | None = None,
     data: Any = None,
 ) -> list[str]:
-    """One line for each problem: `place: problem; expected …`.
+    """One line for each of the first `MAX_PROBLEMS` problems: `place: problem; expected …`.
 
     The place is `source`, the name of a file, and the path in it; or what `source` returns for a
     location. With `model`, unknown keys are answered with the known ones and missing ones with
@@ -67,11 +69,13 @@ def explain_validation_error(
     model has unions.
     """
     lines = []
-    for problem in error.errors(include_url=False):
+    for problem in error.errors(include_url=False)[:MAX_PROBLEMS]:
         location = problem["loc"] if data is None else _as_written(problem["loc"], data)
         location += getattr(problem.get("ctx", {}).get("error"), "place", ())
         place = f"{source}: {dotted(location)}" if isinstance(source, str) else source(location)
         lines.append(f"{place.removesuffix(': ')}: {_describe(problem, location, model)}")
+    if (more := error.error_count() - len(lines)) > 0:
+        lines.append(f"{more} further problems")
     return lines
 
 

@@ -6,18 +6,18 @@ import argparse
 import inspect
 import json
 import os
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource
 
+from ric.bounded_yaml import YamlError, parse_yaml
 from ric.errors import SettingsError
 from ric.explain import Location, dotted, explain_validation_error
+from ric.files import UnreadableFile, read_file
 from ric.flags import ProgramParser, add_settings_arguments, settings_of
 from ric.version import VERSION
 
@@ -87,23 +87,13 @@ def read_yaml_mapping(path: Path, max_bytes: int = MAX_FILE_BYTES) -> dict[str, 
     """The mapping a YAML file holds; raises `SettingsError` naming the file and the line."""
     name = path.name
     try:
-        with path.open("rb") as file:
-            raw = file.read(max_bytes + 1)
-    except OSError as error:
-        raise SettingsError([f"{path}: {error.strerror}; expected a readable file"]) from None
-    if len(raw) > max_bytes:
-        raise SettingsError([f"{name}: too large; expected at most {max_bytes} bytes"])
-    try:
-        value = yaml.load(raw.decode(), _UniqueKeyLoader)  # noqa: S506 - derives from SafeLoader
+        value = parse_yaml(read_file(path, max_bytes).decode())
+    except UnreadableFile as error:
+        raise SettingsError([str(error)]) from None
     except UnicodeDecodeError as error:
         raise SettingsError([f"{name}: byte {error.start} is not text; expected UTF-8"]) from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"{name}: line {mark.line + 1}" if mark is not None else name
-        raise SettingsError([f"{where}: {error.problem}; expected YAML"]) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())
-        raise SettingsError([f"{name}: {problem}; expected YAML"]) from None
+    except YamlError as error:
+        raise SettingsError([f"{name}: {error}"]) from None
     if value is None:
         raise SettingsError([f"{name}: empty; expected a mapping"])
     if not isinstance(value, dict):
@@ -148,25 +138,6 @@ class _Environment(EnvSettingsSource):
         return f"{prefix}_{'__'.join(path)}".lower()
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML 1.1 as PyYAML reads it, but a key given twice is an error: one of them would be lost."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """As in the base class, after looking for repeated keys."""
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, typing.Hashable) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} given twice", key_node.start_mark
-                )
-            if isinstance(key, typing.Hashable):
-                seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def _values(tree: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
     for name, value in tree.items():
         if isinstance(value, Mapping) and value:
@@ -186,8 +157,8 @@ def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 def _parse_text(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        return parse_yaml(text)
+    except YamlError:
         return text
 
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ric.errors import RicError
+from ric.files import UnreadableFile, read_file
+from ric.health import Condition
 
 T = TypeVar("T")
 
@@ -37,6 +39,8 @@ class StateFile:
         self.path = path
         self._writing = threading.Lock()
         self._closed = False
+        self.problem = ""
+        """Why the newest document could not be saved; "" if it was."""
         self._log = structlog.get_logger(state=str(path))
         self._failures = Counter(
             "sojourn_state_file_failures_total",
@@ -46,6 +50,12 @@ class StateFile:
         )
         for operation in ("read", "write"):
             self._failures.labels(operation)
+        failing = Gauge(
+            "sojourn_state_file_failing",
+            "1: the newest state could not be written and is tried again.",
+            registry=registry,
+        )
+        failing.set_function(lambda: float(bool(self.problem)))
 
     def restore(self, accept: Callable[[dict[str, Any]], T]) -> T | None:
         """What `accept` returns for the document; `None` without a usable one.
@@ -67,30 +77,43 @@ class StateFile:
             )
             return None
 
-    def save(self, document: Mapping[str, Any], *, last: bool = False) -> None:
-        """Replace the file; a failure is logged and counted. After the last save none follows."""
+    def save(self, document: Mapping[str, Any], *, last: bool = False) -> bool:
+        """Replace the file; after the last save none follows.
+
+        Returns false for a failure, which is counted, and logged if it differs from the one before.
+        """
         with self._writing:
             if self.path is None or self._closed:
-                return
+                return True
             self._closed = last
             try:
                 write_document(self.path, document)
             except OSError as error:
                 self._failures.labels("write").inc()
-                self._log.warning("state not saved", error=str(error))
+                if str(error) != self.problem:
+                    self._log.warning("state not saved", error=str(error))
+                self.problem = str(error)
+                return False
+            if self.problem:
+                self._log.info("state saved again")
+                self.problem = ""
+            return True
+
+    def condition(self) -> Condition:
+        """For readiness. A full disk delays no control: the program stays ready and says so."""
+        if self.path is None:
+            return Condition(True, "not kept")
+        return Condition(True, f"not saved, retrying: {self.problem}" if self.problem else "saved")
 
 
 def read_document(path: Path) -> dict[str, Any] | None:
     """The document in `path`; `None` if there is no file. Raises `StateError`."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StateError(f"{path}: {error.strerror}; expected a readable file") from None
-    if len(raw) > MAX_BYTES:
-        raise StateError(f"{path}: too large; expected at most {MAX_BYTES} bytes")
+        raw = read_file(path, MAX_BYTES)
+    except UnreadableFile as error:
+        if error.missing:
+            return None
+        raise StateError(str(error)) from None
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:

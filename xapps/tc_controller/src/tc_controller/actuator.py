@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
+from ric.backoff import Backoff
 from ric.clock import Clock
 from ric.e2 import E2Gateway
 from ric.errors import GatewayError, ServiceModelError
+from ric.health import Condition
 from ric.sm import TC_V1_OID, tc
 from ric.state_file import StateFile
 
@@ -36,6 +37,8 @@ OffLoop = Callable[[Callable[[], None]], Awaitable[None]]
 
 _RECORD_DELAY_S: Final = 0.05
 _SAVE_DELAY_S: Final = 0.05
+_RETRY_INITIAL_S: Final = 0.5
+_RETRY_MAX_S: Final = 10.0
 
 
 class ControlSender:
@@ -138,6 +141,13 @@ class RecordWriter:
         """Records that could not be written."""
         return 0 if self._file is None else self._file.lost
 
+    def condition(self) -> Condition:
+        """For readiness. Control continues without a log: the program stays ready and says so."""
+        if self._file is None:
+            return Condition(True, "off")
+        state = f"not written: {self._file.problem}" if self._file.problem else "written"
+        return Condition(True, f"{state}; {self._file.lost} records lost")
+
     def add(self, action: WriteRecord) -> None:
         """Write a record after the controls of the same report are sent: controls are urgent."""
         if not self._waiting:
@@ -171,8 +181,9 @@ class StateWriter:
         self._clock = clock
         self._off_loop = off_loop
         self._newest: SaveDesired | None = None
-        # The newest; filled by the loop, emptied by the thread that writes.
-        self._unsaved: deque[Mapping[str, Any]] = deque(maxlen=1)
+        # Set by the event loop; the thread that writes compares it with what it has written.
+        self._document: Mapping[str, Any] | None = None
+        self._written: Mapping[str, Any] | None = None
         self._changed = asyncio.Event()
         # The last write, at a stop, may overlap with an earlier one.
         self._writing = threading.Lock()
@@ -183,7 +194,8 @@ class StateWriter:
         self._changed.set()
 
     async def run(self) -> None:
-        """Save changes until cancelled."""
+        """Save changes until cancelled; a failed save is tried again with the newest state."""
+        backoff = Backoff(_RETRY_INITIAL_S, _RETRY_MAX_S)
         while True:
             await self._changed.wait()
             # Many bearers may change at once; one write covers them all.
@@ -191,6 +203,11 @@ class StateWriter:
             self._changed.clear()
             self._compile()
             await self._off_loop(self._save)
+            if self._written is self._document:
+                backoff.reset()
+            else:
+                self._changed.set()
+                await self._clock.sleep(backoff.next_s())
 
     def write(self) -> None:
         """Save the newest state now; to be called on the event loop."""
@@ -199,13 +216,14 @@ class StateWriter:
 
     def _compile(self) -> None:
         if self._newest is not None:
-            self._unsaved.append(self._newest.document())
+            self._document = self._newest.document()
             self._newest = None
 
     def _save(self) -> None:
         with self._writing:
-            if self._unsaved:
-                self._file.save(self._unsaved.pop())
+            document = self._document
+            if document is not None and document is not self._written and self._file.save(document):
+                self._written = document
 
 
 class Actuator:

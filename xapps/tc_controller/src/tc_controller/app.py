@@ -116,6 +116,11 @@ class ControllerApp:
             self._replica.watches,
         )
         xapp.readiness.excuse("indications", self._nothing_to_watch)
+        if log.path is not None:
+            xapp.readiness.require("decision_log", self._actuator.records.condition)
+        if settings.state is not None:
+            xapp.readiness.require("state_file", state.condition)
+        xapp.readiness.require("policy", self._policy.condition)
         self._live = LivePage(
             Feed(
                 self.controller,
@@ -295,7 +300,7 @@ class ControllerApp:
     async def _watch_policy(self) -> None:
         while True:
             await self._xapp.clock.sleep(self._settings.policy_poll_s)
-            policy = self._policy.reload()
+            policy = await self._reloaded()
             if policy is None:
                 continue
             resubscribe = policy.reports != self.controller.policy.reports
@@ -306,6 +311,15 @@ class ControllerApp:
             self._actuator.records.write(
                 {"event": "policy", "at_us": self._now_us(), "rules": len(policy.rules)}
             )
+
+    async def _reloaded(self) -> Policy | None:
+        """The policy of the file if it changed and is valid.
+
+        Off the loop: the file may be large, and a file system may hang.
+        """
+        found: list[Policy | None] = []
+        await self._off_loop(lambda: found.append(self._policy.reload()))
+        return found[0]
 
     # -------------------------------------------------------------------- files
 

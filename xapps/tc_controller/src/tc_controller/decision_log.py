@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 from collections.abc import Iterator, Mapping
-from logging import LogRecord, makeLogRecord
-from logging.handlers import QueueListener, RotatingFileHandler
+from logging import Handler, LogRecord, makeLogRecord
+from logging.handlers import QueueListener
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Final, Self
 
+import structlog
+
 DEFAULT_NAME: Final = "decisions.jsonl"
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_log = structlog.get_logger()
 _MAX_QUEUED: Final = 10_000
 """Records waiting for a disk that hangs; some 10 MB."""
 
@@ -22,25 +28,24 @@ class DecisionLog:
 
     When the file would exceed `max_bytes` it becomes `NAME.1` and older ones move up, up to `keep`
     of them. If it cannot be rotated, the present file grows until that works again. A record that
-    cannot be written is counted in `lost`, never raised: control continues with a full disk.
+    cannot be written is counted in `lost`, never raised: control continues with a full disk, and
+    records are written again once there is room.
     """
 
     def __init__(self, path: Path, *, max_bytes: int = 16 << 20, keep: int = 3) -> None:
         self.path = path
-        self._max_bytes = max_bytes
-        self._keep = keep
         self._queue: SimpleQueue[LogRecord] = SimpleQueue()
         self._not_queued = 0
-        self._file: _RotatingFile | None = None
+        self._file = _RotatingFile(path, max_bytes, keep)
         self._writer: QueueListener | None = None
 
     def __enter__(self) -> Self:
-        """Open for appending; raises `OSError`."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        _end_last_line(self.path)
-        self._file = _RotatingFile(
-            self.path, maxBytes=self._max_bytes, backupCount=self._keep, encoding="utf-8"
-        )
+        """Open for appending; raises `OSError` unless it is for want of space."""
+        try:
+            self._file.open()
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise
         self._writer = QueueListener(self._queue, self._file)
         self._writer.start()
         return self
@@ -52,16 +57,19 @@ class DecisionLog:
         trace: TracebackType | None,
     ) -> None:
         """Write what is queued and close."""
-        if self._writer is not None and self._file is not None:
+        if self._writer is not None:
             self._writer.stop()
-            # A full disk: what could not be written is counted already.
-            with contextlib.suppress(OSError):
-                self._file.close()
+        self._file.close()
 
     @property
     def lost(self) -> int:
         """Records that were not written."""
-        return self._not_queued + (0 if self._file is None else self._file.failed)
+        return self._not_queued + self._file.failed
+
+    @property
+    def problem(self) -> str:
+        """Why the newest record was not written; "" if it was."""
+        return self._file.problem
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Append a record; does not wait for the disk."""
@@ -72,20 +80,82 @@ class DecisionLog:
         self._queue.put(makeLogRecord({"msg": line}))
 
 
-class _RotatingFile(RotatingFileHandler):
-    """Continues with the present file when a rotation fails; counts records not written."""
+class _RotatingFile(Handler):
+    """Appends whole lines; each one tries anew what failed before.
 
-    failed = 0
+    A buffered file, such as that of `RotatingFileHandler`, keeps what it could not write, and
+    cannot even be closed on a full disk.
+    """
 
-    def doRollover(self) -> None:  # noqa: N802 - of the base class
+    def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
+        super().__init__()
+        self._path = path
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._number: int | None = None
+        self._size = 0
+        self.failed = 0
+        self.problem = ""
+
+    def open(self) -> int:
+        """Open the file if it is not; returns its descriptor. Raises `OSError`."""
+        if self._number is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+            number = os.open(self._path, flags, 0o644)
+            try:
+                self._size = _end_last_line(number)
+            except OSError:
+                os.close(number)
+                raise
+            self._number = number
+        return self._number
+
+    def close(self) -> None:
+        """Close the file."""
+        super().close()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        number, self._number = self._number, None
+        if number is not None:
+            os.close(number)
+
+    def emit(self, record: LogRecord) -> None:
+        """Append a line, rotating before; a failure is counted."""
         try:
-            super().doRollover()
-        except OSError:
-            if self.stream is None:
-                self.stream = self._open()
+            self._append(f"{record.msg}\n".encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            self.failed += 1
+            if error.strerror != self.problem:
+                _log.error("decision log not written", file=str(self._path), error=error.strerror)
+            self.problem = error.strerror or repr(error)
+            return
+        if self.problem:
+            _log.info("decision log written again", file=str(self._path), lost=self.failed)
+            self.problem = ""
 
-    def handleError(self, record: LogRecord) -> None:  # noqa: N802 - of the base class
-        self.failed += 1
+    def _append(self, line: bytes) -> None:
+        number = self.open()
+        if self._size and self._size + len(line) > self._max_bytes:
+            # On failure the present file grows.
+            with contextlib.suppress(OSError):
+                self._rotate()
+            number = self.open()
+        written = os.write(number, line)
+        if written < len(line):
+            os.ftruncate(number, self._size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size += written
+
+    def _rotate(self) -> None:
+        # Up to the first gap only: repeated attempts must not move old files off the end.
+        free = next(
+            (n for n in range(1, self._keep) if not rotated(self._path, n).exists()), self._keep
+        )
+        for index in range(free, 0, -1):
+            rotated(self._path, index - 1).replace(rotated(self._path, index))
+        self._close_file()
 
 
 def rotated(path: Path, number: int) -> Path:
@@ -113,8 +183,12 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
                     yield record
 
 
-def _end_last_line(path: Path) -> None:
-    """End a line that a killed writer left unfinished; the next record must not continue it."""
-    with path.open("a+b") as file:
-        if file.tell() and (file.seek(-1, 2), file.read(1))[1] != b"\n":
-            file.write(b"\n")
+def _end_last_line(number: int) -> int:
+    """End a line that a killed writer left unfinished; the next record must not continue it.
+
+    Returns the size of the file.
+    """
+    size = os.fstat(number).st_size
+    if size and os.pread(number, 1, size - 1) != b"\n":
+        size += os.write(number, b"\n")
+    return size

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import structlog
 from ric.clock import Clock
+from ric.health import Condition
 
 from tc_controller.core.policy import Policy
 from tc_controller.policy_file import PolicyError, load_policy
@@ -41,14 +42,17 @@ class PolicySource:
         self.loaded_at_us = 0
 
     def load(self) -> Policy:
-        """The policy; raises `PolicyError`."""
+        """The policy; raises `PolicyError`. Blocks for as long as the file system does."""
         self._seen = self._stamp()
         policy = load_policy(self._path)
         self.loaded_at_us = self._clock.now_us()
         return dry(policy) if self._dry_run else policy
 
     def reload(self) -> Policy | None:
-        """The policy if its file changed and is valid; otherwise the old one stays in force."""
+        """The policy if its file changed and is valid; otherwise the old one stays in force.
+
+        Blocks: for use off the event loop, by one thread at a time.
+        """
         stamp = self._stamp()
         if stamp == self._seen:
             return None
@@ -63,6 +67,10 @@ class PolicySource:
         self.refused = False
         _log.info("policy reloaded", rules=[rule.name for rule in policy.rules])
         return policy
+
+    def condition(self) -> Condition:
+        """For readiness: with a policy in force the program is ready."""
+        return Condition(True, f"{self._path.name}: {'newest refused' if self.refused else 'used'}")
 
     def _stamp(self) -> tuple[int, int, int] | None:
         """Changes whenever the file does; with the inode, because editors replace files."""

@@ -6,14 +6,17 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import yaml
+from ric.bounded_yaml import YamlError, parse_yaml
+from ric.files import UnreadableFile, read_file
 
 from tc_evaluate.errors import EvaluationError
 
 #: Channels that read a file, which `traces` may have.
 _RECORDED = ("mahimahi", "ucc_csv")
+#: As in the emulated gNB.
+_MAX_SCENARIO_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def find_situations(
     situations: dict[str, Situation] = {}
     skipped = []
     for path in _files(paths):
-        scenario = _read(path)
+        content, scenario = _read(path)
         missing, overrides = _recordings(path, scenario, traces)
         if missing is not None:
             where = "--traces names the folder" if traces is None else f"not in {traces} either"
@@ -71,7 +74,7 @@ def find_situations(
                 for drb in range(len(_list(ue, "drbs")))
             ),
             overrides=overrides,
-            digest=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+            digest=hashlib.sha256(content).hexdigest()[:16],
         )
         if situation.duration_s <= 0.0:
             raise EvaluationError(f"{path}: duration_s: not given; a situation needs an end")
@@ -99,14 +102,18 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     return files
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
+    """The file, and what it holds."""
     try:
-        scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        content = read_file(path, _MAX_SCENARIO_BYTES)
+        scenario = parse_yaml(content.decode("utf-8"))
+    except UnreadableFile as error:
+        raise EvaluationError(str(error)) from error
+    except (YamlError, UnicodeDecodeError) as error:
         raise EvaluationError(f"{path}: {error}") from error
     if not isinstance(scenario, dict):
         raise EvaluationError(f"{path}: expected a scenario, a mapping")
-    return scenario
+    return content, scenario
 
 
 def _list(holder: Any, name: str) -> Sequence[Any]:

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ric.errors import SettingsError
 from ric.explain import PlacedError, dotted, explain_validation_error
+from ric.files import UnreadableFile, read_file
 from ric.settings_sources import read_yaml_mapping
 
 MAX_FILE_BYTES: Final = 256 * 1024
@@ -180,12 +181,10 @@ def read_access_file(path: Path) -> tuple[AccessList, str]:
 def read_token(path: Path, place: str) -> bytes:
     """The token in the first line of a file; raises `SettingsError` starting with `place`."""
     try:
-        with path.open("rb") as file:
-            line = file.readline(_MAX_TOKEN_FILE_BYTES)
-    except (OSError, ValueError) as error:
-        detail = error.strerror if isinstance(error, OSError) else error
-        raise SettingsError([f"{place}: {path}: {detail}; expected a readable file"]) from None
-    token = line.rstrip(b"\r\n")
+        content = read_file(path, _MAX_TOKEN_FILE_BYTES)
+    except UnreadableFile as error:
+        raise SettingsError([f"{place}: {error}"]) from None
+    token = content.partition(b"\n")[0].rstrip(b"\r")
     if not _TOKEN.fullmatch(token):
         raise SettingsError(
             [

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from ric.bounded_yaml import YamlError, parse_yaml
 from ric.errors import SettingsError
 from ric.explain import explain_validation_error
+from ric.files import UnreadableFile, read_file
 
-_MAX_BYTES = 16 << 20
+_MAX_BYTES: Final = 16 << 20
+_MAX_NODES: Final = 1_000_000
+"""Seven for each UE; read once, at the start."""
 
 
 class _Entry(BaseModel):
@@ -54,11 +57,11 @@ def load_identities(path: Path | None) -> Identities:
     if path is None:
         return Identities()
     try:
-        raw = path.read_bytes()
-        if len(raw) > _MAX_BYTES:
-            raise SettingsError([f"{path}: too large; expected at most {_MAX_BYTES} bytes"])
-        return Identities.model_validate(yaml.safe_load(raw) or {})
+        text = read_file(path, _MAX_BYTES).decode()
+        return Identities.model_validate(parse_yaml(text, _MAX_NODES) or {})
     except ValidationError as error:
         raise SettingsError(explain_validation_error(error, str(path), Identities)) from None
-    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SettingsError([f"{path}: {error}; expected an identity file, YAML"]) from None
+    except UnreadableFile as error:
+        raise SettingsError([str(error)]) from None
+    except (YamlError, UnicodeDecodeError) as error:
+        raise SettingsError([f"{path}: {error}"]) from None
