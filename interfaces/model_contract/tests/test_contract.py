@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from rlc_model import FEATURES, ContractError, Manifest, Quantity, read_contract
 from rlc_model.cli import main, manifest_schema
 from rlc_model.contract import Tensor
 from rlc_model.manifest import ExporterCheck, Horizon, Scaler, TrainingData, parse_manifest
+from rlc_model.signature import read_trusted_keys, sign, verify_signature
 
 SCHEMA = Path(__file__).parents[1] / "manifest.schema.json"
 
@@ -66,7 +70,7 @@ def test_a_huge_model_is_not_read(tmp_path: Path) -> None:
     write_contract(tmp_path, manifest(), b"graph")
     with (tmp_path / "model.onnx").open("wb") as file:
         file.truncate(65 * 2**20)
-    with pytest.raises(ContractError, match=r"model.onnx: is 68157440 bytes; at most 67108864"):
+    with pytest.raises(ContractError, match=r"model.onnx: has more than 67108864 bytes; expected "):
         read_contract(tmp_path)
 
 
@@ -136,3 +140,56 @@ def test_the_command_prints_the_fault(tmp_path: Path, capsys: pytest.CaptureFixt
     write_contract(tmp_path, manifest(), helper.make_model(graph).SerializeToString())
     assert main(["check", str(tmp_path)]) == 0
     assert "tiny:1.2.0: occupancy_bytes at 4 points" in capsys.readouterr().out
+
+
+def run_openssl(*arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_signatures_are_those_of_openssl(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key, trusted, other = (tmp_path / name for name in ("key.pem", "trusted.pem", "other.pem"))
+    for pair in ((key, trusted), (tmp_path / "another.pem", other)):
+        run_openssl("genpkey", "-algorithm", "ed25519", "-out", str(pair[0]))
+        run_openssl("pkey", "-in", str(pair[0]), "-pubout", "-out", str(pair[1]))
+    model = tmp_path / "model"
+    write_contract(model, manifest(), b"graph")
+    sums, signature = model / "SHA256SUMS", model / "SHA256SUMS.sig"
+    assert main(["sign", str(model), "--key", str(key)]) == 0
+    run_openssl("pkeyutl", "-verify", "-pubin", "-inkey", str(trusted), "-rawin", "-in", str(sums),
+                "-sigfile", str(signature))  # fmt: skip
+    ours = signature.read_bytes()
+    run_openssl("pkeyutl", "-sign", "-inkey", str(key), "-rawin", "-in", str(sums), "-out",
+                str(signature))  # fmt: skip
+    assert signature.read_bytes() == ours
+    keys = read_trusted_keys(trusted)
+    verify_signature(model, keys)
+    other.write_bytes(other.read_bytes() + trusted.read_bytes())
+    assert len(read_trusted_keys(other)) == 2
+    verify_signature(model, read_trusted_keys(other))
+    with pytest.raises(ContractError, match="no signature of SHA256SUMS by any of 1 trusted keys"):
+        verify_signature(model, read_trusted_keys(other)[:1])
+    signature.write_bytes(b"x" * 65)
+    with pytest.raises(ContractError, match="more than 64 bytes"):
+        verify_signature(model, keys)
+    assert main(["check", str(model), "--trusted-keys", str(trusted)]) == 2
+    assert "SHA256SUMS.sig" in capsys.readouterr().err
+    for wrong in (key, trusted.parent, tmp_path / "none"):
+        with pytest.raises(ContractError):
+            read_trusted_keys(wrong)
+    with pytest.raises(ContractError, match="expected an Ed25519 private key"):
+        sign(model, trusted)
+
+
+def test_only_regular_files_of_a_model_are_read(tmp_path: Path) -> None:
+    write_contract(tmp_path, manifest(), b"graph")
+    (tmp_path / "model.onnx").unlink()
+    os.mkfifo(tmp_path / "model.onnx")
+    with pytest.raises(ContractError, match=r"model\.onnx: is no regular file; expected one"):
+        read_contract(tmp_path)
+    (tmp_path / "model.onnx").unlink()
+    (tmp_path / "model.onnx").symlink_to("/dev/zero")
+    with pytest.raises(ContractError, match=r"model\.onnx: is no regular file; expected one"):
+        read_contract(tmp_path)

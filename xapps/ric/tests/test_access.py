@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -291,3 +292,19 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_program(
             log.write(who="a", action="control", outcome="accepted")
     assert [line["event"] for line in logged] == ["audit log not written", "audit", "audit"]
     assert logged[2]["who"] == "a"
+    assert log.failures == 2
+
+
+def test_a_line_that_a_full_disk_cuts_does_not_affect_the_next(
+    tmp_path: Path, log: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    with monkeypatch.context() as full, capture_logs() as logged:
+        full.setattr("ric.access.audit.os.write", lambda number, data: write(number, data[:20]))
+        log.write(who="a", action="control", outcome="accepted")
+    assert [line["event"] for line in logged] == ["audit log not written", "audit"]
+    log.write(who="b", action="control", outcome="accepted")
+    cut, whole = (tmp_path / "audit.jsonl").read_text().splitlines()
+    assert len(cut) == 20
+    assert json.loads(whole)["who"] == "b"
+    assert log.failures == 1

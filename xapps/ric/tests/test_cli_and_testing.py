@@ -10,7 +10,7 @@ import sys
 import textwrap
 import time
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import ric.testing
@@ -171,6 +171,25 @@ def test_logs_are_json_lines_away_from_a_terminal() -> None:
     )
     assert line["exception"][0]["exc_type"] == "ValueError"
     assert line["timestamp"].endswith("Z")
+
+
+@pytest.mark.parametrize("format_", ["json", "console"])
+def test_tracebacks_in_logs_hold_no_local_variables(format_: Literal["json", "console"]) -> None:
+    stream = io.StringIO()
+    logs.configure(LogSettings(format=format_), stream)
+
+    def use(token: str) -> int:
+        header = {"authorization": f"Bearer {token}"}
+        return len(header) // 0
+
+    secret = "0123456789abcdef" * 2
+    try:
+        use(secret)
+    except ZeroDivisionError:
+        logs.get_logger().exception("failed")
+    assert "ZeroDivisionError" in stream.getvalue()
+    assert "0123456789abcdef" not in stream.getvalue()
+    assert "locals" not in stream.getvalue()
 
 
 def test_logs_for_people() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +12,21 @@ import numpy as np
 import onnx
 import pytest
 import tiny_model
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from onnx import numpy_helper
 from rlc_forecaster.cli import main
 from rlc_forecaster.model_source import ModelSource
+from rlc_forecaster.model_trial import run_trial
 from rlc_forecaster.onnx_step import OnnxStep
-from rlc_model import FEATURES, ContractError, write_contract
+from rlc_model import FEATURES, ContractError, read_contract, write_contract
 from rlc_model.manifest import Horizon
+from rlc_model.signature import sign
 
 
 def changed_weights(**values: np.ndarray) -> bytes:
@@ -112,6 +123,93 @@ def test_features_in_another_order_are_refused(tmp_path: Path) -> None:
     (tmp_path / "SHA256SUMS").write_text("\n".join(lines) + "\n")
     with pytest.raises(ContractError, match=r"features: got .* in this order"):
         OnnxStep.load(tmp_path)
+
+
+def outer_product(*, folded: bool) -> bytes:
+    """A graph of 0.3 MB that computes a matrix of 6.4 GB, when it is loaded if `folded`."""
+    column = np.zeros((40_000, 1), np.float32)
+    nodes = [
+        onnx.helper.make_node("ReduceSum", ["sum"], ["one"], keepdims=1),
+        onnx.helper.make_node("MatMul", ["column", "row" if folded else "one"], ["left"]),
+        onnx.helper.make_node("Identity" if folded else "MatMul",
+                              ["left"] if folded else ["left", "row"], ["matrix"]),
+        onnx.helper.make_node("ReduceMax", ["matrix"], ["extra"], keepdims=0),
+    ]  # fmt: skip
+    values = tiny_model.weights() | {"column": column, "row": column.T}
+    return tiny_model.graph(values, further=nodes)
+
+
+def slow() -> bytes:
+    """Five thousand products with the same matrix."""
+    size = 512
+    spread = np.full((tiny_model.STATE, size), 1e-3, np.float32)
+    values = tiny_model.weights() | {"spread": spread, "wide": np.eye(size, dtype=np.float32)}
+    nodes = [onnx.helper.make_node("MatMul", ["sum", "spread"], ["p0"])]
+    nodes += [
+        onnx.helper.make_node("MatMul", [f"p{k}", "wide"], [f"p{k + 1}"]) for k in range(5_000)
+    ]
+    nodes.append(onnx.helper.make_node("ReduceMax", ["p5000"], ["extra"], axes=[1], keepdims=1))
+    return tiny_model.graph(values, further=nodes)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (
+            lambda: outer_product(folded=False),
+            r"^model.onnx: (fails on a trial step|ends the proc)",
+        ),
+        (
+            lambda: outer_product(folded=True),
+            r"^model.onnx: (does not load|fails on|ends the proc)",
+        ),
+        (slow, r"^model.onnx: needs [\d.]+ ms for a step of 3 bearers; expected at most 10 ms"),
+    ],
+    ids=["memory of a step", "memory of loading", "time"],
+)
+def test_a_model_is_tried_within_bounds_of_memory_and_time(
+    tmp_path: Path, graph: Callable[[], bytes], message: str
+) -> None:
+    write_contract(tmp_path, tiny_model.manifest(), graph())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    change = ModelSource(tmp_path, 1_000).poll()
+    assert change is not None
+    assert re.match(message, str(change.refused))
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) < 1 << 20
+
+
+def test_a_model_that_is_not_tried_in_time_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlc_forecaster.model_trial.MAX_TRIAL_S", 0.001)
+    with pytest.raises(ContractError, match=r"model\.onnx: is not tried within 0\.001 s"):
+        run_trial(read_contract(tiny_model.write(tmp_path)), 1_000)
+
+
+def test_only_signed_models_are_loaded_if_keys_are_set(tmp_path: Path) -> None:
+    private = Ed25519PrivateKey.generate()
+    (tmp_path / "key.pem").write_bytes(
+        private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+    keys = tmp_path / "trusted.pem"
+    keys.write_bytes(
+        private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    model = tiny_model.write(tmp_path / "model")
+    source = ModelSource(model, 1_000, keys)
+    change = source.poll()
+    assert change is not None
+    assert "SHA256SUMS.sig: No such file" in str(change.refused)
+    sign(model, tmp_path / "key.pem")
+    change = source.poll()
+    assert change is not None
+    assert change.model is not None
+    tiny_model.write(model, "2")
+    change = source.poll()
+    assert change is not None
+    assert "is no signature of SHA256SUMS by any of 1 trusted keys" in str(change.refused)
+    assert source.poll() is None
 
 
 def test_a_directory_is_read_once_and_refused_once(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,23 +40,26 @@ def graph(
     *,
     features: int = len(FEATURES),
     scale_out: bool | None = None,
+    further: Sequence[onnx.NodeProto] = (),
 ) -> bytes:
     """The ONNX step: ``h = tanh(x·w + s·u + b)``, ``forecast = reshape(h·v + c)``.
 
     With a scale ``|h·k|`` per quantity: an output if `scale_out`, a factor within the graph if it
-    is False.
+    is False. `further` nodes compute `extra` from `sum`, which is added to the next state.
     """
     shape = np.array([-1, len(QUANTITIES), POINTS, len(QUANTILES)], np.int64)
     nodes = [
         helper.make_node("Gemm", ["sample", "w", "b"], ["x"]),
         helper.make_node("MatMul", ["state", "u"], ["s"]),
         helper.make_node("Add", ["x", "s"], ["sum"]),
-        helper.make_node("Tanh", ["sum"], ["next_state"]),
+        helper.make_node("Tanh", ["sum"], ["before" if further else "next_state"]),
         helper.make_node("Gemm", ["next_state", "v", "c"], ["flat"]),
         helper.make_node(
             "Reshape", ["flat", "shape"], ["unscaled" if scale_out is False else "forecast"]
         ),
     ]
+    if further:
+        nodes[4:4] = [*further, helper.make_node("Add", ["before", "extra"], ["next_state"])]
     values = values | {"shape": shape}
     scale = []
     if scale_out is not None:

@@ -6,6 +6,8 @@ A model is a directory of three files:
 * ``manifest.json``: inputs, outputs, their order and units, and evaluation results;
 * ``SHA256SUMS``: digests of the two, in the format of ``sha256sum``.
 
+A fourth, ``SHA256SUMS.sig``, is its signature (:mod:`rlc_model.signature`).
+
 Start with :mod:`rlc_model.contract` (read, check, write), then :mod:`rlc_model.features` (from
 reports to samples), :mod:`rlc_model.series` (whole runs, for training) and
 :mod:`rlc_model.scaler`. Nothing here needs an ML framework.

@@ -1,4 +1,4 @@
-"""``rlc-model``: checks a model directory, prints the manifest's JSON schema."""
+"""``rlc-model``: checks and signs a model directory, prints the manifest's JSON schema."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rlc_model.contract import read_contract
 from rlc_model.errors import ContractError
 from rlc_model.graph import check_graph
 from rlc_model.manifest import Manifest
+from rlc_model.signature import read_trusted_keys, sign, verify_signature
 
 
 def manifest_schema() -> str:
@@ -23,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the command; returns 0 for a valid model, 2 otherwise."""
     parser = argparse.ArgumentParser(
         prog="rlc-model",
-        description="Check a model directory, print the JSON schema of manifest.json.",
+        description="Check or sign a model directory, print the JSON schema of manifest.json.",
         epilog="example:\n  rlc-model check out/run/model",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -38,15 +39,32 @@ def main(argv: list[str] | None = None) -> int:
         "check", help="check digests, manifest and graph of a model directory"
     )
     check.add_argument("directory", type=Path)
+    check.add_argument(
+        "--trusted-keys",
+        type=Path,
+        metavar="FILE",
+        help="require a signature by one of these Ed25519 public keys, PEM",
+    )
+    signing = commands.add_parser("sign", help="sign SHA256SUMS of a model directory")
+    signing.add_argument("directory", type=Path)
+    signing.add_argument(
+        "--key", type=Path, required=True, metavar="FILE", help="Ed25519 private key, PEM"
+    )
     commands.add_parser("schema", help="print the JSON schema of manifest.json")
     arguments = parser.parse_args(argv)
     if arguments.command == "schema":
         sys.stdout.write(manifest_schema())
         return 0
     try:
+        if arguments.command == "sign":
+            read_contract(arguments.directory)
+            sign(arguments.directory, arguments.key)
+            return 0
+        if arguments.trusted_keys is not None:
+            verify_signature(arguments.directory, read_trusted_keys(arguments.trusted_keys))
         contract = read_contract(arguments.directory)
         check_graph(contract.onnx)
-    except ContractError as error:
+    except (ContractError, OSError) as error:
         print(f"rlc-model: {error}", file=sys.stderr)
         return 2
     m = contract.manifest

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from rlc_model.manifest import Manifest, parse_manifest
 MODEL: Final = "model.onnx"
 MANIFEST: Final = "manifest.json"
 CHECKSUMS: Final = "SHA256SUMS"
+SIGNATURE: Final = "SHA256SUMS.sig"
+"""Optional; see :mod:`rlc_model.signature`."""
 SCALE: Final = "scale"
 """The graph's optional output."""
 
@@ -84,14 +88,35 @@ class ModelContract:
                     )
 
 
-def _read(path: Path, limit: int) -> bytes:
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The content of a regular file; the limit holds while reading.
+
+    Raises:
+        ContractError: The file is missing, larger or not regular.
+    """
     try:
-        size = path.stat().st_size
-        if size > limit:
-            raise ContractError(path.name, f"is {size} bytes; at most {limit} are read")
-        return path.read_bytes()
+        # Without O_NONBLOCK opening a FIFO waits for a writer.
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise ContractError(str(path), "is no regular file; expected one")
+            content = bytearray()
+            while chunk := os.read(number, min(limit + 1 - len(content), 1 << 20)):
+                content += chunk
+        finally:
+            os.close(number)
     except OSError as error:
         raise ContractError(str(path), error.strerror or "cannot be read") from error
+    if len(content) > limit:
+        raise ContractError(path.name, f"has more than {limit} bytes; expected at most that")
+    return bytes(content)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Writes a file; a reader sees the old one or the whole new one. Raises `OSError`."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(data)
+    part.replace(path)
 
 
 def _parse_checksums(data: bytes) -> dict[str, str]:
@@ -110,10 +135,10 @@ def read_contract(directory: Path) -> ModelContract:
     Raises:
         ContractError: A file is missing, too large, altered or wrong.
     """
-    sums = _parse_checksums(_read(directory / CHECKSUMS, MAX_MANIFEST_BYTES))
+    sums = _parse_checksums(read_bounded(directory / CHECKSUMS, MAX_MANIFEST_BYTES))
     files = {
-        MANIFEST: _read(directory / MANIFEST, MAX_MANIFEST_BYTES),
-        MODEL: _read(directory / MODEL, MAX_MODEL_BYTES),
+        MANIFEST: read_bounded(directory / MANIFEST, MAX_MANIFEST_BYTES),
+        MODEL: read_bounded(directory / MODEL, MAX_MODEL_BYTES),
     }
     for name, data in files.items():
         if name not in sums:
@@ -135,6 +160,4 @@ def write_contract(directory: Path, manifest: Manifest, onnx: bytes) -> None:
     files = {MODEL: onnx, MANIFEST: manifest.to_json()}
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
     for name, data in (*files.items(), (CHECKSUMS, sums.encode())):
-        part = directory / f".{name}.part"
-        part.write_bytes(data)
-        part.replace(directory / name)
+        replace_file(directory / name, data)

@@ -7,6 +7,8 @@ import sys
 from typing import TextIO
 
 import structlog
+from structlog.processors import ExceptionRenderer
+from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import FilteringBoundLogger, Processor
 
 from ric.settings import LogSettings
@@ -23,9 +25,17 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
     out = stream or sys.stderr
     as_json = settings.format == "json" or (settings.format == "auto" and not out.isatty())
     renderer: list[Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(default=str)]
+        [
+            # Without local variables, here and below: a frame may hold a token or a key.
+            ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
+            structlog.processors.JSONRenderer(default=str),
+        ]
         if as_json
-        else [structlog.dev.ConsoleRenderer(colors=out.isatty())]
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
     structlog.configure(
         processors=[

@@ -160,6 +160,12 @@ class Security(Collector):
             dict(self.access.refused),
         )
 
+        yield CounterMetricFamily(
+            "sojourn_audit_failures",
+            "Audit lines that went to the program's log: the audit file could not be written.",
+            self._audit.failures,
+        )
+
     def _warn_of_expiry(self, use: str, not_after_s: int) -> None:
         now_s = self._clock.now_us() / 1e6
         left_s = not_after_s - now_s

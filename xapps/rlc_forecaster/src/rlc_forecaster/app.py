@@ -54,8 +54,8 @@ class ForecasterApp:
         settings = self._app.settings
         source = None
         if (directory := settings.model_directory) is not None:
-            source = ModelSource(directory, settings.period_ms * 1_000)
-            self._apply(source, source.poll())
+            source = ModelSource(directory, settings.period_ms * 1_000, settings.model_trusted_keys)
+            self._apply(source, await asyncio.to_thread(source.poll))
         await self.server.start()
         host = settings.door.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
@@ -144,7 +144,7 @@ class ForecasterApp:
     async def _watch_model(self, source: ModelSource) -> None:
         while True:
             await asyncio.sleep(self._app.settings.model_check_s)
-            # Loading a model takes tens of milliseconds; reports arrive every millisecond.
+            # Trying and loading a model takes a second; reports arrive every millisecond.
             self._apply(source, await asyncio.to_thread(source.poll))
 
     def _apply(self, source: ModelSource, change: ModelChange | None) -> None:

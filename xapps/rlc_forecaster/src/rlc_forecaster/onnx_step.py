@@ -106,6 +106,19 @@ class OnnxStep:
         """Begins at ``(B, S)`` states; see :class:`~rlc_forecaster.core.model.StepModel`."""
         return OnnxStepper(self._session, self._scaling, self._shape(), state)
 
+    def step_once(self, rows: int) -> None:
+        """One step of `rows` bearers.
+
+        Raises:
+            ContractError: The step fails, for want of memory for instance.
+        """
+        try:
+            stepper = self.stepper(np.zeros((rows, self.state_size), np.float32))
+            stepper.step(np.tile(self._scaler.minimum, (rows, 1)).astype(np.float32))
+        except Exception as error:
+            problem = f"fails on a step of {rows} bearers: {_first_line(error)}"
+            raise ContractError(MODEL, problem) from error
+
     def _try(self) -> None:
         low = self._scaler.minimum
         samples = np.stack([low, low + self._scaler.span / 2, low + self._scaler.span])

@@ -78,6 +78,12 @@ class ForecasterSettings(XAppSettings):
         " its digests change; if the new model is refused the old one stays. 'default' is the model"
         " of this distribution, 'none' is persistence.",
     )
+    model_trusted_keys: Path | None = Field(
+        default=None,
+        description="Ed25519 public keys, PEM, one of which must have signed the model's"
+        " SHA256SUMS (SHA256SUMS.sig, rlc-model sign); others are refused, the default model too."
+        " No signature is needed if unset. Reread with each model.",
+    )
     period_ms: Annotated[int, Field(ge=1, le=10)] = Field(
         default=1, description="Period of the RLC subscription, ms (1, 2, 5 or 10)."
     )

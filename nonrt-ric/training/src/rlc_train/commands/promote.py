@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from rlc_model import write_contract
 from rlc_model.manifest import TrainingData
+from rlc_model.signature import sign
 
 from rlc_train.backtest import Losses
 from rlc_train.candidate import metrics_of
@@ -30,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
     parser.add_argument("--out", type=Path, help="model directory; default: RUN/model")
     parser.add_argument("--candidate", help="default: the best")
+    parser.add_argument(
+        "--sign-key", type=Path, metavar="FILE", help="Ed25519 private key, PEM, to sign it with"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{kind}, {data['samples']['train']} samples of training",
     )
     write_contract(out, manifest, candidate.graph)
+    if arguments.sign_key is not None:
+        sign(out, arguments.sign_key)
     print(f"promoted: {manifest.name} ({kind}) in {out}")
     return 0
 

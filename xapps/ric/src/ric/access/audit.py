@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections import OrderedDict
@@ -45,7 +46,10 @@ class AuditLog:
         """Whether more than refusals is logged."""
         self._clock = clock
         self._limited: OrderedDict[str, _Limited] = OrderedDict()
+        self.failures = 0
+        """Lines that went to the program's log because the file could not be written."""
         self._failed = False
+        self._unfinished = False
         self._file = -1
         if path is not None:
             try:
@@ -86,9 +90,10 @@ class AuditLog:
         try:
             self._reopen_if_moved(self._path)
             # One write with O_APPEND: lines of several processes do not mix.
-            os.write(self._file, line.encode("utf-8", "backslashreplace") + b"\n")
+            self._append(line.encode("utf-8", "backslashreplace") + b"\n")
             self._failed = False
         except OSError as error:
+            self.failures += 1
             if not self._failed:
                 _log.error("audit log not written", file=str(self._path), error=error.strerror)
             self._failed = True
@@ -116,6 +121,15 @@ class AuditLog:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def _append(self, line: bytes) -> None:
+        data = b"\n" + line if self._unfinished else line
+        written = os.write(self._file, data)
+        if written < len(data):
+            # A full disk. The line's beginning stays: others may append to the file.
+            self._unfinished = True
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._unfinished = False
 
     def _reopen_if_moved(self, path: Path) -> None:
         """Rotation by renaming: further lines go to a new file of that name."""
