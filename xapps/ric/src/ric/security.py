@@ -5,6 +5,7 @@
 | `sojourn_tls_certificate_not_after_seconds` | gauge (Unix time) | `use` |
 | `sojourn_tls_reload_failures_total` | counter | `door` |
 | `sojourn_access_reload_failures_total` | counter | |
+| `sojourn_audit_failures_total` | counter | |
 | `sojourn_access_refused_total` | counter | `door`, `reason` |
 
 `door` is `grpc`, `http` or `a1`; `use` is a door, or `gateway` or `forecasts` for the certificate
