@@ -56,7 +56,14 @@ DOCUMENTED = (
     flexric_bridge.metrics,
 )
 NOT_A_BASE_UNIT = re.compile(r"_(us|ms|milliseconds|minutes|kb|kilobytes|mbps|kbps|percent)(_|$)")
-OTHERS = {"process_", "sojourn_task_", "sojourn_state_file_", "sojourn_tls_", "sojourn_access_"}
+OTHERS = {
+    "process_",
+    "sojourn_access_",
+    "sojourn_audit_",
+    "sojourn_state_file_",
+    "sojourn_task_",
+    "sojourn_tls_",
+}
 """Metrics that other pages describe."""
 
 

@@ -42,7 +42,7 @@ def blocks(language: str, ports: dict[str, str]) -> list[str]:
 def test_the_guide_ends_with_a_closed_loop_that_strangers_cannot_read(
     tmp_path: Path, ports: dict[str, str], shell: dict[str, str]
 ) -> None:
-    *prepare, check = blocks("sh", ports)
+    *prepare, check, _ = blocks("sh", ports)
     (programs,) = [block for block in blocks("text", ports) if "--config" in block]
     run(tmp_path, shell, "".join(prepare))
     with ExitStack() as running:
@@ -68,6 +68,15 @@ def test_the_guide_ends_with_a_closed_loop_that_strangers_cannot_read(
     ]
     assert {"control", "subscribe", "refused"} <= {line["action"] for line in audited}
     assert {"tc-controller", "rlc-forecaster"} <= {line["who"] for line in audited}
+
+
+def test_a_model_is_signed_as_the_guide_says(
+    tmp_path: Path, ports: dict[str, str], shell: dict[str, str]
+) -> None:
+    (tmp_path / "xapps").symlink_to(ROOT / "xapps")
+    *_, signing = blocks("sh", ports)
+    assert "quantiles" in run(tmp_path, shell, signing)
+    assert len((tmp_path / "signed-model" / "SHA256SUMS.sig").read_bytes()) == 64
 
 
 def wait_until_connected(where: Path, shell: dict[str, str], ports: dict[str, str]) -> None:

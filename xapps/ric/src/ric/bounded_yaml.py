@@ -101,10 +101,11 @@ class _Builder:
         return value
 
     def _alias(self, event: yaml.AliasEvent) -> Any:
-        if event.anchor not in self._anchors:
-            problem = f"alias *{_brief(event.anchor)}; expected an anchor that ends before it"
+        anchor = event.anchor or ""
+        if anchor not in self._anchors:
+            problem = f"alias *{_brief(anchor)}; expected an anchor that ends before it"
             raise YamlError(problem, _line(event))
-        value, nodes = self._anchors[event.anchor]
+        value, nodes = self._anchors[anchor]
         # What follows walks the value once for each alias.
         self._count(nodes, event)
         return value

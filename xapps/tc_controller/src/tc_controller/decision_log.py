@@ -7,6 +7,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from logging import Handler, LogRecord, makeLogRecord
 from logging.handlers import QueueListener
 from pathlib import Path
@@ -18,6 +19,7 @@ import structlog
 
 DEFAULT_NAME: Final = "decisions.jsonl"
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_MAX_LINE: Final = 1 << 20
 _log = structlog.get_logger()
 _MAX_QUEUED: Final = 10_000
 """Records waiting for a disk that hangs; some 10 MB."""
@@ -174,10 +176,11 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
         if index == 0 and not file.exists():
             return
         with file.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
+            # A longer line, of another file, is read in pieces that are no records.
+            for line in iter(partial(lines.readline, _MAX_LINE), ""):
                 try:
                     record = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     continue
                 if isinstance(record, dict) and "event" in record:
                     yield record

@@ -16,7 +16,7 @@ import rlc_model
 from ric.errors import RicError
 from ric.settings import ProgramParser
 from rlc_model import ContractError
-from rlc_model.contract import CHECKSUMS
+from rlc_model.contract import CHECKSUMS, MAX_MANIFEST_BYTES, read_bounded
 from sojourn_interfaces import forecast_pb2 as pb
 
 import rlc_forecaster
@@ -71,7 +71,7 @@ def _serve(options: argparse.Namespace, incoming: BinaryIO, out: BinaryIO) -> No
 def hello(model: OnnxStep, options: argparse.Namespace) -> dict[str, object]:
     """The first frame: model, horizon and step time."""
     layout = model.layout
-    checksums: bytes = (options.model / CHECKSUMS).read_bytes()
+    checksums: bytes = read_bounded(options.model / CHECKSUMS, MAX_MANIFEST_BYTES)
     return {
         "protocol": PROTOCOL,
         "model": model.name,
