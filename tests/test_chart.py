@@ -199,6 +199,28 @@ def test_training_holds_out_a_recording_for_the_gate() -> None:
     assert not [word for word in arguments["collect"] if word.startswith("--cell")]
 
 
+def test_models_are_signed_and_signatures_demanded() -> None:
+    objects = template(
+        "--values", CHART / "examples" / "training.yaml",
+        "--set", "forecaster.model.trustedKeys=keys,training.signingKey=key",
+    )  # fmt: skip
+    assert [fault for each in objects for fault in faults(each)] == []
+    mounts = {
+        (container["name"], mount["name"]): mount["mountPath"]
+        for _, container in containers(objects)
+        for mount in container.get("volumeMounts", [])
+    }
+    keys = f"{mounts['rlc-forecaster', 'trusted-models']}/trusted-models.pem"
+    (settings,) = (
+        each["data"]["settings.yaml"]
+        for each in objects
+        if each["kind"] == "ConfigMap" and each["metadata"]["name"].endswith("forecaster-settings")
+    )
+    assert yaml.safe_load(settings)["model_trusted_keys"] == keys
+    (promote,) = (each for _, each in containers(objects) if each["name"] == "promote")
+    assert f"--sign-key={mounts['promote', 'signing-key']}/model.key" in promote["args"]
+
+
 @pytest.mark.parametrize(
     ("values", "error"),
     [

@@ -8,6 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ric.e2 import SNssai
 from ric.sm import KPM_OID, RLC_OID
 from ric.testing import FakeRic, run_virtual
@@ -112,6 +114,27 @@ def test_names_that_refer_to_nothing_or_twice() -> None:
     assert "rules[1].name is 'a'; names must differ" in twice
     (unknown,) = problems("version: 1\nrules: [{name: a, match: {slices: [x]}, ladder: []}]")
     assert "rules[0].match.slices names 'x'; expected one of slices" in unknown
+
+
+_WORDS = (
+    "version rules name ladder objective bound_ms match drbs slices nodes enforce reports 1 2 -1 a"
+    " 59:59:59 2020-13-45 017 on off ~ .inf 1e999 '' !!timestamp &a *a << 1e3 0x1f"
+)
+_PARTS = st.sampled_from(_WORDS.split())
+_GLUE = st.sampled_from([": ", ": {", "}", ": [", "]", ", ", "\n", "\n- ", "\n  ", "\n  - "])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(_PARTS, _GLUE), max_size=15), st.booleans())
+def test_any_text_is_a_policy_or_refused_with_its_problems(
+    parts: list[tuple[str, str]], after_rule: bool
+) -> None:
+    text = (RULE if after_rule else "") + "".join(word + glue for word, glue in parts)
+    try:
+        parse_policy(text, "p.yaml")
+    except PolicyError as error:
+        assert error.problems
+        assert all(problem.startswith("p.yaml") for problem in error.problems)
 
 
 def test_files_that_are_missing_huge_or_no_text(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -151,13 +151,21 @@ def read_contract(directory: Path) -> ModelContract:
     return ModelContract(parse_manifest(files[MANIFEST]), files[MODEL])
 
 
-def write_contract(directory: Path, manifest: Manifest, onnx: bytes) -> None:
+def write_contract(
+    directory: Path,
+    manifest: Manifest,
+    onnx: bytes,
+    signer: Callable[[bytes], bytes] | None = None,
+) -> None:
     """Writes a model directory; a reader sees the old one or the whole new one.
 
-    The digests go last, so that a directory cut short by a crash is refused.
+    The digests go last, so that a directory cut short by a crash is refused. `signer` makes their
+    signature; see :func:`rlc_model.signature.read_signer`. Raises `OSError`.
     """
     directory.mkdir(parents=True, exist_ok=True)
     files = {MODEL: onnx, MANIFEST: manifest.to_json()}
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
+    if signer is not None:
+        files[SIGNATURE] = signer(sums.encode())
     for name, data in (*files.items(), (CHECKSUMS, sums.encode())):
         replace_file(directory / name, data)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -61,19 +61,29 @@ def verify_signature(directory: Path, keys: Sequence[Ed25519PublicKey]) -> None:
     )
 
 
-def sign(directory: Path, key_file: Path) -> None:
-    """Signs the directory's digests with the Ed25519 private key of a PEM file.
+def read_signer(key_file: Path) -> Callable[[bytes], bytes]:
+    """Signs with the Ed25519 private key of a PEM file.
 
     Raises:
-        ContractError: A file cannot be read, or the key is encrypted or of another kind.
+        ContractError: The file cannot be read, or the key is encrypted or of another kind.
     """
+    pem = read_bounded(key_file, MAX_KEY_BYTES)
     try:
-        key = load_pem_private_key(read_bounded(key_file, MAX_KEY_BYTES), None)
+        key = load_pem_private_key(pem, None)
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
         raise ContractError(
             str(key_file), f"{error}; expected an Ed25519 private key, PEM, not encrypted"
         ) from error
     if not isinstance(key, Ed25519PrivateKey):
         raise ContractError(str(key_file), "is a key of another kind; expected Ed25519")
+    return key.sign
+
+
+def sign(directory: Path, key_file: Path) -> None:
+    """Signs the digests of a directory.
+
+    Raises:
+        ContractError: As `read_signer`; or the directory has no digests.
+    """
     checksums = read_bounded(directory / CHECKSUMS, MAX_MANIFEST_BYTES)
-    replace_file(directory / SIGNATURE, key.sign(checksums))
+    replace_file(directory / SIGNATURE, read_signer(key_file)(checksums))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from rlc_model import write_contract
 from rlc_model.manifest import TrainingData
-from rlc_model.signature import sign
+from rlc_model.signature import read_signer
 
 from rlc_train.backtest import Losses
 from rlc_train.candidate import metrics_of
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
+    signer = None if arguments.sign_key is None else read_signer(arguments.sign_key)
     directory = RunDirectory(arguments.run)
     settings, data = directory.settings(), directory.read("data.json")
     splits = directory.losses()
@@ -82,9 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         metrics_of(held[kind], baselines, candidate.layout),
         f"{kind}, {data['samples']['train']} samples of training",
     )
-    write_contract(out, manifest, candidate.graph)
-    if arguments.sign_key is not None:
-        sign(out, arguments.sign_key)
+    write_contract(out, manifest, candidate.graph, signer)
     print(f"promoted: {manifest.name} ({kind}) in {out}")
     return 0
 
