@@ -135,7 +135,7 @@ def test_commands_out_of_order_are_refused_with_the_order(
         ("epochs: 3", "epochs: Extra inputs are not permitted"),
         ("baselines: [oracle]", r"baselines[0]: 'oracle'; expected of"),
         ("[1, 2]", "is list; expected a mapping"),
-        ("a: [", "cannot be read"),
+        ("a: [", "not YAML"),
     ],
 )
 def test_invalid_settings_name_the_field(
