@@ -91,6 +91,21 @@ def test_the_log_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
     assert [json.loads(line)["number"] for line in lines] == [*range(10), 15]
 
 
+def test_records_are_lost_while_the_folder_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "log.jsonl"
+    with DecisionLog(path) as log:
+        log.write({"event": "a"})
+        _wait(lambda: path.exists() and path.read_text() != "")
+        path.unlink()
+        path.parent.rmdir()
+        path.parent.write_text("a file in place of the folder")
+        log.write({"event": "b"})
+        _wait(lambda: log.lost == 1)
+        path.parent.unlink()
+        log.write({"event": "c"})
+    assert [record["event"] for record in read_log(path)] == ["c"]
+
+
 def test_a_program_starts_with_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log.jsonl"
     opened = os.open

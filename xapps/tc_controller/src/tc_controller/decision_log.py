@@ -100,7 +100,12 @@ class _RotatingFile(Handler):
         self.problem = ""
 
     def open(self) -> int:
-        """Open the file if it is not; returns its descriptor. Raises `OSError`."""
+        """Open the file if it is not, or was moved away; returns its descriptor.
+
+        Raises `OSError`.
+        """
+        if self._number is not None and not self._is_in_place(self._number):
+            self._close_file()
         if self._number is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
@@ -149,6 +154,12 @@ class _RotatingFile(Handler):
             os.ftruncate(number, self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._size += written
+
+    def _is_in_place(self, number: int) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(number))
+        except OSError:
+            return False
 
     def _rotate(self) -> None:
         # Up to the first gap only: repeated attempts must not move old files off the end.
