@@ -23,6 +23,7 @@ STATE: Final = Path("/var/lib/sojourn")
 """Working directory of the programs: what they write by default goes there."""
 WITH_DEBUG_INFORMATION: Final = (
     "aiohttp",
+    "cryptography",
     "frozenlist",
     "multidict",
     "propcache",
