@@ -53,7 +53,7 @@ def test_a_recording_is_found_beside_the_scenario_or_among_the_traces(
         ("[1, 2]", "expected a scenario, a mapping"),
         ("duration_s: 3\nflows: [{kind: tcp}]", "flows: no flow of kind ping"),
         ("flows: [{kind: ping}]", "duration_s: not given"),
-        ("a: [", "while parsing"),
+        ("a: [", "line 2: not YAML: "),
     ],
 )
 def test_what_is_no_situation_is_refused_by_name(tmp_path: Path, text: str, complaint: str) -> None:
