@@ -81,7 +81,7 @@ XAPP: Final = ("sojourn-ric[tc,fast]",)
 IMAGES: Final = (
     Image("gnb-lab", 60),
     Image("tc-controller", 180, ("sojourn-tc-controller", "sojourn-ric-doctor", *XAPP)),
-    Image("rlc-forecaster", 260, ("sojourn-rlc-forecaster", *XAPP)),
+    Image("rlc-forecaster", 250, ("sojourn-rlc-forecaster", *XAPP)),
     Image("flexric-bridge", 180, ("sojourn-flexric-bridge", *XAPP)),
     Image(
         "training",
