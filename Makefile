@@ -156,6 +156,11 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench
 
+# SOAK_SECONDS=7200, RESUME=1 goes on after an interrupt.
+.PHONY: soak
+soak: setup ## Two hours of the loop at 1 ms: memory, threads, descriptors, CPU, latencies; out/soak
+	$(BIN)/python benchmarks/soak.py --out $(OUT)/soak $(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) $(if $(RESUME),--resume)
+
 .PHONY: bench-flexric
 bench-flexric: flexric-bridge ## The bridge under load behind a real FlexRIC; after make flexric-node
 	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_load.py --out $(OUT)/bench

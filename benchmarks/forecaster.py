@@ -27,7 +27,7 @@ import grpc
 import numpy as np
 import onnxruntime
 from loop_latency import serving
-from measuring import cpu_s, percentiles, write
+from measuring import cpu_s, memory_mib, percentiles, write
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from ric.sm import rlc
@@ -250,7 +250,7 @@ async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
             raise RuntimeError(f"{bearers} bearers: no forecast")
         metrics = await _metrics(service.metrics)
         cpu_us = 1e6 * cpu_s(service.pid) - begun_cpu_us
-        rss_mb = _rss_mb(service.pid)
+        rss_mb = memory_mib(service.pid)
     before = await begun
     handled, spent_s = (metrics[name] - before[name] for name in (f"{T_M}_count", f"{T_M}_sum"))
     return EndToEnd(
@@ -286,12 +286,6 @@ async def _metrics(address: str) -> dict[str, float]:
     lines = (await asyncio.to_thread(scrape)).splitlines()
     pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     return {name: float(value) for name, value in pairs}
-
-
-def _rss_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
 
 
 def show(rows: list[StepRow], paper: float, whole: list[EndToEnd]) -> None:

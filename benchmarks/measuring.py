@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,18 @@ def cpu_s(pid: int) -> float:
         return float("nan")
     fields = stat.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_mib(pid: int) -> float:
+    """Resident memory of a process."""
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+
+
+def counted(text: str, name: str) -> float:
+    """Sum of a metric over its series."""
+    found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
+    return sum(map(float, found))
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float]:

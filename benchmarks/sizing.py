@@ -15,7 +15,6 @@ import asyncio
 import itertools
 import json
 import math
-import re
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from measuring import cpu_s, write
+from measuring import counted, cpu_s, memory_mib, write
 from sojourn_demo.programs import Program, Programs
 from tc_controller.policy_source import default_policy
 
@@ -74,12 +73,6 @@ class Gateway(Program):
         return line["bytes"], line["late_s"]
 
 
-def memory_mib(pid: int) -> float:
-    """Resident memory of a process."""
-    status = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
-
-
 @contextmanager
 def gateway(nodes: int, ues: int, folder: Path) -> Iterator[Gateway]:
     """Emulated gNBs; stopped at the end."""
@@ -102,12 +95,6 @@ def arguments(program: str, period_ms: int, folder: Path) -> list[str]:
     path = folder / "policy.yaml"
     path.write_text(yaml.safe_dump(policy))
     return ["--policy", str(path)]
-
-
-def counted(text: str, name: str) -> float:
-    """Sum of a metric over its series."""
-    found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
-    return sum(map(float, found))
 
 
 async def measure(
