@@ -13,6 +13,7 @@ import flexric_bridge.metrics
 import gnb_lab
 import numpy as np
 import pytest
+import ric.limits.limits
 import ric.metrics
 import rlc_forecaster.metrics
 import tc_controller.metrics
@@ -32,6 +33,7 @@ from ric.metrics import GatewayCollector, GatewayMetrics, register_program
 from ric.settings import XAppSettings
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID
 from rlc_forecaster.core import Forecaster
+from rlc_forecaster.encodings import Encodings
 from rlc_forecaster.hub import Hub
 from rlc_forecaster.metrics import ForecasterCollector, ModelStatus, Timings
 from tc_controller.core.controller import Controller
@@ -48,6 +50,7 @@ PER_NODE, PER_BEARER = 45, 7
 """Series that a further node and bearer may add in controller and forecaster together. The
 gateway may add 15 and 1."""
 DOCUMENTED = (
+    ric.limits.limits,
     ric.metrics,
     tc_controller.metrics,
     tc_controller.service_metrics,
@@ -130,7 +133,8 @@ def forecaster(nodes: int, bearers: int) -> CollectorRegistry:
             engine.on_report(rows, at_ms * 1_000)
     model = ModelStatus(written_at_s=1.0)
     hub = Hub(SHORT, SystemClock())
-    ForecasterCollector(engines, hub, Timings(), model).register(registry)
+    encodings = Encodings(SystemClock().now_us)
+    ForecasterCollector(engines, hub, Timings(), model, encodings).register(registry)
     return registry
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlc_forecaster.core import Batch, Fallback, Layout, Source
+from rlc_forecaster.encodings import Encodings
 from rlc_forecaster.selection import CODE_OF, Encoder, Selection
 from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2 as pb
@@ -96,8 +97,11 @@ def test_each_batch_is_encoded_even_if_parts_are_unchanged() -> None:
 
 def test_consumers_with_equal_selections_get_the_same_bytes() -> None:
     batch = batch_of([(1, 1, True, True)])
-    encoder = Encoder(Selection.of(pb.ForecastRequest(), LAYOUT))
-    assert encoder.encode(batch, 1) is encoder.encode(batch, 2)
+    encodings = Encodings(lambda: 1)
+    first, second = (
+        encodings.encoder(Selection.of(pb.ForecastRequest(), LAYOUT)) for _ in range(2)
+    )
+    assert encodings.get(first, batch) is encodings.get(second, batch)
 
 
 def test_encoding_does_not_modify_the_batch() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import grpc
 import grpc.aio
@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha import reflection
 from pydantic import Field
 
 from ric.access import Right
-from ric.access.grpc import AccessInterceptor
+from ric.door_interceptor import DoorInterceptor
 from ric.endpoint_settings import (
     CertificateFile,
     ClientCaFile,
@@ -21,8 +21,24 @@ from ric.endpoint_settings import (
     ServerSettings,
 )
 from ric.errors import SettingsError
+from ric.limits import Pool
 from ric.security import Security
 from ric.settings import Flag
+
+LIMIT_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
+    # Connections whose TLS handshake or HTTP/2 preface does not come, and those without a call.
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_connection_idle_ms", 120_000),
+    # Peers that have vanished without a word.
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.max_allowed_incoming_connections", 400),
+    ("grpc.max_concurrent_streams", 64),
+    # The soft limit alone would let some larger ones pass.
+    ("grpc.max_metadata_size", 16 * 1024),
+    ("grpc.absolute_max_metadata_size", 16 * 1024),
+)
+"""Limits of connections, which gRPC keeps; it does not count them by peer."""
 
 
 class DoorSettings(ServerSettings):
@@ -36,6 +52,13 @@ class DoorSettings(ServerSettings):
     key_file: Annotated[KeyFile, Flag("key-file")] = None
     client_ca_file: Annotated[ClientCaFile, Flag("client-ca-file")] = None
     insecure: Annotated[Insecure, Flag("insecure")] = False
+    max_streams: int = Field(
+        default=256,
+        ge=4,
+        le=65_536,
+        description="Most streams open at once. A client may hold as many as are free: half if it"
+        " is alone, and some are left for others.",
+    )
 
 
 class DoorServer:
@@ -57,8 +80,11 @@ class DoorServer:
         Raises `SettingsError` for an unusable certificate, key or address.
         """
         self._service = service
-        interceptor = AccessInterceptor(security.access, door.label, rights)
-        self._server = grpc.aio.server(options=list(options), interceptors=[interceptor])
+        streams = Pool(door.max_streams)
+        interceptor = DoorInterceptor(security.access, security.limits, streams, door.label, rights)
+        self._server = grpc.aio.server(
+            options=[*LIMIT_OPTIONS, *options], interceptors=[interceptor]
+        )
         self._server.add_generic_rpc_handlers((handlers,))
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)

@@ -1,4 +1,4 @@
-"""What protects a program's doors: certificates, access file, audit log and their metrics.
+"""What protects a program's doors: certificates, access file, audit log, limits, and metrics.
 
 | metric | type | labels |
 |---|---|---|
@@ -8,8 +8,9 @@
 | `sojourn_audit_failures_total` | counter | |
 | `sojourn_access_refused_total` | counter | `door`, `reason` |
 
-`door` is `grpc`, `http` or `a1`; `use` is a door, or `gateway` or `forecasts` for the certificate
-that the program shows as a client there; `reason` is `unauthenticated`, `right` or `node`.
+Those of limits are in `ric.limits.limits`. `door` is `grpc`, `http` or `a1`; `use` is a door, or
+`gateway` or `forecasts` for the certificate that the program shows as a client there; `reason` is
+`unauthenticated`, `right` or `node`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ric.access import Access, AuditLog, read_access_file
 from ric.certificates import ClientCertificate, ServerCertificates
 from ric.clock import Clock, SystemClock
 from ric.endpoint_settings import AccessSettings, ClientSettings, ServerSettings
+from ric.limits import Limits
 from ric.metrics import counter, gauge
 from ric.settings import ServiceSettings
 
@@ -69,6 +71,7 @@ class Security(Collector):
             settings.audit_file, self._clock, access_file=settings.file is not None
         )
         self.access = Access(settings.file, self._audit)
+        self.limits = Limits(self._clock)
         self._certificates: list[ServerCertificates] = []
         self._client_certificates = [
             ClientCertificate(client.section, client.tls.certificate_file)
@@ -101,6 +104,7 @@ class Security(Collector):
         while True:
             await self._clock.sleep(CHECK_S)
             self.check()
+            self.limits.log()
 
     def check(self) -> None:
         """Reread changed files now."""
@@ -131,6 +135,7 @@ class Security(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of now."""
+        yield from self.limits.collect()
         yield gauge(
             "sojourn_tls_certificate_not_after_seconds",
             "End of validity of a certificate, Unix time, by use: a door, or a connection as "

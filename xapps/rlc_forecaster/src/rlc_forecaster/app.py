@@ -45,9 +45,9 @@ class ForecasterApp:
         self.server = ForecastServer(
             self.hub, settings.door, app.security, settings.http.fresh_within_s
         )
-        ForecasterCollector(self._engines, self.hub, self._timings, self._status).register(
-            app.registry
-        )
+        ForecasterCollector(
+            self._engines, self.hub, self._timings, self._status, self.server.encodings
+        ).register(app.registry)
 
     async def run(self) -> None:
         """Serves until stopped."""

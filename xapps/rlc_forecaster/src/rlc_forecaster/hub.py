@@ -25,9 +25,10 @@ class BatchQueue:
     """Batches that a consumer has not taken yet.
 
     A newer forecast supersedes an older one, so a consumer that falls behind by more than
-    :data:`MAX_QUEUED` skips to the newest.
+    :data:`MAX_QUEUED` skips to the newest. Of one node; with an empty `node_id` of all.
     """
 
+    node_id: str = ""
     waiting: dict[str, list[Batch]] = field(default_factory=dict)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     skipped: int = 0
@@ -80,7 +81,8 @@ class Hub:
         self._received_ns[batch.node_id] = self._clock.monotonic_ns()
         self.published += 1
         for queue in self._queues:
-            queue.put(batch)
+            if queue.node_id in ("", batch.node_id):
+                queue.put(batch)
 
     def forget(self, node_id: str) -> None:
         """Drops the newest batch of a node that disconnected."""
@@ -92,9 +94,9 @@ class Hub:
         return (self._clock.monotonic_ns() - self._received_ns[node_id]) / 1e9
 
     @contextmanager
-    def queue(self) -> Iterator[BatchQueue]:
-        """The queue of one consumer, until the context exits."""
-        queue = BatchQueue()
+    def queue(self, node_id: str = "") -> Iterator[BatchQueue]:
+        """The queue of one consumer, of one node or of all, until the context exits."""
+        queue = BatchQueue(node_id)
         self._queues.add(queue)
         try:
             yield queue

@@ -25,6 +25,7 @@
 | `sojourn_forecaster_model_stale` | gauge, 0 or 1 | |
 | `sojourn_forecaster_consumers` | gauge | |
 | `sojourn_forecaster_batches_published_total`, `…_skipped_total` | counter | |
+| `sojourn_forecaster_batches_encoded_total` | counter: once for all equal selections | |
 
 Skill is `1 − loss(model) / loss(persistence)` with pinball loss; 0 is as good as persistence.
 Covered over checked is the share of outcomes within the outermost quantiles that were served.
@@ -47,6 +48,7 @@ from ric.metrics import Histogram, counter, gauge, histogram
 from rlc_model import FEATURES
 
 from rlc_forecaster.core import Fallback, Forecaster, Layout, Source
+from rlc_forecaster.encodings import Encodings
 from rlc_forecaster.hub import Hub
 
 _P: Final = "sojourn_forecaster_"
@@ -128,7 +130,9 @@ class ForecasterCollector(Collector):
         hub: Hub,
         timings: Timings,
         model: ModelStatus,
+        encodings: Encodings,
     ) -> None:
+        self._encodings = encodings
         self._engines = engines
         self._hub = hub
         self._timings = timings
@@ -171,6 +175,7 @@ class ForecasterCollector(Collector):
         for name, text, value in (
             ("batches_published", "Forecast batches published.", hub.published),
             ("batches_skipped", "Forecast batches that slow consumers skipped.", hub.skipped),
+            ("batches_encoded", "Messages encoded for consumers.", self._encodings.made),
             ("model_refusals", "Models that were refused.", model.refusals),
         ):
             yield counter(f"{_P}{name}", text, (), {(): value})

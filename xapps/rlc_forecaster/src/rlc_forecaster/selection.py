@@ -24,6 +24,13 @@ QUANTITY_OF: Final = {
 """Quantities of forecast.proto that this forecaster supports."""
 CODE_OF: Final = {quantity: code for code, quantity in QUANTITY_OF.items()}
 
+MAX_QUANTITIES: Final = 16
+MAX_QUANTILES: Final = 16
+MAX_BEARERS: Final = 4096
+MAX_NODE_ID: Final = 256
+"""Of a request, duplicates included: 1000 bearers with all of it make a message of 4 MB, the most
+that a gRPC client takes by default."""
+
 
 class SelectionError(ValueError):
     """A request that cannot be served; the message names field, value and expectation."""
@@ -36,8 +43,8 @@ class Selection:
     Attributes:
         node_id: One node; empty for all.
         bearers: (RNTI, DRB) pairs; empty for all.
-        quantities: In the requested order.
-        quantiles: Increasing levels; empty for the model's.
+        quantities: In the requested order, without duplicates.
+        quantiles: Increasing levels, without duplicates; empty for the model's.
     """
 
     node_id: str
@@ -50,8 +57,20 @@ class Selection:
         """Checks a request against the present layout.
 
         Raises:
-            SelectionError: A quantity that is not forecast, or a quantile outside (0, 1).
+            SelectionError: A quantity that is not forecast, a quantile outside (0, 1), or more of
+                something than is served.
         """
+        if len(request.node_id) > MAX_NODE_ID:
+            raise SelectionError(
+                f"node_id: {len(request.node_id)} characters; expected at most {MAX_NODE_ID}"
+            )
+        for name, most in (
+            ("quantities", MAX_QUANTITIES),
+            ("quantiles", MAX_QUANTILES),
+            ("bearers", MAX_BEARERS),
+        ):
+            if (count := len(getattr(request, name))) > most:
+                raise SelectionError(f"{name}: {count}; expected at most {most}")
         quantities = tuple(
             _quantity(index, code, layout)
             for index, code in enumerate(request.quantities or [pb.OCCUPANCY_BYTES])
@@ -62,13 +81,19 @@ class Selection:
         return cls(
             request.node_id,
             frozenset((b.rnti, b.drb) for b in request.bearers),
-            quantities,
-            tuple(sorted(request.quantiles)),
+            tuple(dict.fromkeys(quantities)),
+            tuple(sorted(set(request.quantiles))),
         )
 
     def wants(self, batch: Batch) -> bool:
         """Whether the batch is of a selected node."""
         return not self.node_id or self.node_id == batch.node_id
+
+    def message_bytes(self, batch: Batch) -> int:
+        """About the size of the message of a batch."""
+        bearers = min(len(batch), len(self.bearers)) if self.bearers else len(batch)
+        columns = len(self.quantiles) or len(batch.layout.quantiles)
+        return 4 * bearers * len(self.quantities) * batch.layout.points * columns
 
 
 class Encoder:
@@ -76,27 +101,17 @@ class Encoder:
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
-        self._rows: NDArray[np.intp] | None = None
-        self._rows_of: NDArray[np.uint32] | None = None
+        self._rows: dict[str, tuple[NDArray[np.uint32], NDArray[np.intp]]] = {}
         self._laid_out: dict[str, tuple[Common, Rows, BatchLayout]] = {}
-        self._encoded: dict[str, tuple[Batch, bytes]] = {}
 
     def encode(self, batch: Batch, sent_at_us: int) -> bytes:
-        """The encoded ``ForecastBatch``.
-
-        A batch is encoded once for all consumers, with the `sent_at_us` of the first.
-        """
-        encoded = self._encoded.get(batch.node_id)
-        if encoded is not None and encoded[0] is batch:
-            return encoded[1]
+        """The encoded ``ForecastBatch``."""
         layout = batch.layout
         kept = [q for q in self.selection.quantities if q in layout.quantities]
         chosen = self._selected_rows(batch)
         values = _of(batch.values, chosen)
         series = [self._series(values, layout, quantity) for quantity in kept]
-        message = self._layout_for(batch, chosen, kept).write(sent_at_us, batch.origin_us, series)
-        self._encoded[batch.node_id] = batch, message
-        return message
+        return self._layout_for(batch, chosen, kept).write(sent_at_us, batch.origin_us, series)
 
     def _series(
         self, values: NDArray[np.float32], layout: Layout, quantity: Quantity
@@ -144,12 +159,13 @@ class Encoder:
         wanted = self.selection.bearers
         if not wanted:
             return None
+        known = self._rows.get(batch.node_id)
         # The array is the same object as long as the bearers are the same.
-        if batch.rnti is not self._rows_of:
+        if known is None or known[0] is not batch.rnti:
             pairs = zip(batch.rnti.tolist(), batch.drb.tolist(), strict=True)
             found = [row for row, pair in enumerate(pairs) if pair in wanted]
-            self._rows, self._rows_of = np.array(found, np.intp), batch.rnti
-        return self._rows
+            known = self._rows[batch.node_id] = batch.rnti, np.array(found, np.intp)
+        return known[1]
 
 
 def _same(laid_out: tuple[Common, Rows, BatchLayout], common: Common, rows: Rows) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
-from weakref import WeakValueDictionary
 
 import grpc
 from ric.access import Access, Right
@@ -14,15 +13,22 @@ from ric.door import DoorServer
 from ric.security import Security
 from sojourn_interfaces import forecast_pb2 as pb
 
+from rlc_forecaster.encodings import Encodings
 from rlc_forecaster.hub import Hub
-from rlc_forecaster.selection import Encoder, Selection, SelectionError
+from rlc_forecaster.selection import Selection, SelectionError
 from rlc_forecaster.settings import ForecastDoor
+from rlc_forecaster.turns import Turns
 
 if TYPE_CHECKING:
     Context = grpc.aio.ServicerContext[pb.ForecastRequest, bytes]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
-_OPTIONS: Final = (("grpc.so_reuseport", 0), ("grpc.max_send_message_length", 64 * 2**20))
+_OPTIONS: Final = (
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_send_message_length", 64 * 2**20),
+    # Room for a request that is refused with the bound it exceeds.
+    ("grpc.max_receive_message_length", 2**20),
+)
 
 
 def now_us() -> int:
@@ -33,12 +39,15 @@ def now_us() -> int:
 class ForecasterService:
     """Serves batches of the hub; messages are encoded by hand."""
 
-    def __init__(self, hub: Hub, access: Access, oldest_s: float) -> None:
+    def __init__(
+        self, hub: Hub, access: Access, oldest_s: float, encodings: Encodings, turns: Turns
+    ) -> None:
         """`Predict` serves forecasts whose sample is at most `oldest_s` old."""
         self._hub = hub
         self._access = access
         self._oldest_s = oldest_s
-        self._encoders: WeakValueDictionary[Selection, Encoder] = WeakValueDictionary()
+        self._encodings = encodings
+        self._turns = turns
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The procedures of the proto."""
@@ -59,18 +68,19 @@ class ForecasterService:
         if denial := caller.denial("subscribe", request.node_id, "forecasts"):
             await context.abort(*denial)
         selection = await self._selection(request, context)
-        encoder = self._encoder(selection)
+        encoder = self._encodings.encoder(selection)
         lost: list[Denial] = []
         caller.audit("subscribe", "accepted", node=request.node_id, what="forecasts")
         with (
             caller.watch("subscribe", request.node_id, lost.append),
-            self._hub.queue() as queue,
+            self._hub.queue(request.node_id) as queue,
         ):
             async for batch in queue.batches():
                 if lost:
                     await context.abort(*lost[0])
-                if selection.wants(batch) and caller.sees(batch.node_id):
-                    yield encoder.encode(batch, now_us())
+                if caller.sees(batch.node_id):
+                    await self._turns.wait(caller.account, selection.message_bytes(batch))
+                    yield self._encodings.get(encoder, batch)
 
     async def Predict(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
@@ -93,11 +103,8 @@ class ForecasterService:
                 f"the newest sample of {newest.node_id} is {age_s:.1f} s old; expected at most"
                 f" {self._oldest_s:g} s",
             )
-        return self._encoder(selection).encode(newest, now_us())
-
-    def _encoder(self, selection: Selection) -> Encoder:
-        """Consumers with equal selections share an encoder, so a batch is encoded once for them."""
-        return self._encoders.setdefault(selection, Encoder(selection))
+        await self._turns.wait(caller.account, selection.message_bytes(newest))
+        return self._encodings.get(self._encodings.encoder(selection), newest)
 
     async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:
         try:
@@ -111,9 +118,11 @@ class ForecastServer(DoorServer):
 
     def __init__(self, hub: Hub, door: ForecastDoor, security: Security, oldest_s: float) -> None:
         """See :class:`ForecasterService` for `oldest_s`."""
+        self.encodings = Encodings(now_us)
+        turns = Turns(door.max_load_bytes_per_s)
         super().__init__(
             SERVICE,
-            ForecasterService(hub, security.access, oldest_s).handlers(),
+            ForecasterService(hub, security.access, oldest_s, self.encodings, turns).handlers(),
             door,
             rights={"Subscribe": Right.SUBSCRIBE, "Predict": Right.READ},
             security=security,

@@ -23,6 +23,18 @@ class ForecastDoor(DoorSettings):
         description="Address of the forecast stream, host:port or unix:path; port 0 takes a free"
         " one.",
     )
+    max_streams: int = Field(
+        default=64,
+        ge=4,
+        le=4096,
+        description="Most streams open at once. A client may hold as many as are free: half if it"
+        " is alone, and some are left for others.",
+    )
+    max_load_bytes_per_s: Annotated[float, Field(ge=1e6, allow_inf_nan=False)] = Field(
+        default=400e6,
+        description="Rate of forecasts to all clients, bytes/s, with 8192 for each message; clients"
+        " share it equally, and one that wants more skips forecasts.",
+    )
 
 
 class ForecasterHttp(HttpSettings):

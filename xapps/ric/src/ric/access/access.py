@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -155,6 +156,19 @@ class Caller:
         return printable_text(peer.names[0]) if peer.names else "local"
 
     @property
+    def account(self) -> str:
+        """The client whose limits count: by the access file or its certificate, else its address.
+
+        On loopback, where all clients have one address, each connection is a client.
+        """
+        peer = self.peer
+        if (client := self._client()) is not None:
+            return client.name
+        if not self._access.limited and peer.names:
+            return printable_text(peer.names[0])
+        return address_account(peer.address)
+
+    @property
     def audited(self) -> bool:
         """Whether what it does is logged."""
         return self._access.audit.enabled
@@ -215,6 +229,25 @@ class Caller:
             node = printable_text(node_id)
             return Refusal("node", f"client {client.name}: no access to node {node}")
         return None
+
+
+def address_account(address: str) -> str:
+    """The client at an address without another identity: its host, of IPv6 its /64 network.
+
+    A host of IPv6 has all addresses of the network (RFC 4291 §2.5.1). On loopback it is the
+    address with the port.
+    """
+    host, colon, _ = address.rpartition(":")
+    try:
+        found = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return host if colon else address
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is None:
+            network = ipaddress.ip_network((int(found), 64), strict=False)
+            return address if found.is_loopback else str(network)
+        found = found.ipv4_mapped
+    return address if found.is_loopback else str(found)
 
 
 def printable_text(text: str) -> str:

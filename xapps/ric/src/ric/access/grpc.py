@@ -1,9 +1,8 @@
-"""The access list at a gRPC server: rights by procedure, and the client of a call."""
+"""The access list at a gRPC server: the client of a call."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final
 from urllib.parse import unquote
@@ -16,8 +15,6 @@ from ric.access.file import Right
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_OPEN: Final = "/grpc.health.v1.Health/"
-_REFLECTION: Final = "/grpc.reflection."
 _CODES: Final = {
     "unauthenticated": grpc.StatusCode.UNAUTHENTICATED,
     "right": grpc.StatusCode.PERMISSION_DENIED,
@@ -36,6 +33,8 @@ class GrpcCaller:
         self.sees = caller.sees
         self.audit = caller.audit
         self.audited = caller.audited
+        self.account = caller.account
+        """See `Caller.account`."""
 
     def denial(self, right: str, node_id: str, what: str) -> Denial | None:
         """Status and detail of a refusal, counted and audited; `None` if it may."""
@@ -79,70 +78,3 @@ def peer_address(peer: str) -> str:
     """`10.0.0.7:4711`, `[::1]:4711` or `unix` of gRPC's `ipv4:10.0.0.7:4711`."""
     family, _, address = unquote(peer).partition(":")
     return address if family in ("ipv4", "ipv6") else family
-
-
-class AccessInterceptor(grpc.aio.ServerInterceptor):
-    """Refuses calls of a procedure to clients without its right.
-
-    Health needs none, reflection needs `read`; a procedure that `rights` lacks needs `control`.
-    """
-
-    def __init__(self, access: Access, door: str, rights: Mapping[str, Right]) -> None:
-        """`rights` by name of the procedure, without its service."""
-        self._access = access
-        self._door = door
-        self._rights = rights
-
-    async def intercept_service(
-        self,
-        continuation: Callable[
-            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]
-        ],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        """See `grpc.aio.ServerInterceptor`."""
-        handler = await continuation(handler_call_details)
-        method = handler_call_details.method
-        if handler is None or method.startswith(_OPEN):
-            return handler
-        right = (
-            Right.READ
-            if method.startswith(_REFLECTION)
-            else self._rights.get(method.rpartition("/")[2], Right.CONTROL)
-        )
-        return _guarded(handler, self._check, right, method)
-
-    async def _check(self, context: Context, right: Right, method: str) -> None:
-        caller = caller_of(self._access, context, self._door)
-        if (denial := caller.denial(right, "", method)) is not None:
-            await context.abort(*denial)
-
-
-def _guarded(
-    handler: grpc.RpcMethodHandler[Any, Any],
-    check: Callable[[Context, Right, str], Awaitable[None]],
-    right: Right,
-    method: str,
-) -> grpc.RpcMethodHandler[Any, Any]:
-    """`handler` after `check`."""
-    kind = f"{'stream' if handler.request_streaming else 'unary'}_" + (
-        "stream" if handler.response_streaming else "unary"
-    )
-    inner = getattr(handler, kind)
-
-    async def answers(request: Any, context: Context) -> Any:
-        await check(context, right, method)
-        return await inner(request, context)
-
-    async def yields(request: Any, context: Context) -> AsyncIterator[Any]:
-        await check(context, right, method)
-        async for response in inner(request, context):
-            yield response
-
-    make = getattr(grpc, f"{kind}_rpc_method_handler")
-    guarded: grpc.RpcMethodHandler[Any, Any] = make(
-        yields if inspect.isasyncgenfunction(inner) else answers,
-        request_deserializer=handler.request_deserializer,
-        response_serializer=handler.response_serializer,
-    )
-    return guarded

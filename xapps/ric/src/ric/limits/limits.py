@@ -1,0 +1,99 @@
+"""The limits of a program's doors: one account a client, what was refused, how many connections.
+
+| metric | type | labels |
+|---|---|---|
+| `sojourn_limited_total` | counter | `client`, `limit` |
+| `sojourn_door_connections` | gauge | `door` |
+
+`client` is the name by the access file or of the certificate, else the address; 32 clients have
+series of their own, the rest are `other`. The emulated gNB has the same two metrics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client.core import Metric
+
+from ric.clock import Clock
+from ric.limits.account import Accounts
+from ric.limits.bucket import Rate
+from ric.limits.pool import Pool
+from ric.limits.refusals import Refusals
+from ric.metrics import counter, gauge
+
+CALLS: Final = Rate("calls", per_s=100, burst=200, what="calls")
+"""Of gRPC."""
+REQUESTS: Final = Rate("requests", per_s=100, burst=200, what="requests")
+"""Of HTTP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """A limit that a client has reached; `detail` is what it is told."""
+
+    detail: str
+    retry_s: float
+
+
+def retry_after_s(exceeded: Exceeded) -> int:
+    """For the header `Retry-After` (RFC 9110 §10.2.3)."""
+    return max(1, math.ceil(exceeded.retry_s))
+
+
+class Limits:
+    """Of one program."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._accounts = Accounts()
+        self._refusals = Refusals()
+        self._connections: dict[str, Callable[[], int]] = {}
+
+    def take(self, client: str, rate: Rate, count: float = 1.0) -> Exceeded | None:
+        """Why a client has to wait, counted; `None` if it may go on."""
+        retry_s = self._accounts.take(client, rate, self._clock.monotonic_ns(), count)
+        if not retry_s:
+            return None
+        self.refused(client, rate.limit, f"more than {rate}")
+        return Exceeded(f"client {client}: more than {rate}; retry in {retry_s:.2f} s", retry_s)
+
+    def hold(self, client: str, pool: Pool, limit: str, amount: float = 1.0) -> Exceeded | None:
+        """As `take`, of a pool; give back what it holds. The detail has no unit."""
+        if pool.take(client, amount):
+            return None
+        held, free = pool.held(client), pool.total - pool.used
+        why = f"{held:.0f} {limit} open, {free:.0f} of {pool.total:.0f} free; expected at most as"
+        why += " many as are free"
+        self.refused(client, limit, why)
+        return Exceeded(f"client {client}: {why}", 1.0)
+
+    def refused(self, client: str, limit: str, why: str, count: int = 1) -> None:
+        """Count what a client was refused or has lost."""
+        self._refusals.add(client, limit, why, self._clock.monotonic_ns(), count)
+
+    def count_connections(self, door: str, connections: Callable[[], int]) -> None:
+        """Show the number of connections of a door."""
+        self._connections[door] = connections
+
+    def log(self) -> None:
+        """Log what was refused, once a minute for each client and limit; call it regularly."""
+        self._refusals.log(self._clock.monotonic_ns())
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics of now."""
+        yield counter(
+            "sojourn_limited",
+            "What a client was refused or lost by a limit; the label says which.",
+            ("client", "limit"),
+            dict(self._refusals.counts),
+        )
+        yield gauge(
+            "sojourn_door_connections",
+            "Open connections of a door.",
+            ("door",),
+            {door: count() for door, count in self._connections.items()},
+        )

@@ -1,0 +1,112 @@
+"""A gRPC door against clients that want all of it, beside one that keeps what it has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from ric.access import Right
+from ric.door import DoorServer, DoorSettings
+from ric.security import Security
+
+SERVICE = "test.Service"
+COUNT, ASK = f"/{SERVICE}/Count", f"/{SERVICE}/Ask"
+
+
+class Numbers:
+    """A stream of numbers as fast as the reader takes them, and a question."""
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        count: Any = grpc.unary_stream_rpc_method_handler(self.count)
+        ask: Any = grpc.unary_unary_rpc_method_handler(self.ask)
+        return grpc.method_handlers_generic_handler(SERVICE, {"Count": count, "Ask": ask})
+
+    async def count(self, _request: bytes, _context: Any) -> AsyncIterator[bytes]:
+        for number in range(1_000_000):
+            yield number.to_bytes(4)
+            await asyncio.sleep(0.001)
+
+    async def ask(self, request: bytes, _context: Any) -> bytes:
+        return request
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    server = DoorServer(
+        SERVICE,
+        Numbers().handlers(),
+        DoorSettings(listen="127.0.0.1:0", max_streams=32),
+        rights={"Count": Right.SUBSCRIBE, "Ask": Right.READ},
+        security=Security(),
+    )
+    await server.start()
+    yield server.port
+    await server.stop(0)
+
+
+def client(port: int) -> grpc.aio.Channel:
+    """A connection of its own, which on loopback is a client."""
+    return grpc.aio.insecure_channel(f"127.0.0.1:{port}", (("grpc.use_local_subchannel_pool", 1),))
+
+
+async def test_a_client_with_200_streams_leaves_others_theirs(port: int) -> None:
+    async with AsyncExitStack() as stack:
+        greedy, second = [await stack.enter_async_context(client(port)) for _ in range(2)]
+        count: Any = second.unary_stream(COUNT)
+        before = aiter(count(b""))
+        seen = [int.from_bytes(await anext(before))]
+        greedy_count: Any = greedy.unary_stream(COUNT)
+        open_, refused = [], []
+        # One after the other: the connection itself takes 64 at once.
+        for _ in range(200):
+            call = greedy_count(b"")
+            try:
+                await anext(aiter(call))
+                open_.append(call)
+            except grpc.aio.AioRpcError as error:
+                refused.append(error)
+        assert (len(open_), len(refused)) == (16, 184)
+        assert {error.code() for error in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        assert "16 streams open, 15 of 32 free; expected" in str(refused[0].details())
+        after = aiter(count(b""))
+        assert int.from_bytes(await anext(after)) == 0
+        seen += [int.from_bytes(await anext(before)) for _ in range(100)]
+        assert seen == list(range(101))
+        for call in open_:
+            call.cancel()
+
+
+async def test_a_flood_of_calls_is_refused_and_another_client_is_served(port: int) -> None:
+    async with client(port) as flooding, client(port) as second:
+        ask: Any = flooding.unary_unary(ASK)
+        answers: list[Any] = []
+        for _ in range(50):
+            some = (ask(b"x") for _ in range(40))
+            answers += await asyncio.gather(*some, return_exceptions=True)
+        refused = [one for one in answers if isinstance(one, grpc.aio.AioRpcError)]
+        assert len(answers) - len(refused) >= 200, "the burst is served"
+        assert len(refused) >= 200
+        assert {one.code() for one in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        assert "more than 100 calls/s (burst 200); retry in" in str(refused[0].details())
+        told = dict(refused[0].trailing_metadata())
+        assert int(told["grpc-retry-pushback-ms"]) > 0
+        other: Any = second.unary_unary(ASK)
+        assert [await other(b"y") for _ in range(100)] == [b"y"] * 100
+        health = health_pb2_grpc.HealthStub(second)
+        await health.Check(health_pb2.HealthCheckRequest())
+
+
+async def test_metadata_and_messages_beyond_their_bounds_are_refused(port: int) -> None:
+    async with client(port) as large, client(port) as second:
+        ask: Any = large.unary_unary(ASK)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await ask(b"", metadata=(("padding", "x" * 32_000),))
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        other: Any = second.unary_unary(ASK)
+        assert await other(b"y") == b"y"
