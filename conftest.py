@@ -1,18 +1,27 @@
 """Settings of all Python tests, and fixtures of several distributions."""
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import structlog
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from pki import Authority
 from ric.settings import GatewaySettings
 
-# Without a deadline for an example: no test asserts on time.
-settings.register_profile("sojourn", deadline=None)
-settings.load_profile("sojourn")
+# Without a deadline for an example: no test asserts on time. The same examples in every run, so
+# that failures repeat; HYPOTHESIS_PROFILE=long draws many and other ones.
+settings.register_profile("sojourn", deadline=None, derandomize=True)
+settings.register_profile(
+    "long",
+    deadline=None,
+    max_examples=20_000,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sojourn"))
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,8 @@ reads indications and forecasts and sends dry-run controls. Every ten seconds al
 `samples.csv`. At the end, also after an interrupt, `soak.json` has the slope of each quantity with
 its interval and a verdict, and `soak.svg` shows them. `--resume` goes on after an interrupt with
 new processes. The exit status is 0 if all is flat, 1 if something rises or a program ended, 3 if
-the run was too short to tell.
+the run was too short to tell. The first sixth of a start counts as its warm-up: the gNB keeps up
+to 32,768 delays of each flow, and has them after a quarter of an hour.
 """
 
 from __future__ import annotations

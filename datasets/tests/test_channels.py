@@ -59,7 +59,11 @@ def test_compressed_files_are_read(tmp_path: Path, pack: Callable[[bytes], bytes
         ("1\n2.5\n", "row 2: is '2.5'; expected a whole number of ms"),
         ("1\n-2\n", "row 2: is '-2'"),
         ("5\n4\n", "row 2: 4 ms is before 5 ms"),
-        ("99999999999\n", "row 1: 99999999999 ms is more than a day"),
+        ("99999999999\n", "row 1: 99999999999 ms is more than 600000 ms after the line above"),
+        (
+            "".join(f"{600_000 * k}\n" for k in range(146)),
+            "row 146: 87000000 ms is more than a day",
+        ),
         ("", "has no opportunity after 0 ms"),
         ("0\n0\n", "has no opportunity after 0 ms"),
         ("1" * 5000, "row 1: is longer than 4096 characters"),
@@ -68,6 +72,23 @@ def test_compressed_files_are_read(tmp_path: Path, pack: Callable[[bytes], bytes
 def test_invalid_mahimahi_traces_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         load_mahimahi(put(tmp_path / "t", text))
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t")
+    for path in (tmp_path / "t", Path("/dev/zero")):
+        with pytest.raises(DatasetError, match=f"^{path}: is no regular file; expected one"):
+            load_mahimahi(path)
+
+
+def test_a_compressed_file_of_more_lines_than_the_bound_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlc_dataset.channels.text.MAX_LINES", 100)
+    path = tmp_path / "t.xz"
+    path.write_bytes(lzma.compress(b"1\n" * 101))
+    with pytest.raises(DatasetError, match=f"^{path}: has more than 100 lines"):
+        load_mahimahi(path)
 
 
 def test_the_last_row_of_a_second_is_used_and_a_dash_is_not_measured(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 from numpy.typing import NDArray
@@ -18,6 +19,13 @@ from sojourn_demo import DemoError
 
 Floats = NDArray[np.float64]
 MBIT_PER_BYTE = 8e-6
+
+
+_NO_RECORDING: Final = (
+    *(OSError, ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError),
+    pa.ArrowException,
+)
+"""What reading files of another shape ends in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +118,14 @@ def read_recording(folder: Path) -> Recording:
         summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
         bearers = _table(folder, "bearers")
         flows = _table(folder, "flows")
-    except (OSError, ValueError) as error:
-        raise DemoError(f"{folder}: cannot be read as a recording: {error}") from error
+        return _recording(summary, bearers, flows)
+    except _NO_RECORDING as error:
+        raise DemoError(f"{folder}: cannot be read as a recording: {error!r}") from error
+
+
+def _recording(
+    summary: dict[str, Any], bearers: dict[str, list[Any]], flows: dict[str, list[Any]]
+) -> Recording:
     b = {name: np.asarray(column) for name, column in bearers.items()}
     first = (b["rnti"] == b["rnti"][0]) & (b["drb"] == b["drb"][0])
     b = {name: column[first] for name, column in b.items()}
@@ -190,9 +204,10 @@ def write_scenario(
         scenario: Any = yaml.safe_load(base.read_text())
     except OSError as error:
         raise DemoError(f"{base}: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DemoError(f"{base}: {error}") from error
-    if not isinstance(scenario, dict) or not scenario.get("ues"):
+    ues = scenario.get("ues") if isinstance(scenario, dict) else None
+    if not isinstance(ues, list) or not ues or not all(isinstance(ue, dict) for ue in ues):
         raise DemoError(f"{base}: has no ues; expected a gnb-lab scenario")
     scenario["duration_s"] = duration_s
     if seed is not None:
@@ -201,7 +216,7 @@ def write_scenario(
         if not trace.is_file():
             raise DemoError(f"{trace}: no such file; expected a Mahimahi trace (.xz and .gz too)")
         scenario["name"] = f"{scenario.get('name', base.stem)} on {trace.name}"
-        for ue in scenario["ues"]:
+        for ue in ues:
             ue["channel"] = {"mahimahi": {"path": str(trace.resolve())}}
     path = out / "scenario.yaml"
     path.write_text(yaml.safe_dump(scenario, sort_keys=False))

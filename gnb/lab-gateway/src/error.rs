@@ -2,8 +2,6 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-use bounded_input::FileError;
-
 /// Errors of [`serve`](super::serve).
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -71,14 +69,14 @@ pub enum ServeError {
         source: io::Error,
     },
     /// A certificate or key cannot be read.
-    #[error("{option} {}: {source}", path.display())]
+    #[error("{option} {}: cannot read: {source}", path.display())]
     TlsFile {
         /// The option.
         option: &'static str,
         /// The file.
         path: PathBuf,
         /// Cause.
-        source: FileError,
+        source: io::Error,
     },
     /// Invalid certificates or key.
     #[error(

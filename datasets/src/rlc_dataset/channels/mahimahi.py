@@ -13,6 +13,8 @@ from rlc_dataset.errors import DatasetError
 
 OPPORTUNITY_BYTES: Final = 1500
 """Bytes of a delivery opportunity, which is a line."""
+MAX_GAP_MS: Final = 600_000
+"""Longest time without an opportunity: a line of nine digits asks for gigabytes."""
 
 
 def load_mahimahi(path: Path, *, period_ms: int = 1) -> ChannelTrace:
@@ -22,8 +24,8 @@ def load_mahimahi(path: Path, *, period_ms: int = 1) -> ChannelTrace:
     millisecond of its last line.
 
     Raises:
-        DatasetError: A line is not a whole number or goes back in time, or the trace is empty or
-            longer than a day.
+        DatasetError: A line is not a whole number, goes back in time or follows a longer outage
+            than `MAX_GAP_MS`, or the trace is empty or longer than a day.
     """
     if period_ms < 1:
         raise DatasetError(f"period of {period_ms} ms; expected at least 1", file=str(path))
@@ -39,6 +41,12 @@ def load_mahimahi(path: Path, *, period_ms: int = 1) -> ChannelTrace:
         at_ms = int(text)
         if times and at_ms < times[-1]:
             raise DatasetError(f"{at_ms} ms is before {times[-1]} ms", file=str(path), row=number)
+        if at_ms > (times[-1] if times else 0) + MAX_GAP_MS:
+            raise DatasetError(
+                f"{at_ms} ms is more than {MAX_GAP_MS} ms after the line above",
+                file=str(path),
+                row=number,
+            )
         if at_ms > MAX_STEPS:
             raise DatasetError(f"{at_ms} ms is more than a day", file=str(path), row=number)
         times.append(at_ms)

@@ -4,31 +4,45 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import lzma
 import math
+import os
+import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Final, TextIO, cast
+from typing import IO, Any, Final, TextIO
 
 from rlc_dataset.errors import DatasetError
 
 MAX_LINE_CHARACTERS: Final = 4096
 """Longer lines are invalid in these formats and are not read into memory."""
+MAX_LINES: Final = 10_000_000
+"""A compressed file of some kilobytes may hold more than fit into memory."""
+
+_UNPACKED: Final[Mapping[str, Callable[[IO[bytes]], AbstractContextManager[Any]]]] = {
+    ".xz": lzma.LZMAFile,
+    ".gz": partial(gzip.GzipFile, None, "rb", 9),
+}
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers from 1; `.xz` and `.gz` are decompressed.
 
     Raises:
-        DatasetError: The file cannot be read, is damaged, is not text, or has a line that is too
-        long.
+        DatasetError: The file cannot be read, is not regular, is damaged, is not text, or has a
+            line that is too long or too many lines.
     """
     number = 0
     try:
         with _open(path) as file:
             while line := file.readline(MAX_LINE_CHARACTERS + 1):
                 number += 1
+                if number > MAX_LINES:
+                    raise DatasetError(f"has more than {MAX_LINES} lines", file=str(path))
                 if len(line) > MAX_LINE_CHARACTERS:
                     raise DatasetError(
                         f"is longer than {MAX_LINE_CHARACTERS} characters",
@@ -41,12 +55,17 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DatasetError(reason, file=str(path), row=number or None) from error
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".xz":
-        return cast(TextIO, lzma.open(path, "rt", encoding="utf-8-sig", newline=""))
-    if path.suffix == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
-    return path.open(encoding="utf-8-sig", newline="")
+@contextmanager
+def _open(path: Path) -> Iterator[TextIO]:
+    # Without O_NONBLOCK opening a FIFO waits for a writer.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as raw:
+        if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            raise DatasetError("is no regular file; expected one", file=str(path))
+        with (
+            _UNPACKED.get(path.suffix, nullcontext)(raw) as unpacked,
+            io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="") as text,
+        ):
+            yield text
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -22,6 +22,10 @@ from rlc_train.horizon import Layout
 
 GRAPH: Final = "model.onnx"
 DESCRIPTION: Final = "candidate.json"
+_NO_CANDIDATE: Final = (
+    *(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, TrainError),
+)
+"""What reading a file of another shape ends in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class Candidate:
                 Comparison(**description["comparison"]),
                 [Timing(**timing) for timing in description["timings"]],
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except _NO_CANDIDATE as error:
             raise TrainError(str(directory), f"is not a candidate: {error}") from error
 
     def manifest(

@@ -7,23 +7,41 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+from ric.files import UnreadableFile, read_file
 
 from tc_evaluate.errors import EvaluationError
 from tc_evaluate.run import Result, Task, execute
+
+_MAX_BYTES: Final = 256 << 20
+"""A result takes some 300 bytes."""
+_RESULT: Final = TypeAdapter(Result)
 
 
 def read_results(path: Path) -> list[Result]:
     """The results in a file, one JSON object a line.
 
     Raises:
-        EvaluationError: a line is no result; the message names it.
+        EvaluationError: the file cannot be read, or a line is no result; the message names it.
     """
+    try:
+        lines = read_file(path, _MAX_BYTES).split(b"\n")
+    except UnreadableFile as error:
+        raise EvaluationError(str(error)) from error
     results = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
-            results.append(Result(**json.loads(line)))
-        except (ValueError, TypeError) as error:
-            raise EvaluationError(f"{path}: line {number}: {error}; expected a result") from error
+            results.append(_RESULT.validate_json(line, strict=True))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = "".join(f" {part}:" for part in first["loc"])
+            raise EvaluationError(
+                f"{path}: line {number}:{place} {first['msg']}; expected a result"
+            ) from error
     return results
 
 

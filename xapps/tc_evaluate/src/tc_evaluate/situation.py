@@ -66,8 +66,8 @@ def find_situations(
         situation = Situation(
             name=path.stem,
             path=path,
-            duration_s=float(scenario.get("duration_s", 0.0)),
-            seed=int(scenario.get("seed", 1)),
+            duration_s=_number(path, scenario, "duration_s", 0.0),
+            seed=int(_number(path, scenario, "seed", 1)),
             bearers=tuple(
                 (number, drb)
                 for number, ue in enumerate(_list(scenario, "ues"))
@@ -114,6 +114,14 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
     if not isinstance(scenario, dict):
         raise EvaluationError(f"{path}: expected a scenario, a mapping")
     return content, scenario
+
+
+def _number(path: Path, scenario: dict[str, Any], name: str, default: float) -> float:
+    """A number of the scenario; the lab checks its range."""
+    value = scenario.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise EvaluationError(f"{path}: {name}: {value!r}; expected a number")
+    return value
 
 
 def _list(holder: Any, name: str) -> Sequence[Any]:

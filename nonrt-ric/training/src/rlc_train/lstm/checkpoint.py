@@ -7,6 +7,7 @@ optimiser's moments, counters of the random dropout, the best weights and the le
 from __future__ import annotations
 
 import json
+import operator
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,9 +80,10 @@ def load(path: Path, fingerprint: str, model: Any, optimizer: Any) -> Progress |
                 for i, variable in enumerate(variables):
                     variable.assign(arrays[f"{kind}_{i}"])
             best = [arrays[f"best_{i}"] for i in range(state["best"])]
-    except DAMAGED as error:
+        curve = [(float(a), float(b)) for a, b in state["curve"]]
+        epoch, best_epoch = operator.index(state["epoch"]), operator.index(state["best_epoch"])
+        return Progress(epoch, curve, best_epoch, best, float(state["seconds"]))
+    except (*DAMAGED, TypeError, OverflowError, RecursionError) as error:
         raise TrainError(
             str(path), f"is not a checkpoint ({error}); remove it to start again"
         ) from error
-    curve = [(float(a), float(b)) for a, b in state["curve"]]
-    return Progress(state["epoch"], curve, state["best_epoch"], best, state["seconds"])

@@ -61,12 +61,31 @@ def found(state: v0.State, revision: int) -> InForce:
     return InForce(revision, pipeline, state)
 
 
+def text(value: Any, name: str) -> str:
+    """Text of a stored object; raises as `whole`."""
+    found = value[name]
+    if not isinstance(found, str):
+        raise ValueError(f"{name}: {found!r}; expected text")  # noqa: TRY004 - of a file
+    return found
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number of a stored object; raises `ValueError`, or `TypeError` if it is no object."""
+    number = value[name]
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise ValueError(f"{name}: {number!r}; expected a whole number")  # noqa: TRY004 - of a file
+    return number
+
+
 def from_json(value: Any, max_queues: int, max_filters: int) -> InForce:
     """The inverse of `InForce.to_json`; raises `ValueError` for anything else."""
     try:
-        revision, base = int(value["revision"]), int(value["base"])
-        pipeline, ends_at_us = value["pipeline"], value["lease_ends_at_us"]
-        owner = value["owner"]
+        revision, base = whole(value, "revision"), whole(value, "base")
+        pipeline = value["pipeline"]
+        owner = None if value["owner"] is None else text(value, "owner")
+        ends_at_us = None
+        if value["lease_ends_at_us"] is not None:
+            ends_at_us = whole(value, "lease_ends_at_us")
         if pipeline is None:
             return InForce(revision, None, v0.State.safe(base), ends_at_us, owner)
         e2sm_tc.validate_pipeline(pipeline)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from flexric_bridge.tc.in_force import text, whole
 from flexric_bridge.tc.messages import Refused
 
 _TERMS = 1 << 32
@@ -56,6 +57,7 @@ class NodeLease:
     def from_json(cls, value: Any) -> NodeLease:
         """The inverse of `to_json`; raises `ValueError` for anything else."""
         try:
-            return cls(str(value["owner"]), int(value["ends_at_us"]), int(value["term"]))
-        except (KeyError, TypeError) as error:
+            owner = text(value, "owner")
+            return cls(owner, whole(value, "ends_at_us"), whole(value, "term"))
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"node_lease: {type(error).__name__}: {error}") from None

@@ -88,11 +88,18 @@ def _scrape(
     except (OSError, ValueError, HTTPException) as error:
         return (), str(error) or type(error).__name__
     try:
-        samples = tuple(
+        return samples_of(text), ""
+    except ValueError as error:
+        return (), str(error)
+
+
+def samples_of(text: str) -> tuple[Sample, ...]:
+    """The samples of Prometheus' text format; raises `ValueError` for another."""
+    try:
+        return tuple(
             (sample.name, tuple(sorted(sample.labels.items())), float(sample.value))
             for family in text_string_to_metric_families(text)
             for sample in family.samples
         )
     except (ValueError, KeyError, IndexError) as error:
-        return (), f"not Prometheus text: {error}"
-    return samples, ""
+        raise ValueError(f"not Prometheus text: {error}") from None

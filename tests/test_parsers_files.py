@@ -1,0 +1,392 @@
+"""Property tests of what programs read from files, environment and flags."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import e2sm_tc
+import pytest
+from flexric_bridge.budget import Budget
+from flexric_bridge.settings import BridgeSettings
+from flexric_bridge.tc import in_force
+from flexric_bridge.tc.node_lease import NodeLease
+from parser_peers import Peer, each, hold
+from pki import Authority
+from pydantic import BaseModel
+from ric.access.file import read_access_file, read_token
+from ric.bounded_yaml import YamlError, parse_yaml
+from ric.certificates import ClientCertificate, ServerCertificates
+from ric.endpoint_settings import ServerSettings, read_pem, split_address
+from ric.errors import SettingsError
+from ric.flags import ProgramParser, add_settings_arguments
+from ric.settings_sources import printable, read_yaml_mapping, settings_from
+from ric.state_file import StateError, read_document
+from rlc_forecaster.settings import ForecasterSettings
+from tc_controller.a1.identities import load_identities
+from tc_controller.a1.store import StatementError, instance
+from tc_controller.core.reconcile import DesiredStore
+from tc_controller.core.reconcile import StateError as CoreStateError
+from tc_controller.decision_log import read_log
+from tc_controller.policy_file import PolicyError, load_policy
+from tc_controller.policy_source import default_policy
+from tc_controller.settings import ControllerSettings
+from tc_evaluate.campaign import read_results
+from tc_evaluate.errors import EvaluationError
+from tc_evaluate.situation import find_situations
+
+PROGRAMS = {
+    "tc-controller": ControllerSettings,
+    "rlc-forecaster": ForecasterSettings,
+    "flexric-bridge": BridgeSettings,
+}
+
+
+def written(content: bytes, path: Path) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def settings_file(schema: Any, parser: ProgramParser, data: bytes, path: Path) -> Any:
+    given = parser.parse_args(["--config", str(written(data, path))])
+    return settings_from(schema, given, environment={})
+
+
+def parser_of(schema: Any) -> ProgramParser:
+    parser = ProgramParser(prog="x")
+    add_settings_arguments(parser, schema, prefix="SOJOURN")
+    return parser
+
+
+def same_again(value: BaseModel) -> None:
+    """A model accepts what it holds."""
+    given = value.model_dump(by_alias=True, exclude_unset=True)
+    assert type(value).model_validate(given) == value
+
+
+SETTINGS = [
+    Peer(
+        "ric.settings_sources:settings_from",
+        partial(settings_file, schema, parser_of(schema)),
+        SettingsError,
+        r"^(input|/.*input)(: |\n|$)",
+        [printable(schema()), b"log: {level: debug}\n"],
+        check=same_again,
+        words=[b"gateway", b"http:", b"tls", b"listen"],
+        also=[
+            "ric.settings_sources:read_yaml_mapping",
+            "ric.settings_sources:_parse_text",
+            "ric.endpoint_settings:ClientSettings._address",
+            "ric.endpoint_settings:ServerSettings._listen",
+            "ric.endpoint_settings:is_local",
+        ],
+    )
+    for schema in PROGRAMS.values()
+]
+ACCESS = {
+    "clients": [
+        {"name": "a", "certificates": ["a.example"], "may": ["read", "control"], "nodes": ["g*"]},
+        {"name": "b", "token_file": "token", "may": ["subscribe"]},
+    ]
+}
+TOKEN = b"0123456789abcdef" * 2 + b"\n"
+
+
+def access(data: bytes, path: Path) -> Any:
+    (path.parent / "token").write_bytes(TOKEN)
+    return read_access_file(written(data, path))
+
+
+def text_of(data: bytes) -> str:
+    """UTF-8; other bytes are refused before a parser sees them."""
+    return data.decode("utf-8", "replace")
+
+
+def issued() -> tuple[bytes, bytes]:
+    """A certificate and its key."""
+    with TemporaryDirectory() as folder:
+        pem, key = Authority(Path(folder)).issue("a", dns=("localhost",))
+        return pem.read_bytes(), key.read_bytes()
+
+
+CERTIFICATE, KEY = issued()
+
+
+def server_certificate(data: bytes, path: Path) -> Any:
+    key = written(KEY, path.with_name("key"))
+    settings = ServerSettings(certificate_file=written(data, path), key_file=key)
+    return ServerCertificates(settings, path, key)
+
+
+def as_yaml(value: Any) -> bytes:
+    """JSON in ASCII is YAML, but for pairs of surrogates and the one unprintable character."""
+    text = json.dumps(value).replace("\x7f", "\\x7f")
+    pair = r"\\u(d[89ab]..)\\u(d[c-f]..)"
+    return re.sub(pair, lambda found: _one(*found.groups()), text).encode()
+
+
+def _one(high: str, low: str) -> str:
+    code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
+    return f"\\U{code:08x}"
+
+
+YAML = Peer(
+    "ric.bounded_yaml:parse_yaml",
+    lambda data, _: parse_yaml(text_of(data)),
+    YamlError,
+    r"^(line \d+: |not YAML: |.*expected|more than|nested)",
+    [
+        b"a: [1, 0x1f, 0o17, 1.5, ~, yes]\nb: &x {c: 'd'}\ne: *x\n<<: {f: 1}\n",
+        {"a": [1, 2.5, None, True, {"b": "c"}]},
+        b"- |\n  text\n- >\n  folded\n- ? complex\n  : value\n",
+    ],
+    write=as_yaml,
+)
+FILES = [
+    Peer(
+        "ric.settings_sources:read_yaml_mapping",
+        lambda data, path: read_yaml_mapping(written(data, path)),
+        SettingsError,
+        r"^(input: |/.*/input: )",
+        [b"a: 1\n", {"a": {"b": [1]}}],
+        check=lambda value: isinstance(value, dict) or pytest.fail("no mapping"),
+    ),
+    Peer(
+        "ric.access.file:read_access_file",
+        access,
+        SettingsError,
+        r"^(input: |/.*/input: )",
+        [ACCESS],
+        words=[b"read", b"clients", b"token_file: token"],
+    ),
+    Peer(
+        "ric.access.file:read_token",
+        lambda data, path: read_token(written(data, path), "token_file"),
+        SettingsError,
+        "^token_file: /.*input: ",
+        [TOKEN, b"x" * 512],
+        write=lambda token: token + b"\n",
+    ),
+    Peer(
+        "ric.endpoint_settings:read_pem",
+        lambda data, path: read_pem("door.key_file", written(data, path)),
+        SettingsError,
+        "^door.key_file: /.*input: ",
+        [b"-----BEGIN X-----\nAA==\n-----END X-----\n"],
+        write=lambda pem: pem,
+    ),
+    Peer(
+        "ric.certificates:_not_after_s",
+        lambda data, path: ClientCertificate("door", written(data, path)).not_after_s,
+        (),
+        "",
+        [CERTIFICATE],
+        check=lambda end_s: end_s is None or isinstance(end_s, int),
+        also=["ric.certificates:_element"],
+    ),
+    Peer(
+        "ric.certificates:ServerCertificates._read",
+        server_certificate,
+        SettingsError,
+        r"^door(\.certificate_file)?: ",
+        [CERTIFICATE],
+    ),
+    Peer(
+        "ric.endpoint_settings:split_address",
+        lambda data, _: split_address(text_of(data)),
+        ValueError,
+        "expected host:port",
+        [b"localhost:1", b"[::1]:65535", b"unix:/run/x", b"127.0.0.1:0"],
+        words=[b"[", b"]", b":", b"65536", "²".encode()],
+    ),
+    Peer(
+        "ric.state_file:read_document",
+        lambda data, path: read_document(written(data, path)),
+        StateError,
+        "^/.*/input: ",
+        [{"version": 1, "x": [1, {"y": None}]}],
+        write=lambda document: json.dumps(document).encode(),
+    ),
+    Peer(
+        "tc_controller.policy_file:parse_policy",
+        lambda data, path: load_policy(written(data, path)),
+        PolicyError,
+        "^(/.*/)?input: ",
+        [default_policy().read_bytes(), parse_yaml(default_policy().read_text())],
+        check=same_again,
+        also=["tc_controller.policy_file:load_policy"],
+    ),
+    Peer(
+        "tc_controller.a1.identities:load_identities",
+        lambda data, path: load_identities(written(data, path)),
+        SettingsError,
+        "^/.*/input",
+        [{"ues": [{"ueId": {"a": 7}, "node": "g", "rnti": 1}], "qfis_of_5qi": {"9": [1]}}],
+        check=same_again,
+    ),
+]
+
+
+class NotJsonError(ValueError):
+    """The input of a parser of values is not JSON: that is refused before."""
+
+
+def json_of(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NotJsonError(f"not JSON: {error}") from None
+
+
+A1 = [
+    Peer(
+        "tc_controller.a1.store:instance",
+        lambda data, _, kind=kind: instance(kind, json_of(data)),  # type: ignore[misc]
+        (StatementError, NotJsonError),
+        "^policy|^not JSON",
+        [body],
+        check=lambda value: same_again(value.statement),
+    )
+    for kind, body in {
+        "ORAN_QoSTarget_6.0.0": {"scope": {"qosId": {"5qI": 9}}, "qosObjectives": {"pdb": 20}},
+        "ORAN_UELevelTarget_5.0.0": {
+            "scope": {"ueId": {"guAmfUeNgapId": {"amfUeNgapId": 7}}},
+            "ueLevelObjectives": {"dlPacketDelay": 500},
+        },
+        "ORAN_SliceSLATarget_4.0.1": {
+            "scope": {"sliceId": {"sst": 1, "sd": "010203"}},
+            "sliceSlaObjectives": {"maxDlPacketDelayPerUe": 5},
+        },
+    }.items()
+]
+PIPELINE = e2sm_tc.pipeline("fq_codel", {})
+LEASE = {"owner": "a", "ends_at_us": 5, "term": 1}
+IN_FORCE = {
+    "revision": 3,
+    "pipeline": None,
+    "base": 0,
+    "lease_ends_at_us": 1_700_000_000_000_000,
+    "owner": "a",
+}
+BUDGET = {"used": 5, "sessions": 1, "newest_session": 2, "clean": True}
+DESIRED = {
+    "node": "gnb",
+    "rnti": 1,
+    "drb": 1,
+    "rule": "all",
+    "rung": 0,
+    "template": "fq_codel",
+    "pipeline": PIPELINE,
+    "revision": 2,
+    "as_safe": True,
+}
+RESULT = {
+    "situation": "a",
+    "seed": 1,
+    "arm": "controller",
+    "goodput_mbps": 1.5,
+    "ping_p95_ms": 2.5,
+    "bloat_s": 0.0,
+    "power": 0.6,
+    "transactions": 1,
+    "rollbacks": 0,
+    "inputs": "ab",
+}
+SITUATION = {
+    "name": "x",
+    "duration_s": 2,
+    "seed": 3,
+    "ues": [{"rnti": 1, "channel": {"fixed_mcs": 10}, "drbs": [{"id": 1}]}],
+    "flows": [{"name": "p", "kind": "ping", "interval_ms": 100}],
+}
+
+
+def budget(value: Any) -> dict[str, Any]:
+    read = Budget(1000, 100)
+    read.load(value)
+    return {**read.to_json(clean=True), "used": read.before}
+
+
+def desired(value: Any) -> dict[str, Any]:
+    store = DesiredStore()
+    store.load(value)
+    return store.document()
+
+
+def situation(data: bytes, path: Path) -> Any:
+    found, _ = find_situations([written(data, path)], None)
+    return found
+
+
+def as_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+STATE = [
+    Peer(
+        "flexric_bridge.tc.in_force:from_json",
+        lambda data, _: in_force.from_json(json_of(data), 8, 8),
+        ValueError,
+        "expected|^not JSON|^[A-Za-z]+Error: |pipeline|^value",
+        [IN_FORCE, {**IN_FORCE, "lease_ends_at_us": None, "owner": None}],
+        write=lambda value: as_json(value.to_json()),
+    ),
+    Peer(
+        "flexric_bridge.tc.node_lease:NodeLease.from_json",
+        lambda data, _: NodeLease.from_json(json_of(data)),
+        ValueError,
+        "^node_lease: |^not JSON",
+        [LEASE],
+        write=lambda value: as_json(value.to_json()),
+    ),
+    Peer(
+        "flexric_bridge.budget:Budget.load",
+        lambda data, _: budget(json_of(data)),
+        ValueError,
+        "^budget: |^not JSON",
+        [BUDGET],
+        write=as_json,
+    ),
+    Peer(
+        "tc_controller.core.reconcile:DesiredStore.load",
+        lambda data, _: desired(json_of(data)),
+        (CoreStateError, NotJsonError),
+        r"^(desired|kept|trials)(\[|: )|^expected an object|^not JSON",
+        [{"version": 1, "desired": [DESIRED], "kept": [], "trials": [{"node": "g", "rule": "a"}]}],
+        write=as_json,
+    ),
+    Peer(
+        "tc_controller.decision_log:read_log",
+        lambda data, path: list(read_log(written(data, path))),
+        (),
+        "",
+        [b'{"event": "decided", "id": "a"}\n{"event": "verified"}\n', b'{"event": 1}\nhalf'],
+        write=lambda records: b"".join(as_json(record) + b"\n" for record in records),
+    ),
+    Peer(
+        "tc_evaluate.campaign:read_results",
+        lambda data, path: read_results(written(data, path)),
+        EvaluationError,
+        "^/.*/input: ",
+        [RESULT, as_json(RESULT) + b"\n" + as_json(RESULT)],
+        write=lambda results: b"\n".join(as_json(each.as_dict()) for each in results),
+    ),
+    Peer(
+        "tc_evaluate.situation:find_situations",
+        situation,
+        EvaluationError,
+        "^/.*/input: ",
+        [SITUATION, b"duration_s: 1\nflows: [{kind: ping}]\n"],
+        check=lambda found: found[0].duration_s > 0 or pytest.fail("no end"),
+        also=["tc_evaluate.situation:_read"],
+    ),
+]
+
+
+@each([*SETTINGS, YAML, *FILES, *A1, *STATE])
+def test_any_input_ends_in_a_value_or_a_typed_error(peer: Peer, tmp_path: Path) -> None:
+    hold(peer, tmp_path)
