@@ -20,7 +20,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COUNT_FILE = ROOT / "out" / "tests.txt"
 CARGO_TEST = ("cargo", "test", "--locked", "--no-fail-fast")
-PURE_CRATES = ("e2sm-tc", "tc-pipelines", "rlc-native", "tc-rf", "ran", "traffic")
+PURE_CRATES = (
+    "bounded-input",
+    "e2sm-tc",
+    "tc-pipelines",
+    "rlc-native",
+    "tc-rf",
+    "ran",
+    "traffic",
+)
 LAB_CRATES = (
     "lab-scenario",
     "lab-world",

@@ -247,6 +247,8 @@ async def test_certificates_and_strangers(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     certificate, key = authority.issue("forecaster", days=1)
     (tmp_path / "prometheus.token").write_text("0123456789abcdef" * 3)
+    audit = tmp_path / "audit"
+    audit.mkdir()
     client = {"name": "prometheus", "token_file": "prometheus.token", "may": ["read"]}
     (tmp_path / "access.yaml").write_text(yaml.safe_dump({"clients": [client]}))
     async with loop_in(tmp_path, place="base") as loop, Programs(tmp_path) as tools:
@@ -256,6 +258,7 @@ async def test_certificates_and_strangers(tmp_path: Path) -> None:
             ANY_PORT,
             *("--certificate-file", str(certificate), "--key-file", str(key)),
             *("--access", str(tmp_path / "access.yaml")),
+            *("--audit", str(audit / "forecaster.jsonl")),
         )
         token = {"authorization": {"credentials_file": str(tmp_path / "prometheus.token")}}
         jobs = metrics(rlc_forecaster=forecaster)
@@ -264,6 +267,9 @@ async def test_certificates_and_strangers(tmp_path: Path) -> None:
 
         stranger = asyncio.create_task(_strange_requests(jobs["rlc-forecaster"]))
         await world.raised("SojournAccessRefused")
+        shutil.rmtree(audit)
+        audit.write_text("a file in place of the folder")
+        await world.raised("SojournAuditNotWritten")
         stranger.cancel()
 
         certificate.write_text("not a certificate")

@@ -1,8 +1,11 @@
 //! Identifies the build of a shared object.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use object::Object as _;
+
+/// Largest shared object; those of FlexRIC with debug information have 10 MB.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// The GNU build ID in hexadecimal, which installation and stripping keep; empty if the linker wrote
 /// none.
@@ -10,7 +13,7 @@ use object::Object as _;
 /// # Errors
 /// When the file cannot be read, or is no object file.
 pub fn build_id(path: &Path) -> io::Result<String> {
-    let bytes = fs::read(path)?;
+    let bytes = bounded_input::read_file(path, MAX_BYTES).map_err(io::Error::other)?;
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     let file = object::File::parse(&*bytes).map_err(invalid)?;
     let id = file.build_id().map_err(invalid)?.unwrap_or_default();

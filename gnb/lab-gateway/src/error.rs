@@ -2,6 +2,8 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
+use bounded_input::FileError;
+
 /// Errors of [`serve`](super::serve).
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -69,14 +71,14 @@ pub enum ServeError {
         source: io::Error,
     },
     /// A certificate or key cannot be read.
-    #[error("{option} {}: cannot read: {source}", path.display())]
+    #[error("{option} {}: {source}", path.display())]
     TlsFile {
         /// The option.
         option: &'static str,
         /// The file.
         path: PathBuf,
         /// Cause.
-        source: io::Error,
+        source: FileError,
     },
     /// Invalid certificates or key.
     #[error(

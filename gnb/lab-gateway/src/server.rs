@@ -368,7 +368,7 @@ fn access_control(
     certificates: Option<&Certificates>,
     metrics: &GatewayMetrics,
 ) -> Result<Arc<AccessControl>, ServeError> {
-    let audit = Audit::new(options.audit.as_deref(), options.access.is_some());
+    let audit = Audit::new(options.audit.as_deref(), options.access.is_some(), metrics.clone());
     let audit = audit.map_err(|source| ServeError::Audit {
         path: options.audit.clone().unwrap_or_default(),
         source,

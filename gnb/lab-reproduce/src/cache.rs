@@ -8,11 +8,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bounded_input::{read_file, read_text};
+use lab_scenario::MAX_TRACE_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{Experiment, FloorOf, Forecasts, Observed, ReproduceError, Watch, XApp};
+
+/// Largest file with a result.
+const MAX_RESULT_BYTES: u64 = 16 << 20;
 
 /// Metrics and curves of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -112,7 +117,8 @@ impl Cache {
         let mut inputs = BTreeMap::new();
         for path in paths {
             let file = directory.join(path);
-            let bytes = fs::read(&file).map_err(ReproduceError::io(&file))?;
+            let bytes = read_file(&file, MAX_TRACE_BYTES)
+                .map_err(|source| ReproduceError::Input { path: file.clone(), source })?;
             inputs.insert(path, hex(&Sha256::digest(bytes)));
         }
         let names: Vec<&str> = experiment
@@ -145,9 +151,9 @@ impl Cache {
 
     pub(super) fn lookup(&self, key: &Key<'_>) -> Lookup {
         let path = self.path(key);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_text(&path, MAX_RESULT_BYTES) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Lookup::Miss,
+            Err(error) if error.is_missing() => return Lookup::Miss,
             Err(error) => return Lookup::Corrupt(format!("{}: {error}", path.display())),
         };
         let why = match serde_json::from_str::<CachedRun>(&text) {

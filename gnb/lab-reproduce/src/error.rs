@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bounded_input::FileError;
 use thiserror::Error;
 
 use lab_scenario::ScenarioError;
@@ -57,6 +58,14 @@ pub enum ReproduceError {
         path: PathBuf,
         /// Its error.
         source: io::Error,
+    },
+    /// A file that a scenario names cannot be read.
+    #[error("{}: {source}", path.display())]
+    Input {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: FileError,
     },
     /// Interrupted.
     #[error("interrupted with {finished} of {total} runs finished; {}", kept_in(kept.as_deref()))]

@@ -19,6 +19,7 @@ mod scheduler;
 
 use std::path::{Path, PathBuf};
 
+use bounded_input::FileError;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
@@ -27,7 +28,7 @@ pub use channel::{
     MobilityPattern, UccColumn, UccCsv,
 };
 pub use error::{ScenarioError, Violation};
-pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, read_bounded};
+pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, decompress, read_bounded};
 pub use flow::{Flow, FlowKeys, FlowUe};
 pub use link::{F1, Harq, RlcStatusReporting, UeHarq, UplinkAccess};
 pub use model::{Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, Scenario, Split, Tdd, Ue};
@@ -56,10 +57,10 @@ impl LoadedScenario {
     pub fn from_file(path: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
         let bytes = read_bounded(path, MAX_SCENARIO_BYTES)
-            .map_err(|message| ScenarioError::new(&file, "", message))?;
+            .map_err(|error| ScenarioError::new(&file, "", error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            ScenarioError::new(&file, "", format!("not UTF-8 at byte {at}"))
+            ScenarioError::new(&file, "", FileError::NotText(at).to_string())
         })?;
         let directory = path.parent().unwrap_or(Path::new("")).to_owned();
         Self::from_yaml(&text, &file, &directory, overrides)

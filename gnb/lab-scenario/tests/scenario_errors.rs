@@ -288,9 +288,11 @@ fn a_missing_or_binary_file_is_refused() {
     let binary = directory.join("binary.yaml");
     std::fs::write(&binary, [0x61, 0xff, 0xfe]).unwrap();
     let error = LoadedScenario::from_file(&binary, &[]).unwrap_err();
-    assert_eq!(error.message, "not UTF-8 at byte 1");
+    assert_eq!(error.message, "not UTF-8 at byte 1; expected text");
     let error = LoadedScenario::from_file(&directory, &[]).unwrap_err();
     assert!(error.message.contains("is a directory"), "{error}");
+    let error = LoadedScenario::from_file(Path::new("/dev/zero"), &[]).unwrap_err();
+    assert_eq!(error.to_string(), "/dev/zero: is a device; expected a regular file");
     std::fs::remove_dir_all(&directory).unwrap();
 }
 

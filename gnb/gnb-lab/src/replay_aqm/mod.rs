@@ -27,8 +27,12 @@ mod tests;
 
 use std::io::{self, BufRead, Write};
 
+use bounded_input::{Line, read_line};
 use input::Case;
 use output::{Answer, Failure, Steps};
+
+/// Longest line of input: a case of a million events of 60 characters.
+const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,9 +51,17 @@ pub(crate) fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result
     let mut summary = Summary::default();
     let mut line = Vec::new();
     loop {
-        line.clear();
-        if input.read_until(b'\n', &mut line)? == 0 {
-            break;
+        match read_line(&mut input, &mut line, MAX_LINE_BYTES)? {
+            Line::End => break,
+            Line::TooLong => {
+                summary.errors += 1;
+                let error =
+                    format!("line: longer than {MAX_LINE_BYTES} bytes; expected at most that");
+                serde_json::to_writer(&mut output, &Failure::new(serde_json::Value::Null, error))?;
+                output.write_all(b"\n")?;
+                continue;
+            }
+            Line::Whole => {}
         }
         if line.trim_ascii().is_empty() {
             continue;

@@ -2,17 +2,18 @@
 
 use std::{
     collections::HashMap,
-    fs::{File, OpenOptions},
-    io::{self, Write},
+    io,
     net::SocketAddr,
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::audit_file::AuditFile;
+use crate::metrics::GatewayMetrics;
 
 /// One refusal a client is written per this time.
 const REFUSAL_PERIOD: Duration = Duration::from_secs(1);
@@ -39,8 +40,8 @@ pub(crate) struct Entry<'a> {
 /// Writes entries to a file or the program's log.
 #[derive(Debug)]
 pub(crate) struct Audit {
-    file: Option<Mutex<File>>,
-    has_write_error: AtomicBool,
+    file: Option<Mutex<AuditFile>>,
+    metrics: GatewayMetrics,
     /// Level of accepted actions in the program's log.
     is_verbose: bool,
     refused: Mutex<HashMap<String, Refused>>,
@@ -54,15 +55,18 @@ struct Refused {
 
 impl Audit {
     /// Appends to `file` if given. Otherwise entries go to the program's log: accepted actions at
-    /// INFO if `is_verbose`, else at DEBUG.
+    /// INFO if `is_verbose`, else at DEBUG. Lines that the file does not take are counted.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn new(file: Option<&Path>, is_verbose: bool) -> io::Result<Self> {
-        let open = |path| OpenOptions::new().append(true).create(true).open(path);
+    pub(crate) fn new(
+        file: Option<&Path>,
+        is_verbose: bool,
+        metrics: GatewayMetrics,
+    ) -> io::Result<Self> {
         Ok(Self {
-            file: file.map(open).transpose()?.map(Mutex::new),
-            has_write_error: AtomicBool::new(false),
+            file: file.map(AuditFile::open).transpose()?.map(Mutex::new),
+            metrics,
             is_verbose,
             refused: Mutex::default(),
         })
@@ -112,13 +116,9 @@ impl Audit {
     fn write(&self, entry: &Entry<'_>, left_out: u64) {
         let line = line(entry, left_out);
         if let Some(file) = &self.file {
-            match writeln!(file.lock(), "{line}") {
+            match file.lock().append(&line.to_string()) {
                 Ok(()) => return,
-                Err(error) => {
-                    if !self.has_write_error.swap(true, Ordering::Relaxed) {
-                        tracing::error!(%error, "the audit file cannot be written; its lines go to the log");
-                    }
-                }
+                Err(_) => self.metrics.audit_failed(),
             }
         }
         let is_accepted = entry.outcome == "accepted" && entry.action != "reload";
@@ -167,11 +167,15 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
+    fn audit(path: &Path) -> Audit {
+        Audit::new(Some(path), false, GatewayMetrics::default()).expect("a file")
+    }
+
     #[test]
     fn refusals_are_limited_per_client_and_counted() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("audit.jsonl");
-        let audit = Audit::new(Some(&path), false).expect("a file");
+        let audit = audit(&path);
         let entry =
             Entry { who: "a", action: "refused", outcome: "refused: right", ..Entry::default() };
         for _ in 0..5 {
@@ -192,9 +196,20 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_the_file_does_not_take_are_counted() {
+        let metrics = GatewayMetrics::default();
+        let audit = Audit::new(Some(Path::new("/dev/full")), false, metrics.clone());
+        let audit = audit.expect("opened");
+        for _ in 0..3 {
+            audit.record(&Entry { action: "control", outcome: "accepted", ..Entry::default() });
+        }
+        assert_eq!(metrics.audit_failures(), 3);
+    }
+
+    #[test]
     fn memory_of_refusals_is_bounded() {
         let folder = tempfile::tempdir().expect("a folder");
-        let audit = Audit::new(Some(&folder.path().join("audit.jsonl")), false).expect("a file");
+        let audit = audit(&folder.path().join("audit.jsonl"));
         for number in 0..3 * MAX_REFUSED {
             audit.refused(&Entry { who: &number.to_string(), ..Entry::default() });
         }

@@ -4,10 +4,11 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
 };
 
+use bounded_input::read_text;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -112,11 +113,16 @@ fn found_prefix(found: &str) -> String {
 impl AccessFile {
     /// Reads the file and its token files.
     pub(crate) fn read(path: &Path) -> Result<Self, AccessError> {
+        let text = Parser { file: path }.file_text(path, "", "a readable file")?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads the text of the file at `path`, and its token files.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, AccessError> {
         let parser = Parser { file: path };
-        let text = parser.file_text(path, "", "a readable file")?;
-        let value: Value = serde_saphyr::from_str(&text)
+        let value: Value = serde_saphyr::from_str(text)
             .map_err(|error| parser.error("", &error.to_string(), "YAML"))?;
-        let mut access = Self { text: Some(Digest256::of(&text)), ..Self::default() };
+        let mut access = Self { text: Some(Digest256::of(text)), ..Self::default() };
         for (index, client) in parser.clients(&value)?.iter().enumerate() {
             parser.client(client, &format!("clients[{index}]"), &mut access)?;
         }
@@ -163,16 +169,8 @@ impl Parser<'_> {
 
     /// Text of a file of at most [`MAX_FILE_BYTES`].
     fn file_text(&self, path: &Path, place: &str, expected: &str) -> Result<String, AccessError> {
-        let shown = path.display();
-        let length = fs::metadata(path)
-            .map_err(|error| self.error(place, &format!("{shown}: {error}"), expected))?
-            .len();
-        if length > MAX_FILE_BYTES {
-            let expected = format!("at most {MAX_FILE_BYTES} bytes");
-            return Err(self.error(place, &format!("{shown}: {length} bytes"), &expected));
-        }
-        fs::read_to_string(path)
-            .map_err(|error| self.error(place, &format!("{shown}: {error}"), expected))
+        read_text(path, MAX_FILE_BYTES)
+            .map_err(|error| self.error(place, &format!("{}: {error}", path.display()), expected))
     }
 
     fn clients<'v>(&self, file: &'v Value) -> Result<&'v [Value], AccessError> {

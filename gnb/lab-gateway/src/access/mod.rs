@@ -3,6 +3,7 @@
 //! Without an access file a door admits whom its TLS admits; see [`AccessControl`].
 
 mod audit;
+mod audit_file;
 mod file;
 mod glob;
 

@@ -13,7 +13,7 @@ use super::*;
 
 /// A client on loopback without an access file.
 pub(crate) fn local_caller() -> Caller {
-    let audit = Audit::new(None, false).expect("no file");
+    let audit = Audit::new(None, false, GatewayMetrics::default()).expect("no file");
     let access = AccessControl::new(None, false, false, audit, GatewayMetrics::default());
     Caller::new(&Arc::new(access.expect("no file")), peer("127.0.0.1:1", true, None), None)
 }
@@ -44,7 +44,7 @@ fn write(folder: &Path, case: &Value) -> PathBuf {
 }
 
 fn control(path: &Path, has_client_ca: bool) -> Arc<AccessControl> {
-    let audit = Audit::new(None, true).expect("no file");
+    let audit = Audit::new(None, true, GatewayMetrics::default()).expect("no file");
     let metrics = GatewayMetrics::default();
     let path = Some(path.to_owned());
     Arc::new(AccessControl::new(path, has_client_ca, false, audit, metrics).expect("valid"))

@@ -2,12 +2,12 @@
 //! of these and of the certificate for the forecaster.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use bounded_input::read_file;
 use parking_lot::Mutex;
 use rustls::{
     RootCertStore, ServerConfig,
@@ -26,6 +26,9 @@ const HTTP_1_1: &[u8] = b"http/1.1";
 /// A certificate that expires within this time is reported in the log once a day.
 const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 86_400);
 const WARNING_PERIOD: Duration = Duration::from_secs(86_400);
+
+/// Largest PEM file, as of the Python programs; a bundle of public CAs is smaller.
+pub(crate) const MAX_PEM_BYTES: u64 = 1 << 20;
 
 /// Paths of PEM files.
 #[derive(Clone, Debug)]
@@ -55,7 +58,11 @@ impl CertificateFiles {
 }
 
 pub(crate) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, ServeError> {
-    fs::read(path).map_err(|source| ServeError::TlsFile { option, path: path.to_owned(), source })
+    read_file(path, MAX_PEM_BYTES).map_err(|source| ServeError::TlsFile {
+        option,
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// TLS of both doors. Running connections keep the certificate of their handshake.
@@ -185,7 +192,7 @@ impl ClientCertificate {
 
     /// Reads the end of validity again; what is wrong with the file is reported by the connection.
     pub(crate) fn check(&mut self) {
-        let found = fs::read(&self.file).ok().and_then(|pem| Expiry::of(&pem).ok());
+        let found = read_file(&self.file, MAX_PEM_BYTES).ok().and_then(|pem| Expiry::of(&pem).ok());
         match &found {
             Some(expiry) => self.metrics.certificate_not_after(Self::USE, expiry.not_after),
             None => self.metrics.certificate_unknown(Self::USE),

@@ -22,7 +22,9 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tonic::transport::server::Connected;
 
 use certificates::certificate_names;
-pub(crate) use certificates::{CertificateFiles, Certificates, ClientCertificate, Reloaded};
+pub(crate) use certificates::{
+    CertificateFiles, Certificates, ClientCertificate, MAX_PEM_BYTES, Reloaded,
+};
 
 /// A client that does not finish its TLS handshake for this long is disconnected.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);

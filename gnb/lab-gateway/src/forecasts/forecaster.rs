@@ -1,7 +1,8 @@
 //! Where the forecaster is and how to connect to it: address, TLS, token.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
+use bounded_input::read_file;
 use tonic::{
     metadata::{Ascii, MetadataValue},
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
@@ -9,6 +10,7 @@ use tonic::{
 
 use crate::{
     access::first_line_token,
+    door::MAX_PEM_BYTES,
     error::ServeError,
     options::{ForecastOptions, resolve},
     server::cause,
@@ -108,5 +110,5 @@ impl Forecaster {
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+    read_file(path, MAX_PEM_BYTES).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -79,6 +79,7 @@ pub(super) struct GatewayMetrics {
     forecast_stream: Arc<OnceLock<Gauge>>,
     refused: Family<RefusalLabels, Counter>,
     access_reload_failures: Counter,
+    audit_failures: Counter,
     tls_reload_failures: Family<DoorLabels, Counter>,
     certificate_not_after: Family<UseLabels, Gauge>,
 }
@@ -97,6 +98,7 @@ impl Default for GatewayMetrics {
             forecast_stream: Arc::default(),
             refused: Family::default(),
             access_reload_failures: Counter::default(),
+            audit_failures: Counter::default(),
             tls_reload_failures: Family::default(),
             certificate_not_after: Family::default(),
         }
@@ -176,6 +178,16 @@ impl GatewayMetrics {
     /// A changed access file was not taken over.
     pub(super) fn access_reload_failed(&self) {
         self.access_reload_failures.inc();
+    }
+
+    /// A line of the audit log did not go to its file.
+    pub(super) fn audit_failed(&self) {
+        self.audit_failures.inc();
+    }
+
+    #[cfg(test)]
+    pub(super) fn audit_failures(&self) -> u64 {
+        self.audit_failures.get()
     }
 
     /// Changed certificates of a door were not taken over.
@@ -259,6 +271,11 @@ impl GatewayMetrics {
             "access_reload_failures",
             "Changed access files that were not valid; the previous one stayed in force",
             self.access_reload_failures.clone(),
+        );
+        registry.register(
+            "audit_failures",
+            "Audit lines that went to the program's log because the file could not be written",
+            self.audit_failures.clone(),
         );
         registry.register(
             "tls_reload_failures",

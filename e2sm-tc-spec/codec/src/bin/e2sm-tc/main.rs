@@ -2,14 +2,18 @@
 
 mod vectors;
 
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::process::ExitCode;
 
+use bounded_input::{Line, read_line};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use e2sm_tc::json::{self, CodecError, Encoding, Kind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+/// Longest line of input; those of the published vectors are below 8 kB.
+const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// Codec of the E2SM-TC service model.
 #[derive(Parser)]
@@ -91,14 +95,15 @@ fn answer_lines(
         if input.buffer().is_empty() {
             output.flush()?;
         }
-        line.clear();
-        if input.read_until(b'\n', &mut line)? == 0 {
-            return output.flush();
-        }
-        let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        let answered = std::str::from_utf8(text)
-            .map_err(|error| format!("line: expected UTF-8, found byte {}", error.valid_up_to()))
-            .and_then(&answer);
+        let answered = match read_line(&mut input, &mut line, MAX_LINE_BYTES)? {
+            Line::End => return output.flush(),
+            Line::TooLong => Err(format!("line: expected at most {MAX_LINE_BYTES} bytes")),
+            Line::Whole => std::str::from_utf8(&line)
+                .map_err(|error| {
+                    format!("line: expected UTF-8, found byte {}", error.valid_up_to())
+                })
+                .and_then(&answer),
+        };
         match answered {
             Ok(answer) => writeln!(output, "{answer}")?,
             Err(error) => writeln!(output, "{}", serde_json::json!({ "error": error }))?,
