@@ -17,7 +17,7 @@ import pytest
 import yaml
 from aiohttp import ClientSession, web
 from pydantic import ValidationError
-from ric.clock import SystemClock
+from ric.clock import Clock, SystemClock
 from ric.errors import SettingsError
 from ric.security import Security
 from ric.settings import AccessSettings
@@ -97,6 +97,7 @@ async def door(
     world: World | None = None,
     file: Policy = FILE,
     access: Path | None = None,
+    clock: Clock | None = None,
     **settings: Any,
 ) -> AsyncIterator[Door]:
     store = InstanceStore(state, IDENTITIES, _at_once)
@@ -115,7 +116,7 @@ async def door(
         apply,
         SystemClock(),
         settings=A1Settings.model_validate({"listen": "127.0.0.1:0", **settings}),
-        security=Security(AccessSettings(file=access)),
+        security=Security(AccessSettings(file=access), clock=clock),
     )
     made = Door(store, server, controller)
     address = await server.start()
@@ -496,7 +497,9 @@ async def test_the_controller_serves_a1_and_keeps_instances_over_a_reload_of_its
     lab.start(a1=A1Settings(listen="127.0.0.1:0", state=path, identities=identities))
     await asyncio.sleep(0.1)
     assert lab.app is not None
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["a1"].startswith("127.0.0.1:")
+    lines = capsys.readouterr().out.splitlines()
+    (ready,) = [json.loads(line) for line in lines if line.startswith("{")]
+    assert ready["a1"].startswith("127.0.0.1:")
     for text in (POLICY, POLICY + "\n# changed\n"):
         lab.write_policy(text)
         await asyncio.sleep(2)

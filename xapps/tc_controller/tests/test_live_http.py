@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import aiohttp
@@ -13,7 +14,7 @@ import pytest
 from ric.clock import SystemClock
 from ric.http import HttpServer
 from ric.security import Security
-from ric.settings import HttpSettings
+from ric.settings import AccessSettings, HttpSettings
 from tc_controller.live.feed import Feed
 from tc_controller.live.server import LivePage
 from tc_world import DRB, NODE, RNTI, bulk, ping
@@ -38,10 +39,12 @@ class ByHand(SystemClock):
 class Served:
     """A live page over real sockets, two viewers at most."""
 
-    def __init__(self, feed: Feed, now_us: int) -> None:
+    def __init__(
+        self, feed: Feed, now_us: int, max_viewers: int = 2, security: Security | None = None
+    ) -> None:
         self.clock = ByHand()
-        self.page = LivePage(feed, self.clock, lambda: now_us, max_viewers=2)
-        self.server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
+        self.page = LivePage(feed, self.clock, lambda: now_us, max_viewers)
+        self.server = HttpServer(HttpSettings(listen="127.0.0.1:0"), security or Security())
         self.url = ""
         self.streams: list[Stream] = []
 
@@ -64,8 +67,8 @@ class Served:
         async with self.session.get(self.url + path) as answer:
             return answer.status, await answer.json()
 
-    async def watch(self) -> Stream:
-        answer = await self.session.get(self.url + "/live/events")
+    async def watch(self, **request: Any) -> Stream:
+        answer = await self.session.get(self.url + "/live/events", **request)
         answer.raise_for_status()
         self.streams.append(Stream(answer))
         return self.streams[-1]
@@ -219,3 +222,27 @@ async def test_a_viewer_that_does_not_read_is_disconnected_and_the_others_are_se
                 received += len(part)
         assert received < 60 * 400_000
         writer.close()
+
+
+async def test_a_client_with_many_viewers_leaves_others_theirs(tmp_path: Path) -> None:
+    """By token: on loopback without one each connection is a client."""
+    watched = Watched(bulk(), ping(), rule="ladder: [{template: fq_codel}]")
+    watched.second()
+    clients = []
+    for name in ("greedy", "second"):
+        (tmp_path / f"{name}.token").write_text(name[0] * 32)
+        clients.append({"name": name, "token_file": f"{name}.token", "may": ["read"]})
+    access = tmp_path / "access.yaml"
+    access.write_text(json.dumps({"clients": clients}))
+    security = Security(AccessSettings(file=access))
+    async with Served(watched.feed, watched.world.now_us, 6, security) as served:
+        greedy = {"Authorization": "Bearer " + "g" * 32}
+        for _ in range(3):
+            await served.watch(headers=greedy)
+        for _ in range(20):
+            async with served.session.get(f"{served.url}/live/events", headers=greedy) as answer:
+                assert answer.status == 429
+                assert answer.headers["Retry-After"] == "1"
+                assert "client greedy: 3 viewers open, 3 of 6 free" in await answer.text()
+        second = await served.watch(headers={"Authorization": "Bearer " + "s" * 32})
+        assert (await second.event())[0] == "whole"

@@ -32,7 +32,6 @@ LIMIT_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
     # Peers that have vanished without a word.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
-    ("grpc.max_allowed_incoming_connections", 400),
     ("grpc.max_concurrent_streams", 64),
     # The soft limit alone would let some larger ones pass.
     ("grpc.max_metadata_size", 16 * 1024),
@@ -83,7 +82,12 @@ class DoorServer:
         streams = Pool(door.max_streams)
         interceptor = DoorInterceptor(security.access, security.limits, streams, door.label, rights)
         self._server = grpc.aio.server(
-            options=[*LIMIT_OPTIONS, *options], interceptors=[interceptor]
+            options=[
+                *LIMIT_OPTIONS,
+                ("grpc.max_allowed_incoming_connections", door.max_connections),
+                *options,
+            ],
+            interceptors=[interceptor],
         )
         self._server.add_generic_rpc_handlers((handlers,))
         self._health = health.aio.HealthServicer()

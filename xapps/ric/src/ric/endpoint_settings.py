@@ -123,6 +123,12 @@ class ServerSettings(Section):
     key_file: KeyFile = None
     client_ca_file: ClientCaFile = None
     insecure: Insecure = False
+    max_connections: int = Field(
+        default=400,
+        ge=4,
+        le=65_536,
+        description="Most connections at once.",
+    )
 
     @field_validator("listen")
     @classmethod

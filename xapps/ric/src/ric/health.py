@@ -9,12 +9,12 @@ from http import HTTPStatus
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
-from prometheus_client.aiohttp import make_aiohttp_handler
 
 from ric.access import Right
 from ric.clock import Clock
 from ric.http import HttpServer
 from ric.metrics import GatewayMetrics
+from ric.scrape import Scrape
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,7 @@ def add_health_routes(
 
     server.route("/healthz", _healthz, None)
     server.route("/readyz", readyz, None)
-    # Not compressed: a scrape must not hold up the reports on this loop.
-    server.route("/metrics", make_aiohttp_handler(registry, disable_compression=True), Right.READ)
+    server.route("/metrics", Scrape(registry).answer, Right.READ)
 
 
 async def _healthz(_: web.Request) -> web.Response:

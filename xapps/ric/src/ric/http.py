@@ -1,4 +1,4 @@
-"""The HTTP server of a program: routes, each with the right that its client needs."""
+"""The HTTP server of a program: routes, each with the right that its client needs; limits."""
 
 from __future__ import annotations
 
@@ -12,23 +12,40 @@ from ric.access import Caller, Peer, Refusal, Right
 from ric.access.grpc import bearer_token
 from ric.certificates import ServerCertificates
 from ric.endpoint_settings import ServerSettings, split_address
+from ric.limits import Exceeded, Limits, retry_after_s
+from ric.limits.connections import Connections
+from ric.limits.limits import REQUESTS
+from ric.listener import Listener
 from ric.security import Security
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _SHUTDOWN_S: Final = 1.0
+_MAX_LINE: Final = 8190
+"""Of a request line and of a header, bytes."""
+_MAX_BODY: Final = 64 << 10
 
 
 class HttpServer:
     """An HTTP server on the running event loop; routes may be added while it runs."""
 
     def __init__(self, settings: ServerSettings, security: Security) -> None:
-        self._routes: dict[str, tuple[Handler, Right | None]] = {}
+        self._routes: dict[str, tuple[Handler, Right | None, bool]] = {}
         self._site = HttpSite(settings, security)
+        self.limits = security.limits
 
-    def route(self, path: str, handler: Handler, right: Right | None) -> None:
-        """Serve GET and HEAD of `path`; `right` is what the client needs, `None` for everyone."""
-        self._routes[path] = (handler, right)
+    def route(
+        self, path: str, handler: Handler, right: Right | None, *, streams: bool = False
+    ) -> None:
+        """Serve GET and HEAD of `path`; `right` is what the client needs, `None` for everyone.
+
+        An answer that `streams` may last for ever; others have a minute.
+        """
+        self._routes[path] = (handler, right, streams)
+
+    def account(self, request: web.Request) -> str:
+        """The client of a request, for limits."""
+        return self._site.caller(request).account
 
     async def start(self) -> str:
         """Listen; returns the address with the port in use.
@@ -36,7 +53,7 @@ class HttpServer:
         Raises `OSError` if the address cannot be bound, `SettingsError` for an unusable
         certificate.
         """
-        app = web.Application()
+        app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_route("*", "/{path:.*}", self._dispatch)
         return await self._site.start(app)
 
@@ -50,7 +67,7 @@ class HttpServer:
             raise web.HTTPNotFound
         if request.method not in (hdrs.METH_GET, hdrs.METH_HEAD):
             raise web.HTTPMethodNotAllowed(request.method, (hdrs.METH_GET, hdrs.METH_HEAD))
-        handler, right = route
+        handler, right, streams = route
         if right is not None:
             refusal = self._site.caller(request).refusal(right, what=request.path)
             if refusal is not None:
@@ -59,39 +76,93 @@ class HttpServer:
                     text=f"{refusal.detail}\n",
                     headers=challenge(refusal),
                 )
+        if streams:
+            self._site.streams(request)
         return await handler(request)
 
 
-class HttpSite:
-    """Listening of an aiohttp application: address, TLS, and the clients of its requests."""
+def too_many_requests(exceeded: Exceeded) -> web.Response:
+    """The answer to a client beyond a limit (RFC 6585 §4)."""
+    return web.Response(
+        status=HTTPStatus.TOO_MANY_REQUESTS,
+        text=f"{exceeded.detail}\n",
+        headers={hdrs.RETRY_AFTER: str(retry_after_s(exceeded))},
+    )
 
-    def __init__(self, settings: ServerSettings, security: Security) -> None:
+
+class HttpSite:
+    """Listening of an aiohttp application: address, TLS, the clients of its requests, limits."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        security: Security,
+        refuse: Callable[[Exceeded], web.Response] = too_many_requests,
+    ) -> None:
+        """`refuse` makes the answer to a client beyond its rate of requests."""
         self._settings = settings
         self._security = security
+        self._refuse = refuse
         self._certificates: ServerCertificates | None = None
         self._runner: web.AppRunner | None = None
+        self._listener: Listener | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """Of the program."""
+        return self._security.limits
 
     async def start(self, app: web.Application) -> str:
         """See `HttpServer.start`."""
         self._certificates = self._security.open_door(self._settings)
         context = self._certificates.ssl_context() if self._certificates is not None else None
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
+        app.middlewares.insert(0, self._limited)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=_SHUTDOWN_S,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+        )
         await self._runner.setup()
-        listen = self._settings.listen
-        host, port = split_address(listen)
-        if host.startswith("unix:"):
-            path = host.removeprefix("unix:")
-            await web.UnixSite(self._runner, path, ssl_context=context).start()
-            return listen
-        await web.TCPSite(self._runner, host, port, ssl_context=context).start()
-        host, port = self._runner.addresses[0][:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if self._runner.server is None:
+            raise RuntimeError("aiohttp has made no server")
+        limits, door = self._security.limits, self._settings.label
+        connections = Connections(
+            self._settings.max_connections,
+            lambda client, why: limits.refused(client, "connections", why),
+        )
+        limits.count_connections(door, connections.__len__)
+        self._listener = Listener(self._runner.server, connections, self._security.clock, context)
+        return await self._listener.start(*split_address(self._settings.listen))
 
     async def stop(self) -> None:
         """Stop listening; requests in progress have a second to end."""
+        if self._listener is not None:
+            await self._listener.stop()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    def streams(self, request: web.Request) -> None:
+        """The answer to a request may last for ever."""
+        if self._listener is not None:
+            connection = self._listener.connection_of(request)
+            if connection is not None:
+                connection.streams = True
+
+    @web.middleware
+    async def _limited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Counts requests of clients, and those in progress of connections."""
+        connection = self._listener and self._listener.connection_of(request)
+        if connection:
+            connection.begin(self._security.clock.monotonic_ns())
+        try:
+            exceeded = self.limits.take(self.caller(request).account, REQUESTS)
+            return await handler(request) if exceeded is None else self._refuse(exceeded)
+        finally:
+            if connection:
+                connection.end(self._security.clock.monotonic_ns())
 
     def caller(self, request: web.Request) -> Caller:
         """The client of a request."""

@@ -66,12 +66,12 @@ class Security(Collector):
         `clients` are the program's connections to servers, of whose certificates it warns.
         """
         settings = settings or AccessSettings()
-        self._clock = clock or SystemClock()
+        self.clock = clock or SystemClock()
         self._audit = AuditLog(
-            settings.audit_file, self._clock, access_file=settings.file is not None
+            settings.audit_file, self.clock, access_file=settings.file is not None
         )
         self.access = Access(settings.file, self._audit)
-        self.limits = Limits(self._clock)
+        self.limits = Limits(self.clock)
         self._certificates: list[ServerCertificates] = []
         self._client_certificates = [
             ClientCertificate(client.section, client.tls.certificate_file)
@@ -102,7 +102,7 @@ class Security(Collector):
     async def watch(self) -> None:
         """Reread changed files, until cancelled."""
         while True:
-            await self._clock.sleep(CHECK_S)
+            await self.clock.sleep(CHECK_S)
             self.check()
             self.limits.log()
 
@@ -173,7 +173,7 @@ class Security(Collector):
         )
 
     def _warn_of_expiry(self, use: str, not_after_s: int) -> None:
-        now_s = self._clock.now_us() / 1e6
+        now_s = self.clock.now_us() / 1e6
         left_s = not_after_s - now_s
         last_s = self._warned_at_s.get(use)
         if left_s < WARN_BEFORE_S and (last_s is None or now_s - last_s >= _DAY_S):

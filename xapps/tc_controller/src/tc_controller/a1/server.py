@@ -16,6 +16,7 @@ from ric.access import ALL_NODES, Right
 from ric.certificates import Trust
 from ric.clock import Clock
 from ric.http import Handler, HttpSite, challenge, http_status
+from ric.limits import Exceeded, Rate, retry_after_s
 from ric.security import Security
 from yarl import URL
 
@@ -32,6 +33,10 @@ _MAX_DESTINATION: Final = 2000
 _PERIOD_S: Final = 1.0
 _TIMEOUT: Final = ClientTimeout(total=2.0)
 _AT_ONCE: Final = 16
+_BODY_S: Final = 10.0
+"""For the body of a request to come."""
+CHANGES: Final = Rate("a1_changes", per_s=20, burst=200, what="policy changes")
+"""Of one client: each compiles the policies of all bearers anew."""
 _log = structlog.get_logger()
 
 
@@ -49,6 +54,12 @@ def _problem(status: int, detail: str) -> web.Response:
     return web.json_response(
         {**body, "detail": detail}, status=status, content_type="application/problem+json"
     )
+
+
+def _too_many(exceeded: Exceeded) -> web.Response:
+    answer = _problem(HTTPStatus.TOO_MANY_REQUESTS, exceeded.detail)
+    answer.headers[hdrs.RETRY_AFTER] = str(retry_after_s(exceeded))
+    return answer
 
 
 @web.middleware
@@ -91,7 +102,7 @@ class A1Server:
         self._notify_trust = None
         if settings.notify_ca_file is not None:
             self._notify_trust = Trust("a1.notify_ca_file", settings.notify_ca_file)
-        self._site = HttpSite(settings, security)
+        self._site = HttpSite(settings, security, _too_many)
         self._controller = controller
         self._apply = apply
         self._clock = clock
@@ -146,6 +157,8 @@ class A1Server:
             answer = _problem(http_status(refusal), refusal.detail)
             answer.headers.update(challenge(refusal))
             return answer
+        if changes and (exceeded := self._site.limits.take(caller.account, CHANGES)) is not None:
+            return _too_many(exceeded)
         answered = await handler(request)
         if changes:
             accepted = answered.status < HTTPStatus.BAD_REQUEST
@@ -314,10 +327,15 @@ async def _json(request: web.Request) -> Any:
         raise ValueError(f"{name} is not JSON")
 
     try:
-        text = (await request.read()).decode()
+        async with asyncio.timeout(_BODY_S):
+            text = (await request.read()).decode()
         value = json.loads(text, parse_constant=constant)
         # Unpaired surrogates are legal escapes but no text.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, f"body: {error}; expected JSON") from None
+    except TimeoutError:
+        raise ProblemError(
+            HTTPStatus.REQUEST_TIMEOUT, f"body: not complete; expected within {_BODY_S:g} s"
+        ) from None
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import resources
 from itertools import chain
 from typing import Final
@@ -11,7 +12,8 @@ from typing import Final
 from aiohttp import hdrs, web
 from ric.access import Right
 from ric.clock import Clock
-from ric.http import Handler, HttpServer
+from ric.http import Handler, HttpServer, too_many_requests
+from ric.limits import Exceeded, Limits, Pool
 
 from tc_controller.live.detail import bearer_detail, find
 from tc_controller.live.feed import Feed, encode
@@ -38,8 +40,9 @@ _HEADERS: Final = {
 class _Viewer:
     """One open stream."""
 
-    def __init__(self, request: web.Request) -> None:
+    def __init__(self, request: web.Request, client: str) -> None:
         self.request = request
+        self.client = client
         #: Events to send; ``None`` ends the stream.
         self.waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_BEHIND)
 
@@ -69,6 +72,7 @@ class LivePage:
         self._clock = clock
         self._now_us = now_us
         self._max_viewers = max_viewers
+        self._shares = Pool(max_viewers)
         self._viewers: set[_Viewer] = set()
         self._feeding = asyncio.Lock()
         #: The feed's document is of the last sample.
@@ -86,7 +90,8 @@ class LivePage:
         # Relative, so that it holds behind a proxy that adds a prefix.
         for path in ("/", "/live"):
             server.route(path, _to_page, None)
-        server.route("/live/events", self._events, Right.READ)
+        events = partial(self._events, server)
+        server.route("/live/events", events, Right.READ, streams=True)
         server.route("/live/history", self._history, Right.READ)
         server.route("/live/bearer", self._bearer, Right.READ)
 
@@ -119,13 +124,15 @@ class LivePage:
 
     # ------------------------------------------------------------------ requests
 
-    async def _events(self, request: web.Request) -> web.StreamResponse:
+    async def _events(self, server: HttpServer, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={**_HEADERS, "Cache-Control": "no-store"})
         response.content_type = "text/event-stream"
         if request.method == hdrs.METH_HEAD:
             return response
-        viewer = _Viewer(request)
-        parts = await self._admit(viewer)
+        viewer = _Viewer(request, server.account(request))
+        parts = await self._admit(viewer, server.limits)
+        if isinstance(parts, Exceeded):
+            return too_many_requests(parts)
         try:
             await response.prepare(request)
             await response.write(b"event: whole\n")
@@ -139,9 +146,10 @@ class LivePage:
             pass
         finally:
             self._viewers.discard(viewer)
+            self._shares.give(viewer.client, 1)
         return response
 
-    async def _admit(self, viewer: _Viewer) -> Iterable[str]:
+    async def _admit(self, viewer: _Viewer, limits: Limits) -> Iterable[str] | Exceeded:
         """The document as parts; the changes that follow it wait in the viewer's queue."""
         async with self._feeding:
             if self._max_viewers == 0:
@@ -151,6 +159,9 @@ class LivePage:
                     text=f"{self._max_viewers} viewers are connected, the limit of "
                     "`live.max_viewers`\n"
                 )
+            exceeded = limits.hold(viewer.client, self._shares, "viewers")
+            if exceeded is not None:
+                return exceeded
             if not self._following:
                 await self._publish()
             self._viewers.add(viewer)

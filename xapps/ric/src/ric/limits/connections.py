@@ -1,0 +1,121 @@
+"""The connections of a door: how many, whose, and how long each may say nothing; time is passed in.
+
+A connection waits for a request's head, serves a request, or is idle between two. When a client has
+its share, or the door is full, the connection that was idle longest makes room, of the client with
+the most; one that serves a request is never ended for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ric.limits.pool import Pool
+
+HEAD_NS: Final = 10 * 10**9
+"""For the TLS handshake and the head of a request, from its first byte."""
+IDLE_NS: Final = 120 * 10**9
+"""Between two requests; longer than a usual scrape interval."""
+ANSWER_NS: Final = 60 * 10**9
+"""For a request to be answered, streams apart."""
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """One connection; `close` ends it."""
+
+    client: str
+    close: Callable[[], object]
+    since_ns: int
+    """When it began what it does now."""
+    waits_for_head: bool = True
+    serving: int = 0
+    """Requests in progress."""
+    streams: bool = False
+    """Whether its answer has no end."""
+
+    def received(self, now_ns: int) -> None:
+        """Bytes came."""
+        if not self.serving and not self.waits_for_head:
+            self.waits_for_head, self.since_ns = True, now_ns
+
+    def begin(self, now_ns: int) -> None:
+        """The head of a request is complete."""
+        self.serving += 1
+        self.waits_for_head, self.since_ns = False, now_ns
+
+    def end(self, now_ns: int) -> None:
+        """A request was answered."""
+        self.serving -= 1
+        self.streams, self.since_ns = False, now_ns
+
+    def over(self, now_ns: int) -> bool:
+        """Whether it has been silent for too long."""
+        if self.serving:
+            most_ns = None if self.streams else ANSWER_NS
+        else:
+            most_ns = HEAD_NS if self.waits_for_head else IDLE_NS
+        return most_ns is not None and now_ns - self.since_ns >= most_ns
+
+
+class Connections:
+    """All connections of a door."""
+
+    def __init__(
+        self, most: int, refused: Callable[[str, str], None] = lambda client, why: None
+    ) -> None:
+        """`refused(client, why)` is called for a connection that is not accepted, or that made room
+        for another."""
+        self._shares = Pool(most)
+        self._refused = refused
+        # In the order in which they were opened.
+        self._open: dict[Connection, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(tuple(self._open))
+
+    def open(self, client: str, close: Callable[[], object], now_ns: int) -> Connection | None:
+        """Accept a connection; `None` if there is no room for it."""
+        if not self._shares.take(client, 1):
+            full = self._shares.used >= self._shares.total
+            idle = self._idle_longest(None if full else client)
+            if idle is None:
+                self._refused(client, f"{self._held(client)}; none of them was idle")
+                return None
+            self._refused(idle.client, f"{self._held(idle.client)}; an idle one made room")
+            self.remove(idle)
+            idle.close()
+            self._shares.change(client, 1)
+        made = Connection(client, close, now_ns)
+        self._open[made] = None
+        return made
+
+    def remove(self, connection: Connection) -> None:
+        """A connection is closed; no effect if it was removed before."""
+        if connection in self._open:
+            del self._open[connection]
+            self._shares.give(connection.client, 1)
+
+    def end_silent(self, now_ns: int) -> None:
+        """Close the connections that have been silent for too long; call it every second."""
+        for connection in self:
+            if connection.over(now_ns):
+                self.remove(connection)
+                connection.close()
+
+    def _idle_longest(self, client: str | None) -> Connection | None:
+        """Of the client, or of the client that has the most."""
+        idle = (one for one in self._open if not one.serving and client in (None, one.client))
+        return min(
+            idle, key=lambda one: (-self._shares.held(one.client), one.since_ns), default=None
+        )
+
+    def _held(self, client: str) -> str:
+        return (
+            f"{self._shares.held(client):.0f} connections open,"
+            f" {self._shares.used:.0f} of {self._shares.total:.0f} in all"
+        )

@@ -1,0 +1,219 @@
+"""An HTTP door over real sockets, against clients that want all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pki import Authority
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+from ric.clock import SystemClock
+from ric.health import Readiness, add_health_routes
+from ric.http import HttpServer
+from ric.scrape import Scrape
+from ric.security import Security
+from ric.settings import HttpSettings
+
+LOOPS = ["asyncio", "uvloop"]
+METRICS = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class HandClock(SystemClock):
+    """A monotonic clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.ns = 0
+
+    def monotonic_ns(self) -> int:
+        return self.ns
+
+
+class Client:
+    """A connection that is kept."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def ask(self, request: bytes = METRICS) -> tuple[int, bytes]:
+        """Status and head of the answer."""
+        self.writer.write(request)
+        async with asyncio.timeout(20):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            await self.reader.readexactly(length)
+        return int(head.split()[1]), head
+
+
+class Door:
+    """A server and its clients."""
+
+    def __init__(self, settings: HttpSettings, clock: HandClock | None) -> None:
+        self.registry = CollectorRegistry()
+        self.security = Security(registry=self.registry, clock=clock)
+        self.server = HttpServer(settings, self.security)
+        add_health_routes(self.server, self.registry, Readiness())
+        self.host, self.port = "", 0
+        self.silent: list[socket.socket] = []
+        self.clients: list[Client] = []
+
+    async def client(self, context: ssl.SSLContext | None = None) -> Client:
+        client = Client(*await asyncio.open_connection(self.host, self.port, ssl=context))
+        self.clients.append(client)
+        return client
+
+    async def say_nothing(self, count: int) -> None:
+        """Open sockets that say nothing."""
+        where = self.host, self.port
+        for _ in range(count):
+            self.silent.append(await asyncio.to_thread(socket.create_connection, where))
+
+    def metric(self, sample: str) -> float:
+        text = generate_latest(self.registry).decode()
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in text.splitlines()
+            if line.startswith("sojourn_") and sample in line
+        )
+
+
+@asynccontextmanager
+async def door(clock: HandClock | None = None, **settings: Any) -> AsyncIterator[Door]:
+    opened = Door(HttpSettings.model_validate({"listen": "127.0.0.1:0", **settings}), clock)
+    address = await opened.server.start()
+    opened.host, port = address.rsplit(":", 1)
+    opened.port = int(port)
+    try:
+        yield opened
+    finally:
+        for silent in opened.silent:
+            silent.close()
+        for client in opened.clients:
+            client.writer.transport.abort()
+        await opened.server.stop()
+
+
+def run(loop: str, main: Awaitable[None]) -> None:
+    """On the standard library's event loop, or on the one that programs use where it is there."""
+
+    async def body() -> None:
+        await main
+
+    made = pytest.importorskip(loop).new_event_loop
+    with asyncio.Runner(loop_factory=made) as runner:
+        runner.run(body())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_900_silent_sockets_leave_a_scraper_every_scrape(
+    loop: str,
+) -> None:
+    async def main() -> None:
+        async with door(max_connections=32) as d:
+            scraper = await d.client()
+            for _ in range(30):
+                assert (await scraper.ask())[0] == 200
+                await d.say_nothing(30)
+            assert (await (await d.client()).ask())[0] == 200
+            assert d.metric('sojourn_door_connections{door="http"}') <= 32
+            # 902 came, 32 stay.
+            assert d.metric('limit="connections"') >= 860
+
+    run(loop, main())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_handshakes_that_are_never_finished_leave_room(loop: str, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    authority.issue("server", dns=("localhost",))
+    authority.issue("client")
+    context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+    context.check_hostname = False
+    context.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
+
+    async def main() -> None:
+        files: dict[str, Any] = {
+            "certificate_file": tmp_path / "server.pem",
+            "key_file": tmp_path / "server.key",
+            "client_ca_file": tmp_path / "ca.pem",
+        }
+        async with door(max_connections=16, **files) as d:
+            for _ in range(5):
+                await d.say_nothing(30)
+                scraper = await d.client(context)
+                assert (await scraper.ask())[0] == 200
+            garbage = await d.client()
+            garbage.writer.write(METRICS)
+            async with asyncio.timeout(10):
+                await garbage.reader.read()
+            assert d.metric('sojourn_door_connections{door="http"}') <= 16
+
+    run(loop, main())
+
+
+async def test_a_head_that_comes_too_slowly_ends_the_connection() -> None:
+    clock = HandClock()
+    async with door(clock) as d:
+        slow, second = await d.client(), await d.client()
+        assert (await second.ask())[0] == 200
+        slow.writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        await asyncio.sleep(0.05)
+        clock.ns += 11 * 10**9
+        async with asyncio.timeout(20):
+            assert await slow.reader.read() == b""
+        assert (await second.ask())[0] == 200, "idle, and not for long"
+        clock.ns += 121 * 10**9
+        async with asyncio.timeout(20):
+            assert await second.reader.read() == b""
+
+
+async def test_a_flood_of_requests_is_told_when_to_come_again() -> None:
+    async with door(HandClock()) as d:
+        flooding, second = await d.client(), await d.client()
+        answers = [await flooding.ask(METRICS.replace(b"metrics", b"healthz")) for _ in range(500)]
+        assert [status for status, _ in answers] == [200] * 200 + [429] * 300
+        assert b"Retry-After: 1\r\n" in answers[-1][1]
+        assert [(await second.ask())[0] for _ in range(20)] == [200] * 20
+        assert d.metric('limit="requests"') == 300
+
+
+async def test_a_unix_socket_is_a_door_as_well(tmp_path: Path) -> None:
+    settings = HttpSettings.model_validate({"listen": f"unix:{tmp_path}/door"})
+    server = HttpServer(settings, Security())
+    add_health_routes(server, CollectorRegistry(), Readiness())
+    assert await server.start() == f"unix:{tmp_path}/door"
+    client = Client(*await asyncio.open_unix_connection(str(tmp_path / "door")))
+    assert (await client.ask(METRICS.replace(b"metrics", b"healthz")))[0] == 200
+    client.writer.close()
+    await server.stop()
+
+
+async def test_scrapes_that_come_at_once_share_one_encoding() -> None:
+    registry = CollectorRegistry()
+    counted = Counter("counted", "Counted.", registry=registry)
+    scrape = Scrape(registry)
+    server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
+    server.route("/metrics", scrape.answer, None)
+    host, port = (await server.start()).rsplit(":", 1)
+    clients = [Client(*await asyncio.open_connection(host, int(port))) for _ in range(10)]
+    loop = asyncio.get_running_loop()
+    try:
+        began_s = loop.time()
+        for _ in range(15):
+            answers = await asyncio.gather(*(client.ask() for client in clients))
+            assert {status for status, _ in answers} == {200}
+        assert scrape.made <= 2 + (loop.time() - began_s) / 0.05
+        counted.inc()
+        await asyncio.sleep(0.06)
+        before = scrape.made
+        await clients[0].ask()
+        assert scrape.made == before + 1, "what is older is encoded anew"
+    finally:
+        for client in clients:
+            client.writer.close()
+        await server.stop()
