@@ -86,8 +86,17 @@ test-dist: dist ## The wheels alone in a fresh environment: programs, a control 
 # IMAGES=names; BASE, BUILDER and BASE_C name base images, else they are made of Debian packages.
 .PHONY: images
 images: dist ## OCI archives of all programs, without a registry: out/images (docs/images.md)
-	$(BIN)/python deploy/images/build.py $(IMAGES) $(if $(BASE),--base $(BASE)) \
+	$(BIN)/python deploy/images/build_images.py $(IMAGES) $(if $(BASE),--base $(BASE)) \
 	  $(if $(BUILDER),--builder $(BUILDER)) $(if $(BASE_C),--base-c $(BASE_C))
+
+.PHONY: sbom
+sbom: dist ## Bills of materials of what goes into images, without building them: out/sbom (IMAGES=names)
+	$(BIN)/python deploy/images/build_images.py $(IMAGES) --sbom $(OUT)/sbom
+
+# Without a network beyond the package registries; ONLINE=1 looks known vulnerabilities up.
+.PHONY: audit
+audit: $(VENV)/.tools ## Licences, sources and bans of crates and distributions; known vulnerabilities with ONLINE=1
+	$(BIN)/python deploy/audit.py $(if $(ONLINE),--online)
 
 .PHONY: test-images
 test-images: images ## Every image without a container engine: read-only, not root; a control loop

@@ -1,6 +1,7 @@
 """`make dist`: every distribution as a wheel, the programs in Rust, the chart, and SHA256SUMS.
 
-    out/dist/wheels/*.whl  bin/{gnb-lab,e2sm-tc}  sojourn-VERSION.tgz  build.json  SHA256SUMS
+    out/dist/wheels/*.whl  wheels.sha256  bin/{gnb-lab,e2sm-tc}  sojourn-VERSION.tgz
+    build.json  SHA256SUMS
 
 All have the version of the workspace in Cargo.toml. They depend on the sources, the compiler, Helm
 and SOURCE_DATE_EPOCH alone; that is the time of the commit if unset.
@@ -72,10 +73,10 @@ def build_dist(out: Path, packages: Sequence[str], modules: Sequence[str]) -> No
         *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"),
         *("--wheel-dir", str(wheels), *(str(ROOT / package) for package in packages)),
     )
+    _write_sums(wheels, out / "wheels.sha256")
     package_chart(build, out)
     files = sorted(path for path in out.rglob("*") if path.is_file())
-    lines = (f"{_sha256(path)}  {path.relative_to(out)}\n" for path in files)
-    (out / "SHA256SUMS").write_text("".join(lines))
+    _write_sums(out, out / "SHA256SUMS", files)
     print(f"{out}: version {build['version']}, {len(files)} files")
 
 
@@ -121,6 +122,13 @@ def _run(build: dict[str, str], *command: str) -> None:
     # maturin refuses to choose between two active environments.
     environment.pop("CONDA_PREFIX", None)
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def _write_sums(folder: Path, file: Path, paths: Sequence[Path] = ()) -> None:
+    """SHA-256 of files, by default those of `folder`, as `sha256sum` writes them."""
+    chosen = paths or sorted(folder.iterdir())
+    lines = (f"{_sha256(path)}  {path.relative_to(folder)}\n" for path in chosen)
+    file.write_text("".join(lines))
 
 
 def _sha256(path: Path) -> str:

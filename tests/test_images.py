@@ -1,5 +1,6 @@
 """The images of `make images`, run without a container engine; `make test-images`."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -9,9 +10,12 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from confined import check_loop, confined, missing_namespaces, unpack
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = {
@@ -97,6 +101,35 @@ def test_a_python_image_has_its_dependencies_and_bytecode(
     assert output(command) == "[] True\n"
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_bill_of_materials_has_all_that_is_installed(
+    images: Images, name: str, tmp_path: Path
+) -> None:
+    root = images.root(name)
+    archives = Path(os.environ["SOJOURN_TEST_IMAGES"])
+    document = archives / f"{name}.cdx.json"
+    built = json.loads((archives / f"{name}.json").read_text())
+    assert hashlib.sha256(document.read_bytes()).hexdigest() == built["sbom_sha256"]
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(document.read_text()) is None
+    components = json.loads(document.read_text())["components"]
+    listed = {unquote(each["purl"].partition("?")[0]) for each in components}
+    packages = {path.name for path in (root / "var/lib/dpkg/status.d").iterdir()}
+    assert packages == {
+        url.split("/")[-1].partition("@")[0] for url in listed if url.startswith("pkg:deb/")
+    }
+    if name == "gnb-lab":
+        assert {"pkg:cargo/tokio", "pkg:cargo/e2sm-tc"} <= {url.partition("@")[0] for url in listed}
+        return
+    program = (
+        "import importlib.metadata as m, re\n"
+        "for d in m.distributions():\n"
+        "    print(re.sub(r'[-_.]+', '-', d.name).lower() + '@' + d.version)\n"
+    )
+    installed = output(confined(root, tmp_path, "python3", "-c", program)).split()
+    assert installed
+    assert {f"pkg:pypi/{each}" for each in installed} <= listed
+
+
 def test_the_controllers_image_has_the_doctor(images: Images, tmp_path: Path) -> None:
     root = images.root("tc-controller")
     assert "doctor" in output(confined(root, tmp_path, "ric", "doctor", "--help"))
@@ -112,7 +145,7 @@ async def test_the_images_close_the_loop(images: Images, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["gnb-lab", "tc-controller"])
 def test_a_second_build_gives_the_same_image(images: Images, name: str, tmp_path: Path) -> None:
     images.root(name)
-    script = ROOT / "deploy" / "images" / "build.py"
+    script = ROOT / "deploy" / "images" / "build_images.py"
     output([sys.executable, str(script), name, "--out", str(tmp_path)])
     first = Path(os.environ["SOJOURN_TEST_IMAGES"]) / f"{name}.json"
     second = tmp_path / f"{name}.json"

@@ -10,6 +10,7 @@ without timestamps, so that equal wheels make equal images.
 from __future__ import annotations
 
 import compileall
+import hashlib
 import py_compile
 import shutil
 import subprocess
@@ -32,6 +33,20 @@ WITH_DEBUG_INFORMATION: Final = (
     "yarl",
 )
 """Packages whose extension modules are distributed with debug information, most of their size."""
+
+
+def check(wheels: Path) -> None:
+    """Exit unless the wheels are those of `wheels.sha256`, each with its digest."""
+    listed = {}
+    for line in (wheels / "wheels.sha256").read_text().splitlines():
+        digest, name = line.split("  ", 1)
+        listed[name] = digest
+    found = {}
+    for wheel in wheels.glob("*.whl"):
+        found[wheel.name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    wrong = sorted({name for name, _ in listed.items() ^ found.items()})
+    if wrong:
+        sys.exit(f"install: {', '.join(wrong)}: not as wheels.sha256 lists; run make images again")
 
 
 def install(wheels: Path) -> None:
@@ -65,4 +80,5 @@ def install(wheels: Path) -> None:
 
 
 if __name__ == "__main__":
+    check(Path(sys.argv[1]))
     install(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""`make images`: the images of all programs as OCI archives, `out/images/NAME.tar`.
+"""`make images`: the images of all programs as OCI archives, `out/images/NAME.tar`, with SBOMs.
 
 Wheels and programs come from `out/dist` (`make dist`), other wheels from the package index that pip
 is configured for; the build itself needs no network. Without `--base` the base images are made of
@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
+import sbom
+
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent.parent
 DIST: Final = ROOT / "out" / "dist"
@@ -29,6 +31,7 @@ OUT: Final = ROOT / "out" / "images"
 STORAGE: Final = OUT / "storage"
 """Images while they are built; removed at the end."""
 BUILDAH: Final = ("buildah", "--root", str(STORAGE), "--runroot", str(STORAGE / "run"))
+SUMS: Final = "wheels.sha256"
 MEGABYTE: Final = 1_000_000
 DEBIAN_PYTHON: Final = (3, 11)
 """Python of Debian 12, of which the base images are made."""
@@ -70,6 +73,8 @@ class Image:
     distributions: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ("constraints.txt",)
     """Files of pins; the first that has a name wins."""
+    programs: tuple[str, ...] = ()
+    """Packages of Cargo whose programs are in it."""
 
     @property
     def bases(self) -> tuple[str, ...]:
@@ -79,7 +84,7 @@ class Image:
 
 XAPP: Final = ("sojourn-ric[tc,fast]",)
 IMAGES: Final = (
-    Image("gnb-lab", 60),
+    Image("gnb-lab", 60, programs=("gnb-lab", "e2sm-tc")),
     Image("tc-controller", 180, ("sojourn-tc-controller", "sojourn-ric-doctor", *XAPP)),
     Image("rlc-forecaster", 250, ("sojourn-rlc-forecaster", *XAPP)),
     Image("flexric-bridge", 180, ("sojourn-flexric-bridge", *XAPP)),
@@ -152,6 +157,67 @@ def collect_wheels(image: Image) -> None:
         *("--dest", str(wheels), "-c", str(constraints), *image.distributions, "pip"),
     )
     constraints.unlink()
+    check_own_wheels(wheels)
+    write_sums(wheels)
+
+
+def check_own_wheels(wheels: Path) -> None:
+    """Raise `BuildError` if a wheel of `out/dist` is another than when it was listed."""
+    listed = read_sums(DIST / SUMS)
+    for path in (DIST / "wheels").glob("*.whl"):
+        copy = wheels / path.name
+        if copy.exists() and sha256_of(copy) != listed.get(path.name):
+            raise BuildError(f"{path}: not the wheel that {DIST / SUMS} lists; run make dist again")
+
+
+def read_sums(file: Path) -> dict[str, str]:
+    """SHA-256 by name of a file as `sha256sum` writes it; raises `BuildError`."""
+    try:
+        lines = [line.split("  ", 1) for line in file.read_text().splitlines()]
+        return {name: digest for digest, name in lines}
+    except (OSError, ValueError) as error:
+        raise BuildError(f"{file}: {error}; expected the output of make dist") from None
+
+
+def write_sums(wheels: Path) -> None:
+    """What the first stage of the image checks before it installs."""
+    files = sorted(wheels.glob("*.whl"))
+    lines = (f"{sha256_of(path)}  {path.name}\n" for path in files)
+    (wheels / SUMS).write_text("".join(lines))
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_sbom(image: Image, contents: sbom.Contents, dist: dict[str, str], out: Path) -> str:
+    """Write `NAME.cdx.json`; returns its SHA-256."""
+    wheels = OUT / "wheels" / image.name / SUMS
+    digests = {}
+    for name, digest in read_sums(wheels).items() if image.distributions else ():
+        distribution, version = name.split("-")[:2]
+        digests[f"{distribution.replace('_', '-').replace('.', '-').lower()}-{version}"] = digest
+    try:
+        text = sbom.describe(image.name, contents, dist, image.programs, digests)
+    except sbom.SbomError as error:
+        raise BuildError(f"SBOM of {image.name}: {error}") from None
+    path = out / f"{image.name}.cdx.json"
+    path.write_text(text)
+    return sha256_of(path)
+
+
+def write_sboms(images: Sequence[Image], dist: dict[str, str], out: Path) -> None:
+    """SBOMs of what goes into images, without Debian packages and without building any."""
+    out.mkdir(parents=True, exist_ok=True)
+    for image in images:
+        contents = sbom.Contents()
+        if image.distributions:
+            collect_wheels(image)
+            contents = sbom.of_wheels(OUT / "wheels" / image.name)
+        write_sbom(image, contents, dist, out)
+        print(out / f"{image.name}.cdx.json", flush=True)
 
 
 def build(image: Image, bases: dict[str, str], dist: dict[str, str], out: Path) -> dict[str, Any]:
@@ -173,6 +239,7 @@ def build(image: Image, bases: dict[str, str], dist: dict[str, str], out: Path) 
     return {
         "name": f"sojourn/{image.name}:{version}",
         **measure(archive),
+        "sbom_sha256": write_sbom(image, sbom.of_archive(archive), dist, out),
         "limit_mb": image.limit_mb,
     }
 
@@ -240,9 +307,12 @@ def read_dist() -> dict[str, str]:
 
 def run(given: argparse.Namespace) -> int:
     """Build what was asked for; returns 1 if an image is larger than its limit."""
-    check_tools(["buildah"])
     dist = read_dist()
     chosen = [image for image in IMAGES if not given.images or image.name in given.images]
+    if given.sbom is not None:
+        write_sboms(chosen, dist, given.sbom)
+        return 0
+    check_tools(["buildah"])
     try:
         return _build_all(chosen, dist, given)
     finally:
@@ -283,6 +353,9 @@ def main() -> int:
     parser.add_argument("--base", help="base image with Python (default: made of Debian packages)")
     parser.add_argument("--builder", help="image of the first stage, with Python at the same path")
     parser.add_argument("--base-c", help="base image with glibc, for gnb-lab")
+    parser.add_argument(
+        "--sbom", type=Path, metavar="FOLDER", help="write SBOMs of wheels and crates, no images"
+    )
     parser.add_argument("--fresh-bases", action="store_true", help="make the bases again")
     given = parser.parse_args()
     if unknown := ", ".join(sorted(set(given.images) - set(names))):
