@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from ric.access import Caller, Peer, Refusal, Right
 from ric.access.grpc import bearer_token
@@ -90,6 +92,22 @@ def too_many_requests(exceeded: Exceeded) -> web.Response:
     )
 
 
+class _ServerLog(logging.LoggerAdapter[logging.Logger]):
+    """What aiohttp logs, but requests that are no HTTP: a client could fill a disk with their
+    tracebacks. They are counted and logged as refusals."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(logging.getLogger("aiohttp.server"))
+        self._limits = limits
+
+    def exception(self, msg: object, *args: object, exc_info: Any = True, **options: Any) -> None:
+        """See `logging.Logger.exception`; the first argument is the client's address."""
+        if isinstance(exc_info, HttpProcessingError):
+            self._limits.refused(str(args[0]), "malformed", "a request that is no HTTP/1.1")
+        else:
+            super().exception(msg, *args, exc_info=exc_info, **options)
+
+
 class HttpSite:
     """Listening of an aiohttp application: address, TLS, the clients of its requests, limits."""
 
@@ -120,6 +138,7 @@ class HttpSite:
         self._runner = web.AppRunner(
             app,
             access_log=None,
+            logger=_ServerLog(self.limits),
             shutdown_timeout=_SHUTDOWN_S,
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
