@@ -126,7 +126,7 @@ def run(suite: Suite, total: Count) -> bool:
 
 
 def before() -> Count:
-    """The counts of an earlier run, if there was one, less the tests that it skipped and that run now."""
+    """The counts of an earlier run, if any, less the tests that it skipped and that run now."""
     if not COUNT_FILE.exists():
         return Count()
     match = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped", COUNT_FILE.read_text())
