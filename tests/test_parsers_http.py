@@ -53,7 +53,16 @@ def door() -> Iterator[tuple[str, int]]:
     address = asyncio.run_coroutine_threadsafe(server.start(), loop).result(PATIENCE_S)
     host, _, port = address.rpartition(":")
     yield host, int(port)
-    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(PATIENCE_S)
+
+    async def end() -> None:
+        await server.stop()
+        # aiohttp waits for the rest of a body that was announced.
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run_coroutine_threadsafe(end(), loop).result(PATIENCE_S)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
@@ -84,7 +93,7 @@ def test_any_request_is_answered_or_ended_and_the_next_is_served(
     answer = answer_to(door, request_, ends=True)
     if answer:
         version, status = answer.split(b" ")[:2]
-        assert version.startswith(b"HTTP/1.")
+        assert version.startswith(b"HTTP/")
         assert int(status) < 500
     # A traceback for each request would fill the disk.
     assert [record.name for record in caplog.records] == []
