@@ -61,8 +61,17 @@ impl Cu {
     pub(crate) fn poll(&mut self, index: u32, gnb: &mut GnbParts<'_>) {
         if self.sdap_poll_us == 0 {
             self.run_sdap_scheduler(index, gnb);
-        } else if gnb.bearers[index as usize].tc.backlog_packets() > 0 {
-            gnb.timers.advance(Timer::Bearer(index), self.sdap_clock.next_us(gnb.now_us));
+            return;
+        }
+        let tc = &gnb.bearers[index as usize].tc;
+        let at_us = if tc.backlog_packets() > 0 {
+            Some(self.sdap_clock.next_us(gnb.now_us))
+        } else {
+            // A lease ends without traffic, too.
+            tc.next_deadline_us(gnb.now_us).map(|at_us| at_us.max(gnb.now_us + 1))
+        };
+        if let Some(at_us) = at_us {
+            gnb.timers.advance(Timer::Bearer(index), at_us);
         }
     }
 

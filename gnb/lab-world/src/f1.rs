@@ -50,6 +50,7 @@ pub(crate) struct F1Bearer {
     latest_status_us: u64,
     /// Highest delivered number, and the time of the frame that reported it.
     delivered: (Option<u32>, Option<u64>),
+    lost_queries: u64,
 }
 
 impl F1Bearer {
@@ -85,6 +86,7 @@ impl F1Bearer {
             dl_opportunity: false,
             latest_status_us: 0,
             delivered: (None, None),
+            lost_queries: 0,
         }))
     }
 
@@ -195,7 +197,9 @@ impl F1Bearer {
 
     /// The CU queries the RLC status; returns the arrival time at the DU, `None` if lost.
     pub(super) fn query(&mut self, now_us: u64) -> Option<u64> {
-        self.down.transit(now_us)
+        let at_us = self.down.transit(now_us);
+        self.lost_queries += u64::from(at_us.is_none());
+        at_us
     }
 
     /// The DU answers a query; returns the arrival time at the CU and the frame, `None` if it is lost or
@@ -244,7 +248,7 @@ impl F1Bearer {
 
     /// Downlink and uplink packets lost so far.
     pub(super) fn lost_packets(&self) -> (u64, u64) {
-        (self.down.lost_frames(), self.uplink.lost_frames())
+        (self.down.lost_frames() - self.lost_queries, self.uplink.lost_frames())
     }
 }
 

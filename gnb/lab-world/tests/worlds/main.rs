@@ -9,6 +9,7 @@ mod common;
 mod counters;
 mod e2;
 mod faults;
+mod leases;
 mod radio;
 mod recorded_radio;
 mod rlc;
