@@ -359,6 +359,12 @@ impl World {
             .collect()
     }
 
+    fn packet_ledgers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let value = serde_json::to_value(self.inner.packet_ledgers())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &value)
+    }
+
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.inner
             .flow_samples()

@@ -96,7 +96,7 @@ pub(crate) struct Measured {
     pub(crate) rlc_dropped_packets: u64,
     /// RLC-AM failures (maxRetxThreshold reached) until the UE left.
     pub(crate) radio_link_failures: u64,
-    /// Packets that were queued when the UE left.
+    /// Packets that were queued or on F1-U when the UE left.
     pub(crate) released_packets: u64,
     /// SDUs whose last byte went to the MAC.
     pub(crate) drained_packets: u64,

@@ -15,7 +15,10 @@ pub(crate) fn enter_rlc(packet: GnbPacket, gnb: &mut GnbParts<'_>) {
     let Bearer { cell: place, rlc_queue, drql_limit, measured, f1, .. } =
         &mut bearers[packet.bearer as usize];
     measured.received_bytes = measured.received_bytes.max(packet.f1_sent_bytes);
-    let Some(place) = *place else { return };
+    let Some(place) = *place else {
+        measured.released_packets += 1;
+        return;
+    };
     let (queue, limit) = (rlc_queue.as_mut(), drql_limit.as_mut());
     let mut f1 = f1.as_deref_mut();
     let next_count = cell.next_count(place).unwrap_or(0);

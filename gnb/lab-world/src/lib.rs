@@ -18,6 +18,7 @@ mod e2;
 mod f1;
 mod flow;
 mod flows;
+mod ledger;
 mod links;
 mod measure;
 mod packet;
@@ -41,6 +42,7 @@ pub use e2::types::{
     NodeInfo, Output, Payload, RanFunction, RanFunctionInfo, Report, RouteError, SubscribeError,
     SubscriptionId, SubscriptionRequest, periodic_trigger,
 };
+pub use ledger::PacketLedger;
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 

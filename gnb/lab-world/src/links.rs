@@ -73,6 +73,11 @@ impl<T> Line<T> {
         self.items.front().map_or(u64::MAX, |(at_us, _)| *at_us)
     }
 
+    /// The items, by arrival.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter().map(|(_, item)| item)
+    }
+
     /// Removes the next item that has arrived by `now_us`, with its time.
     pub(crate) fn pop_due(&mut self, now_us: u64) -> Option<(u64, T)> {
         if self.next_us() <= now_us { self.items.pop_front() } else { None }

@@ -50,12 +50,14 @@ impl World {
         let bearers: Vec<u32> = plan.bearers.iter().map(|(index, _)| *index).collect();
         for index in &bearers {
             let bearer = &mut self.bearers[*index as usize];
-            let failures = bearer.cell.and_then(|place| self.cell.radio_link_failures(place));
+            let Some(place) = bearer.cell else { continue };
+            let failures = self.cell.radio_link_failures(place);
             bearer.measured.radio_link_failures += failures.unwrap_or(0);
+            let waiting = self.cell.bearer_status(place).map_or(0, |rlc| rlc.occupancy_packets);
+            let in_air = self.cell.sdus_in_air(place).unwrap_or(0);
+            bearer.measured.released_packets += u64::from(waiting) + in_air as u64;
         }
-        for packet in self.cell.remove_ue(rnti).unwrap_or_default() {
-            self.bearers[packet.bearer as usize].measured.released_packets += 1;
-        }
+        self.cell.remove_ue(rnti);
         for index in bearers {
             let bearer = &mut self.bearers[index as usize];
             bearer.cell = None;

@@ -6,6 +6,7 @@ mod faults;
 mod forecasts;
 mod harness;
 mod lab_world;
+mod laws;
 mod local_client;
 mod pki;
 mod rpc;

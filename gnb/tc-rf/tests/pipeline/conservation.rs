@@ -7,9 +7,6 @@ use crate::util::random::*;
 use crate::util::*;
 use e2sm_tc::v1::*;
 use proptest::prelude::*;
-use tc_rf::templates::{
-    CakeDiffserv, FlowSlicing, FqCodel, FqL4s, SegregateGreedy, Slice, Sojourn, by_name,
-};
 use tc_rf::{RlcStatus, TrafficControl};
 
 /// What happens next to the bearer.
@@ -22,43 +19,6 @@ enum Step {
     Apply(Box<PipelineChange>),
     Leased(Box<PipelineChange>, u32),
     RecallUnsent(usize),
-}
-
-fn template() -> impl Strategy<Value = Pipeline> {
-    let names = prop::sample::select(&tc_rf::templates::NAMES[..]);
-    let scheduler = proptest::option::of(scheduler());
-    (names, pacer(), buffer(), shaper(), 1u16..40, scheduler).prop_map(
-        |(name, pacer, buffer, shaper, queues, scheduler)| {
-            let slices = vec![
-                Slice { matches: vec![], flows: vec![arriving(0), arriving(1)], shaper },
-                Slice { matches: vec![], flows: vec![arriving(2)], shaper: None },
-            ];
-            let template = match name {
-                "flow_slicing" => FlowSlicing { slices, ..FlowSlicing::default() }.pipeline(),
-                "segregate_greedy" => {
-                    let greedy = vec![arriving(3)];
-                    SegregateGreedy { greedy, ..SegregateGreedy::default() }.pipeline()
-                }
-                "fq_codel" => FqCodel { queues, ..FqCodel::default() }.pipeline(),
-                "fq_l4s" => FqL4s { queues, ..FqL4s::default() }.pipeline(),
-                "sojourn" => Sojourn { queues, ..Sojourn::default() }.pipeline(),
-                "cake_diffserv" => CakeDiffserv { queues, ..CakeDiffserv::default() }.pipeline(),
-                _ => by_name(name).expect("a template"),
-            };
-            let scheduler = scheduler.unwrap_or_else(|| template.scheduler.clone());
-            Pipeline { scheduler, pacer, buffer, ..template }
-        },
-    )
-}
-
-fn change_of_pipeline() -> impl Strategy<Value = Box<PipelineChange>> {
-    prop_oneof![
-        2 => template().prop_map(PipelineChange::Replace),
-        2 => composed().prop_map(PipelineChange::Replace),
-        2 => prop::collection::vec(edit(), 1..4).prop_map(PipelineChange::Delta),
-        1 => Just(PipelineChange::Safe),
-    ]
-    .prop_map(Box::new)
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -74,12 +34,6 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (change_of_pipeline(), 1u32..60).prop_map(|(c, ms)| Step::Leased(c, ms)),
         1 => (0usize..40).prop_map(Step::RecallUnsent),
     ]
-}
-
-/// The flows as they arrive, each to its host and with its DSCP.
-fn arriving(n: u16) -> FiveTuple {
-    let destination = std::net::Ipv4Addr::new(198, 51, 100, 1 + (n % 3) as u8).into();
-    FiveTuple { destination, ..flow(n) }
 }
 
 /// Flows by their use of ECN: none at all; classic, whose handshake is Not-ECT; classic that

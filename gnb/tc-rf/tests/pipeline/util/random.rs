@@ -3,8 +3,11 @@
 use e2sm_tc::v1::*;
 use proptest::prelude::*;
 use tc_rf::capabilities;
+use tc_rf::templates::{
+    CakeDiffserv, FlowSlicing, FqCodel, FqL4s, SegregateGreedy, Slice, Sojourn, by_name,
+};
 
-use super::{aqm, fifo, osi, target};
+use super::{aqm, fifo, flow, osi, target};
 
 /// DSCP of flow `n`: best effort, CS1, AF41 or EF.
 pub(crate) fn dscp_of(n: u16) -> u8 {
@@ -193,4 +196,49 @@ pub(crate) fn edit() -> impl Strategy<Value = PipelineEdit> {
         (0u16..60, 1u16..20)
             .prop_map(|(first, count)| { PipelineEdit::RemoveQueues(target(first, count)) }),
     ]
+}
+
+/// The flows as they arrive, each to its host and with its DSCP.
+pub(crate) fn arriving(n: u16) -> FiveTuple {
+    let destination = std::net::Ipv4Addr::new(198, 51, 100, 1 + (n % 3) as u8).into();
+    FiveTuple { destination, ..flow(n) }
+}
+
+/// A template with another pacer and buffer, sometimes another scheduler; few queues.
+pub(crate) fn template() -> impl Strategy<Value = Pipeline> {
+    let names = prop::sample::select(&tc_rf::templates::NAMES[..]);
+    let scheduler = proptest::option::of(scheduler());
+    (names, pacer(), buffer(), shaper(), 1u16..40, scheduler).prop_map(
+        |(name, pacer, buffer, shaper, queues, scheduler)| {
+            let slices = vec![
+                Slice { matches: vec![], flows: vec![arriving(0), arriving(1)], shaper },
+                Slice { matches: vec![], flows: vec![arriving(2)], shaper: None },
+            ];
+            let template = match name {
+                "flow_slicing" => FlowSlicing { slices, ..FlowSlicing::default() }.pipeline(),
+                "segregate_greedy" => {
+                    let greedy = vec![arriving(3)];
+                    SegregateGreedy { greedy, ..SegregateGreedy::default() }.pipeline()
+                }
+                "fq_codel" => FqCodel { queues, ..FqCodel::default() }.pipeline(),
+                "fq_l4s" => FqL4s { queues, ..FqL4s::default() }.pipeline(),
+                "sojourn" => Sojourn { queues, ..Sojourn::default() }.pipeline(),
+                "cake_diffserv" => CakeDiffserv { queues, ..CakeDiffserv::default() }.pipeline(),
+                _ => by_name(name).expect("a template"),
+            };
+            let scheduler = scheduler.unwrap_or_else(|| template.scheduler.clone());
+            Pipeline { scheduler, pacer, buffer, ..template }
+        },
+    )
+}
+
+/// A change of all or some stages; some are refused.
+pub(crate) fn change_of_pipeline() -> impl Strategy<Value = Box<PipelineChange>> {
+    prop_oneof![
+        2 => template().prop_map(PipelineChange::Replace),
+        2 => composed().prop_map(PipelineChange::Replace),
+        2 => prop::collection::vec(edit(), 1..4).prop_map(PipelineChange::Delta),
+        1 => Just(PipelineChange::Safe),
+    ]
+    .prop_map(Box::new)
 }
