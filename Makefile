@@ -8,6 +8,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
 TRACE ?=
+# Of make laws, laws-loop and kills.
+LAWS_FIRST ?= 0
+LAWS_RUNS ?= 100000
+KILLS_SECONDS ?= 3600
+export LAWS_FIRST LAWS_RUNS
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # maturin refuses to choose between two active environments.
 unexport CONDA_PREFIX
@@ -154,6 +159,18 @@ docs: setup $(VENV)/.docs ## The documentation as a site: out/site/index.html
 .PHONY: quick
 quick: $(VENV)/.packages ## Lints and tests of what changed since main; after make setup
 	@$(BIN)/python tests/quick.py
+
+.PHONY: laws
+laws: $(VENV)/.tools ## The laws of control on random runs: LAWS_RUNS of them from seed LAWS_FIRST (docs/laws.md)
+	cargo test --release --locked -p lab-gateway --lib laws::long -- --ignored --nocapture
+
+.PHONY: laws-loop
+laws-loop: setup ## The same with controllers in the loop: LAWS_RUNS, LAWS_FIRST
+	PYTHONPATH=xapps/tc_controller/tests $(BIN)/python benchmarks/loop_laws.py --first $(LAWS_FIRST) --runs $(LAWS_RUNS)
+
+.PHONY: kills
+kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lost, all heals; out/kills
+	$(BIN)/python benchmarks/kills.py --seconds $(KILLS_SECONDS) --out $(OUT)/kills
 
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run
