@@ -1,6 +1,9 @@
 //! Where the forecaster is and how to connect to it: address, TLS, token.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use bounded_input::read_file;
 use tonic::{
@@ -109,6 +112,6 @@ impl Forecaster {
     }
 }
 
-fn read(path: &PathBuf) -> Result<Vec<u8>, String> {
+fn read(path: &Path) -> Result<Vec<u8>, String> {
     read_file(path, MAX_PEM_BYTES).map_err(|error| format!("{}: {error}", path.display()))
 }
