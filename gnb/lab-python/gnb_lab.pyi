@@ -134,8 +134,11 @@ class World:
         """The bearers as they are now: the columns of `bearers.parquet`."""
 
     def packet_ledgers(self) -> list[dict[str, int]]:
-        """Downlink packets of each bearer, attached or not, by where they are or how they ended:
-        ``entered`` is the sum of the others, ``rnti`` and ``drb`` apart, unless the radio loses blocks."""
+        """Downlink packets of each bearer, attached or not, by where they are or how they ended.
+
+        ``entered`` is the sum of the others, ``rnti`` and ``drb`` apart, unless the radio loses
+        blocks.
+        """
 
     def flows(self) -> list[dict[str, Any]]:
         """The flows as they are now: name, kind, rnti, drb, goodput_bytes."""
