@@ -20,6 +20,7 @@ from urllib.error import HTTPError
 import pytest
 import tiny_model
 import yaml
+from aiohttp import ClientSession
 from alert_world import RULES, AlertWorld, needs_prometheus
 from bridge_world import ONE, BridgeWorld, kill_child
 from fake_sdk import ENVIRONMENT
@@ -272,6 +273,10 @@ async def test_certificates_and_strangers(tmp_path: Path) -> None:
         await world.raised("SojournAuditNotWritten")
         stranger.cancel()
 
+        flood = asyncio.create_task(_flood(jobs["rlc-forecaster"], "0123456789abcdef" * 3))
+        await world.raised("SojournClientLimited")
+        flood.cancel()
+
         certificate.write_text("not a certificate")
         await world.raised("SojournCertificateNotReloaded")
 
@@ -281,6 +286,17 @@ async def _strange_requests(address: str) -> None:
         with suppress(HTTPError):
             await asyncio.to_thread(urllib.request.urlopen, f"http://{address}/metrics")
         await asyncio.sleep(0.2)
+
+
+async def _flood(address: str, token: str) -> None:
+    """As one client, beyond its rate and its burst."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with ClientSession(headers=headers) as session:
+        while True:
+            for _ in range(300):
+                async with session.get(f"http://{address}/healthz"):
+                    pass
+            await asyncio.sleep(0.1)
 
 
 @pytest.fixture

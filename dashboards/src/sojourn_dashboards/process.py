@@ -102,7 +102,7 @@ def process_row(program: str, title: str = "Process", *, collapsed: bool) -> Row
                     Query(rate("process_cpu_seconds_total", only), "{{instance}}"),
                     about="Load in cores: 100 % is one core.",
                     empty=empty,
-                    size=(8, 7),
+                    size=(6, 7),
                 ),
             ),
             lines(
@@ -112,7 +112,7 @@ def process_row(program: str, title: str = "Process", *, collapsed: bool) -> Row
                     Query(selector("process_resident_memory_bytes", only), "{{instance}}"),
                     about="Resident memory.",
                     empty=empty,
-                    size=(8, 7),
+                    size=(6, 7),
                 ),
             ),
             lines(
@@ -126,7 +126,21 @@ def process_row(program: str, title: str = "Process", *, collapsed: bool) -> Row
                     about="By the access file: `unauthenticated` unknown client, `right` missing "
                     "right, `node` node outside the client's. The audit log names the client.",
                     empty="None was refused in this time.",
-                    size=(8, 7),
+                    size=(6, 7),
+                ),
+            ),
+            lines(
+                card(
+                    f"Limited clients of {program}",
+                    "cps",
+                    Query(
+                        f"sum by (client, limit) ({rate('sojourn_limited_total', only)})",
+                        "{{client}}: {{limit}}",
+                    ),
+                    about="What clients were refused or lost by their limits: calls and requests "
+                    "beyond their rate, streams, viewers and connections beyond their share.",
+                    empty="No client reached a limit in this time.",
+                    size=(6, 7),
                 ),
             ),
         ),
