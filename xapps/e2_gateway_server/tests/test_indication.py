@@ -100,3 +100,36 @@ async def test_an_outbox_wakes_who_waits_for_an_item_and_for_the_end() -> None:
     outbox.end(ValueError("over"))
     assert str(await end) == "over"
     assert await outbox.get() == (1, "b")
+
+
+class Bytes:
+    """Room for some bytes."""
+
+    def __init__(self, most: int) -> None:
+        self.free = float(most)
+
+    def take(self, amount: float) -> bool:
+        if amount > self.free:
+            return False
+        self.free -= amount
+        return True
+
+    def give(self, amount: float) -> None:
+        self.free += amount
+
+
+def test_an_outbox_without_room_loses_its_own_oldest_and_gives_back_what_it_held() -> None:
+    room = Bytes(10)
+    outbox: Outbox[bytes] = Outbox(0, room=room)
+    for item in (b"aaaa", b"bbbb", b"cccccc"):
+        outbox.put(item)
+    assert (outbox.dropped, room.free) == (1, 0)
+    outbox.put(b"d" * 11)
+    assert (outbox.dropped, room.free) == (4, 10), "one that never fits is lost as well"
+    outbox.put(b"e")
+    assert outbox.take() == (4, b"e")
+    assert room.free == 10
+    outbox.put(b"ff")
+    outbox.close()
+    outbox.put(b"g")
+    assert (outbox.take(), room.free) == (None, 10)

@@ -228,5 +228,5 @@ def test_a_refusal_says_what_was_exceeded_and_when_to_come_again() -> None:
     exceeded = limits.hold("xapp-1", pool, "streams")
     assert exceeded is not None
     assert exceeded.detail == (
-        "client xapp-1: 4 streams open, 4 of 8 free; expected at most as many as are free"
+        "client xapp-1: 4 streams open, 4 of 8 free; expected at most 4 of one client now"
     )

@@ -5,23 +5,42 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 Item = TypeVar("Item")
+
+
+class Room(Protocol):
+    """The bytes that may be queued for a client."""
+
+    def take(self, amount: float) -> bool:
+        """Queue so many more, if there is room."""
+        ...
+
+    def give(self, amount: float) -> None:
+        """So many are no longer queued."""
+        ...
 
 
 class Outbox(Generic[Item]):
     """Numbers its items from 0. A depth of 0 is unbounded.
 
-    `on_change` is called when an item was added or the end is known.
+    `on_change` is called when an item was added or the end is known. With `room` items are bytes,
+    and the oldest are dropped while there is none.
     """
 
     __slots__ = (
-        *("_depth", "_ending", "_next", "_on_change", "_queue", "_reader"),
-        *("dropped", "ended"),
+        *("_depth", "_ending", "_next", "_on_change", "_queue", "_reader", "_room"),
+        *("closed", "dropped", "ended"),
     )
 
-    def __init__(self, depth: int = 0, on_change: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        depth: int = 0,
+        on_change: Callable[[], None] | None = None,
+        room: Room | None = None,
+    ) -> None:
+        self._room = room
         self._depth = depth
         self._on_change = on_change
         self._queue: deque[tuple[int, Item]] = deque()
@@ -32,13 +51,24 @@ class Outbox(Generic[Item]):
         """Items dropped because the reader was slow."""
         self.ended: Exception | None = None
         """Why no more items follow."""
+        self.closed = False
+        """Whether nobody reads it any more."""
 
     def put(self, item: Item) -> None:
         """Append an item; drops the oldest if there is no room."""
+        if self.closed:
+            return
         queue = self._queue
         if self._depth and len(queue) >= self._depth:
-            queue.popleft()
+            self._taken(queue.popleft())
             self.dropped += 1
+        if self._room is not None and isinstance(item, bytes):
+            while not self._room.take(len(item)):
+                if not queue:
+                    self.skip(1)
+                    return
+                self._taken(queue.popleft())
+                self.dropped += 1
         queue.append((self._next, item))
         self._next += 1
         self._changed()
@@ -58,7 +88,7 @@ class Outbox(Generic[Item]):
 
     def take(self) -> tuple[int, Item] | None:
         """Remove the oldest item; returns its number and itself, `None` if the queue is empty."""
-        return self._queue.popleft() if self._queue else None
+        return self._taken(self._queue.popleft()) if self._queue else None
 
     async def get(self) -> tuple[int, Item]:
         """Wait for an item; raises the reason of the end once the queue is empty. One caller."""
@@ -67,7 +97,13 @@ class Outbox(Generic[Item]):
                 raise self.ended
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
-        return self._queue.popleft()
+        return self._taken(self._queue.popleft())
+
+    def close(self) -> None:
+        """Drop what is queued, and whatever follows."""
+        self.closed = True
+        while self._queue:
+            self._taken(self._queue.popleft())
 
     async def until_ended(self) -> Exception:
         """Wait for the end; returns its reason. Items may still be queued. One caller."""
@@ -75,6 +111,11 @@ class Outbox(Generic[Item]):
             return self.ended
         self._ending = asyncio.get_running_loop().create_future()
         return await self._ending
+
+    def _taken(self, queued: tuple[int, Item]) -> tuple[int, Item]:
+        if self._room is not None and isinstance(queued[1], bytes):
+            self._room.give(len(queued[1]))
+        return queued
 
     def _changed(self) -> None:
         if self._on_change is not None:

@@ -12,6 +12,7 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from e2_gateway_server.backend import Backend, ProcedureError
 from e2_gateway_server.control_call import ControlCall
+from e2_gateway_server.outbox import Room
 from e2_gateway_server.subscribe_call import SubscribeCall
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["E2Gateway"].full_name
@@ -36,7 +37,8 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class GatewayService:
     """`queue_depth` is that of a subscription that requests none; a larger request than
     `max_queue_depth` is reduced to it. `authorize` gives the backend as the client of a call may
-    use it (`AuthorizedBackend`); without it every client may use everything."""
+    use it (`AuthorizedBackend`); without it every client may use everything. `room` gives the bytes
+    that may be queued for the client of a call; without it there is no bound."""
 
     def __init__(
         self,
@@ -45,7 +47,9 @@ class GatewayService:
         authorize: Callable[[Context], Backend] | None = None,
         queue_depth: int = 64,
         max_queue_depth: int = MAX_QUEUE_DEPTH,
+        room: Callable[[Context], Room] | None = None,
     ) -> None:
+        self._room = room
         self._backend_for = authorize or (lambda _: backend)
         self._queue_depth = queue_depth
         self._max_queue_depth = max_queue_depth
@@ -106,7 +110,8 @@ class GatewayService:
     async def _subscribe(
         self, requests: AsyncIterator[pb.SubscribeRequest], context: Context
     ) -> None:
-        call = SubscribeCall(self._backend_for(context), self._depth)
+        room = None if self._room is None else self._room(context)
+        call = SubscribeCall(self._backend_for(context), self._depth, room)
         self._calls.add(call)
         try:
             await call.run(requests, context.write)

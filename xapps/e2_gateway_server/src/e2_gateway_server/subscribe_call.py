@@ -17,7 +17,7 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from e2_gateway_server.backend import Backend, ProcedureError
 from e2_gateway_server.indication import encode_event, encode_numbers, encode_subscription_id
-from e2_gateway_server.outbox import Outbox
+from e2_gateway_server.outbox import Outbox, Room
 
 MAX_SUBSCRIPTIONS: Final = 4096
 """Of one call."""
@@ -36,12 +36,21 @@ class _Subscription:
         self.outbox: Outbox[bytes] | None = None
         self.end: pb.SubscriptionEnd | None = None
 
+    def close(self) -> None:
+        """Nobody reads it any more."""
+        if self.outbox is not None:
+            self.outbox.close()
+
 
 class SubscribeCall:
     """Serves one call; create it within a running event loop."""
 
-    def __init__(self, backend: Backend, depth_of: Callable[[int], int]) -> None:
-        """`depth_of` gives the depth of the queue for the requested one."""
+    def __init__(
+        self, backend: Backend, depth_of: Callable[[int], int], room: Room | None = None
+    ) -> None:
+        """`depth_of` gives the depth of the queue for the requested one; `room` bounds the bytes
+        of all queues of the client."""
+        self._room = room
         self._backend = backend
         self._depth_of = depth_of
         self._loop = asyncio.get_running_loop()
@@ -76,6 +85,8 @@ class SubscribeCall:
             reading.cancel()
             for task in self._tasks.values():
                 task.cancel()
+            for subscription in self._open.values():
+                subscription.close()
             await asyncio.gather(reading, *self._tasks.values(), return_exceptions=True)
 
     def stop(self, error: BaseException) -> None:
@@ -91,7 +102,9 @@ class SubscribeCall:
             if request.HasField("subscribe"):
                 self._subscribe(number, request.subscribe)
             elif request.HasField("unsubscribe") and number in self._tasks:
-                self._ready.pop(self._open.pop(number), None)
+                subscription = self._open.pop(number)
+                subscription.close()
+                self._ready.pop(subscription, None)
                 self._tasks.pop(number).cancel()
 
     def _read_ended(self, reading: asyncio.Task[None]) -> None:
@@ -114,7 +127,8 @@ class SubscribeCall:
 
     async def _run(self, subscription: _Subscription, request: pb.Subscription) -> None:
         depth = self._depth_of(request.queue_depth)
-        subscription.outbox = Outbox(depth, partial(self._changed, subscription))
+        changed = partial(self._changed, subscription)
+        subscription.outbox = Outbox(depth, changed, self._room)
         try:
             async with self._backend.subscribe(request, subscription.outbox):
                 error = await subscription.outbox.until_ended()

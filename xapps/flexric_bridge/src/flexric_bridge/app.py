@@ -21,6 +21,7 @@ from flexric_bridge.controls import ControlQueue, Rate
 from flexric_bridge.discovery import Discovery
 from flexric_bridge.gateway import Gateway, GatewayServer
 from flexric_bridge.hub import Hub
+from flexric_bridge.limited import MEASURE_S
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.sdk import E2Node
@@ -113,6 +114,8 @@ class Bridge(Service[BridgeSettings]):
         self.readiness.require("reports", self._reports_condition)
         self.address = ""
         """Address of the gateway, once running."""
+        self.server: GatewayServer
+        """Once running."""
         self._dirty = False
         self._file = StateFile(settings.state, self.registry)
         self.registry.register(
@@ -136,7 +139,7 @@ class Bridge(Service[BridgeSettings]):
         Raises `OSError` or `SettingsError` for an address or a certificate that cannot be used.
         """
         self._file.restore(self._load)
-        server = self._server()
+        server = self.server = self._server()
 
         async def main() -> None:
             await warm_up()
@@ -154,6 +157,7 @@ class Bridge(Service[BridgeSettings]):
             self.supervise("controls", self.lane.work)
             self.supervise("leases", self._end_leases)
             self.supervise("state", self._save_state)
+            self.supervise("load", lambda: self._measure_load(server))
             self.supervise("health", lambda: self._publish_health(server))
 
         try:
@@ -207,6 +211,11 @@ class Bridge(Service[BridgeSettings]):
         while True:
             await server.set_ready(self.readiness.ready)
             await self.clock.sleep(READINESS_S)
+
+    async def _measure_load(self, server: GatewayServer) -> None:
+        while True:
+            await self.clock.sleep(MEASURE_S)
+            server.load.measure()
 
     # -------------------------------------------------------------------------- state
 

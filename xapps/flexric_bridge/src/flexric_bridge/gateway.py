@@ -24,6 +24,7 @@ from ric.access.grpc import Context, caller_of
 from ric.clock import Clock
 from ric.door import DoorServer
 from ric.errors import ServiceModelError
+from ric.limits import Pool, Share
 from ric.security import Security
 from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID, tc
 from ric.sm.plain import event_trigger_period_ms
@@ -34,13 +35,18 @@ from flexric_bridge.controls import ControlQueue, Rate, RateExceeded
 from flexric_bridge.hub import Hub
 from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.kpm_units import THROUGHPUT_OF
+from flexric_bridge.limited import LimitedBackend, ReportLoad
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import REPORTED, KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import GatewayDoor
-from flexric_bridge.subscription import NodeGone, UnsupportedSubscription
+from flexric_bridge.subscription import (
+    NodeGone,
+    UnsupportedSubscription,
+    requested_measurements,
+)
 from flexric_bridge.tc.messages import Answer
 from flexric_bridge.traffic_control import TrafficControl, wanted
 
@@ -63,6 +69,8 @@ _CODE_OF_SDK: Final = {
 _SUPERSEDED: Final = "superseded: a later control of the same element came before this one was sent"
 _KINDS: Final = struct.Struct("<II")
 _MODIFY: Final = 2
+MAX_SHOWN: Final = 8
+"""Names in an error."""
 
 RIGHTS: Final = {
     "ListNodes": Right.READ,
@@ -159,14 +167,14 @@ class Gateway:
         reader = Reader(outbox, period_ms)
         names: tuple[str, ...] = ()
         if oid == KPM_OID:
-            requested = tuple(dict.fromkeys(subscription.kpm_measurements))
+            requested = requested_measurements(subscription)
             try:
                 own, lacking = offered(known.functions[oid].definition, requested)
             except KpmDefinitionError as error:
                 raise UnsupportedSubscription(f"KPM: {error}") from error
             if not own:
                 raise UnsupportedSubscription(
-                    f"KPM: none of {list(requested)} is a measurement of this node"
+                    f"KPM: none of {list(requested[:MAX_SHOWN])} is a measurement of this node"
                 )
             names = own + tuple(THROUGHPUT_OF[name] for name in own if name in THROUGHPUT_OF)
             unsupported = encode_kpm(pb.KpmReport(unsupported=lacking)) if lacking else b""
@@ -321,14 +329,24 @@ class GatewayServer(DoorServer):
     """The gRPC server: gateway, health, reflection."""
 
     def __init__(self, gateway: Gateway, door: GatewayDoor, security: Security) -> None:
+        limits = security.limits
+        self.load = ReportLoad(door.max_report_load_bytes_per_s, limits, gateway.metrics)
+        self.queued = Pool(door.max_queued_bytes)
+
         def authorize(context: Context) -> AuthorizedBackend:
-            return AuthorizedBackend(gateway, caller_of(security.access, context), describe_control)
+            caller = caller_of(security.access, context)
+            limited = LimitedBackend(gateway, caller.account, self.load, limits)
+            return AuthorizedBackend(limited, caller, describe_control)
+
+        def room(context: Context) -> Share:
+            return Share(self.queued, caller_of(security.access, context).account)
 
         self._gateway_service = GatewayService(
             gateway,
             authorize=authorize,
             queue_depth=door.queue_depth,
             max_queue_depth=door.max_queue_depth,
+            room=room,
         )
         super().__init__(
             SERVICE,

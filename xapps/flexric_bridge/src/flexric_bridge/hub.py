@@ -234,6 +234,7 @@ class Hub:
                 flow.reports += 1
                 flow.lost += record.lost
                 flow.last_ns = now_ns
+                flow.message_bytes = len(record.message)
                 flow.delay.observe_us(record.received_at_us - record.collected_at_us)
                 flow.missing.observe(record.collected_at_us, record.lost)
                 flow.lag.observe(record.collected_at_us, record.received_at_us - ahead_us)

@@ -53,13 +53,18 @@ from flexric_bridge.sdk import SNssai
 class Flow:
     """The reports of one RAN function of one node."""
 
-    __slots__ = ("bad", "delay", "lag", "last_ns", "lost", "missing", "period_ms", "reports")
+    __slots__ = (
+        *("bad", "delay", "lag", "last_ns", "lost", "message_bytes", "missing", "period_ms"),
+        "reports",
+    )
 
     def __init__(self) -> None:
         self.reports = 0
         self.lost = 0
         self.bad = 0
         self.last_ns = 0
+        self.message_bytes = 0
+        """Of the newest report."""
         self.period_ms = 0
         self.delay = Histogram()
         self.lag = ReportLag()

@@ -36,6 +36,17 @@ class GatewayDoor(DoorSettings):
         le=100_000,
         description="Largest queue a reader may ask for, indications.",
     )
+    max_queued_bytes: int = Field(
+        default=256 * 2**20,
+        ge=2**20,
+        description="Indications queued for all readers, bytes. A client may have as many as are"
+        " free; beyond that it loses its oldest.",
+    )
+    max_report_load_bytes_per_s: Annotated[float, Field(ge=1e6, allow_inf_nan=False)] = Field(
+        default=400e6,
+        description="Load of all subscriptions, bytes/s: bytes of a report and 8192, times reports"
+        " a second. A client may have twice what is free.",
+    )
 
 
 class BridgeHttp(HttpSettings):

@@ -10,6 +10,7 @@ import grpc
 from e2_gateway_server import ProcedureError
 from e2_gateway_server.indication import encode_kpm_report, encode_report, encode_source
 from ric.sm import KPM_OID
+from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.kpm_definition import KpmDefinitionError, offered
 from flexric_bridge.metrics import Flow
@@ -20,6 +21,10 @@ from flexric_bridge.sdk import SNssai
 
 LONGEST_MS: Final = 10_000
 """Longest period that FlexRIC accepts; slower readers are thinned."""
+MAX_MEASUREMENTS: Final = 64
+"""Of one subscription: those that the node lacks are named in each of its reports."""
+MAX_NAME: Final = 150
+"""Characters of a measurement's name (O-RAN.WG3.E2SM-KPM §9.3.9, MeasurementTypeName)."""
 
 
 class UnsupportedSubscription(ProcedureError):  # noqa: N818 - says what happened
@@ -121,6 +126,21 @@ class SharedSubscription:
         if self.lingering is not None:
             self.lingering.cancel()
             self.lingering = None
+
+
+def requested_measurements(request: pb.Subscription) -> tuple[str, ...]:
+    """The KPM measurements of a request, without duplicates; raises `UnsupportedSubscription`."""
+    names = request.kpm_measurements
+    if len(names) > MAX_MEASUREMENTS:
+        raise UnsupportedSubscription(
+            f"kpm_measurements: {len(names)}; expected at most {MAX_MEASUREMENTS}"
+        )
+    for index, name in enumerate(names):
+        if len(name) > MAX_NAME:
+            raise UnsupportedSubscription(
+                f"kpm_measurements[{index}]: {len(name)} characters; expected at most {MAX_NAME}"
+            )
+    return tuple(dict.fromkeys(names))
 
 
 def announced_measurements(known: KnownNode, names: tuple[str, ...]) -> tuple[str, ...]:

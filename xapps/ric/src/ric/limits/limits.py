@@ -61,14 +61,21 @@ class Limits:
         self.refused(client, rate.limit, f"more than {rate}")
         return Exceeded(f"client {client}: more than {rate}; retry in {retry_s:.2f} s", retry_s)
 
-    def hold(self, client: str, pool: Pool, limit: str, amount: float = 1.0) -> Exceeded | None:
-        """As `take`, of a pool; give back what it holds. The detail has no unit."""
+    def hold(
+        self, client: str, pool: Pool, what: str, amount: float = 1.0, *, label: str = ""
+    ) -> Exceeded | None:
+        """As `take`, of a pool; give back what it holds.
+
+        `what` is what the pool is of, in the plural, and the name of the limit without `label`.
+        """
+        most = max(0.0, pool.most(client))
         if pool.take(client, amount):
             return None
         held, free = pool.held(client), pool.total - pool.used
-        why = f"{held:.0f} {limit} open, {free:.0f} of {pool.total:.0f} free; expected at most as"
-        why += " many as are free"
-        self.refused(client, limit, why)
+        more = f" and {amount:.0f} more" if amount != 1 else ""
+        why = f"{held:.0f} {what} open{more}, {free:.0f} of {pool.total:.0f} free"
+        why += f"; expected at most {most:.0f} of one client now"
+        self.refused(client, label or what, why)
         return Exceeded(f"client {client}: {why}", 1.0)
 
     def refused(self, client: str, limit: str, why: str, count: int = 1) -> None:
