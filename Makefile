@@ -11,6 +11,7 @@ TRACE ?=
 # Of make laws, laws-loop and kills.
 LAWS_FIRST ?= 0
 LAWS_RUNS ?= 100000
+LAWS_LOOPS ?= 1000
 KILLS_SECONDS ?= 3600
 export LAWS_FIRST LAWS_RUNS
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -165,8 +166,8 @@ laws: $(VENV)/.tools ## The laws of control on random runs: LAWS_RUNS of them fr
 	cargo test --release --locked -p lab-gateway --lib laws::long -- --ignored --nocapture
 
 .PHONY: laws-loop
-laws-loop: setup ## The same with controllers in the loop: LAWS_RUNS, LAWS_FIRST
-	PYTHONPATH=xapps/tc_controller/tests $(BIN)/python benchmarks/loop_laws.py --first $(LAWS_FIRST) --runs $(LAWS_RUNS)
+laws-loop: setup ## The same with controllers in the loop: LAWS_LOOPS runs from seed LAWS_FIRST
+	PYTHONPATH=xapps/tc_controller/tests $(BIN)/python benchmarks/loop_laws.py --first $(LAWS_FIRST) --runs $(LAWS_LOOPS)
 
 .PHONY: kills
 kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lost, all heals; out/kills
