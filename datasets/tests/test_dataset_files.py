@@ -194,3 +194,11 @@ def test_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     write_run(tmp_path, table(), provenance())
     assert not left.exists()
     assert len(Dataset.open(tmp_path)) == 1
+
+
+def test_a_column_whose_name_is_no_text_is_refused_with_the_file(tmp_path: Path) -> None:
+    write_run(tmp_path, table(), provenance())
+    (run,) = Dataset.open(tmp_path)
+    run.path.write_bytes(run.path.read_bytes().replace(b"mcs", b"\xffcs"))
+    with pytest.raises(DatasetError, match=f"^{run.path}: "):
+        Run.open(run.path)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,9 @@ from rlc_dataset.errors import DatasetError
 from rlc_dataset.provenance import Provenance, parse_provenance
 from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY, dataset_sha256, table_sha256
 from rlc_dataset.writer import FILE
+
+_DAMAGED: Final = (OSError, ValueError, KeyError, OverflowError, pa.ArrowException)
+"""Exceptions of PyArrow for a damaged or foreign file; ValueError for names that are no UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,9 @@ class Run:
         """
         try:
             metadata = pq.read_metadata(path)
-        except (OSError, pa.ArrowException) as error:
+            schema = metadata.schema.to_arrow_schema()
+        except _DAMAGED as error:
             raise DatasetError(_first_line(error), file=str(path)) from error
-        schema = metadata.schema.to_arrow_schema()
         check_schema(schema, str(path))
         provenance = (schema.metadata or {}).get(PROVENANCE_KEY)
         if provenance is None:
@@ -67,7 +71,7 @@ class Run:
         try:
             # Not `pq.read_table`, which adds the partitions of the path as columns.
             table = pq.ParquetFile(self.path).read()
-        except (OSError, pa.ArrowException) as error:
+        except _DAMAGED as error:
             raise DatasetError(_first_line(error), file=str(self.path)) from error
         check_table(table, str(self.path), allow_gaps=allow_gaps)
         if verify and (found := table_sha256(table)) != self.provenance.data_sha256:
