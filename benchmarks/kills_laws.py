@@ -59,7 +59,8 @@ class Bearers:
         while True:
             try:
                 async with E2GatewayClient(settings) as client:
-                    node = (await anext(client.watch_nodes())).node.id
+                    async with aclosing(client.watch_nodes()) as events:
+                        node = (await anext(events)).node.id
                     stream = client.subscribe(node, TC_V1_OID, trigger, actions)
                     async with aclosing(stream) as indications:
                         life = self.life
