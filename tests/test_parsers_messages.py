@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fake_flexric import KPM_DEFINITION, kpm_message, record, rlc_message
 from flexric_bridge.gateway import _element
 from flexric_bridge.kpm_definition import KpmDefinitionError
@@ -15,7 +16,7 @@ from flexric_bridge.kpm_definition import decode as decode_definition
 from flexric_bridge.records import BlockError, kpm_report, records
 from flexric_bridge.tc.messages import Refused, decode_control
 from google.protobuf.message import DecodeError
-from parser_peers import Peer, each, hold
+from parser_peers import Peer, each, hold, judge
 from ric.cli.sm import codec, decoded, encoded
 from ric.errors import ServiceModelError
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
@@ -255,6 +256,20 @@ MESSAGES = [
         ],
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("peer", "data"),
+    [
+        (next(p for p in MESSAGES if p.parser.endswith(":_json")), b'{"a": 1e999}'),
+        (JSON[0], b'{"tstamp": 9223372036854775808, "rb": []}'),
+    ],
+    ids=["infinite number", "time stamp of 64 bits"],
+)
+def test_numbers_that_cannot_be_written_again_are_refused(
+    peer: Peer, data: bytes, tmp_path: Path
+) -> None:
+    assert not judge(peer, data, tmp_path / "input")
 
 
 @each([*PLAIN, *JSON, *TC, *REPORTS, *MESSAGES])

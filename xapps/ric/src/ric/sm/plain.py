@@ -130,6 +130,10 @@ class PlainModel:
             raise ServiceModelError(self.name, self.rows_key, _shown(rows), "a list")
         if not isinstance(tstamp_us, int) or isinstance(tstamp_us, bool):
             raise ServiceModelError(self.name, "tstamp", _shown(tstamp_us), "an integer, µs")
+        if not -(2**63) <= tstamp_us < 2**63:
+            raise ServiceModelError(
+                self.name, "tstamp", _shown(tstamp_us), "a 64-bit signed integer"
+            )
         records = self.zeros(len(rows))
         for index, row in enumerate(rows):
             self._fill(records, index, row, f"{self.rows_key}[{index}]")

@@ -330,8 +330,8 @@ async def _json(request: web.Request) -> Any:
         async with asyncio.timeout(_BODY_S):
             text = (await request.read()).decode()
         value = json.loads(text, parse_constant=constant)
-        # Unpaired surrogates are legal escapes but no text.
-        json.dumps(value, ensure_ascii=False).encode()
+        # Unpaired surrogates are legal escapes but no text; 1e999 is read as infinite.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, f"body: {error}; expected JSON") from None
     except TimeoutError:
