@@ -89,7 +89,8 @@ fn failure(error: ReproduceError) -> Failure {
         ReproduceError::UnknownPaper { .. }
         | ReproduceError::UnknownExperiment { .. }
         | ReproduceError::TooShort { .. }
-        | ReproduceError::Scenario { .. } => Failure::Input(error.to_string()),
+        | ReproduceError::Scenario { .. }
+        | ReproduceError::Input { .. } => Failure::Input(error.to_string()),
         ReproduceError::Io { .. } | ReproduceError::Interrupted { .. } => {
             Failure::Machine(error.to_string())
         }
