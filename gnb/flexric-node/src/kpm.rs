@@ -138,7 +138,7 @@ mod tests {
             ("RRU.PrbTotDl", 100.0),
         ];
         let ues = vec![KpmUe { rnti, values: values.into() }];
-        KpmReport { period_ms: 5, ues, unsupported: Vec::new() }
+        KpmReport { period_ms: 5, ues, unsupported: [].into() }
     }
 
     #[test]

@@ -13,7 +13,10 @@ use lab_world::{
 use tokio::sync::oneshot;
 use tonic::Status;
 
-use super::outbox::OutboxStream;
+use super::{
+    limits::{Account, Refused},
+    outbox::OutboxStream,
+};
 
 /// Called with each report of a subscription by the thread that steps the world, one at a time; it
 /// must return at once and not call the gateway.
@@ -27,6 +30,7 @@ pub(super) enum Command {
     Subscribe {
         request: SubscriptionRequest,
         queue_depth: usize,
+        account: Arc<Account>,
         reply: oneshot::Sender<Result<OutboxStream, AdmissionError>>,
     },
     AddCallback {
@@ -67,7 +71,7 @@ pub(super) struct Scrape {
 #[derive(Debug)]
 pub(super) enum AdmissionError {
     World(SubscribeError),
-    TooManySubscribers { limit: usize },
+    Limited(Refused),
 }
 
 /// Why a control has no answer.

@@ -7,14 +7,16 @@ use lab_world::{ControlReply, RanFunction};
 use sha2::{Digest, Sha256};
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::{
     access::{Caller, Entry, Right},
+    admission::{Client, REFUSAL_PAUSE},
     command::{Command, Commands, ControlFailure, stopped},
+    limits::Hold,
     metrics::GatewayMetrics,
     proto::{self, control_answer, control_response},
 };
@@ -38,6 +40,8 @@ struct Pending {
     node_id: String,
     answer: oneshot::Receiver<Result<ControlReply, ControlFailure>>,
     limit: Duration,
+    /// Its bytes, of the client's share.
+    _bytes: Hold,
 }
 
 pub(super) type ControlResponses = ReceiverStream<Result<proto::ControlResponse, Status>>;
@@ -47,20 +51,21 @@ impl ControlHandler {
     pub(super) fn serve(
         &self,
         requests: Streaming<proto::ControlRequest>,
-        caller: Caller,
+        client: Client,
     ) -> ControlResponses {
         let (responses, stream) = mpsc::channel(MAX_PENDING);
-        tokio::spawn(self.clone().answer_all(requests, caller, responses));
+        tokio::spawn(self.clone().answer_all(requests, client, responses));
         ReceiverStream::new(stream)
     }
 
     async fn answer_all(
         self,
         mut requests: Streaming<proto::ControlRequest>,
-        caller: Caller,
+        client: Client,
         responses: mpsc::Sender<Result<proto::ControlResponse, Status>>,
     ) {
         let mut stopping = self.stopping.clone();
+        let caller = &client.caller;
         // The place for the answer is reserved before the control is read: it bounds the pending ones.
         while let Ok(place) = responses.clone().reserve_owned().await {
             let request = tokio::select! {
@@ -83,11 +88,16 @@ impl ControlHandler {
             // Checked for each control: a call outlives changes of the access file.
             let admitted = caller.require(Right::Control, Some(&request.node_id));
             let record = match &admitted {
-                Ok(who) if caller.is_audited() => Some(Record::new(&caller, who, &request)),
+                Ok(who) if caller.is_audited() => Some(Record::new(caller, who, &request)),
                 _ => None,
             };
             // Sent to the world here and not in the task, which keeps the order of the requests.
-            let sent = admitted.map_err(Status::from).and_then(|_| self.send(request));
+            let bytes = request.header.len() + request.message.len();
+            let within = admitted
+                .map_err(Status::from)
+                .and_then(|_| client.account.control(bytes, client.now_us()).map_err(Status::from));
+            let is_refused = within.is_err();
+            let sent = within.and_then(|hold| self.send(request, hold));
             let handler = self.clone();
             tokio::spawn(async move {
                 let answer = match sent {
@@ -100,12 +110,15 @@ impl ControlHandler {
                 let result = Some(handler.result(answer));
                 place.send(Ok(proto::ControlResponse { request_id, result }));
             });
+            if is_refused {
+                sleep(REFUSAL_PAUSE).await;
+            }
         }
     }
 
     // The error becomes the control's.
     #[allow(clippy::result_large_err)]
-    fn send(&self, request: proto::ControlRequest) -> Result<Pending, Status> {
+    fn send(&self, request: proto::ControlRequest, hold: Hold) -> Result<Pending, Status> {
         let limit = match request.timeout_ms {
             0 => self.timeout,
             ms => self.timeout.min(Duration::from_millis(ms.into())),
@@ -121,7 +134,7 @@ impl ControlHandler {
             },
             reply,
         })?;
-        Ok(Pending { node_id, answer, limit })
+        Ok(Pending { node_id, answer, limit, _bytes: hold })
     }
 
     /// Counts the answer and converts it.
@@ -218,7 +231,7 @@ fn describe(ran_function_oid: &str, message: &[u8]) -> String {
 
 impl Pending {
     async fn answer(self) -> Result<ControlReply, Status> {
-        let Self { node_id, answer, limit } = self;
+        let Self { node_id, answer, limit, _bytes } = self;
         let answer = timeout(limit, answer).await.map_err(|_| {
             Status::deadline_exceeded(format!(
                 "node {node_id:?} has not answered in {} ms",

@@ -1,35 +1,35 @@
 //! The HTTP door: `/healthz` and `/readyz` for everyone, `/metrics` for clients with the right to read.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
-    Router,
-    extract::{ConnectInfo, State},
-    http::{HeaderMap, StatusCode, header},
+    Extension, Router,
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderValue, StatusCode, header},
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
-use tokio::{sync::oneshot, time::timeout};
+use tokio::time::sleep;
 
 use super::{
     access::{AccessControl, Caller, Reason, Refusal, Right},
-    command::{Command, Commands},
+    admission::{Client, REFUSAL_PAUSE},
     door::Peer,
     health::Health,
-    metrics::Exposition,
+    limits::{Limits, Refused},
+    scrapes::Scrapes,
 };
 
 /// Content type of the OpenMetrics text format.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Well below the default scrape timeout of Prometheus, 10 s.
-const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the handlers need.
 #[derive(Clone)]
 pub(super) struct HttpDoor {
-    pub(super) commands: Commands,
-    pub(super) exposition: Arc<Exposition>,
+    pub(super) scrapes: Arc<Scrapes>,
     pub(super) access: Arc<AccessControl>,
+    pub(super) limits: Limits,
     pub(super) health: Health,
 }
 
@@ -39,7 +39,41 @@ pub(super) fn router(door: HttpDoor) -> Router {
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
+        .layer(middleware::from_fn_with_state(door.clone(), admit))
         .with_state(door)
+}
+
+/// Adds the [`Client`] to each request, and refuses requests beyond its limits.
+async fn admit(
+    State(door): State<HttpDoor>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let authorization = request.headers().get(header::AUTHORIZATION);
+    let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
+    let client = Client::new(&door.limits, Caller::new(&door.access, peer, authorization));
+    match client.account.begin_call(client.now_us()) {
+        Ok(_open) => {
+            request.extensions_mut().insert(client);
+            next.run(request).await
+        }
+        Err(refused) => {
+            sleep(REFUSAL_PAUSE).await;
+            too_many(&refused)
+        }
+    }
+}
+
+/// 429 with `Retry-After` (RFC 6585 §4).
+fn too_many(refused: &Refused) -> Response {
+    let message = format!("{}\n", refused.message());
+    let mut response = (StatusCode::TOO_MANY_REQUESTS, message).into_response();
+    if let Some(wait) = refused.retry_after() {
+        let seconds = HeaderValue::from(wait.as_secs() + 1);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    response
 }
 
 async fn readyz(State(door): State<HttpDoor>) -> Response {
@@ -51,26 +85,14 @@ async fn readyz(State(door): State<HttpDoor>) -> Response {
 
 async fn scrape(
     State(door): State<HttpDoor>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
-    headers: HeaderMap,
+    Extension(Client { caller, .. }): Extension<Client>,
 ) -> Response {
-    let authorization = headers.get(header::AUTHORIZATION);
-    let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
-    let caller = Caller::new(&door.access, peer, authorization);
     if let Err(refusal) = caller.require(Right::Read, None) {
         return refused(refusal);
     }
-    let (reply, answer) = oneshot::channel();
-    if let Err(status) = door.commands.send(Command::Measure { reply }) {
-        return (StatusCode::SERVICE_UNAVAILABLE, status.message().to_owned()).into_response();
-    }
-    let Ok(Ok(measured)) = timeout(SCRAPE_TIMEOUT, answer).await else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "the node did not answer within 1 s")
-            .into_response();
-    };
-    match door.exposition.text(measured) {
+    match door.scrapes.text().await {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response(),
     }
 }
 

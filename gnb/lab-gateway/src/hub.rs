@@ -7,8 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use lab_world::{
-    ControlError, ControlReply, ControlRequest, ControlTicket, Indication, SubscriptionId,
-    SubscriptionRequest,
+    ControlError, ControlReply, ControlRequest, ControlTicket, Indication, ReportLoad,
+    SubscriptionId, SubscriptionRequest,
 };
 use tokio::sync::{oneshot, watch};
 use tonic::Status;
@@ -16,6 +16,7 @@ use tonic::Status;
 use super::{
     clock::WallClock,
     command::{AdmissionError, ControlFailure, ReportCallback, stopped},
+    limits::{Account, SubscriptionHold},
     metrics::GatewayMetrics,
     node::{E2Node, OutputSink},
     nodes::NodeTable,
@@ -24,25 +25,66 @@ use super::{
 
 type ReplySender = oneshot::Sender<Result<ControlReply, ControlFailure>>;
 
+/// Cost of a report beside its bytes, as bytes: collecting, queueing and framing it take as long.
+const REPORT_COST_BYTES: u64 = 8192;
+
+/// A stream of indications and what it counts for its client.
+struct Reader {
+    outbox: Arc<Outbox>,
+    hold: SubscriptionHold,
+}
+
 /// One subscription of the world and its readers.
 struct Fanout {
     request: SubscriptionRequest,
     node_id: Arc<str>,
     counters: OutboxCounters,
-    readers: Vec<Arc<Outbox>>,
+    readers: Vec<Reader>,
     callbacks: Vec<ReportCallback>,
+    /// Before the first report as estimated, then as measured.
+    load: ReportLoad,
+    /// Since the load was measured last.
+    reports: u64,
+    bytes: u64,
 }
 
 impl Fanout {
-    fn new(request: SubscriptionRequest, metrics: &GatewayMetrics) -> Self {
+    fn new(request: SubscriptionRequest, load: ReportLoad, metrics: &GatewayMetrics) -> Self {
         Self {
             node_id: request.node_id.as_str().into(),
             counters: metrics.indications(&request.ran_function_oid),
             readers: Vec::new(),
             callbacks: Vec::new(),
             request,
+            load,
+            reports: 0,
+            bytes: 0,
         }
     }
+
+    /// Takes the load of the last `passed_s` as that of each reader. The rate is not below the
+    /// requested one: a report a minute is none in most seconds.
+    fn measure(&mut self, passed_s: f64) {
+        if self.reports == 0 {
+            return;
+        }
+        let ReportLoad { report_bytes, reports_per_s } = &mut self.load;
+        *report_bytes = self.bytes / self.reports;
+        let measured_per_s = self.reports as f64 / passed_s.max(1e-3);
+        let load = cost(&ReportLoad {
+            report_bytes: *report_bytes,
+            reports_per_s: reports_per_s.max(measured_per_s),
+        });
+        (self.reports, self.bytes) = (0, 0);
+        for reader in &mut self.readers {
+            reader.hold.measured(load);
+        }
+    }
+}
+
+/// Cost of a subscription, bytes per second.
+fn cost(load: &ReportLoad) -> u64 {
+    ((load.report_bytes + REPORT_COST_BYTES) as f64 * load.reports_per_s).ceil() as u64
 }
 
 /// Guarded by the same lock as the world.
@@ -50,7 +92,6 @@ pub(super) struct Hub {
     by_request: HashMap<SubscriptionRequest, SubscriptionId>,
     fanouts: BTreeMap<SubscriptionId, Fanout>,
     controls: BTreeMap<ControlTicket, ReplySender>,
-    max_subscribers: usize,
     metrics: GatewayMetrics,
     nodes: watch::Sender<NodeTable>,
     nodes_changed: bool,
@@ -59,7 +100,6 @@ pub(super) struct Hub {
 
 impl Hub {
     pub(super) fn new(
-        max_subscribers: usize,
         metrics: GatewayMetrics,
         nodes: watch::Sender<NodeTable>,
         clock: WallClock,
@@ -68,7 +108,6 @@ impl Hub {
             by_request: HashMap::new(),
             fanouts: BTreeMap::new(),
             controls: BTreeMap::new(),
-            max_subscribers,
             metrics,
             nodes,
             nodes_changed: false,
@@ -92,15 +131,36 @@ impl Hub {
         world: &mut impl E2Node,
         request: SubscriptionRequest,
         queue_depth: usize,
+        account: &Arc<Account>,
     ) -> Result<OutboxStream, AdmissionError> {
         self.prune(world);
-        if self.subscribers() >= self.max_subscribers {
-            return Err(AdmissionError::TooManySubscribers { limit: self.max_subscribers });
-        }
-        let fanout = self.fanout(world, request)?;
-        let (outbox, stream) = Outbox::new(queue_depth, fanout.counters.clone());
-        fanout.readers.push(outbox);
+        let load = self.load(world, &request)?;
+        let hold = account.subscription(cost(&load)).map_err(AdmissionError::Limited)?;
+        let fanout = self.fanout(world, request, load)?;
+        let counters = fanout.counters.clone();
+        let (outbox, stream) = Outbox::new(queue_depth, counters, Arc::clone(account));
+        fanout.readers.push(Reader { outbox, hold });
         Ok(stream)
+    }
+
+    /// The load of a subscription: measured if it is open already.
+    fn load(
+        &self,
+        world: &mut impl E2Node,
+        request: &SubscriptionRequest,
+    ) -> Result<ReportLoad, AdmissionError> {
+        let open = self.by_request.get(request).and_then(|id| self.fanouts.get(id));
+        match open {
+            Some(fanout) => Ok(fanout.load),
+            None => world.report_load(request).map_err(AdmissionError::World),
+        }
+    }
+
+    /// Takes over the load of the subscriptions in the last `passed_s`.
+    pub(super) fn measure_loads(&mut self, passed_s: f64) {
+        for fanout in self.fanouts.values_mut() {
+            fanout.measure(passed_s);
+        }
     }
 
     /// Adds a callback within this process, which stays until the world ends.
@@ -110,7 +170,8 @@ impl Hub {
         request: SubscriptionRequest,
         callback: ReportCallback,
     ) -> Result<(), AdmissionError> {
-        self.fanout(world, request)?.callbacks.push(callback);
+        let load = self.load(world, &request)?;
+        self.fanout(world, request, load)?.callbacks.push(callback);
         Ok(())
     }
 
@@ -119,6 +180,7 @@ impl Hub {
         &mut self,
         world: &mut impl E2Node,
         request: SubscriptionRequest,
+        load: ReportLoad,
     ) -> Result<&mut Fanout, AdmissionError> {
         let id = match self.by_request.get(&request) {
             Some(id) => *id,
@@ -129,13 +191,13 @@ impl Hub {
             }
         };
         let metrics = &self.metrics;
-        Ok(self.fanouts.entry(id).or_insert_with(|| Fanout::new(request, metrics)))
+        Ok(self.fanouts.entry(id).or_insert_with(|| Fanout::new(request, load, metrics)))
     }
 
     /// Removes readers that have left, and subscriptions without readers.
     pub(super) fn prune(&mut self, world: &mut impl E2Node) {
         self.fanouts.retain(|id, fanout| {
-            fanout.readers.retain(|outbox| !outbox.reader_gone());
+            fanout.readers.retain(|reader| !reader.outbox.reader_gone());
             let unread = fanout.readers.is_empty() && fanout.callbacks.is_empty();
             if unread {
                 self.by_request.remove(&fanout.request);
@@ -192,8 +254,8 @@ impl Drop for Hub {
     /// Ends every stream with `UNAVAILABLE`, however the world's thread ends; pending controls see
     /// their reply channel closed.
     fn drop(&mut self) {
-        for outbox in self.fanouts.values().flat_map(|fanout| &fanout.readers) {
-            outbox.end(stopped());
+        for reader in self.fanouts.values().flat_map(|fanout| &fanout.readers) {
+            reader.outbox.end(stopped());
         }
     }
 }
@@ -210,22 +272,24 @@ impl OutputSink for Hub {
         if fanout.readers.is_empty() {
             return;
         }
+        fanout.reports += 1;
+        fanout.bytes += report.len_bytes() as u64;
         let shared = Arc::new(SharedReport {
             node_id: Arc::clone(&fanout.node_id),
             ran_function,
             report,
             received_at_us: self.clock.unix_us(self.clock.now_us()),
         });
-        for outbox in &fanout.readers {
-            outbox.push(Arc::clone(&shared));
+        for reader in &fanout.readers {
+            reader.outbox.push(Arc::clone(&shared));
         }
     }
 
     fn subscription_lost(&mut self, subscription: SubscriptionId) {
         if let Some(fanout) = self.fanouts.remove(&subscription) {
             self.by_request.remove(&fanout.request);
-            for outbox in &fanout.readers {
-                outbox.end(Status::unavailable(format!(
+            for reader in &fanout.readers {
+                reader.outbox.end(Status::unavailable(format!(
                     "node {:?} disconnected; subscribe again when it is connected",
                     fanout.node_id
                 )));

@@ -5,9 +5,10 @@
 //! `controls`) sends commands to that thread through one channel (`command`). The world is an
 //! [`E2Node`] (`node`): the lab's, or that of a test. Conversion to gRPC messages is at the edge
 //! (`nodes`, `outbox`). Connections come through `door` (TLS); `access` decides what their clients may
-//! do.
+//! do, `limits` how much of it; `admission` applies both to calls.
 
 mod access;
+mod admission;
 pub mod cli;
 mod clock;
 mod command;
@@ -18,6 +19,7 @@ mod forecasts;
 mod health;
 mod http;
 mod hub;
+mod limits;
 mod local_client;
 mod metrics;
 mod node;
@@ -26,6 +28,7 @@ mod options;
 mod outbox;
 mod paced;
 mod pacer;
+mod scrapes;
 mod serve;
 mod server;
 mod service;

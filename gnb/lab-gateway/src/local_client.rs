@@ -64,8 +64,8 @@ impl LocalClient {
         self.send(Command::AddCallback { request, callback, reply })?;
         self.runtime.block_on(answer).map_err(|_| ended())?.map_err(|error| match error {
             AdmissionError::World(error) => LocalClientError::Subscribe(error),
-            AdmissionError::TooManySubscribers { limit } => {
-                LocalClientError::Gateway(format!("{limit} subscribers are served already"))
+            AdmissionError::Limited(refused) => {
+                LocalClientError::Gateway(refused.message().to_owned())
             }
         })
     }

@@ -3,8 +3,8 @@
 use e2sm_tc::v1::{BearerForecast, Cause};
 use lab_world::{
     BearerDelay, BearerSample, CellSample, ControlError, ControlReply, ControlRequest,
-    ControlTicket, FlowSample, GnbCounters, Indication, NodeInfo, Output, Report, SubscribeError,
-    SubscriptionId, SubscriptionRequest, World,
+    ControlTicket, FlowSample, GnbCounters, Indication, NodeInfo, Output, Report, ReportLoad,
+    SubscribeError, SubscriptionId, SubscriptionRequest, World,
 };
 
 /// A connected node.
@@ -45,6 +45,7 @@ pub trait E2Node: Send + 'static {
         &mut self,
         request: &SubscriptionRequest,
     ) -> Result<SubscriptionId, SubscribeError>;
+    fn report_load(&mut self, request: &SubscriptionRequest) -> Result<ReportLoad, SubscribeError>;
     fn unsubscribe(&mut self, subscription: SubscriptionId) -> bool;
     fn report_now(&mut self, node_id: &str, oid: &str) -> Result<Report, SubscribeError>;
     fn submit_control(&mut self, request: ControlRequest) -> Result<ControlTicket, ControlError>;
@@ -93,6 +94,10 @@ impl E2Node for World {
         request: &SubscriptionRequest,
     ) -> Result<SubscriptionId, SubscribeError> {
         World::subscribe(self, request)
+    }
+
+    fn report_load(&mut self, request: &SubscriptionRequest) -> Result<ReportLoad, SubscribeError> {
+        World::report_load(self, request)
     }
 
     fn unsubscribe(&mut self, subscription: SubscriptionId) -> bool {

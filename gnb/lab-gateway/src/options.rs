@@ -9,7 +9,12 @@ use std::{
 
 use clap::Args;
 
-use super::{door::CertificateFiles, error::ServeError, metrics::MetricsDetail};
+use super::{
+    door::CertificateFiles,
+    error::ServeError,
+    limits::{Limits, Refusals},
+    metrics::MetricsDetail,
+};
 
 /// Settings of `gnb-lab serve`.
 #[derive(Args, Clone, Debug)]
@@ -19,9 +24,15 @@ pub struct ServeOptions {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:36421")]
     pub listen: String,
 
-    /// Maximum number of simultaneous subscriptions.
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    /// Maximum number of simultaneous subscriptions. A client may hold as many as are still free, half
+    /// of them if it is alone; so for the loads below.
+    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Limits")]
     pub max_subscribers: usize,
+
+    /// Load of all reports, MB/s; a report counts its bytes and 8192. Subscriptions beyond are refused.
+    #[arg(long, value_name = "MB/S", default_value_t = 400, help_heading = "Limits",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_report_load: u32,
 
     /// A control without an answer for this long ends with `DEADLINE_EXCEEDED`.
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
@@ -97,12 +108,19 @@ impl Default for ServeOptions {
             duration: None,
             summary: None,
             max_subscribers: 1024,
+            max_report_load: 400,
             control_timeout: Duration::from_secs(3),
         }
     }
 }
 
 impl ServeOptions {
+    /// What clients may use.
+    pub(super) fn limits(&self, refusals: Refusals) -> Limits {
+        let max_report_load = u64::from(self.max_report_load) * 1_000_000;
+        Limits::new(self.max_subscribers, max_report_load, refusals)
+    }
+
     /// Resolves `--listen`; refuses an address beyond loopback whose clients are not protected.
     pub(super) fn grpc_address(&self) -> Result<SocketAddr, ServeError> {
         self.door_address("--listen", &self.listen)

@@ -1,7 +1,7 @@
 //! The bounded queue between the world's thread and one subscription's stream.
 //!
-//! The world never waits for a reader: a full queue, by count or bytes, drops its oldest report. Reports
-//! are shared between readers; only the gRPC framing is per stream.
+//! The world never waits for a reader: a queue that is full, or whose client has no share of the bytes
+//! left, drops its oldest report. Reports are shared between readers; only the gRPC framing is per stream.
 
 use std::{
     collections::VecDeque,
@@ -19,10 +19,10 @@ use lab_world::{KpmReport, KpmUe, Payload, RanFunction, Report};
 use prometheus_client::metrics::counter::Counter;
 use tonic::Status;
 
-use super::proto;
+use super::{limits::Account, proto};
 
-/// Message bytes that a queue may hold beside its newest report.
-const MAX_QUEUED_BYTES: usize = 64 << 20;
+/// Bytes of a queued report beside its content.
+const ENTRY_BYTES: usize = 128;
 
 /// Bytes of indications in one message: half of HTTP/2's initial window, since those in flight can no
 /// longer be dropped.
@@ -38,12 +38,9 @@ pub(super) struct SharedReport {
 }
 
 impl SharedReport {
-    fn len_bytes(&self) -> usize {
-        match &self.report.payload {
-            Payload::Message(bytes) => bytes.len(),
-            // Approximate size of the names and values of a UE.
-            Payload::Kpm(report) => report.ues.len() * 256,
-        }
+    /// What it counts for each of its readers.
+    fn len_bytes(&self) -> u64 {
+        (self.report.len_bytes() + ENTRY_BYTES) as u64
     }
 
     fn to_indication(&self, sequence: u64, dropped: u64) -> proto::Indication {
@@ -75,7 +72,7 @@ fn kpm_to_proto(report: &KpmReport) -> proto::KpmReport {
             .iter()
             .map(|ue| proto::KpmUe { rnti: ue.rnti.into(), values: values(ue) })
             .collect(),
-        unsupported: report.unsupported.clone(),
+        unsupported: report.unsupported.to_vec(),
         units: units.collect(),
     }
 }
@@ -90,19 +87,10 @@ pub(super) struct OutboxCounters {
 #[derive(Debug)]
 struct Inner {
     queue: VecDeque<(u64, Arc<SharedReport>)>,
-    queued_bytes: usize,
     next_sequence: u64,
     dropped: u64,
     end: Option<Status>,
     waker: Option<Waker>,
-}
-
-impl Inner {
-    fn pop(&mut self) -> Option<(u64, Arc<SharedReport>)> {
-        let (sequence, report) = self.queue.pop_front()?;
-        self.queued_bytes -= report.len_bytes();
-        Some((sequence, report))
-    }
 }
 
 /// Writer of the queue.
@@ -112,15 +100,20 @@ pub(super) struct Outbox {
     depth: usize,
     reader_gone: AtomicBool,
     counters: OutboxCounters,
+    account: Arc<Account>,
 }
 
 impl Outbox {
-    /// A queue of at most `depth` reports, and its reader.
-    pub(super) fn new(depth: usize, counters: OutboxCounters) -> (Arc<Self>, OutboxStream) {
+    /// A queue of at most `depth` reports, whose bytes are within the share of the client, and its
+    /// reader.
+    pub(super) fn new(
+        depth: usize,
+        counters: OutboxCounters,
+        account: Arc<Account>,
+    ) -> (Arc<Self>, OutboxStream) {
         let outbox = Arc::new(Self {
             inner: Mutex::new(Inner {
                 queue: VecDeque::new(),
-                queued_bytes: 0,
                 next_sequence: 0,
                 dropped: 0,
                 end: None,
@@ -129,6 +122,7 @@ impl Outbox {
             depth: depth.max(1),
             reader_gone: AtomicBool::new(false),
             counters,
+            account,
         });
         (Arc::clone(&outbox), OutboxStream { outbox })
     }
@@ -141,20 +135,47 @@ impl Outbox {
     /// Queues a report; drops the oldest if there is no room.
     pub(super) fn push(&self, report: Arc<SharedReport>) {
         let mut inner = self.lock();
-        while inner.queue.len() >= self.depth || inner.queued_bytes > MAX_QUEUED_BYTES {
-            let Some(_) = inner.pop() else { break };
-            inner.dropped += 1;
-            self.counters.dropped.inc();
+        if self.reader_gone() {
+            return;
         }
-        inner.queued_bytes += report.len_bytes();
         let sequence = inner.next_sequence;
         inner.next_sequence += 1;
+        while inner.queue.len() >= self.depth {
+            self.drop_oldest(&mut inner);
+        }
+        while !self.account.try_queue(report.len_bytes()) {
+            self.account.lost_report();
+            if !self.drop_oldest(&mut inner) {
+                // Other queues of the client have taken its whole share.
+                self.count_drop(&mut inner);
+                return;
+            }
+        }
         inner.queue.push_back((sequence, report));
         let waker = inner.waker.take();
         drop(inner);
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    fn drop_oldest(&self, inner: &mut Inner) -> bool {
+        let oldest = self.pop(inner);
+        if oldest.is_some() {
+            self.count_drop(inner);
+        }
+        oldest.is_some()
+    }
+
+    fn count_drop(&self, inner: &mut Inner) {
+        inner.dropped += 1;
+        self.counters.dropped.inc();
+    }
+
+    fn pop(&self, inner: &mut Inner) -> Option<(u64, Arc<SharedReport>)> {
+        let (sequence, report) = inner.queue.pop_front()?;
+        self.account.dequeued(report.len_bytes());
+        Some((sequence, report))
     }
 
     /// Ends the stream with `status` after the queued reports; the first status counts.
@@ -186,7 +207,7 @@ impl Stream for OutboxStream {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let outbox = &self.outbox;
         let mut inner = outbox.lock();
-        if let Some((sequence, report)) = inner.pop() {
+        if let Some((sequence, report)) = outbox.pop(&mut inner) {
             let dropped = inner.dropped;
             drop(inner);
             outbox.counters.sent.inc();
@@ -209,7 +230,10 @@ impl Stream for OutboxStream {
 
 impl Drop for OutboxStream {
     fn drop(&mut self) {
+        let mut inner = self.outbox.lock();
+        // Under the lock: nothing is queued after this.
         self.outbox.reader_gone.store(true, Ordering::Relaxed);
+        while self.outbox.pop(&mut inner).is_some() {}
     }
 }
 
@@ -218,6 +242,19 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::limits::{ClientKey, Limits, Refusals};
+
+    fn limits() -> Limits {
+        Limits::new(1024, 400_000_000, Refusals::default())
+    }
+
+    fn account(limits: &Limits, name: &str) -> Arc<Account> {
+        limits.account(&ClientKey::named(name))
+    }
+
+    fn outbox(depth: usize, counters: OutboxCounters) -> (Arc<Outbox>, OutboxStream) {
+        Outbox::new(depth, counters, account(&limits(), "a"))
+    }
 
     fn report(collected_at_us: u64) -> Arc<SharedReport> {
         report_of(collected_at_us, Bytes::from_static(b"m"))
@@ -243,7 +280,7 @@ mod tests {
     #[test]
     fn a_full_queue_drops_its_oldest_and_the_sequence_gap_counts_them() {
         let counters = OutboxCounters::default();
-        let (outbox, mut stream) = Outbox::new(2, counters.clone());
+        let (outbox, mut stream) = outbox(2, counters.clone());
         for at_us in 0..5 {
             outbox.push(report(at_us));
         }
@@ -257,22 +294,35 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_if_the_reader_does_not_read() {
-        let (outbox, mut stream) = Outbox::new(4096, OutboxCounters::default());
+        let limits = limits();
+        let (slow, brisk) = (account(&limits, "slow"), account(&limits, "brisk"));
         let large = Bytes::from(vec![0; 1 << 20]);
-        for at_us in 0..200 {
-            outbox.push(report_of(at_us, large.clone()));
+        let counters = OutboxCounters::default();
+        let queues: Vec<_> =
+            (0..3).map(|_| Outbox::new(4096, counters.clone(), Arc::clone(&slow))).collect();
+        let (other, mut others_stream) = Outbox::new(4096, OutboxCounters::default(), brisk);
+        for at_us in 0..400 {
+            for (outbox, _) in &queues {
+                outbox.push(report_of(at_us, large.clone()));
+            }
+            other.push(report_of(at_us, large.clone()));
+            let Poll::Ready(Some(Ok(got))) = poll(&mut others_stream) else { panic!("lost") };
+            assert_eq!((got.sequence, got.dropped), (at_us, 0), "another client loses nothing");
         }
         let mut queued = 0;
-        while let Poll::Ready(Some(Ok(indication))) = poll(&mut stream) {
-            assert_eq!(indication.collected_at_us, indication.sequence);
-            queued += 1;
+        for (_, mut stream) in queues {
+            while let Poll::Ready(Some(Ok(indication))) = poll(&mut stream) {
+                assert_eq!(indication.collected_at_us, indication.sequence);
+                queued += 1;
+            }
         }
-        assert_eq!(queued, (MAX_QUEUED_BYTES >> 20) + 1);
+        assert_eq!(queued, 127, "half of 256 MiB, less what each report counts beside its content");
+        assert_eq!(counters.dropped.get(), 1_200 - 127);
     }
 
     #[test]
     fn the_status_follows_the_queued_reports_once() {
-        let (outbox, mut stream) = Outbox::new(2, OutboxCounters::default());
+        let (outbox, mut stream) = outbox(2, OutboxCounters::default());
         outbox.push(report(0));
         outbox.end(Status::unavailable("node went away"));
         outbox.end(Status::internal("later"));
@@ -284,7 +334,7 @@ mod tests {
 
     #[test]
     fn the_writer_sees_that_the_stream_was_dropped() {
-        let (outbox, stream) = Outbox::new(1, OutboxCounters::default());
+        let (outbox, stream) = outbox(1, OutboxCounters::default());
         assert!(!outbox.reader_gone());
         drop(stream);
         assert!(outbox.reader_gone());

@@ -240,8 +240,9 @@ impl<W: E2Node> Paced<W> {
                     self.metrics.forecasts(outcome, 1);
                 }
             }
-            Command::Subscribe { request, queue_depth, reply } => {
-                let _ = reply.send(self.hub.subscribe(&mut self.world, request, queue_depth));
+            Command::Subscribe { request, queue_depth, account, reply } => {
+                let world = &mut self.world;
+                let _ = reply.send(self.hub.subscribe(world, request, queue_depth, &account));
             }
             Command::AddCallback { request, callback, reply } => {
                 let _ = reply.send(self.hub.add_callback(&mut self.world, request, callback));
@@ -282,6 +283,8 @@ impl<W: E2Node> Paced<W> {
             self.hub.prune(&mut self.world);
         }
         if now_us >= self.second_at_us {
+            let since_us = now_us.saturating_sub(self.second_at_us.saturating_sub(SECOND_US));
+            self.hub.measure_loads(since_us as f64 / 1e6);
             self.second_at_us = now_us + SECOND_US;
             if let Some(clock) = self.clock.resynced() {
                 tracing::info!("the system clock was set; time stamps follow it");

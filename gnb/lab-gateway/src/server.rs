@@ -20,6 +20,7 @@ use tonic::{Request, service::interceptor::InterceptedService, transport::Server
 
 use super::{
     access::{AccessControl, Audit, Entry, Right},
+    admission::Admission,
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands},
     controls::ControlHandler,
@@ -36,7 +37,8 @@ use super::{
     paced::{Paced, PacerState},
     pacer::Pacer,
     proto::{FILE_DESCRIPTOR_SET, e2_gateway_server::E2GatewayServer},
-    service::{GatewayService, caller},
+    scrapes::Scrapes,
+    service::{GatewayService, require},
     subscriptions::SubscribeHandler,
 };
 
@@ -48,7 +50,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// A peer that disappears without closing is detected within twice this.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Concurrent calls per connection; a client of the SDK needs four.
-const MAX_CALLS: u32 = 256;
+const MAX_CALLS: u32 = 64;
 /// Time for open calls to end on stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Time for the world's thread to end; longer than any step.
@@ -125,7 +127,7 @@ impl Gateway {
         let state = Arc::new(PacerState::new());
         let stop_on_drop = StopOnDrop(Arc::clone(&state));
         let clock = WallClock::anchored_at(world.now_us());
-        let hub = Hub::new(options.max_subscribers, metrics.clone(), nodes, clock);
+        let hub = Hub::new(metrics.clone(), nodes, clock);
         let paced = Arc::new(Mutex::new(Paced::new(
             world,
             recording,
@@ -142,7 +144,6 @@ impl Gateway {
         let address = listener.address;
         let forecast_nodes = nodes_seen.clone();
         let service = GatewayService {
-            access: Arc::clone(&access),
             nodes: nodes_seen,
             subscriptions: SubscribeHandler {
                 commands: sender.clone(),
@@ -167,16 +168,13 @@ impl Gateway {
         let client = forecaster.as_ref().and(options.forecasts.cert.clone());
         let client = client.map(|file| ClientCertificate::new(file, metrics.clone()));
         tokio::spawn(reload(certificates.clone(), client, Arc::clone(&access), stopping.clone()));
-        let may_read = {
-            let access = Arc::clone(&access);
-            move |request: Request<()>| {
-                caller(&access, &request)?.require(Right::Read, None)?;
-                Ok(request)
-            }
-        };
+        let may_read = |request: Request<()>| require(&request, Right::Read).map(|_| request);
+        let limits = options.limits(metrics.limited());
+        tokio::spawn(stopped_by(metrics.limited().log(), stopping.clone()));
         let v1 = reflection().build_v1().map_err(|error| reflection_failed(&error))?;
         let v1alpha = reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?;
         let router = Server::builder()
+            .layer(Admission { access: Arc::clone(&access), limits: limits.clone() })
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_concurrent_streams(MAX_CALLS)
@@ -184,7 +182,7 @@ impl Gateway {
             .http2_keepalive_timeout(Some(KEEPALIVE))
             .add_service(E2GatewayServer::new(service).max_decoding_message_size(MAX_REQUEST_BYTES))
             .add_service(health_service)
-            .add_service(InterceptedService::new(v1, may_read.clone()))
+            .add_service(InterceptedService::new(v1, may_read))
             // Most command-line clients use v1alpha.
             .add_service(InterceptedService::new(v1alpha, may_read));
         let incoming = Incoming::new(Door::Grpc, listener.tokio()?, certificates.clone());
@@ -212,21 +210,15 @@ impl Gateway {
                 commands: sender.clone(),
                 metrics: metrics.clone(),
             };
-            let stop = until(stopping.clone());
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = stream.run() => {}
-                    () = stop => {}
-                }
-            });
+            tokio::spawn(stopped_by(stream.run(), stopping.clone()));
         }
 
         let metrics_address = http_listener.as_ref().map(|listener| listener.address);
         if let Some(listener) = http_listener {
             let incoming = Incoming::new(Door::Http, listener.tokio()?, certificates);
             let exposition = Exposition::new(metrics, options.program, &options.metrics_detail);
-            let exposition = Arc::new(exposition);
-            let app = http::router(HttpDoor { commands: sender, exposition, access, health });
+            let scrapes = Scrapes::new(sender, exposition);
+            let app = http::router(HttpDoor { scrapes, access, limits, health });
             let app = app.into_make_service_with_connect_info::<Peer>();
             let stop = until(stopping);
             tasks.push((
@@ -355,6 +347,14 @@ impl Bound {
             address,
             source,
         })
+    }
+}
+
+/// Runs until the gateway stops.
+async fn stopped_by(running: impl Future<Output = ()>, stopping: watch::Receiver<bool>) {
+    tokio::select! {
+        () = running => {}
+        () = until(stopping) => {}
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -13,11 +14,15 @@ use futures_util::{
 };
 use lab_world::{SubscribeError, SubscriptionRequest};
 use prost::Message;
-use tokio::sync::{oneshot, watch};
+use tokio::{
+    sync::{oneshot, watch},
+    time::sleep,
+};
 use tonic::{Status, Streaming};
 
 use super::{
-    access::{AccessChanges, Caller, Entry, Refusal, Right},
+    access::{AccessChanges, Entry, Refusal, Right},
+    admission::{Client, REFUSAL_PAUSE},
     command::{AdmissionError, Command, Commands, stopped},
     metrics::GatewayMetrics,
     outbox::{MAX_BATCH_BYTES, OutboxStream},
@@ -28,6 +33,8 @@ use super::{
 const DEFAULT_QUEUE_DEPTH: u32 = 64;
 /// Deepest queue: four seconds of 1 ms reports.
 const MAX_QUEUE_DEPTH: u32 = 4096;
+/// Requests carried out before indications have their turn.
+const MAX_REQUESTS: usize = 64;
 
 /// Opens subscriptions in the world.
 #[derive(Clone, Debug)]
@@ -43,16 +50,18 @@ impl SubscribeHandler {
     pub(super) fn serve(
         &self,
         requests: Streaming<proto::SubscribeRequest>,
-        caller: Caller,
+        client: Client,
     ) -> SubscribeStream {
         let mut stopping = self.stopping.clone();
         SubscribeStream {
             handler: self.clone(),
-            access_changes: caller.access_changes(),
-            caller,
+            access_changes: client.caller.access_changes(),
+            client,
             requests: Some(requests),
             open: HashMap::new(),
             indications: SelectAll::new(),
+            refused: Vec::new(),
+            pause: None,
             stopped: async move {
                 // A dropped sender means that the gateway was dropped.
                 let _ = stopping.wait_for(|stop| *stop).await;
@@ -65,17 +74,17 @@ impl SubscribeHandler {
     /// Admits a subscription and writes it to the audit log.
     async fn admit(
         &self,
-        caller: &Caller,
+        client: &Client,
         request: proto::Subscription,
     ) -> Result<OutboxStream, Status> {
-        let who = caller.require(Right::Subscribe, Some(&request.node_id))?;
+        let who = client.caller.require(Right::Subscribe, Some(&request.node_id))?;
         let (node, ran_function) = (request.node_id.clone(), request.ran_function_oid.clone());
-        let admitted = self.open(request).await;
+        let admitted = self.open(client, request).await;
         let outcome = match &admitted {
             Ok(_) => "accepted".to_owned(),
             Err(status) => format!("rejected: {}", status.message()),
         };
-        caller.record(&Entry {
+        client.caller.record(&Entry {
             who: &who,
             action: "subscribe",
             node: &node,
@@ -86,7 +95,11 @@ impl SubscribeHandler {
         admitted
     }
 
-    async fn open(&self, request: proto::Subscription) -> Result<OutboxStream, Status> {
+    async fn open(
+        &self,
+        client: &Client,
+        request: proto::Subscription,
+    ) -> Result<OutboxStream, Status> {
         let queue_depth = match request.queue_depth {
             0 => DEFAULT_QUEUE_DEPTH,
             depth if depth <= MAX_QUEUE_DEPTH => depth,
@@ -115,6 +128,7 @@ impl SubscribeHandler {
                 kpm_measurements: request.kpm_measurements,
             },
             queue_depth: usize::try_from(queue_depth).unwrap_or(usize::MAX),
+            account: Arc::clone(&client.account),
             reply,
         })?;
         let admitted = answer.await.map_err(|_| stopped())?;
@@ -123,9 +137,7 @@ impl SubscribeHandler {
                 Status::not_found(error.to_string())
             }
             AdmissionError::World(error) => Status::invalid_argument(error.to_string()),
-            AdmissionError::TooManySubscribers { limit } => Status::resource_exhausted(format!(
-                "{limit} indication streams are open, the maximum of this gateway"
-            )),
+            AdmissionError::Limited(refused) => refused.into(),
         })
     }
 
@@ -133,12 +145,12 @@ impl SubscribeHandler {
     fn indications(
         &self,
         number: u64,
-        caller: Caller,
+        client: Client,
         request: proto::Subscription,
     ) -> NumberedIndications {
         let handler = self.clone();
         let admission = async move {
-            let admitted = handler.admit(&caller, request).await;
+            let admitted = handler.admit(&client, request).await;
             let code = admitted.as_ref().map_or_else(Status::code, |_| tonic::Code::Ok);
             handler.metrics.subscription(code);
             admitted
@@ -158,13 +170,17 @@ struct Open {
 /// Responses of one `Subscribe` call.
 pub(super) struct SubscribeStream {
     handler: SubscribeHandler,
-    caller: Caller,
+    client: Client,
     access_changes: AccessChanges,
     /// `None` once the client has closed its side; it may still read.
     requests: Option<Streaming<proto::SubscribeRequest>>,
     open: HashMap<u64, Open>,
     /// Polled round robin.
     indications: SelectAll<Abortable<NumberedIndications>>,
+    /// Ends of subscriptions beyond the client's rate.
+    refused: Vec<proto::SubscriptionEvent>,
+    /// Until the next request is read.
+    pause: Option<BoxFuture<'static, ()>>,
     stopped: BoxFuture<'static, ()>,
     over: bool,
 }
@@ -172,7 +188,11 @@ pub(super) struct SubscribeStream {
 impl SubscribeStream {
     /// Carries out the client's requests; ready with the status that ends the call.
     fn poll_requests(&mut self, context: &mut Context<'_>) -> Poll<Status> {
-        loop {
+        for _ in 0..MAX_REQUESTS {
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.poll_unpin(context));
+                self.pause = None;
+            }
             let Some(requests) = self.requests.as_mut() else { return Poll::Pending };
             match ready!(requests.poll_next_unpin(context)) {
                 Some(Ok(request)) => {
@@ -184,6 +204,8 @@ impl SubscribeStream {
                 None => self.requests = None,
             }
         }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     // The error is the status that ends the call.
@@ -197,9 +219,16 @@ impl SubscribeStream {
                 )));
             }
             Some(Procedure::Subscribe(request)) => {
+                if let Err(refused) = self.client.account.procedure(self.client.now_us()) {
+                    let status = Status::from(refused);
+                    self.handler.metrics.subscription(status.code());
+                    self.refused.push(end_event(number, &status));
+                    self.pause = Some(sleep(REFUSAL_PAUSE).boxed());
+                    return Ok(());
+                }
                 let (handle, registration) = AbortHandle::new_pair();
                 self.open.insert(number, Open { node_id: request.node_id.clone(), handle });
-                let indications = self.handler.indications(number, self.caller.clone(), request);
+                let indications = self.handler.indications(number, self.client.clone(), request);
                 self.indications.push(Abortable::new(indications, registration));
             }
             Some(Procedure::Unsubscribe(_)) => {
@@ -222,7 +251,7 @@ impl SubscribeStream {
             return Vec::new();
         }
         let refusal =
-            |open: &Open| self.caller.require(Right::Subscribe, Some(&open.node_id)).err();
+            |open: &Open| self.client.caller.require(Right::Subscribe, Some(&open.node_id)).err();
         let refused: Vec<(u64, Refusal)> = self
             .open
             .iter()
@@ -240,7 +269,8 @@ impl SubscribeStream {
 
     /// Queued events of all subscriptions, about [`MAX_BATCH_BYTES`] at most.
     fn queued_events(&mut self, context: &mut Context<'_>) -> Vec<proto::SubscriptionEvent> {
-        let mut events = self.revoked_events(context);
+        let mut events = std::mem::take(&mut self.refused);
+        events.append(&mut self.revoked_events(context));
         let mut bytes = 0;
         while bytes < MAX_BATCH_BYTES
             && let Poll::Ready(Some((subscription_id, indication))) =

@@ -91,7 +91,7 @@ impl Indication {
         let dict = PyDict::new(py);
         dict.set_item("period_ms", report.period_ms)?;
         dict.set_item("ues", ues)?;
-        dict.set_item("unsupported", &report.unsupported)?;
+        dict.set_item("unsupported", &report.unsupported[..])?;
         Ok(Some(dict))
     }
 

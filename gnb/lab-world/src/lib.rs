@@ -39,8 +39,8 @@ pub use counters::{DELAY_EDGES_US, DelayDistribution, DownlinkDelays, GnbCounter
 pub use drql_limit::RlcSample;
 pub use e2::types::{
     ControlError, ControlReply, ControlRequest, ControlTicket, Indication, KpmReport, KpmUe,
-    NodeInfo, Output, Payload, RanFunction, RanFunctionInfo, Report, RouteError, SubscribeError,
-    SubscriptionId, SubscriptionRequest, periodic_trigger,
+    NodeInfo, Output, Payload, RanFunction, RanFunctionInfo, Report, ReportLoad, RouteError,
+    SubscribeError, SubscriptionId, SubscriptionRequest, periodic_trigger,
 };
 pub use ledger::PacketLedger;
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};

@@ -21,6 +21,7 @@ pub(crate) use file::{AccessError, Right, first_line_token};
 use self::file::{AccessFile, Client, Digest256};
 use super::{
     door::{Door, Peer},
+    limits::ClientKey,
     metrics::GatewayMetrics,
 };
 
@@ -168,6 +169,21 @@ impl Caller {
     /// Writes an action of this client to the audit log.
     pub(crate) fn record(&self, entry: &Entry<'_>) {
         self.access.audit.record(&Entry { peer: Some(self.peer.address), ..entry.clone() });
+    }
+
+    /// The client whose limits apply: by its name in the access file, or its certificate where there
+    /// is none, else by its address.
+    pub(crate) fn client_key(&self) -> ClientKey {
+        let file = self.access.current.borrow().clone();
+        let name = match (&file, &self.peer.certificate) {
+            (Some(file), _) => self.client(file).map(|client| client.name.clone()),
+            (None, Some(names)) => names.first().map(|name| escaped(name)),
+            (None, None) => None,
+        };
+        match name {
+            Some(name) => ClientKey::named(&name),
+            None => ClientKey::at(self.peer.address),
+        }
     }
 
     /// Whether accepted actions are written to the audit log.

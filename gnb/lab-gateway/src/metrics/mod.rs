@@ -25,7 +25,9 @@ use lab_world::ControlReply;
 pub use detail::MetricsDetail;
 use worst::WorstBearers;
 
-use super::{command::Scrape, forecasts::ForecastOutcome, outbox::OutboxCounters};
+use super::{
+    command::Scrape, forecasts::ForecastOutcome, limits::Refusals, outbox::OutboxCounters,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RanFunctionLabels {
@@ -82,6 +84,7 @@ pub(super) struct GatewayMetrics {
     audit_failures: Counter,
     tls_reload_failures: Family<DoorLabels, Counter>,
     certificate_not_after: Family<UseLabels, Gauge>,
+    limited: Refusals,
 }
 
 impl Default for GatewayMetrics {
@@ -101,6 +104,7 @@ impl Default for GatewayMetrics {
             audit_failures: Counter::default(),
             tls_reload_failures: Family::default(),
             certificate_not_after: Family::default(),
+            limited: Refusals::default(),
         }
     }
 }
@@ -173,6 +177,11 @@ impl GatewayMetrics {
     /// Starts a count of refusals at 0: increase() misses the first one of a series that is new.
     pub(super) fn expect_refusals(&self, door: &'static str, reason: &'static str) {
         drop(self.refused.get_or_create(&RefusalLabels { door, reason }));
+    }
+
+    /// What the limits of clients refused.
+    pub(super) fn limited(&self) -> Refusals {
+        self.limited.clone()
     }
 
     /// A changed access file was not taken over.
@@ -266,6 +275,12 @@ impl GatewayMetrics {
             "access_refused",
             "Calls and requests refused, by door and reason (unauthenticated, right, node)",
             self.refused.clone(),
+        );
+        registry.register(
+            "limited",
+            "What clients asked for beyond their limits, by client (the first 32, others as other) and \
+             limit",
+            self.limited.total(),
         );
         registry.register(
             "access_reload_failures",

@@ -10,7 +10,7 @@ use e2sm_tc::v1::{BearerForecast, Cause};
 use lab_world::{
     BearerDelay, BearerSample, CellSample, ControlError, ControlReply, ControlRequest,
     ControlTicket, FlowSample, GnbCounters, Indication, KpmReport, KpmUe, NodeInfo, Payload,
-    RanFunction, RanFunctionInfo, Report, RouteError, SubscribeError, SubscriptionId,
+    RanFunction, RanFunctionInfo, Report, ReportLoad, RouteError, SubscribeError, SubscriptionId,
     SubscriptionRequest,
 };
 use serde_json::json;
@@ -240,11 +240,7 @@ impl E2Node for Double {
         request: &SubscriptionRequest,
     ) -> Result<SubscriptionId, SubscribeError> {
         let function = self.route(&request.node_id, &request.ran_function_oid)?;
-        let Ok(period_ms) = <[u8; 4]>::try_from(request.event_trigger.as_ref()) else {
-            let message = format!("{} bytes; expected 4", request.event_trigger.len());
-            return Err(SubscribeError::EventTrigger { message });
-        };
-        let period_us = u64::from(u32::from_le_bytes(period_ms)).max(1) * 1000;
+        let period_us = period_us(request)?;
         let id = self.next_id;
         self.next_id += 1;
         let kpm = (function == RanFunction::Kpm).then(|| request.kpm_measurements.clone());
@@ -254,6 +250,13 @@ impl E2Node for Double {
         script.open.insert(id);
         script.opened += 1;
         Ok(SubscriptionId(id))
+    }
+
+    fn report_load(&mut self, request: &SubscriptionRequest) -> Result<ReportLoad, SubscribeError> {
+        self.route(&request.node_id, &request.ran_function_oid)?;
+        let period_us = period_us(request)?;
+        let report_bytes = self.script.lock().message_bytes as u64;
+        Ok(ReportLoad { report_bytes, reports_per_s: 1e6 / period_us as f64 })
     }
 
     fn unsubscribe(&mut self, subscription: SubscriptionId) -> bool {
@@ -326,6 +329,14 @@ impl E2Node for Double {
     }
 }
 
+fn period_us(request: &SubscriptionRequest) -> Result<u64, SubscribeError> {
+    let Ok(period_ms) = <[u8; 4]>::try_from(request.event_trigger.as_ref()) else {
+        let message = format!("{} bytes; expected 4", request.event_trigger.len());
+        return Err(SubscribeError::EventTrigger { message });
+    };
+    Ok(u64::from(u32::from_le_bytes(period_ms)).max(1) * 1000)
+}
+
 fn kpm_report(names: &[String], period_us: u64) -> KpmReport {
     const KNOWN: &str = "DRB.UEThpDl";
     let (known, unsupported): (Vec<_>, Vec<_>) =
@@ -334,6 +345,6 @@ fn kpm_report(names: &[String], period_us: u64) -> KpmReport {
     KpmReport {
         period_ms: u32::try_from(period_us / 1000).expect("a short period"),
         ues: vec![KpmUe { rnti: 0x4601, values }],
-        unsupported,
+        unsupported: unsupported.into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::{
@@ -10,6 +10,7 @@ use tokio::{
     sync::mpsc::{
         Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
     },
+    time::sleep,
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{
@@ -136,12 +137,17 @@ fn batch(node_id: &str, forecasts: Vec<Forecast>) -> ForecastBatch {
 
 /// Sends good forecasts until the metric says that the pacer goes by them.
 async fn convince(gateway: &Gateway, stream: &Opened) {
-    until(async || {
-        let good = batch(NODE, vec![forecast(RNTI)]);
-        stream.batches.send(Ok(good)).await.expect("an open stream");
-        metric(gateway, PACED).await > 0.5
-    })
-    .await;
+    let sending = async {
+        loop {
+            let good = batch(NODE, vec![forecast(RNTI)]);
+            stream.batches.send(Ok(good)).await.expect("an open stream");
+            sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::select! {
+        () = sending => {}
+        () = until(async || metric(gateway, PACED).await > 0.5) => {}
+    }
 }
 
 async fn taken(gateway: &Gateway, result: &str) -> f64 {

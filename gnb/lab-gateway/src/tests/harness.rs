@@ -213,6 +213,22 @@ pub(super) async fn http_get_with(
     (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
 }
 
+/// `count` requests over one connection; all of the answers.
+pub(super) async fn http_flood(address: SocketAddr, path: &str, count: usize) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
+    let last = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    let requests = request.repeat(count - 1) + &last;
+    let (mut reader, mut writer) = stream.split();
+    let mut answer = String::new();
+    let write = writer.write_all(requests.as_bytes());
+    let (written, read) =
+        patiently(async { tokio::join!(write, reader.read_to_string(&mut answer)) }).await;
+    written.expect("written");
+    read.expect("read");
+    answer
+}
+
 /// The value of one line of the metrics, by its name and labels; 0 when absent.
 pub(super) async fn metric(gateway: &Gateway, line: &str) -> f64 {
     let address = gateway.metrics_address().expect("metrics are on");

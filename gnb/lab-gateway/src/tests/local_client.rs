@@ -169,7 +169,7 @@ fn an_output_earlier_than_the_planned_step_reschedules_the_pacer() {
     let metrics = GatewayMetrics::default();
     let (nodes, _) = watch::channel(Arc::default());
     let clock = WallClock::anchored_at(0);
-    let hub = Hub::new(1, metrics.clone(), nodes, clock);
+    let hub = Hub::new(metrics.clone(), nodes, clock);
     let state = Arc::new(PacerState::new());
     // Its duration is over, so that its time stands still.
     let world =

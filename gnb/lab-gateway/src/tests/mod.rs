@@ -7,6 +7,7 @@ mod forecasts;
 mod harness;
 mod lab_world;
 mod laws;
+mod limits;
 mod local_client;
 mod pki;
 mod rpc;

@@ -45,7 +45,7 @@ async fn stopping_ends_streams_and_controls_as_unavailable_and_closes_the_listen
 #[tokio::test]
 async fn a_reader_that_does_not_read_cannot_hold_up_the_end() {
     let (gateway, script) = start().await;
-    script.lock().message_bytes = 500_000;
+    script.lock().message_bytes = 150_000;
     let mut client = connect(&gateway).await;
     let _unread = subscribe(&mut client, Subscription { queue_depth: 4, ..every(1) }).await;
     let dropped =

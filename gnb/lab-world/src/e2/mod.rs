@@ -1,6 +1,7 @@
 //! The E2 agent of the gNB: subscriptions, reports, controls and answers in flight.
 
 mod control;
+mod limits;
 mod report;
 mod subscription;
 pub(crate) mod types;
@@ -15,7 +16,7 @@ use report::{Gnb, active, bearer_id};
 use subscription::{NEVER, Subscription, What};
 use types::{
     ControlError, ControlReply, ControlRequest, ControlTicket, Indication, NodeInfo, Output,
-    RanFunction, RanFunctionInfo, Report, RouteError, SubscribeError, SubscriptionId,
+    RanFunction, RanFunctionInfo, Report, ReportLoad, RouteError, SubscribeError, SubscriptionId,
     SubscriptionRequest,
 };
 
@@ -208,15 +209,29 @@ impl World {
     /// the next multiple of the period.
     ///
     /// # Errors
-    /// [`SubscribeError`] if there is no such node or RAN function, or it refuses the trigger or an
-    /// action.
+    /// [`SubscribeError`] if there is no such node or RAN function, the request is too large, or the
+    /// RAN function refuses the trigger or an action.
     pub fn subscribe(
         &mut self,
         request: &SubscriptionRequest,
     ) -> Result<SubscriptionId, SubscribeError> {
+        limits::check_sizes(request)?;
         let function = route(&request.node_id, &request.ran_function_oid)?;
         let (e2, gnb) = self.e2_and_gnb();
         e2.subscribe(function, request, &gnb)
+    }
+
+    /// What the reports of a subscription would take; nothing is subscribed.
+    ///
+    /// # Errors
+    /// As [`subscribe`](Self::subscribe).
+    pub fn report_load(
+        &mut self,
+        request: &SubscriptionRequest,
+    ) -> Result<ReportLoad, SubscribeError> {
+        limits::check_sizes(request)?;
+        let function = route(&request.node_id, &request.ran_function_oid)?;
+        self.e2_and_gnb().1.report_load(function, request)
     }
 
     /// Ends a subscription; `false` if there is none of that id.

@@ -1,6 +1,7 @@
 //! A RIC subscription: its checked trigger and actions, and what it has reported so far.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
@@ -148,7 +149,7 @@ impl Subscription {
 pub(super) enum What {
     Rlc,
     Mac,
-    Kpm { wanted: Vec<&'static str>, unsupported: Vec<String> },
+    Kpm { wanted: Vec<&'static str>, unsupported: Arc<[String]> },
     TcV0,
     TcV1(Vec<ActionDefinition>),
 }
@@ -179,7 +180,7 @@ fn parse(
         RanFunction::Mac => What::Mac,
         RanFunction::Kpm => {
             let (wanted, unsupported) = kpm::select(&request.kpm_measurements);
-            What::Kpm { wanted, unsupported }
+            What::Kpm { wanted, unsupported: unsupported.into() }
         }
         RanFunction::TcV0 | RanFunction::TcV1 => What::TcV0,
     };

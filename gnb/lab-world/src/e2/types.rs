@@ -1,6 +1,7 @@
 //! Types of the gNB's E2 interface: subscriptions, indications, controls and their errors.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use e2sm_tc::v1;
@@ -146,6 +147,18 @@ pub enum SubscribeError {
     /// Unknown node or RAN function.
     #[error(transparent)]
     Route(#[from] RouteError),
+    /// A part of the request is beyond its bound.
+    #[error("{element}: {found} {unit}; expected at most {limit}")]
+    TooLarge {
+        /// The part.
+        element: String,
+        /// Its size or count.
+        found: usize,
+        /// The bound.
+        limit: usize,
+        /// Unit of both.
+        unit: &'static str,
+    },
     /// Invalid event trigger.
     #[error("event trigger: {message}")]
     EventTrigger {
@@ -196,6 +209,26 @@ pub struct Report {
     pub collected_at_us: u64,
 }
 
+impl Report {
+    /// Bytes of header and content, with the names of KPM: what a copy takes in memory or in a message.
+    pub fn len_bytes(&self) -> usize {
+        let content = match &self.payload {
+            Payload::Message(bytes) => bytes.len(),
+            Payload::Kpm(report) => report.len_bytes(),
+        };
+        self.header.len() + content
+    }
+}
+
+/// What the reports of a subscription take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReportLoad {
+    /// Bytes of one report.
+    pub report_bytes: u64,
+    /// Reports per second.
+    pub reports_per_s: f64,
+}
+
 /// A RIC indication.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Indication {
@@ -227,8 +260,8 @@ pub struct KpmReport {
     pub period_ms: u32,
     /// A row per UE.
     pub ues: Vec<KpmUe>,
-    /// Requested measurements that this node lacks.
-    pub unsupported: Vec<String>,
+    /// Requested measurements that this node lacks; shared by the reports of a subscription.
+    pub unsupported: Arc<[String]>,
 }
 
 /// KPM of one UE.

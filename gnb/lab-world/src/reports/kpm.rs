@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::e2::types::{KpmReport, KpmUe};
+
 /// Measurements of this node and their units; volumes and PRBs are per period.
 pub const MEASUREMENTS: [(&str, &str); 6] = [
     ("DRB.PdcpSduVolumeDL", "kbit"),
@@ -55,7 +57,8 @@ pub fn measure(
         .collect()
 }
 
-/// Splits requested names into supported and unsupported ones; an empty request selects all supported.
+/// Splits requested names into supported and unsupported ones, each once; an empty request selects all
+/// supported.
 pub fn select(requested: &[String]) -> (Vec<&'static str>, Vec<String>) {
     if requested.is_empty() {
         return (names().collect(), Vec::new());
@@ -66,10 +69,36 @@ pub fn select(requested: &[String]) -> (Vec<&'static str>, Vec<String>) {
         match names().find(|known| known == name) {
             Some(known) if wanted.contains(&known) => {}
             Some(known) => wanted.push(known),
+            None if unsupported.contains(name) => {}
             None => unsupported.push(name.clone()),
         }
     }
     (wanted, unsupported)
+}
+
+/// Bytes of a value beside its name.
+const VALUE_BYTES: usize = 16;
+/// Bytes of a UE or an unsupported name beside its content.
+const ENTRY_BYTES: usize = 24;
+
+/// Bytes of a report of `ues` UEs.
+pub(crate) fn report_bytes(wanted: &[&str], ues: usize, unsupported: &[String]) -> u64 {
+    (ues * row_bytes(wanted.iter().copied()) + lacking_bytes(unsupported)) as u64
+}
+
+fn row_bytes<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    ENTRY_BYTES + names.map(|name| name.len() + VALUE_BYTES).sum::<usize>()
+}
+
+fn lacking_bytes(unsupported: &[String]) -> usize {
+    unsupported.iter().map(|name| name.len() + ENTRY_BYTES).sum()
+}
+
+impl KpmReport {
+    pub(crate) fn len_bytes(&self) -> usize {
+        let row = |ue: &KpmUe| row_bytes(ue.values.keys().copied());
+        self.ues.iter().map(row).sum::<usize>() + lacking_bytes(&self.unsupported)
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +130,8 @@ mod tests {
 
     #[test]
     fn an_unsupported_name_is_listed_and_the_rest_is_measured() {
-        let requested = ["RRU.PrbTotDl", "DRB.Magic", "RRU.PrbTotDl"].map(str::to_owned);
+        let requested =
+            ["RRU.PrbTotDl", "DRB.Magic", "RRU.PrbTotDl", "DRB.Magic"].map(str::to_owned);
         assert_eq!(select(&requested), (vec!["RRU.PrbTotDl"], vec!["DRB.Magic".to_owned()]));
         assert_eq!(select(&[]).0.len(), MEASUREMENTS.len());
     }

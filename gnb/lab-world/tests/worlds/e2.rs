@@ -117,7 +117,7 @@ fn kpm_reports_supported_measurements_and_lists_unsupported_ones() {
     let arrived = indications(&mut world, 6_000_000);
     let Payload::Kpm(report) = &arrived[0].report.payload else { panic!("{arrived:?}") };
     assert_eq!((report.period_ms, report.ues[0].rnti), (1000, RNTI));
-    assert_eq!(report.unsupported, ["DRB.Unknown"]);
+    assert_eq!(*report.unsupported, ["DRB.Unknown"]);
     let values = &report.ues[0].values;
     assert_eq!(values.len(), 2);
     assert!((38_000.0..43_000.0).contains(&values["DRB.UEThpDl"]), "{values:?}");
@@ -558,4 +558,49 @@ fn one_controller_holds_the_node_and_another_takes_over_when_its_lease_ends() {
     assert_eq!(cause(&apply(&mut world, 2, &renewal("a"))).0, Cause::NotOwner);
     let renewed = apply(&mut world, 2, &renewal("b"));
     assert!(matches!(renewed, ControlOutcome::Accepted { revision: 2, .. }), "{renewed:?}");
+}
+
+#[test]
+fn the_load_of_a_subscription_is_about_what_its_reports_take() {
+    let mut world = run("many_bearers.yaml", 1.0, &[]);
+    let names = ["DRB.UEThpDl", "RRU.PrbTotDl", "DRB.Unknown"].map(str::to_owned);
+    let kpm =
+        SubscriptionRequest { kpm_measurements: names.to_vec(), ..periodic(RanFunction::Kpm, 10) };
+    let status = tc(&EventTrigger::Periodic { period_ms: 10 }, &[ReportStyle::PipelineStatus]);
+    for request in [kpm, periodic(RanFunction::Rlc, 10), periodic(RanFunction::Mac, 10), status] {
+        let load = world.report_load(&request).unwrap();
+        assert!((load.reports_per_s - 100.0).abs() < 1e-9, "{load:?}");
+        let id = world.subscribe(&request).unwrap();
+        let until_us = world.now_us() + 100_000;
+        let arrived = indications(&mut world, until_us);
+        let taken: usize = arrived.iter().map(|arrived| arrived.report.len_bytes()).sum();
+        let ratio = (load.report_bytes * arrived.len() as u64) as f64 / taken as f64;
+        assert!((0.5..2.0).contains(&ratio), "{load:?} for {request:?}: {ratio}");
+        assert!(world.unsubscribe(id));
+    }
+}
+
+#[test]
+fn names_of_a_request_are_bounded_and_reports_share_them() {
+    let mut world = run("default.yaml", 1.0, &[]);
+    let asking = |names: Vec<String>| SubscriptionRequest {
+        kpm_measurements: names,
+        ..periodic(RanFunction::Kpm, 1)
+    };
+    // 870 kB in one request.
+    let flood = asking((0..60_000).map(|number| format!("DRB.Made.{number}")).collect());
+    let error = world.subscribe(&flood).unwrap_err();
+    assert_eq!(error.to_string(), "kpm_measurements: 60000 names; expected at most 64");
+    assert_eq!(world.report_load(&flood).unwrap_err(), error);
+    world.subscribe(&asking((0..64).map(|number| format!("DRB.Made.{number}")).collect())).unwrap();
+    let until_us = world.now_us() + 10_000;
+    let arrived = indications(&mut world, until_us);
+    let names: Vec<_> = arrived
+        .iter()
+        .map(|arrived| match &arrived.report.payload {
+            Payload::Kpm(report) => report.unsupported.as_ptr(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(names.len() >= 9 && names.iter().all(|name| *name == names[0]), "{names:?}");
 }

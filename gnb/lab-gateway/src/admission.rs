@@ -1,0 +1,145 @@
+//! Admits calls of the gRPC door within the limits of their clients.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tonic::{
+    Status,
+    body::Body,
+    codegen::{Bytes, Service, http},
+};
+use tower_layer::Layer;
+
+use super::{
+    access::{AccessControl, Caller},
+    door::Peer,
+    limits::{Account, Hold, Limits},
+};
+
+/// Before a refusal is sent, or the next request of a refused client is read: what it sends meanwhile
+/// waits in its own connection and costs nothing.
+pub(super) const REFUSAL_PAUSE: Duration = Duration::from_millis(20);
+
+type Request = http::Request<Body>;
+type Response = http::Response<Body>;
+
+/// A call's client: its rights and its account.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) caller: Caller,
+    pub(super) account: Arc<Account>,
+    limits: Limits,
+}
+
+impl Client {
+    pub(super) fn new(limits: &Limits, caller: Caller) -> Self {
+        let account = limits.account(&caller.client_key());
+        Self { caller, account, limits: limits.clone() }
+    }
+
+    /// Monotonic time of the account's buckets.
+    pub(super) fn now_us(&self) -> u64 {
+        self.limits.now_us()
+    }
+}
+
+/// Adds the [`Client`] to each call, and refuses calls beyond its limits.
+#[derive(Clone, Debug)]
+pub(super) struct Admission {
+    pub(super) access: Arc<AccessControl>,
+    pub(super) limits: Limits,
+}
+
+impl<S> Layer<S> for Admission {
+    type Service = Admitting<S>;
+
+    fn layer(&self, inner: S) -> Admitting<S> {
+        Admitting { inner, admission: self.clone() }
+    }
+}
+
+/// The services behind the [`Admission`].
+#[derive(Clone, Debug)]
+pub(super) struct Admitting<S> {
+    inner: S,
+    admission: Admission,
+}
+
+impl Admission {
+    // The error is the status of the call.
+    #[allow(clippy::result_large_err)]
+    fn admit(&self, request: &mut Request) -> Result<Hold, Status> {
+        let peer = request.extensions().get::<Peer>().cloned();
+        let peer = peer.ok_or_else(|| Status::internal("the call has no connection"))?;
+        let authorization = request.headers().get(http::header::AUTHORIZATION);
+        let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
+        let client = Client::new(&self.limits, Caller::new(&self.access, peer, authorization));
+        let open = client.account.begin_call(client.now_us())?;
+        request.extensions_mut().insert(client);
+        Ok(open)
+    }
+}
+
+impl<S> Service<Request> for Admitting<S>
+where
+    S: Service<Request, Response = Response>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        match self.admission.admit(&mut request) {
+            Ok(open) => {
+                let response = self.inner.call(request);
+                async move {
+                    let response = response.await?;
+                    Ok(response.map(|body| Body::new(OpenCall { body, _open: open })))
+                }
+                .boxed()
+            }
+            Err(status) => async move {
+                tokio::time::sleep(REFUSAL_PAUSE).await;
+                Ok(status.into_http())
+            }
+            .boxed(),
+        }
+    }
+}
+
+/// Body of a response; the call is open until it is dropped.
+struct OpenCall {
+    body: Body,
+    _open: Hold,
+}
+
+impl HttpBody for OpenCall {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

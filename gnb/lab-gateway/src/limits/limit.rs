@@ -1,0 +1,104 @@
+//! The limits by name, and the refusal of a client that exceeds one.
+
+use std::{fmt, time::Duration};
+
+use tonic::{Status, metadata::MetadataValue};
+
+/// A limit; its name is a metric label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    Calls,
+    OpenCalls,
+    Procedures,
+    Controls,
+    Subscriptions,
+    ReportLoad,
+    QueuedBytes,
+    PendingBytes,
+}
+
+impl Limit {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::OpenCalls => "open_calls",
+            Self::Procedures => "procedures",
+            Self::Controls => "controls",
+            Self::Subscriptions => "subscriptions",
+            Self::ReportLoad => "report_load",
+            Self::QueuedBytes => "queued_bytes",
+            Self::PendingBytes => "pending_bytes",
+        }
+    }
+
+    /// What is refused when it is exceeded.
+    pub(crate) fn refused(self) -> &'static str {
+        match self {
+            Self::Calls | Self::OpenCalls => "calls refused",
+            Self::Procedures => "procedures refused",
+            Self::Controls | Self::PendingBytes => "controls refused",
+            Self::Subscriptions | Self::ReportLoad => "subscriptions refused",
+            Self::QueuedBytes => "reports dropped",
+        }
+    }
+}
+
+/// What the limit counts.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Calls => "calls",
+            Self::OpenCalls => "open calls",
+            Self::Procedures => "procedures",
+            Self::Controls => "controls",
+            Self::Subscriptions => "subscriptions",
+            Self::ReportLoad => "bytes/s of reports",
+            Self::QueuedBytes => "queued bytes",
+            Self::PendingBytes => "bytes of controls",
+        })
+    }
+}
+
+/// A client exceeded a limit: what, which, and when to come again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    message: String,
+    retry_after: Option<Duration>,
+}
+
+impl Refused {
+    /// Of a rate; in `wait_us` it is admitted.
+    pub(crate) fn later(client: &str, detail: String, wait_us: u64) -> Self {
+        let wait_ms = wait_us.div_ceil(1_000);
+        Self {
+            message: format!("client {client}: {detail}; again in {wait_ms} ms"),
+            retry_after: Some(Duration::from_millis(wait_ms)),
+        }
+    }
+
+    /// Of a share of a pool.
+    pub(crate) fn until_freed(client: &str, detail: String) -> Self {
+        Self { message: format!("client {client}: {detail}; end others first"), retry_after: None }
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+impl From<Refused> for Status {
+    /// With the wait in the trailer that gRPC's retry policy reads (gRFC A6, "Pushback").
+    fn from(refused: Refused) -> Self {
+        let mut status = Self::resource_exhausted(refused.message);
+        if let Some(wait) = refused.retry_after
+            && let Ok(wait) = MetadataValue::try_from(wait.as_millis().to_string())
+        {
+            status.metadata_mut().insert("grpc-retry-pushback-ms", wait);
+        }
+        status
+    }
+}
