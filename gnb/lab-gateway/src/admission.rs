@@ -19,7 +19,7 @@ use tower_layer::Layer;
 use super::{
     access::{AccessControl, Caller},
     door::Peer,
-    limits::{Account, Hold, Limits},
+    limits::{Account, CallOfSlot, Hold, Limits, Slot},
 };
 
 /// Before a refusal is sent, or the next request of a refused client is read: what it sends meanwhile
@@ -28,6 +28,8 @@ pub(super) const REFUSAL_PAUSE: Duration = Duration::from_millis(20);
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
+/// What an open call counts for its client and its connection.
+type Open = (Hold, Option<CallOfSlot>);
 
 /// A call's client: its rights and its account.
 #[derive(Clone, Debug)]
@@ -74,13 +76,15 @@ pub(super) struct Admitting<S> {
 impl Admission {
     // The error is the status of the call.
     #[allow(clippy::result_large_err)]
-    fn admit(&self, request: &mut Request) -> Result<Hold, Status> {
+    fn admit(&self, request: &mut Request) -> Result<Open, Status> {
         let peer = request.extensions().get::<Peer>().cloned();
         let peer = peer.ok_or_else(|| Status::internal("the call has no connection"))?;
+        let peer_slot = peer.slot.clone();
         let authorization = request.headers().get(http::header::AUTHORIZATION);
         let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
         let client = Client::new(&self.limits, Caller::new(&self.access, peer, authorization));
-        let open = client.account.begin_call(client.now_us())?;
+        let call = peer_slot.as_ref().map(Slot::begin_call);
+        let open = (client.account.begin_call(client.now_us())?, call);
         request.extensions_mut().insert(client);
         Ok(open)
     }
@@ -121,7 +125,7 @@ where
 /// Body of a response; the call is open until it is dropped.
 struct OpenCall {
     body: Body,
-    _open: Hold,
+    _open: Open,
 }
 
 impl HttpBody for OpenCall {

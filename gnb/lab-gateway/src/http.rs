@@ -17,7 +17,7 @@ use super::{
     admission::{Client, REFUSAL_PAUSE},
     door::Peer,
     health::Health,
-    limits::{Limits, Refused},
+    limits::{Limits, Refused, Slot},
     scrapes::Scrapes,
 };
 
@@ -50,6 +50,7 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
+    let _call = peer.slot.as_ref().map(Slot::begin_call);
     let authorization = request.headers().get(header::AUTHORIZATION);
     let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
     let client = Client::new(&door.limits, Caller::new(&door.access, peer, authorization));

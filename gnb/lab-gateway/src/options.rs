@@ -29,6 +29,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Limits")]
     pub max_subscribers: usize,
 
+    /// Connections of each door. When it is full the longest idle one ends; one that sends nothing ends
+    /// after 10 s, one without a call after 120 s.
+    #[arg(long, value_name = "N", default_value_t = 400, help_heading = "Limits")]
+    pub max_connections: usize,
+
     /// Load of all reports, MB/s; a report counts its bytes and 8192. Subscriptions beyond are refused.
     #[arg(long, value_name = "MB/S", default_value_t = 400, help_heading = "Limits",
         value_parser = clap::value_parser!(u32).range(1..))]
@@ -109,6 +114,7 @@ impl Default for ServeOptions {
             summary: None,
             max_subscribers: 1024,
             max_report_load: 400,
+            max_connections: 400,
             control_timeout: Duration::from_secs(3),
         }
     }
@@ -118,7 +124,7 @@ impl ServeOptions {
     /// What clients may use.
     pub(super) fn limits(&self, refusals: Refusals) -> Limits {
         let max_report_load = u64::from(self.max_report_load) * 1_000_000;
-        Limits::new(self.max_subscribers, max_report_load, refusals)
+        Limits::new(self.max_subscribers, max_report_load, self.max_connections, refusals)
     }
 
     /// Resolves `--listen`; refuses an address beyond loopback whose clients are not protected.

@@ -245,7 +245,7 @@ mod tests {
     use crate::limits::{ClientKey, Limits, Refusals};
 
     fn limits() -> Limits {
-        Limits::new(1024, 400_000_000, Refusals::default())
+        Limits::new(1024, 400_000_000, 400, Refusals::default())
     }
 
     fn account(limits: &Limits, name: &str) -> Arc<Account> {

@@ -45,12 +45,14 @@ use super::{
 /// Largest request; controls of E2SM-TC are far smaller.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
 /// HTTP/2 windows for requests; clients set those for responses.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 /// A peer that disappears without closing is detected within twice this.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Concurrent calls per connection; a client of the SDK needs four.
 const MAX_CALLS: u32 = 64;
+/// Header fields of a call; a token and what meshes add are far smaller.
+const MAX_HEADER_BYTES: u32 = 16 << 10;
 /// Time for open calls to end on stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Time for the world's thread to end; longer than any step.
@@ -170,6 +172,12 @@ impl Gateway {
         tokio::spawn(reload(certificates.clone(), client, Arc::clone(&access), stopping.clone()));
         let may_read = |request: Request<()>| require(&request, Right::Read).map(|_| request);
         let limits = options.limits(metrics.limited());
+        let connections = |door: Door| {
+            let open = limits.connections(door == Door::Http, metrics.connections(door.name()));
+            tokio::spawn(stopped_by(open.clone().end_idle(), stopping.clone()));
+            open
+        };
+        let grpc_connections = connections(Door::Grpc);
         tokio::spawn(stopped_by(metrics.limited().log(), stopping.clone()));
         let v1 = reflection().build_v1().map_err(|error| reflection_failed(&error))?;
         let v1alpha = reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?;
@@ -178,6 +186,7 @@ impl Gateway {
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_concurrent_streams(MAX_CALLS)
+            .http2_max_header_list_size(MAX_HEADER_BYTES)
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE))
             .add_service(E2GatewayServer::new(service).max_decoding_message_size(MAX_REQUEST_BYTES))
@@ -185,7 +194,8 @@ impl Gateway {
             .add_service(InterceptedService::new(v1, may_read))
             // Most command-line clients use v1alpha.
             .add_service(InterceptedService::new(v1alpha, may_read));
-        let incoming = Incoming::new(Door::Grpc, listener.tokio()?, certificates.clone());
+        let incoming =
+            Incoming::new(Door::Grpc, listener.tokio()?, certificates.clone(), grpc_connections);
         let stop = until(stopping.clone());
         let local = LocalClient {
             world: held,
@@ -215,7 +225,8 @@ impl Gateway {
 
         let metrics_address = http_listener.as_ref().map(|listener| listener.address);
         if let Some(listener) = http_listener {
-            let incoming = Incoming::new(Door::Http, listener.tokio()?, certificates);
+            let connections = connections(Door::Http);
+            let incoming = Incoming::new(Door::Http, listener.tokio()?, certificates, connections);
             let exposition = Exposition::new(metrics, options.program, &options.metrics_detail);
             let scrapes = Scrapes::new(sender, exposition);
             let app = http::router(HttpDoor { scrapes, access, limits, health });

@@ -24,6 +24,7 @@ fn peer(address: &str, is_encrypted: bool, names: Option<&[&str]>) -> Peer {
         address: address.parse().expect("an address"),
         is_encrypted,
         certificate: names.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+        slot: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The doors of a gateway: listeners for gRPC and HTTP, in plain text or with TLS.
 
 mod certificates;
+mod guarded;
 
 use std::{
     fmt, io,
@@ -25,9 +26,10 @@ use certificates::certificate_names;
 pub(crate) use certificates::{
     CertificateFiles, Certificates, ClientCertificate, MAX_PEM_BYTES, Reloaded,
 };
+use guarded::Guarded;
 
-/// A client that does not finish its TLS handshake for this long is disconnected.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::limits::{ClientKey, Connections, SILENCE, Slot};
+
 /// Handshakes at a time; further connections wait in the kernel's backlog.
 const MAX_HANDSHAKES: usize = 256;
 /// Wait after a failure to accept, e.g. for lack of file descriptors.
@@ -59,6 +61,8 @@ pub(crate) struct Peer {
     pub(crate) is_encrypted: bool,
     /// Names of the verified client certificate: DNS and URI SANs, subject CNs.
     pub(crate) certificate: Option<Arc<[String]>>,
+    /// Its place at the door; a listener and a test's peer have none.
+    pub(crate) slot: Option<Slot>,
 }
 
 /// Connections of a door after their handshakes, which run concurrently.
@@ -66,6 +70,7 @@ pub(crate) struct Incoming {
     door: Door,
     listener: TcpListener,
     certificates: Option<Arc<Certificates>>,
+    connections: Connections,
     handshakes: FuturesUnordered<BoxFuture<'static, Option<Connection>>>,
     retry: Option<Pin<Box<Sleep>>>,
 }
@@ -76,8 +81,10 @@ impl Incoming {
         door: Door,
         listener: TcpListener,
         certificates: Option<Arc<Certificates>>,
+        connections: Connections,
     ) -> Self {
-        Self { door, listener, certificates, handshakes: FuturesUnordered::new(), retry: None }
+        let handshakes = FuturesUnordered::new();
+        Self { door, listener, certificates, connections, handshakes, retry: None }
     }
 
     fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<(TcpStream, SocketAddr)> {
@@ -107,10 +114,13 @@ impl Stream for Incoming {
         {
             // Fails only for a connection that is closed already.
             let _ = stream.set_nodelay(true);
+            let Some(slot) = this.connections.admit(ClientKey::at(address)) else { continue };
+            let stream = Guarded::new(stream, slot);
             let door = this.door;
             match &this.certificates {
                 None => {
-                    let peer = Peer { door, address, is_encrypted: false, certificate: None };
+                    let slot = Some(stream.slot().clone());
+                    let peer = Peer { door, address, is_encrypted: false, certificate: None, slot };
                     return Poll::Ready(Some(Ok(Connection { io: Io::Plain(stream), peer })));
                 }
                 Some(certificates) => {
@@ -131,15 +141,21 @@ impl Stream for Incoming {
 async fn handshake(
     door: Door,
     acceptor: TlsAcceptor,
-    stream: TcpStream,
+    stream: Guarded,
     address: SocketAddr,
 ) -> Option<Connection> {
-    let shaken = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await;
+    let shaken = timeout(SILENCE, acceptor.accept(stream)).await;
     let reason = match shaken {
         Ok(Ok(stream)) => {
-            let chain = stream.get_ref().1.peer_certificates();
+            let (guarded, session) = stream.get_ref();
+            let slot = guarded.slot().clone();
+            let chain = session.peer_certificates();
             let certificate = chain.and_then(|chain| chain.first()).map(certificate_names);
-            let peer = Peer { door, address, is_encrypted: true, certificate };
+            if let Some(name) = certificate.as_ref().and_then(|names| names.first()) {
+                slot.named(ClientKey::named(name));
+            }
+            let slot = Some(slot);
+            let peer = Peer { door, address, is_encrypted: true, certificate, slot };
             return Some(Connection { io: Io::Tls(Box::new(stream)), peer });
         }
         Ok(Err(error)) => error.to_string(),
@@ -164,7 +180,8 @@ impl axum::serve::Listener for Incoming {
 
     fn local_addr(&self) -> io::Result<Peer> {
         let address = self.listener.local_addr()?;
-        Ok(Peer { door: self.door, address, is_encrypted: false, certificate: None })
+        let door = self.door;
+        Ok(Peer { door, address, is_encrypted: false, certificate: None, slot: None })
     }
 }
 
@@ -181,8 +198,8 @@ pub(crate) struct Connection {
 }
 
 enum Io {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Guarded),
+    Tls(Box<TlsStream<Guarded>>),
 }
 
 impl fmt::Debug for Connection {

@@ -64,12 +64,14 @@ pub(crate) struct ClientKey {
     pub(crate) key: String,
     /// Name in messages, metrics and logs.
     pub(crate) shown: String,
+    is_one_connection: bool,
 }
 
 impl ClientKey {
     /// A client whose certificate or token tells its name.
     pub(crate) fn named(name: &str) -> Self {
-        Self { key: format!("name {name}"), shown: name.to_owned() }
+        let key = format!("name {name}");
+        Self { key, shown: name.to_owned(), is_one_connection: false }
     }
 
     /// A client known by its address alone. Hosts often have a whole /64 of IPv6 (RFC 6177). On
@@ -82,11 +84,18 @@ impl ClientKey {
             }
             ip => ip.to_string(),
         };
-        let key = match address.ip().to_canonical().is_loopback() {
-            true => format!("address {address}"),
-            false => format!("address {shown}"),
+        let is_one_connection = address.ip().to_canonical().is_loopback();
+        let key = if is_one_connection {
+            format!("address {address}")
+        } else {
+            format!("address {shown}")
         };
-        Self { key, shown }
+        Self { key, shown, is_one_connection }
+    }
+
+    /// Whether each of its connections would be another client.
+    pub(crate) fn is_one_connection(&self) -> bool {
+        self.is_one_connection
     }
 }
 

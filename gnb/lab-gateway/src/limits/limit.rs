@@ -15,6 +15,7 @@ pub(crate) enum Limit {
     ReportLoad,
     QueuedBytes,
     PendingBytes,
+    Connections,
 }
 
 impl Limit {
@@ -28,6 +29,7 @@ impl Limit {
             Self::ReportLoad => "report_load",
             Self::QueuedBytes => "queued_bytes",
             Self::PendingBytes => "pending_bytes",
+            Self::Connections => "connections",
         }
     }
 
@@ -39,6 +41,7 @@ impl Limit {
             Self::Controls | Self::PendingBytes => "controls refused",
             Self::Subscriptions | Self::ReportLoad => "subscriptions refused",
             Self::QueuedBytes => "reports dropped",
+            Self::Connections => "connections ended",
         }
     }
 }
@@ -55,6 +58,7 @@ impl fmt::Display for Limit {
             Self::ReportLoad => "bytes/s of reports",
             Self::QueuedBytes => "queued bytes",
             Self::PendingBytes => "bytes of controls",
+            Self::Connections => "connections",
         })
     }
 }

@@ -5,38 +5,56 @@
 
 mod account;
 mod bucket;
+mod clock;
+mod connections;
 mod limit;
 mod pool;
 mod refusals;
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 pub(crate) use account::{Account, ClientKey, SubscriptionHold};
 pub(crate) use bucket::{Bucket, Rate};
+pub(crate) use connections::{CallOfSlot, Connections, SILENCE, Slot};
 pub(crate) use limit::Refused;
 pub(crate) use pool::Hold;
 pub(crate) use refusals::Refusals;
 
+use prometheus_client::metrics::gauge::Gauge;
+
 use account::{Accounts, Pools};
+use clock::Monotonic;
 
 /// The limits of a gateway; clones share the accounts.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     accounts: Arc<Accounts>,
-    origin: Instant,
+    max_connections: usize,
+    refusals: Refusals,
+    clock: Monotonic,
 }
 
 impl Limits {
-    /// `max_report_load` is in bytes per second.
-    pub(crate) fn new(max_subscribers: usize, max_report_load: u64, refusals: Refusals) -> Self {
+    /// `max_report_load` is in bytes per second, `max_connections` of each door.
+    pub(crate) fn new(
+        max_subscribers: usize,
+        max_report_load: u64,
+        max_connections: usize,
+        refusals: Refusals,
+    ) -> Self {
         let pools = Pools::new(max_subscribers, max_report_load);
-        let accounts = Arc::new(Accounts::new(pools, refusals));
-        Self { accounts, origin: Instant::now() }
+        let accounts = Arc::new(Accounts::new(pools, refusals.clone()));
+        Self { accounts, max_connections, refusals, clock: Monotonic::start() }
+    }
+
+    /// The connections of a door; `open` follows their number.
+    pub(crate) fn connections(&self, is_http: bool, open: Gauge) -> Connections {
+        Connections::new(self.max_connections, is_http, open, self.refusals.clone(), self.clock)
     }
 
     /// Monotonic time of the buckets.
     pub(crate) fn now_us(&self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
+        self.clock.now_us()
     }
 
     /// The account of a client.

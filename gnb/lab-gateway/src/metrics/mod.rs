@@ -85,6 +85,7 @@ pub(super) struct GatewayMetrics {
     tls_reload_failures: Family<DoorLabels, Counter>,
     certificate_not_after: Family<UseLabels, Gauge>,
     limited: Refusals,
+    connections: Family<DoorLabels, Gauge>,
 }
 
 impl Default for GatewayMetrics {
@@ -105,6 +106,7 @@ impl Default for GatewayMetrics {
             tls_reload_failures: Family::default(),
             certificate_not_after: Family::default(),
             limited: Refusals::default(),
+            connections: Family::default(),
         }
     }
 }
@@ -182,6 +184,11 @@ impl GatewayMetrics {
     /// What the limits of clients refused.
     pub(super) fn limited(&self) -> Refusals {
         self.limited.clone()
+    }
+
+    /// Connections open at a door.
+    pub(super) fn connections(&self, door: &'static str) -> Gauge {
+        self.connections.get_or_create_owned(&DoorLabels { door })
     }
 
     /// A changed access file was not taken over.
@@ -281,6 +288,11 @@ impl GatewayMetrics {
             "What clients asked for beyond their limits, by client (the first 32, others as other) and \
              limit",
             self.limited.total(),
+        );
+        registry.register(
+            "door_connections",
+            "Connections open now, by door",
+            self.connections.clone(),
         );
         registry.register(
             "access_reload_failures",

@@ -1,9 +1,12 @@
 //! What one client can take, and that another keeps its own: a client on loopback is a connection.
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use tokio::{io::AsyncReadExt, net::TcpStream};
 use tonic::Code;
 
-use super::{double::*, harness::*};
+use super::{double::*, harness::*, pki::*};
+use crate::ServeOptions;
 use crate::proto::{
     ControlRequest, ListNodesRequest, Subscription, control_response, subscription_event::Event,
 };
@@ -190,4 +193,58 @@ async fn open_calls_are_shared() {
     assert!(!further.is_finished());
     open.pop();
     patiently(further).await.expect("no panic").expect("a place");
+}
+
+/// Opens silent connections to a door; how many are left once at most `open` are.
+async fn silent(address: std::net::SocketAddr, count: usize, open: usize) -> usize {
+    let mut sockets = Vec::new();
+    for _ in 0..count {
+        sockets.push(TcpStream::connect(address).await.expect("a connection"));
+    }
+    let mut alive = sockets.len();
+    until(async || {
+        alive = 0;
+        for socket in &mut sockets {
+            let mut byte = [0];
+            // HTTP/2 servers send their settings first.
+            let read = socket.read(&mut byte).now_or_never();
+            alive += usize::from(!matches!(read, Some(Ok(0) | Err(_))));
+        }
+        alive <= open
+    })
+    .await;
+    alive
+}
+
+#[tokio::test]
+async fn silent_sockets_give_way_and_those_with_calls_stay() {
+    let (gateway, _script) = start_with(&ServeOptions { max_connections: 20, ..options() }).await;
+    let mut honest = Honest::new(&gateway).await;
+    assert_eq!(silent(gateway.address(), 90, 19).await, 19);
+    honest.keeps_its_own().await;
+    let mut other = Honest::new(&gateway).await;
+    other.keeps_its_own().await;
+    let address = gateway.metrics_address().expect("metrics are on");
+    assert!(silent(address, 90, 20).await <= 20);
+    assert!(limited(&gateway, "connections").await >= 130.0);
+    let line = r#"sojourn_door_connections{door="grpc"}"#;
+    assert!((1.0..=20.0).contains(&metric(&gateway, line).await));
+}
+
+#[tokio::test]
+async fn half_open_tls_handshakes_give_way_to_clients() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let tls = ServeOptions { max_connections: 20, ..files.mutual_tls(&authority) };
+    let (gateway, _script) = start_with(&tls).await;
+    let pair = authority.client("xapp");
+    let channel = dial(&gateway, tls_client(&authority, Some(&pair))).await.expect("a handshake");
+    let mut honest = Client::new(channel);
+    let mut reports = subscribe(&mut honest, every(1)).await;
+    assert_eq!(silent(gateway.address(), 90, 19).await, 19);
+    let channel = dial(&gateway, tls_client(&authority, Some(&pair))).await.expect("a handshake");
+    let mut other = Client::new(channel);
+    other.list_nodes(ListNodesRequest {}).await.expect("nodes");
+    for sequence in 0..20 {
+        assert_eq!(next(&mut reports).await.sequence, sequence);
+    }
 }

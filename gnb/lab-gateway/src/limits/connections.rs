@@ -1,0 +1,342 @@
+//! The connections of a door: how many, whose, and which end when there is no room.
+//!
+//! A client may have as many as are still free ([`Pool`](super::pool::Pool)). When there is no room the
+//! longest idle connection ends, of the client with most. A connection that sends nothing ends soon, one
+//! without a call later.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Waker,
+    time::Duration,
+};
+
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::time::interval;
+
+use super::{account::ClientKey, clock::Monotonic, limit::Limit, refusals::Refusals};
+
+/// A connection that has sent nothing for this long ends, as does a TLS handshake.
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+/// A connection without a call for this long ends; longer than the period of scrapes.
+const IDLE: Duration = Duration::from_secs(120);
+/// Between two looks for connections that end.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
+
+/// What the peer and the table share of a connection.
+#[derive(Debug, Default)]
+struct Signal {
+    has_sent: AtomicBool,
+    is_closed: AtomicBool,
+    waker: AtomicWaker,
+}
+
+#[derive(Debug)]
+struct Entry {
+    client: ClientKey,
+    signal: Arc<Signal>,
+    /// Calls open now, and in all.
+    calls: u32,
+    all_calls: u64,
+    /// When it was accepted or its last call ended.
+    idle_since_us: u64,
+}
+
+impl Entry {
+    /// Time at which it ends unless a call begins.
+    fn ends_us(&self, first_call_within: Duration) -> Option<u64> {
+        let has_sent = self.signal.has_sent.load(Ordering::Relaxed);
+        let within = match (self.calls, self.all_calls, has_sent) {
+            (1.., _, _) => return None,
+            (0, 0, false) => SILENCE,
+            (0, 0, true) => first_call_within,
+            (0, 1.., _) => IDLE,
+        };
+        Some(self.idle_since_us.saturating_add(micros(within)))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    next: u64,
+    entries: BTreeMap<u64, Entry>,
+}
+
+impl Table {
+    fn of(&self, client: &ClientKey) -> usize {
+        self.entries.values().filter(|entry| entry.client == *client).count()
+    }
+
+    /// The longest idle one, of the client with most among those that have idle ones.
+    fn longest_idle(&self, of: Option<&ClientKey>) -> Option<u64> {
+        let mut count: HashMap<&ClientKey, usize> = HashMap::new();
+        for entry in self.entries.values() {
+            *count.entry(&entry.client).or_default() += 1;
+        }
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.calls == 0 && of.is_none_or(|of| entry.client == *of))
+            .max_by_key(|(id, entry)| {
+                let many = count.get(&entry.client).copied().unwrap_or(0);
+                (many, std::cmp::Reverse((entry.idle_since_us, **id)))
+            })
+            .map(|(id, _)| *id)
+    }
+
+    fn close(&mut self, id: u64) -> Option<Entry> {
+        let entry = self.entries.remove(&id)?;
+        entry.signal.is_closed.store(true, Ordering::Relaxed);
+        entry.signal.waker.wake();
+        Some(entry)
+    }
+}
+
+/// The connections of one door; clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Connections(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    max: usize,
+    first_call_within: Duration,
+    table: Mutex<Table>,
+    open: Gauge,
+    refusals: Refusals,
+    clock: Monotonic,
+}
+
+impl Connections {
+    /// `open` follows their number. HTTP clients connect to ask, those of gRPC also to wait: `is_http`.
+    pub(crate) fn new(
+        max: usize,
+        is_http: bool,
+        open: Gauge,
+        refusals: Refusals,
+        clock: Monotonic,
+    ) -> Self {
+        let first_call_within = if is_http { SILENCE } else { IDLE };
+        let table = Mutex::default();
+        Self(Arc::new(Inner { max, first_call_within, table, open, refusals, clock }))
+    }
+
+    /// Admits a connection; `None` if there is no room for this client.
+    pub(crate) fn admit(&self, client: ClientKey) -> Option<Slot> {
+        self.admit_at(client, self.0.clock.now_us())
+    }
+
+    fn admit_at(&self, client: ClientKey, now_us: u64) -> Option<Slot> {
+        let mut table = self.0.table.lock();
+        let free = self.0.max.saturating_sub(table.entries.len());
+        // The newcomer counts too.
+        let is_beyond_share = table.of(&client) + 1 > free && !client.is_one_connection();
+        if is_beyond_share || free == 0 {
+            let own = is_beyond_share.then_some(&client);
+            let ended = table.longest_idle(own).and_then(|id| table.close(id));
+            let loser = ended.as_ref().map_or(&client, |entry| &entry.client);
+            let bound = format!("more than its share of {} connections", self.0.max);
+            self.0.refusals.count(&loser.shown.as_str().into(), Limit::Connections, &bound);
+            if ended.is_none() {
+                return None;
+            }
+        }
+        let id = table.next;
+        table.next += 1;
+        let signal = Arc::new(Signal::default());
+        let shared = Arc::clone(&signal);
+        let entry = Entry { client, signal: shared, calls: 0, all_calls: 0, idle_since_us: now_us };
+        table.entries.insert(id, entry);
+        self.count(&table);
+        Some(Slot { id, connections: self.clone(), signal })
+    }
+
+    /// Ends connections that send nothing or have no call, until the door closes.
+    pub(crate) async fn end_idle(self) {
+        let mut ticks = interval(CHECK_PERIOD);
+        loop {
+            ticks.tick().await;
+            self.end_idle_at(self.0.clock.now_us());
+        }
+    }
+
+    fn end_idle_at(&self, now_us: u64) {
+        let mut table = self.0.table.lock();
+        let is_over = |entry: &Entry| {
+            entry.ends_us(self.0.first_call_within).is_some_and(|ends_us| ends_us <= now_us)
+        };
+        let over: Vec<u64> =
+            table.entries.iter().filter(|(_, entry)| is_over(entry)).map(|(id, _)| *id).collect();
+        for id in over {
+            table.close(id);
+        }
+        self.count(&table);
+    }
+
+    fn count(&self, table: &Table) {
+        self.0.open.set(i64::try_from(table.entries.len()).unwrap_or(i64::MAX));
+    }
+}
+
+/// A connection's place in the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    id: u64,
+    connections: Connections,
+    signal: Arc<Signal>,
+}
+
+impl Slot {
+    /// Whether the connection has to end; `waker` is woken when it has to.
+    pub(crate) fn is_closed(&self, waker: &Waker) -> bool {
+        self.signal.waker.register(waker);
+        self.signal.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// The peer sent something.
+    pub(crate) fn has_sent(&self) {
+        self.signal.has_sent.store(true, Ordering::Relaxed);
+    }
+
+    /// The client told its name.
+    pub(crate) fn named(&self, client: ClientKey) {
+        self.change(|entry, _| entry.client = client);
+    }
+
+    /// A call is open until the result is dropped.
+    pub(crate) fn begin_call(&self) -> CallOfSlot {
+        self.change(|entry, _| {
+            entry.calls += 1;
+            entry.all_calls += 1;
+        });
+        CallOfSlot(self.clone())
+    }
+
+    /// The connection has ended.
+    pub(crate) fn leave(&self) {
+        let mut table = self.connections.0.table.lock();
+        table.close(self.id);
+        self.connections.count(&table);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Entry, u64)) {
+        let inner = &self.connections.0;
+        if let Some(entry) = inner.table.lock().entries.get_mut(&self.id) {
+            change(entry, inner.clock.now_us());
+        }
+    }
+}
+
+/// An open call of a connection.
+#[derive(Debug)]
+pub(crate) struct CallOfSlot(Slot);
+
+impl Drop for CallOfSlot {
+    fn drop(&mut self) {
+        self.0.change(|entry, now_us| {
+            entry.calls = entry.calls.saturating_sub(1);
+            entry.idle_since_us = now_us;
+        });
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn door(max: usize, is_http: bool) -> (Connections, Gauge) {
+        let open = Gauge::default();
+        let clock = Monotonic::start();
+        (Connections::new(max, is_http, open.clone(), Refusals::default(), clock), open)
+    }
+
+    fn named(name: &str) -> ClientKey {
+        ClientKey::named(name)
+    }
+
+    fn local(port: u16) -> ClientKey {
+        ClientKey::at(([127, 0, 0, 1], port).into())
+    }
+
+    fn is_closed(slot: &Slot) -> bool {
+        slot.is_closed(Waker::noop())
+    }
+
+    #[test]
+    fn a_client_has_half_of_the_door_and_others_find_room() {
+        let (door, open) = door(40, false);
+        let greedy: Vec<_> = (0..100).filter_map(|_| door.admit_at(named("a"), 0)).collect();
+        let alive = greedy.iter().filter(|slot| !is_closed(slot)).count();
+        assert_eq!((greedy.len(), alive), (100, 20), "its own longest idle ends for the next");
+        assert!(is_closed(&greedy[79]) && !is_closed(&greedy[80]));
+        let calls: Vec<_> = greedy[80..].iter().map(Slot::begin_call).collect();
+        assert!(door.admit_at(named("a"), 0).is_none(), "all of its own are busy");
+        let other = door.admit_at(named("b"), 0).expect("room");
+        assert_eq!(open.get(), 21);
+        drop(calls);
+        other.leave();
+        assert_eq!(open.get(), 20);
+    }
+
+    #[test]
+    fn a_full_door_ends_the_longest_idle_and_never_one_with_a_call() {
+        let (door, _) = door(10, false);
+        let busy = door.admit_at(local(1), 0).expect("room");
+        let call = busy.begin_call();
+        let silent: Vec<_> =
+            (2..1_000).filter_map(|port| door.admit_at(local(port), port.into())).collect();
+        assert_eq!(silent.len(), 998, "each came in");
+        assert_eq!(silent.iter().filter(|slot| !is_closed(slot)).count(), 9, "the newest");
+        assert!(!is_closed(&busy));
+        let calls: Vec<_> = silent[989..].iter().map(Slot::begin_call).collect();
+        assert!(door.admit_at(local(1), 2_000).is_none(), "nobody is idle");
+        drop((call, calls));
+        assert!(door.admit_at(local(1), 2_000).is_some());
+    }
+
+    #[test]
+    fn the_client_with_most_loses_first() {
+        let (door, _) = door(8, false);
+        let quiet = door.admit_at(named("quiet"), 0).expect("room");
+        let many: Vec<_> = (1..=3).filter_map(|at| door.admit_at(named("many"), at)).collect();
+        let locals: Vec<_> = (1..=4).filter_map(|port| door.admit_at(local(port), 9)).collect();
+        assert_eq!((many.len(), locals.len()), (3, 4));
+        let newcomer = door.admit_at(local(9), 10);
+        assert!(newcomer.is_some() && is_closed(&many[0]) && !is_closed(&quiet));
+    }
+
+    #[test]
+    fn silence_ends_soon_and_idleness_later_but_a_call_keeps_its_connection() {
+        for (is_http, first_call_s) in [(true, 10), (false, 120)] {
+            let (door, open) = door(10, is_http);
+            let slots: Vec<_> = (1..=4).filter_map(|at| door.admit_at(local(at), 0)).collect();
+            let [_silent, spoke, calling, called] = &slots[..] else { panic!("room for four") };
+            for slot in [spoke, calling, called] {
+                slot.has_sent();
+            }
+            let call = calling.begin_call();
+            drop(called.begin_call());
+            let closed = |at_us| {
+                door.end_idle_at(at_us);
+                slots.iter().map(is_closed).collect::<Vec<_>>()
+            };
+            assert_eq!(closed(10 * SECOND - 1), [false; 4]);
+            assert_eq!(closed(10 * SECOND), [true, first_call_s == 10, false, false]);
+            assert_eq!(closed(119 * SECOND), [true, first_call_s == 10, false, false]);
+            // The last call ended a moment after the clock began.
+            assert_eq!(closed(121 * SECOND), [true, true, false, true]);
+            assert_eq!(open.get(), 1);
+            drop(call);
+            assert_eq!(closed(3_600 * SECOND), [true; 4]);
+        }
+    }
+}
