@@ -289,11 +289,8 @@ impl GatewayMetrics {
              limit",
             self.limited.total(),
         );
-        registry.register(
-            "door_connections",
-            "Connections open now, by door",
-            self.connections.clone(),
-        );
+        let connections = self.connections.clone();
+        registry.register("door_connections", "Connections open now, by door", connections);
         registry.register(
             "access_reload_failures",
             "Changed access files that were not valid; the previous one stayed in force",
