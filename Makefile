@@ -188,6 +188,10 @@ bench: setup ## Speed, as ratios and rates measured in one run
 soak: setup ## Two hours of the loop at 1 ms: memory, threads, descriptors, CPU, latencies; out/soak
 	$(BIN)/python benchmarks/soak.py --out $(OUT)/soak $(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) $(if $(RESUME),--resume)
 
+.PHONY: hostile
+hostile: setup ## What a hostile client can take from another, 30 s for each attack
+	$(BIN)/python benchmarks/hostile.py --out $(OUT)/bench
+
 .PHONY: bench-flexric
 bench-flexric: flexric-bridge ## The bridge under load behind a real FlexRIC; after make flexric-node
 	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_load.py --out $(OUT)/bench

@@ -140,9 +140,7 @@ impl Connections {
             let loser = ended.as_ref().map_or(&client, |entry| &entry.client);
             let bound = format!("more than its share of {} connections", self.0.max);
             self.0.refusals.count(&loser.shown.as_str().into(), Limit::Connections, &bound);
-            if ended.is_none() {
-                return None;
-            }
+            ended.as_ref()?;
         }
         let id = table.next;
         table.next += 1;
