@@ -10,7 +10,7 @@ use lab_scenario::LoadedScenario;
 use lab_world::{
     BearerDelay, BearerSample, CellSample, ControlError, ControlReply, ControlRequest,
     ControlTicket, FlowSample, GnbCounters, Output, PacketLedger, Payload, RanFunction, Report,
-    RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, World,
+    ReportLoad, RouteError, SubscribeError, SubscriptionId, SubscriptionRequest, World,
 };
 
 use super::fault::{Fault, encoded};
@@ -305,6 +305,11 @@ impl E2Node for JudgedNode {
         let outer = SubscriptionId(self.next_id);
         self.subscriptions.insert(own, outer);
         Ok(outer)
+    }
+
+    fn report_load(&mut self, request: &SubscriptionRequest) -> Result<ReportLoad, SubscribeError> {
+        self.disconnected(&request.node_id)?;
+        self.world.report_load(request)
     }
 
     fn unsubscribe(&mut self, subscription: SubscriptionId) -> bool {

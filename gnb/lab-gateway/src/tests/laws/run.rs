@@ -22,6 +22,7 @@ use super::tally::Tally;
 use crate::clock::WallClock;
 use crate::command::ControlFailure;
 use crate::hub::Hub;
+use crate::limits::{ClientKey, Limits, Refusals};
 use crate::metrics::GatewayMetrics;
 use crate::node::E2Node;
 use crate::outbox::OutboxStream;
@@ -57,6 +58,7 @@ struct Posted {
 struct Run {
     node: JudgedNode,
     hub: Hub,
+    limits: Limits,
     clients: [Client; OWNERS.len()],
     /// By time of arrival, in order of sending at equal times.
     posted: BTreeMap<(u64, u64), Posted>,
@@ -87,10 +89,11 @@ impl Run {
         let mut node = JudgedNode::new(&plan.setting, fault);
         node.set_epoch_us(lab_world::DEFAULT_EPOCH_US);
         let nodes = watch::channel(Arc::new(node.nodes())).0;
-        let hub = Hub::new(64, GatewayMetrics::default(), nodes, WallClock::anchored_at(0));
+        let hub = Hub::new(GatewayMetrics::default(), nodes, WallClock::anchored_at(0));
         Self {
             node,
             hub,
+            limits: Limits::new(128, 400_000_000, 400, Refusals::default()),
             clients: std::array::from_fn(|_| Client::default()),
             posted: BTreeMap::new(),
             sent: 0,
@@ -158,7 +161,8 @@ impl Run {
             Step::Subscribe { client, period_ms } => {
                 let node = self.node.node_id().to_owned();
                 let request = SubscriptionRequest::periodic(&node, RanFunction::Rlc, *period_ms);
-                if let Ok(stream) = self.hub.subscribe(&mut self.node, request, 8) {
+                let account = self.limits.account(&ClientKey::named(OWNERS[*client]));
+                if let Ok(stream) = self.hub.subscribe(&mut self.node, request, 8, &account) {
                     self.clients[*client].streams.push((stream, None));
                 }
             }
