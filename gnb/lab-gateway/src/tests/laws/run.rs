@@ -161,7 +161,7 @@ impl Run {
             Step::Subscribe { client, period_ms } => {
                 let node = self.node.node_id().to_owned();
                 let request = SubscriptionRequest::periodic(&node, RanFunction::Rlc, *period_ms);
-                let account = self.limits.account(&ClientKey::named(OWNERS[*client]));
+                let account = self.limits.account(&ClientKey::named(&client.to_string()));
                 if let Ok(stream) = self.hub.subscribe(&mut self.node, request, 8, &account) {
                     self.clients[*client].streams.push((stream, None));
                 }
