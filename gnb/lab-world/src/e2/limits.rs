@@ -21,7 +21,7 @@ const MAX_TRIGGER_BYTES: usize = 256;
 const MAX_ID_BYTES: usize = 256;
 
 /// Bytes of a bearer's pipeline status with a few queues that have traffic.
-const STATUS_BYTES: u64 = 256;
+const STATUS_BYTES: u64 = 64;
 /// Bytes of one flow of an inventory.
 const FLOW_BYTES: u64 = 64;
 /// Bytes of the events of one report.
