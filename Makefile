@@ -24,7 +24,7 @@ PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/r
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) $(wildcard xapps/flexric_bridge/swig/*.py) \
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz $(wildcard xapps/flexric_bridge/swig/*.py) \
                   $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
@@ -136,6 +136,12 @@ default-model: setup-training ## Simulate, train and judge the model that comes 
 	$(BIN)/rlc-train evaluate --run $(OUT)/default-model/run
 	$(BIN)/rlc-train promote --run $(OUT)/default-model/run --out xapps/rlc_forecaster/src/rlc_forecaster/models/default
 	$(BIN)/rlc-train report --run $(OUT)/default-model/run
+
+# FUZZ_RUNS=N: so many inputs per target instead of a time; FUZZ_TARGETS=names.
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(VENV)/.tools ## Fuzz every parser in Rust for FUZZ_SECONDS each (needs a C++ compiler); findings in out/fuzz
+	$(BIN)/python fuzz/fuzzing.py $(if $(FUZZ_RUNS),--runs $(FUZZ_RUNS),--seconds $(FUZZ_SECONDS)) --out $(OUT)/fuzz $(FUZZ_TARGETS)
 
 .PHONY: lint
 lint: setup ## Formatting, lints, types, import contracts, links of the documentation

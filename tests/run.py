@@ -36,8 +36,10 @@ LAB_CRATES = (
     "lab-recording",
     "lab-forecast",
     "lab-reproduce",
+    "replay-aqm",
     "gnb-lab",
     "flexric-node",
+    "sojourn-fuzz",
 )
 
 

@@ -3,7 +3,6 @@
 //! Results go to stdout, logs and errors to stderr. Exit code 0 for success, 2 for bad input (command
 //! line, scenario, trace), 1 for a system error.
 
-mod replay_aqm;
 mod reproduce;
 mod run;
 mod table;

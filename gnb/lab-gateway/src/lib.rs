@@ -16,6 +16,8 @@ mod controls;
 mod door;
 mod error;
 mod forecasts;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod health;
 mod http;
 mod hub;

@@ -16,9 +16,9 @@ use tokio_stream::wrappers::WatchStream;
 use tonic::{Code, Status};
 
 pub(crate) use audit::{Audit, Entry};
-pub(crate) use file::{AccessError, Right, first_line_token};
+pub(crate) use file::{AccessError, AccessFile, Digest256, Right, first_line_token};
 
-use self::file::{AccessFile, Client, Digest256};
+use self::file::Client;
 use super::{
     door::{Door, Peer},
     limits::ClientKey,

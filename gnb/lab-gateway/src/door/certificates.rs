@@ -162,6 +162,16 @@ impl Certificates {
     }
 }
 
+/// Whether the contents of files can be used.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn check(
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    client_ca: Option<Vec<u8>>,
+) -> Result<(), ServeError> {
+    State::new(Contents { certificate, key, client_ca }).map(drop)
+}
+
 impl State {
     fn new(contents: Contents) -> Result<Self, ServeError> {
         let expiry = Expiry::of(&contents.certificate)?;

@@ -22,6 +22,6 @@ pub use callbacks::TcRfCallbacks;
 pub use calls::*;
 pub use handle::TcRf;
 pub use types::{
-    TC_RF_NO_QFI, TcRfBearer, TcRfBytes, TcRfDrop, TcRfEvent, TcRfPacket, TcRfResult, TcRfReturned,
-    TcRfRlcStatus,
+    TC_RF_NO_QFI, TcRfBearer, TcRfBlockRoom, TcRfBytes, TcRfDrop, TcRfEvent, TcRfPacket,
+    TcRfResult, TcRfReturned, TcRfRlcStatus,
 };
