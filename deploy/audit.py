@@ -62,7 +62,7 @@ def licenses(name: str) -> list[str]:
     if "License-Expression" in about:
         return [about["License-Expression"]]
     classifiers = about.get_all("Classifier") or []
-    found = [each for each in classifiers if each.startswith("License :: OSI Approved")]
+    found = [each for each in classifiers if each.startswith("License :: OSI Approved ::")]
     if not found and "License" in about:
         found = [about["License"]]
     files = metadata.files(name) or []

@@ -37,10 +37,20 @@ struct Counted {
 }
 
 /// Refusals of all clients; clones share them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Refusals {
     total: Family<LimitedLabels, Counter>,
     counted: Arc<Mutex<Counted>>,
+}
+
+impl Default for Refusals {
+    /// With a series from the start, so that a rate of the first refusal is seen.
+    fn default() -> Self {
+        let total = Family::<LimitedLabels, Counter>::default();
+        let limit = Limit::Calls.name();
+        drop(total.get_or_create(&LimitedLabels { client: OTHERS.to_owned(), limit }));
+        Self { total, counted: Arc::default() }
+    }
 }
 
 impl Refusals {

@@ -34,7 +34,8 @@ class Refusals:
     """
 
     def __init__(self) -> None:
-        self.counts: Counter[tuple[str, str]] = Counter()
+        # With a series from the start, so that a rate of the first refusal is seen.
+        self.counts: Counter[tuple[str, str]] = Counter({(OTHER, "calls"): 0})
         """By client and limit."""
         self._last_ns: dict[str, int] = {}
         self._lines: dict[tuple[str, str], _Line] = {}
