@@ -144,7 +144,7 @@ pub(super) enum Order {
 
 /// What becomes of a control and its answer between client and gateway.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
+pub(super) struct Delivery {
     pub(super) delay_us: u64,
     pub(super) is_lost: bool,
     pub(super) answer_is_lost: bool,
@@ -158,7 +158,7 @@ pub(super) enum Step {
     Control {
         client: usize,
         order: Order,
-        fate: Fate,
+        delivery: Delivery,
     },
     Subscribe {
         client: usize,
@@ -252,14 +252,14 @@ fn order() -> impl Strategy<Value = Order> {
     ]
 }
 
-fn fate() -> impl Strategy<Value = Fate> {
+fn delivery() -> impl Strategy<Value = Delivery> {
     (
         prop_oneof![2 => Just(0u64), 2 => 0u64..15_000],
         prop::bool::weighted(0.1),
         prop::bool::weighted(0.1),
         prop::option::weighted(0.1, 0u64..20_000),
     )
-        .prop_map(|(delay_us, is_lost, answer_is_lost, again_us)| Fate {
+        .prop_map(|(delay_us, is_lost, answer_is_lost, again_us)| Delivery {
             delay_us,
             is_lost,
             answer_is_lost,
@@ -270,8 +270,8 @@ fn fate() -> impl Strategy<Value = Fate> {
 fn step() -> impl Strategy<Value = Step> {
     let client = || prop_oneof![1 => Just(0), 1 => 0..OWNERS.len()];
     prop_oneof![
-        24 => (client(), order(), fate())
-            .prop_map(|(client, order, fate)| Step::Control { client, order, fate }),
+        24 => (client(), order(), delivery())
+            .prop_map(|(client, order, delivery)| Step::Control { client, order, delivery }),
         2 => (client(), 1u32..6)
             .prop_map(|(client, period_ms)| Step::Subscribe { client, period_ms }),
         2 => client().prop_map(|client| Step::Crash { client }),

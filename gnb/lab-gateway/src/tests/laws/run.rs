@@ -137,22 +137,22 @@ impl Run {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Control { client, order, fate } => {
+            Step::Control { client, order, delivery } => {
                 self.node.tally.controls += 1;
                 let Some((bearer, request)) = self.request(*client, order) else { return };
-                if fate.is_lost {
+                if delivery.is_lost {
                     self.node.tally.controls_lost += 1;
                     return;
                 }
-                let at_us = self.node.now_us() + fate.delay_us;
-                let again_us = fate.again_us.map(|us| at_us + us);
+                let at_us = self.node.now_us() + delivery.delay_us;
+                let again_us = delivery.again_us.map(|us| at_us + us);
                 self.node.tally.controls_repeated += u64::from(again_us.is_some());
                 for at_us in std::iter::once(at_us).chain(again_us) {
                     let posted = Posted {
                         client: *client,
                         bearer,
                         request: request.clone(),
-                        answer_is_lost: fate.answer_is_lost,
+                        answer_is_lost: delivery.answer_is_lost,
                     };
                     self.posted.insert((at_us, self.sent), posted);
                     self.sent += 1;
