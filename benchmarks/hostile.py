@@ -1,8 +1,10 @@
 """What a hostile client can take from another: its reports, its control round trip, memory.
 
 Starts `gnb-lab serve` for each attack. A client reads RLC reports every 1 ms and sends a control
-every 50 ms, first alone, then beside the attack, which is a process of its own. On loopback each
-connection is a client.
+every 50 ms, first alone, then beside the attack from its first moment, which is a process of its
+own. For attacks on
+`rlc-forecaster` the client reads forecasts and asks for the newest one every 50 ms. On loopback
+each connection is a client of gnb-lab.
 """
 
 from __future__ import annotations
@@ -16,20 +18,27 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hostile_acts import ATTACKS
+import grpc
+from hostile_acts import ATTACKS, FORECASTER_ATTACKS
 from loop_latency import control_forever, scenario
 from measuring import cpu_s, percentiles, write
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import rlc
 from sojourn_demo.programs import Program, Programs
+from sojourn_interfaces.forecast_pb2 import ForecastRequest
+from sojourn_interfaces.forecast_pb2_grpc import ForecasterStub
 
 BEARERS = 64
+FORECASTER_BEARERS = 16
+"""A forecaster with 64 bearers at 1 ms takes most of a core without an attack."""
 SHARE, RATIO = 0.95, 3.0
 """Wanted: reports kept at least, and control round trip (p99) at most, as a multiple."""
+ASK_PERIOD_S = 0.05
+ALL = ATTACKS | FORECASTER_ATTACKS
 BOUND_MB = 256 + 64 + 400
 """Beyond what the server takes without an attack: queued reports, controls without an answer, and
 windows of 400 connections (docs/secure.md, Limits)."""
@@ -38,9 +47,9 @@ SETTLE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the second client got."""
+    """What the second client got: reports or forecasts a second; control or question round trip."""
 
-    share: float
+    reports_per_s: float
     control_p50_us: float
     control_p99_us: float
     controls: int
@@ -52,13 +61,19 @@ class Row:
 
     attack: str
     seconds: float
-    share: float
+    reports_per_s: float
+    reports_alone_per_s: float
     control_p99_us: float
     control_p99_alone_us: float
     peak_mb: float
     before_mb: float
     server_cpu: float
     limited: dict[str, float]
+
+    @property
+    def share(self) -> float:
+        """Of the reports that it has alone."""
+        return self.reports_per_s / self.reports_alone_per_s
 
     @property
     def ratio(self) -> float:
@@ -72,36 +87,80 @@ class Row:
         return self.share >= SHARE and self.ratio <= RATIO and within
 
 
-async def second_client(address: str, seconds: float) -> Served:
-    """Reads and controls for some seconds."""
+@dataclass(slots=True)
+class Probe:
+    """What the second client got since the last `take`."""
+
+    reports: int = 0
+    round_trips_us: list[float] = field(default_factory=list)
+
+    def take(self, seconds: float) -> Served:
+        """The figures of that time, and begin anew."""
+        p50, p99 = percentiles(self.round_trips_us)
+        served = Served(self.reports / seconds, p50, p99, len(self.round_trips_us))
+        self.reports = 0
+        self.round_trips_us.clear()
+        return served
+
+
+async def second_client(address: str, probe: Probe) -> None:
+    """Reads reports and controls."""
     async with E2GatewayClient(GatewaySettings(address=address)) as client:
         node = (await anext(client.watch_nodes())).node.id
-        control_us: list[float] = []
-        controls = asyncio.create_task(control_forever(client, node, control_us))
-        received = 0
-        loop = asyncio.get_running_loop()
-        async with aclosing(client.subscribe(node, rlc.OID, rlc.event_trigger(1))) as stream:
-            begin = loop.time() + SETTLE_S
-            until = begin + seconds
+        async with (
+            asyncio.TaskGroup() as tasks,
+            aclosing(client.subscribe(node, rlc.OID, rlc.event_trigger(1))) as stream,
+        ):
+            tasks.create_task(control_forever(client, node, probe.round_trips_us))
             async for _ in stream:
-                now = loop.time()
-                if now > until:
-                    break
-                if now > begin:
-                    received += 1
-        controls.cancel()
-    return Served(received / (seconds * 1_000), *percentiles(control_us), len(control_us))
+                probe.reports += 1
+
+
+async def second_consumer(address: str, probe: Probe) -> None:
+    """Reads forecasts of all bearers, and asks for the newest."""
+
+    async def ask(stub: ForecasterStub) -> None:
+        while True:
+            began = time.monotonic()
+            await stub.Predict(ForecastRequest(), wait_for_ready=True)
+            probe.round_trips_us.append((time.monotonic() - began) * 1e6)
+            await asyncio.sleep(ASK_PERIOD_S)
+
+    async with grpc.aio.insecure_channel(address) as channel, asyncio.TaskGroup() as tasks:
+        stub = ForecasterStub(channel)
+        call = stub.Subscribe(ForecastRequest(), wait_for_ready=True)
+        if await call.read() is grpc.aio.EOF:
+            raise SystemExit(f"the stream of forecasts ended: {await call.details()}")
+        tasks.create_task(ask(stub))
+        while await call.read() is not grpc.aio.EOF:
+            probe.reports += 1
+
+
+async def window(probe: Probe, seconds: float, client: asyncio.Task[None]) -> Served:
+    """What the client gets in the next seconds."""
+    probe.take(1.0)
+    began = time.monotonic()
+    await asyncio.wait([client], timeout=seconds)
+    if client.done():
+        await client
+        raise SystemExit("the second client's stream ended")
+    return probe.take(time.monotonic() - began)
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Program]:
-    """`gnb-lab serve` on free ports."""
+async def serving(attack: str) -> AsyncIterator[Program]:
+    """What is attacked, on free ports: `gnb-lab serve`, or `rlc-forecaster` with a gNB."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.yaml"
-        path.write_text(scenario(BEARERS))
+        path.write_text(scenario(BEARERS if attack in ATTACKS else FORECASTER_BEARERS))
         async with Programs(Path(folder)) as programs:
             where = ("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
-            yield await programs.start("gnb-lab", "serve", str(path), *where)
+            gnb = await programs.start("gnb-lab", "serve", str(path), *where)
+            if attack in ATTACKS:
+                yield gnb
+            else:
+                of = ("--gateway", gnb.ready["listen"])
+                yield await programs.start("rlc-forecaster", *of, *where)
 
 
 def memory_mb(pid: int, key: str) -> float:
@@ -124,29 +183,34 @@ def limited(text: str) -> dict[str, float]:
 
 async def measure(attack: str, seconds: float) -> Row:
     """The second client alone, then beside an attack."""
-    async with serving() as gnb:
-        address, pid = gnb.ready["listen"], gnb.process.pid
-        alone = await second_client(address, seconds)
+    second = second_client if attack in ATTACKS else second_consumer
+    async with serving(attack) as server:
+        address, pid = server.ready["listen"], server.process.pid
+        probe = Probe()
+        client = asyncio.create_task(second(address, probe))
+        await asyncio.sleep(SETTLE_S)
+        alone = await window(probe, seconds, client)
         before_mb = memory_mb(pid, "VmHWM:")
-        command = (sys.executable, __file__, "--act", attack, address, gnb.ready["metrics"])
+        command = (sys.executable, __file__, "--act", attack, address, server.ready["metrics"])
         attacker = await asyncio.create_subprocess_exec(*command)
         try:
-            await asyncio.sleep(SETTLE_S)
             began, cpu = time.monotonic(), cpu_s(pid)
-            beside = await second_client(address, seconds)
+            beside = await window(probe, seconds, client)
             cpu = (cpu_s(pid) - cpu) / (time.monotonic() - began)
             if attacker.returncode is not None:
                 raise SystemExit(f"the attack {attack} ended: {attacker.returncode}")
         finally:
+            client.cancel()
             if attacker.returncode is None:
                 attacker.kill()
             await attacker.wait()
         peak_mb = memory_mb(pid, "VmHWM:")
-        counts = limited(await asyncio.to_thread(gnb.metrics))
+        counts = limited(await asyncio.to_thread(server.metrics))
     return Row(
         attack,
         seconds,
-        beside.share,
+        beside.reports_per_s,
+        alone.reports_per_s,
         beside.control_p99_us,
         alone.control_p99_us,
         peak_mb,
@@ -173,7 +237,7 @@ def show(rows: list[Row]) -> None:
 def main() -> int:
     """Runs the benchmark, or one attack."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--attack", nargs="+", choices=ATTACKS, default=list(ATTACKS))
+    parser.add_argument("--attack", nargs="+", choices=ALL, default=list(ALL))
     parser.add_argument("--seconds", type=float, default=30.0, help="duration of each attack")
     parser.add_argument("--out", type=Path, help="folder for hostile.json")
     parser.add_argument("--act", nargs=3, metavar=("ATTACK", "GRPC", "HTTP"), help="only attack")
@@ -184,13 +248,15 @@ def main() -> int:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
         attack, grpc_address, http_address = arguments.act
-        asyncio.run(ATTACKS[attack](grpc_address, http_address))
+        asyncio.run(ALL[attack](grpc_address, http_address))
         return 0
     rows = []
     for attack in arguments.attack:
+        print(f"{attack}: {arguments.seconds:g} s alone, as long under attack …", file=sys.stderr)
         rows.append(asyncio.run(measure(attack, arguments.seconds)))
-        show(rows[-1:])
-    print()
+        verdict = "held" if rows[-1].holds else "not held"
+        kept, ratio = rows[-1].share, rows[-1].ratio
+        print(f"{attack}: {verdict} (reports {kept:.1%}, round trip {ratio:.1f}×)", file=sys.stderr)
     show(rows)
     write(arguments.out, "hostile.json", [{**asdict(row), "holds": row.holds} for row in rows])
     lost = [row.attack for row in rows if not row.holds]

@@ -12,7 +12,9 @@ import grpc
 import grpc.aio
 from ric.sm import KPM_OID, RLC_OID, TC_V1_OID
 from sojourn_interfaces import e2_gateway_pb2 as pb
+from sojourn_interfaces import forecast_pb2
 from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
+from sojourn_interfaces.forecast_pb2_grpc import ForecasterStub
 
 NODE: Final = "gnb-001-01-0xe00"
 EVERY_MS: Final = (1).to_bytes(4, "little")
@@ -22,10 +24,15 @@ FAILURES: Final = (grpc.aio.AioRpcError, OSError)
 """Refused or disconnected: it goes on."""
 
 
+def connection(address: str) -> grpc.aio.Channel:
+    """A connection of its own."""
+    options = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
+    return grpc.aio.insecure_channel(address, options=options)
+
+
 def gateway(address: str) -> E2GatewayStub:
     """A client over a connection of its own."""
-    options = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
-    return E2GatewayStub(grpc.aio.insecure_channel(address, options=options))
+    return E2GatewayStub(connection(address))
 
 
 def kpm(names: list[str]) -> pb.Subscription:
@@ -156,6 +163,34 @@ async def scrapes(_address: str, http: str) -> None:
     await asyncio.gather(*(flood() for _ in range(32)))
 
 
+async def forecasts(address: str, request: forecast_pb2.ForecastRequest, streams: int) -> None:
+    """Streams of forecasts over connections of their own, opened again when they end."""
+
+    async def hold(stub: ForecasterStub) -> None:
+        while True:
+            with contextlib.suppress(*FAILURES):
+                async for _ in stub.Subscribe(request):
+                    pass
+
+    stubs = [ForecasterStub(connection(address)) for _ in range(CONNECTIONS)]
+    await asyncio.gather(*(hold(stubs[number % CONNECTIONS]) for number in range(streams)))
+
+
+async def quantiles(address: str, _http: str) -> None:
+    """Requests of 100 000 quantiles, 16 at a time over each connection."""
+    levels = [(number + 1) / 100_001 for number in range(100_000)]
+    request = forecast_pb2.ForecastRequest(quantiles=levels)
+    await forecasts(address, request, 16 * CONNECTIONS)
+
+
+async def streams(address: str, _http: str) -> None:
+    """200 streams of all that is forecast, with 16 quantiles that the model lacks."""
+    quantities = [forecast_pb2.OCCUPANCY_BYTES, forecast_pb2.LIMIT_BYTES, forecast_pb2.DRAIN_BYTES]
+    levels = [(number + 1) / 18 for number in range(16)]
+    request = forecast_pb2.ForecastRequest(quantities=quantities, quantiles=levels)
+    await forecasts(address, request, 200)
+
+
 ATTACKS: Final[dict[str, Callable[[str, str], Coroutine[Any, Any, None]]]] = {
     "names": names,
     "unread": unread,
@@ -166,4 +201,11 @@ ATTACKS: Final[dict[str, Callable[[str, str], Coroutine[Any, Any, None]]]] = {
     "controls": controls,
     "scrapes": scrapes,
 }
-"""By name; arguments are the addresses of the gRPC and the HTTP door."""
+"""On gnb-lab, by name; arguments are the addresses of the gRPC and the HTTP door."""
+FORECASTER_ATTACKS: Final[dict[str, Callable[[str, str], Coroutine[Any, Any, None]]]] = {
+    "forecaster-quantiles": quantiles,
+    "forecaster-streams-200": streams,
+    "forecaster-silent": silent,
+    "forecaster-scrapes": scrapes,
+}
+"""On rlc-forecaster."""

@@ -254,7 +254,7 @@ async def test_the_controller_follows_forecasts_by_tls_and_token(tmp_path: Path)
     hub = Hub(Layout(), SystemClock())
     door = ForecastDoor(listen="localhost:0", certificate_file=pem, key_file=key)
     security = Security(AccessSettings(file=tmp_path / "access.yaml"))
-    server = ForecastServer(hub, door, security, oldest_s=1)
+    server = ForecastServer(hub, door, security, oldest_s=1, period_ms=1)
     await server.start()
     settings = ForecastsSettings.model_validate(
         {

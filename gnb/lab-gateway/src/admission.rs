@@ -24,7 +24,7 @@ use super::{
 
 /// Before a refusal is sent, or the next request of a refused client is read: what it sends meanwhile
 /// waits in its own connection and costs nothing.
-pub(super) const REFUSAL_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;

@@ -1,6 +1,6 @@
 //! The E2 gateway server behind `gnb-lab serve`.
 //!
-//! One thread steps the world (`paced`) to the wall clock (`pacer`); its outputs go to bounded
+//! One thread (`world_thread`) steps the world (`paced`) to the wall clock (`pacer`); its outputs go to bounded
 //! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`server`, `subscriptions`,
 //! `controls`) sends commands to that thread through one channel (`command`). The world is an
 //! [`E2Node`] (`node`): the lab's, or that of a test. Conversion to gRPC messages is at the edge
@@ -35,6 +35,7 @@ mod serve;
 mod server;
 mod service;
 mod subscriptions;
+mod world_thread;
 
 pub use command::ReportCallback;
 pub use error::ServeError;

@@ -19,6 +19,9 @@ use super::{
 
 /// gRPC threads. With the world's thread, few enough for two cores.
 const WORKERS: usize = 2;
+/// Tasks that a thread runs before it looks for events of sockets: in a flood of calls a report or a
+/// control waits for this many.
+const EVENT_INTERVAL: u32 = 8;
 
 /// Serves the world on the wall clock until SIGINT, SIGTERM or the end of its duration.
 ///
@@ -40,6 +43,7 @@ pub fn serve<W: E2Node, T>(
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
+        .event_interval(EVENT_INTERVAL)
         .thread_name("e2-gateway")
         .enable_all()
         .build()

@@ -2,17 +2,15 @@
 
 use std::{
     net::{SocketAddr, TcpListener},
-    panic::{self, AssertUnwindSafe},
     pin::pin,
     sync::{Arc, atomic::Ordering, mpsc},
-    thread,
     time::Duration,
 };
 
 use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
-    sync::{oneshot, watch},
+    sync::watch,
     task::JoinHandle,
     time::{interval, timeout},
 };
@@ -40,6 +38,7 @@ use super::{
     scrapes::Scrapes,
     service::{GatewayService, require},
     subscriptions::SubscribeHandler,
+    world_thread::WorldThread,
 };
 
 /// Largest request; controls of E2SM-TC are far smaller.
@@ -75,21 +74,6 @@ pub struct Gateway {
 /// Stops the world's thread when the gateway is dropped.
 #[derive(Debug)]
 struct StopOnDrop(Arc<PacerState>);
-
-#[derive(Debug)]
-struct WorldThread {
-    thread: thread::JoinHandle<()>,
-    summary: oneshot::Receiver<Result<serde_json::Value, ServeError>>,
-    end: WorldEnd,
-}
-
-#[derive(Debug)]
-enum WorldEnd {
-    Running,
-    /// Summary of the run.
-    Completed(Result<serde_json::Value, ServeError>),
-    Panicked,
-}
 
 impl Gateway {
     /// Binds the addresses and starts the world.
@@ -261,12 +245,7 @@ impl Gateway {
 
     /// Waits until the world ends by itself: its duration has passed, or its thread panicked.
     pub async fn ended(&mut self) {
-        if matches!(self.world.end, WorldEnd::Running) {
-            self.world.end = match (&mut self.world.summary).await {
-                Ok(summary) => WorldEnd::Completed(summary),
-                Err(_) => WorldEnd::Panicked,
-            };
-        }
+        self.world.ended().await;
     }
 
     /// Ends all calls with `UNAVAILABLE`, closes the listeners and returns the summary of the run.
@@ -289,49 +268,14 @@ impl Gateway {
                 Err(_) => task.abort(),
             }
         }
-        if ended.is_ok() {
-            // `ended` has the result; a panic shows as a missing summary.
-            let _ = self.world.thread.join();
-        }
-        match (failure, self.world.end) {
-            (Some(error), _) => Err(error),
-            (None, WorldEnd::Completed(summary)) => summary,
-            (None, WorldEnd::Running | WorldEnd::Panicked) => Err(ServeError::World),
-        }
+        let summary = self.world.summary(ended.is_ok());
+        failure.map_or(summary, Err)
     }
 }
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.stop.store(true, Ordering::Relaxed);
-    }
-}
-
-impl WorldThread {
-    fn spawn<W: E2Node>(pacer: Pacer<W>) -> Result<Self, ServeError> {
-        let (send, summary) = oneshot::channel();
-        let thread = thread::Builder::new()
-            .name("world".to_owned())
-            .spawn(move || {
-                // After a panic the recording can still be completed.
-                let run = panic::catch_unwind(AssertUnwindSafe(|| pacer.run()));
-                let recorded = pacer.paced.lock().finish_recording();
-                drop(pacer);
-                if let (Err(failure), Err(_)) = (&recorded, &run) {
-                    tracing::error!(%failure, "the recording is incomplete");
-                }
-                if let Ok(summary) = run {
-                    // No receiver if the gateway was dropped.
-                    let _ = send.send(match recorded {
-                        Ok(()) => Ok(summary),
-                        Err(error) => {
-                            Err(ServeError::Recording { reason: error.to_string(), summary })
-                        }
-                    });
-                }
-            })
-            .map_err(|source| ServeError::System { what: "the world's thread", source })?;
-        Ok(Self { thread, summary, end: WorldEnd::Running })
     }
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -14,10 +16,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from ric.access import Right
 from ric.clock import SystemClock
 from ric.door import DoorServer, DoorSettings
+from ric.limits import Exceeded
+from ric.paced_refusals import PacedRefusals
 from ric.security import Security
+from ric.testing.virtual_time import on_virtual_time
 
 SERVICE = "test.Service"
-COUNT, ASK = f"/{SERVICE}/Count", f"/{SERVICE}/Ask"
+COUNT, ASK, FAIL = (f"/{SERVICE}/{name}" for name in ("Count", "Ask", "Fail"))
 
 
 class StoppedClock(SystemClock):
@@ -33,7 +38,9 @@ class Numbers:
     def handlers(self) -> grpc.GenericRpcHandler:
         count: Any = grpc.unary_stream_rpc_method_handler(self.count)
         ask: Any = grpc.unary_unary_rpc_method_handler(self.ask)
-        return grpc.method_handlers_generic_handler(SERVICE, {"Count": count, "Ask": ask})
+        fail: Any = grpc.unary_unary_rpc_method_handler(self.fail)
+        handlers = {"Count": count, "Ask": ask, "Fail": fail}
+        return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     async def count(self, _request: bytes, _context: Any) -> AsyncIterator[bytes]:
         for number in range(1_000_000):
@@ -43,14 +50,19 @@ class Numbers:
     async def ask(self, request: bytes, _context: Any) -> bytes:
         return request
 
+    async def fail(self, _request: bytes, context: Any) -> bytes:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "always")
+        return b""
+
 
 @pytest.fixture
-async def port() -> AsyncIterator[int]:
+async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
     server = DoorServer(
         SERVICE,
         Numbers().handlers(),
         DoorSettings(listen="127.0.0.1:0", max_streams=32),
-        rights={"Count": Right.SUBSCRIBE, "Ask": Right.READ},
+        rights={"Count": Right.SUBSCRIBE, "Ask": Right.READ, "Fail": Right.READ},
         security=Security(clock=StoppedClock()),
     )
     await server.start()
@@ -88,6 +100,78 @@ async def test_a_client_with_200_streams_leaves_others_theirs(port: int) -> None
         assert seen == list(range(101))
         for call in open_:
             call.cancel()
+
+
+async def test_a_newcomer_has_a_stream_of_the_client_with_most(port: int) -> None:
+    async def read(messages: AsyncIterator[bytes]) -> grpc.aio.AioRpcError | None:
+        try:
+            async for _ in messages:
+                pass
+        except grpc.aio.AioRpcError as error:
+            return error
+        return None
+
+    async with AsyncExitStack() as stack:
+        readers: list[list[asyncio.Task[grpc.aio.AioRpcError | None]]] = []
+        for _ in range(8):
+            count: Any = (await stack.enter_async_context(client(port))).unary_stream(COUNT)
+            readers.append([])
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                while True:
+                    messages = aiter(count(b""))
+                    await anext(messages)
+                    readers[-1].append(asyncio.create_task(read(messages)))
+        newcomer: Any = (await stack.enter_async_context(client(port))).unary_stream(COUNT)
+        assert await anext(aiter(newcomer(b""))) == bytes(4)
+        async with asyncio.timeout(10):
+            while sum(kept := [sum(not reader.done() for reader in some) for some in readers]) > 31:
+                await asyncio.sleep(0.01)
+        assert sum(kept) == 31, "of 32 streams"
+        assert max(kept) - min(kept) <= 1, "those that came last had them of those with most"
+        ended = [reader.result() for some in readers for reader in some if reader.done()]
+        assert {error and error.code() for error in ended} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        assert "it had the most streams; another client needed one" in str(ended[0])
+        for reader in itertools.chain(*readers):
+            reader.cancel()
+
+
+async def test_a_failed_call_counts_as_twenty(port: int) -> None:
+    async with client(port) as failing, client(port) as second:
+        fail: Any = failing.unary_unary(FAIL)
+        codes = []
+        for _ in range(12):
+            with pytest.raises(grpc.aio.AioRpcError) as failed:
+                await fail(b"")
+            codes.append(failed.value.code())
+        invalid, exhausted = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert codes == [invalid] * 10 + [exhausted] * 2
+        ask: Any = second.unary_unary(ASK)
+        assert await ask(b"y") == b"y"
+
+
+@on_virtual_time
+async def test_a_client_has_few_refusals_a_second_however_many_calls_it_makes() -> None:
+    refusals, loop = PacedRefusals(), asyncio.get_running_loop()
+    at_s: list[float] = []
+
+    class Call:
+        async def abort(self, *_status: object) -> None:
+            at_s.append(loop.time())
+
+    async def call_again(client: str) -> None:
+        while True:
+            await refusals.refuse(Call(), client, Exceeded("too many", 1.0))  # type: ignore[arg-type]
+
+    tasks = [asyncio.create_task(call_again("flood")) for _ in range(64)]
+    await asyncio.sleep(100)
+    for task in tasks:
+        task.cancel()
+    began = loop.time()
+    assert 200 <= len(at_s) <= 800, "about four a second"
+    busiest = max(sum(first <= at < first + 1 for at in at_s) for first in range(20, 99))
+    assert busiest <= 16, "and not together"
+    await refusals.refuse(Call(), "once", Exceeded("too many", 1.0))  # type: ignore[arg-type]
+    assert loop.time() - began <= 0.375
 
 
 async def test_a_flood_of_calls_is_refused_and_another_client_is_served(port: int) -> None:

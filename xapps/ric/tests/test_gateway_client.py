@@ -161,6 +161,40 @@ async def test_a_slow_handler_gets_the_newest_and_the_number_it_missed(ric: Fake
 
 
 @on_virtual_time
+async def test_a_reader_of_the_newest_that_is_behind_passes_most_over_until_it_is_not(
+    ric: FakeRic,
+) -> None:
+    async with subscribed(ric, keep_newest=32) as (node, gateway, stream):
+        stats = gateway.metrics.indications["gnb-1", RLC_OID]
+
+        async def reported(count: int, delay_us: int) -> list[int]:
+            """Indications that were in a connection for so long: what was missed before each."""
+            missed: list[int] = []
+            for _ in range(count):
+                await asyncio.sleep(0.001)
+                node.report(RLC_OID, received_at_us=ric.clock.now_us() - delay_us)
+                await settled()
+                if stats.received - stats.missed_by_slow_handler > passed + len(missed):
+                    missed.append((await anext(stream)).missed)
+            return missed
+
+        passed = stats.received
+        # The clocks differ by an hour.
+        assert await reported(20, -3_600_000_000) == [0] * 20
+        passed += 20
+        assert await reported(20, -3_599_990_000) == [0] * 20
+        passed += 20
+        late = await reported(161, -3_599_950_000)
+        assert late == [7] * 20
+        passed += 20
+        assert (await reported(1, -3_600_000_000)) == [1], "the last of those that were late"
+        passed += 1
+        # A path that is longer from now on.
+        longer = await reported(12_000, -3_599_960_000)
+        assert longer[-1_000:] == [0] * 1_000
+
+
+@on_virtual_time
 async def test_gaps_of_the_gateway_count_even_if_the_next_indication_is_dropped(
     ric: FakeRic,
 ) -> None:

@@ -61,7 +61,8 @@ async def test_a_request_for_too_much_is_refused_and_others_lose_nothing(
         await consumers(r, 1)
         async with another_client(r) as channel:
             hostile: Any = pb_grpc.ForecasterStub(channel)
-            for k in range(1, 11):
+            # As many as are told at once: a failed call counts for twenty of 200.
+            for k in range(1, 6):
                 r.report(k, {17: 100 * k})
                 for call in (hostile.Subscribe(request_).read(), hostile.Predict(request_)):
                     with pytest.raises(grpc.aio.AioRpcError) as refused:
@@ -74,7 +75,10 @@ async def test_a_request_for_too_much_is_refused_and_others_lose_nothing(
         stream.cancel()
 
 
-async def test_200_streams_of_one_client_leave_another_every_forecast() -> None:
+async def test_200_streams_of_one_client_leave_another_every_forecast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
     async with running() as r:
         await r.subscribed()
         stream = r.stub.Subscribe(pb.ForecastRequest(node_id=NODE))
@@ -142,6 +146,23 @@ async def test_a_reader_that_stalls_loses_its_own_forecasts_alone() -> None:
                 assert batch.forecasts[0].origin_us == START_US + 1_000 * k
             assert stalled.skipped > 0
             assert r.forecaster.hub.skipped == stalled.skipped
+        stream.cancel()
+
+
+async def test_a_stream_beyond_the_assured_load_gets_the_newest_at_its_turn() -> None:
+    # 15 messages a second, of 1000 that it wants.
+    door = {"listen": "127.0.0.1:0", "max_load_bytes_per_s": 1e6}
+    async with running(door=door) as r:
+        await r.subscribed()
+        stream = r.stub.Subscribe(pb.ForecastRequest(node_id=NODE))
+        await consumers(r, 1)
+        r.report(1, {17: 100})
+        assert (await stream.read()).forecasts[0].origin_us == START_US + 1_000
+        for k in range(2, 12):
+            r.report(k, {17: 100 * k})
+        await r.seen(11)
+        assert (await stream.read()).forecasts[0].origin_us == START_US + 11_000
+        assert r.forecaster.hub.skipped == 9
         stream.cancel()
 
 

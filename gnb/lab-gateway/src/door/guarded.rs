@@ -1,6 +1,7 @@
 //! A connection that the table of connections can end.
 
 use std::{
+    future::poll_fn,
     io,
     pin::Pin,
     task::{Context, Poll},
@@ -27,6 +28,18 @@ impl Guarded {
 
     pub(super) fn slot(&self) -> &Slot {
         &self.slot
+    }
+
+    /// Waits until the peer has sent something.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub(super) async fn first_bytes(&self) -> io::Result<()> {
+        poll_fn(|context| {
+            self.check(context)?;
+            self.stream.poll_read_ready(context)
+        })
+        .await
     }
 
     fn check(&self, context: &Context<'_>) -> io::Result<()> {

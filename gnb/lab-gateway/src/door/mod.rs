@@ -32,8 +32,6 @@ use guarded::Guarded;
 
 use crate::limits::{ClientKey, Connections, SILENCE, Slot};
 
-/// Handshakes at a time; further connections wait in the kernel's backlog.
-const MAX_HANDSHAKES: usize = 256;
 /// Wait after a failure to accept, e.g. for lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -67,14 +65,16 @@ pub(crate) struct Peer {
     pub(crate) slot: Option<Slot>,
 }
 
-/// Connections of a door after their handshakes, which run concurrently.
+/// Connections of a door that have sent something, after their handshakes. Those that have not cost a
+/// place in the table of connections, which ends them, and no task.
 pub(crate) struct Incoming {
     door: Door,
     listener: TcpListener,
     certificates: Option<Arc<Certificates>>,
     connections: Connections,
-    handshakes: FuturesUnordered<BoxFuture<'static, Option<Connection>>>,
+    arriving: FuturesUnordered<BoxFuture<'static, Option<Connection>>>,
     retry: Option<Pin<Box<Sleep>>>,
+    has_returned: bool,
 }
 
 impl Incoming {
@@ -85,8 +85,15 @@ impl Incoming {
         certificates: Option<Arc<Certificates>>,
         connections: Connections,
     ) -> Self {
-        let handshakes = FuturesUnordered::new();
-        Self { door, listener, certificates, connections, handshakes, retry: None }
+        Self {
+            door,
+            listener,
+            certificates,
+            connections,
+            arriving: FuturesUnordered::new(),
+            retry: None,
+            has_returned: false,
+        }
     }
 
     fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<(TcpStream, SocketAddr)> {
@@ -104,6 +111,25 @@ impl Incoming {
             }
         }
     }
+
+    /// The connection, once it has sent something or shaken hands; `None` if it ends before.
+    fn arrival(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+    ) -> Option<BoxFuture<'static, Option<Connection>>> {
+        // Fails only for a connection that is closed already.
+        let _ = stream.set_nodelay(true);
+        let stream = Guarded::new(stream, self.connections.admit(ClientKey::at(address))?);
+        let door = self.door;
+        Some(match &self.certificates {
+            None => first_bytes(door, stream, address).boxed(),
+            Some(certificates) => {
+                let acceptor = TlsAcceptor::from(certificates.config(door));
+                handshake(door, acceptor, stream, address).boxed()
+            }
+        })
+    }
 }
 
 impl Stream for Incoming {
@@ -111,33 +137,32 @@ impl Stream for Incoming {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        while this.handshakes.len() < MAX_HANDSHAKES
-            && let Poll::Ready((stream, address)) = this.poll_accept(context)
-        {
-            // Fails only for a connection that is closed already.
-            let _ = stream.set_nodelay(true);
-            let Some(slot) = this.connections.admit(ClientKey::at(address)) else { continue };
-            let stream = Guarded::new(stream, slot);
-            let door = this.door;
-            match &this.certificates {
-                None => {
-                    let slot = Some(stream.slot().clone());
-                    let peer = Peer { door, address, is_encrypted: false, certificate: None, slot };
-                    return Poll::Ready(Some(Ok(Connection { io: Io::Plain(stream), peer })));
-                }
-                Some(certificates) => {
-                    let acceptor = TlsAcceptor::from(certificates.config(door));
-                    this.handshakes.push(handshake(door, acceptor, stream, address).boxed());
-                }
-            }
+        // A burst of connections becomes a burst of tasks, which open calls would wait behind: after
+        // each of them every other task has its turn.
+        if std::mem::take(&mut this.has_returned) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
-        while let Poll::Ready(Some(finished)) = this.handshakes.poll_next_unpin(context) {
-            if let Some(connection) = finished {
+        while let Poll::Ready(Some(arrived)) = this.arriving.poll_next_unpin(context) {
+            if let Some(connection) = arrived {
+                this.has_returned = true;
                 return Poll::Ready(Some(Ok(connection)));
             }
         }
+        if let Poll::Ready((stream, address)) = this.poll_accept(context) {
+            this.arriving.extend(this.arrival(stream, address));
+            // To poll it, and to accept the next, after the turn of the others.
+            context.waker().wake_by_ref();
+        }
         Poll::Pending
     }
+}
+
+async fn first_bytes(door: Door, stream: Guarded, address: SocketAddr) -> Option<Connection> {
+    stream.first_bytes().await.ok()?;
+    let slot = Some(stream.slot().clone());
+    let peer = Peer { door, address, is_encrypted: false, certificate: None, slot };
+    Some(Connection { io: Io::Plain(stream), peer })
 }
 
 async fn handshake(

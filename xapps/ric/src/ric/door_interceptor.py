@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 import grpc
@@ -12,21 +13,17 @@ import grpc.aio
 
 from ric.access import Access, Right
 from ric.access.grpc import Context, caller_of
-from ric.limits import Exceeded, Limits, Pool
+from ric.limits import Limits, Pool
 from ric.limits.limits import CALLS
+from ric.open_streams import OpenStream, OpenStreams
+from ric.paced_refusals import PacedRefusals
 
 _OPEN: Final = "/grpc.health.v1.Health/"
 _REFLECTION: Final = "/grpc.reflection."
-_PUSHBACK: Final = "grpc-retry-pushback-ms"
-"""When a client may retry (gRPC proposal A6, "Pushback")."""
 STREAMS: Final = "streams"
 """Name of the limit."""
-
-
-async def refuse(context: Context, exceeded: Exceeded) -> None:
-    """End a call whose client has reached a limit."""
-    pushback = ((_PUSHBACK, str(round(exceeded.retry_s * 1000))),)
-    await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, exceeded.detail, pushback)
+_FAILED_CALLS: Final = 20
+"""Calls that a failed one counts for: a client has the answer to five of them a second at once."""
 
 
 class DoorInterceptor(grpc.aio.ServerInterceptor):
@@ -50,6 +47,8 @@ class DoorInterceptor(grpc.aio.ServerInterceptor):
         self._streams = streams
         self._door = door
         self._rights = rights
+        self._refusals = PacedRefusals()
+        self._open = OpenStreams()
 
     async def intercept_service(
         self,
@@ -72,50 +71,89 @@ class DoorInterceptor(grpc.aio.ServerInterceptor):
     async def _admit(self, context: Context, method: str) -> str:
         """The client of a call that may go on."""
         caller = caller_of(self._access, context, self._door)
-        if exceeded := self._limits.take(caller.account, CALLS):
-            await refuse(context, exceeded)
+        client = caller.account
+        if exceeded := self._limits.take(client, CALLS):
+            await self._refusals.refuse(context, client, exceeded)
         right = self._right(method)
         if right is not None and (denial := caller.denial(right, "", method)) is not None:
             await context.abort(*denial)
-        return caller.account
+        return client
 
-    @contextmanager
-    def _stream(self, client: str) -> Iterator[Exceeded | None]:
-        """Hold a stream while the context lasts, or say why not."""
-        exceeded = self._limits.hold(client, self._streams, STREAMS)
-        try:
-            yield exceeded
-        finally:
-            if exceeded is None:
+    @asynccontextmanager
+    async def _stream(self, client: str, context: Context) -> AsyncIterator[OpenStream]:
+        """Hold a stream while the context lasts, or end the call."""
+        exceeded = None
+        if not self._streams.take(client, 1):
+            if (other := self._open.newest_of_most(self._streams, client)) is None:
+                exceeded = self._limits.hold(client, self._streams, STREAMS)
+            else:
+                why = "its newest made room for a client with fewer"
+                self._limits.refused(other.client, STREAMS, why)
+                other.end()
+                self._streams.change(client, 1)
+        if exceeded is not None:
+            await self._refusals.refuse(context, client, exceeded)
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a call is served outside a task")
+        with self._open.held(client, task) as stream:
+            try:
+                yield stream
+            except asyncio.CancelledError:
+                if not stream.has_ended:
+                    raise
+                task.uncancel()
+                message = f"client {client}: it had the most streams; another client needed one"
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+            finally:
                 self._streams.give(client, 1)
 
     def _guarded(
         self, handler: grpc.RpcMethodHandler[Any, Any], method: str
     ) -> grpc.RpcMethodHandler[Any, Any]:
-        """`handler` after the checks."""
-        kind = f"{'stream' if handler.request_streaming else 'unary'}_" + (
-            "stream" if handler.response_streaming else "unary"
-        )
-        inner = getattr(handler, kind)
+        """`handler` after the checks, which come before a request is read.
 
-        async def answers(request: Any, context: Context) -> Any:
+        A procedure with one request is served as one with a stream of them, the same on the wire:
+        only those are called before gRPC has read and parsed a request.
+        """
+        many = "stream" if handler.response_streaming else "unary"
+        inner = getattr(handler, f"{'stream' if handler.request_streaming else 'unary'}_{many}")
+
+        async def argument(requests: AsyncIterator[Any], context: Context) -> Any:
+            if handler.request_streaming:
+                return requests
+            async for request in requests:
+                return request
+            # The peer left, or gRPC has refused the request for its length.
+            return await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no request came")
+
+        @contextmanager
+        def charging(client: str) -> Iterator[None]:
+            try:
+                yield
+            except Exception:
+                # Also what gRPC raises when it has refused a request for its length.
+                self._limits.charge(client, CALLS, _FAILED_CALLS - 1)
+                raise
+
+        async def answers(requests: AsyncIterator[Any], context: Context) -> Any:
             client = await self._admit(context, method)
-            if kind == "unary_unary":
-                return await inner(request, context)
-            with self._stream(client) as exceeded:
-                if exceeded is not None:
-                    await refuse(context, exceeded)
-                return await inner(request, context)
+            if not handler.request_streaming:
+                with charging(client):
+                    return await inner(await argument(requests, context), context)
+            async with self._stream(client, context):
+                with charging(client):
+                    return await inner(requests, context)
 
-        async def yields(request: Any, context: Context) -> AsyncIterator[Any]:
+        async def yields(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             client = await self._admit(context, method)
-            with self._stream(client) as exceeded:
-                if exceeded is not None:
-                    await refuse(context, exceeded)
-                async for response in inner(request, context):
-                    yield response
+            async with self._stream(client, context) as stream:
+                with charging(client):
+                    responses = inner(await argument(requests, context), context)
+                    async for response in stream.pass_on(responses):
+                        yield response
 
-        make = getattr(grpc, f"{kind}_rpc_method_handler")
+        make = getattr(grpc, f"stream_{many}_rpc_method_handler")
         guarded: grpc.RpcMethodHandler[Any, Any] = make(
             yields if inspect.isasyncgenfunction(inner) else answers,
             request_deserializer=handler.request_deserializer,

@@ -43,7 +43,11 @@ class ForecasterApp:
         settings = app.settings
         self.hub = Hub(Layout(), app.clock)
         self.server = ForecastServer(
-            self.hub, settings.door, app.security, settings.http.fresh_within_s
+            self.hub,
+            settings.door,
+            app.security,
+            oldest_s=settings.http.fresh_within_s,
+            period_ms=settings.period_ms,
         )
         ForecasterCollector(
             self._engines, self.hub, self._timings, self._status, self.server.encodings

@@ -52,6 +52,16 @@ class BatchQueue:
                     yield waiting.pop(0)
             self.waiting = {node_id: kept for node_id, kept in self.waiting.items() if kept}
 
+    def newest(self, batch: Batch) -> Batch:
+        """The newest batch of the node of `batch`, which was taken; those between are skipped."""
+        waiting = self.waiting.get(batch.node_id)
+        if not waiting:
+            return batch
+        self.skipped += len(waiting)
+        newest = waiting[-1]
+        waiting.clear()
+        return newest
+
 
 class Hub:
     """The newest batch of each node, and the queues of the consumers."""

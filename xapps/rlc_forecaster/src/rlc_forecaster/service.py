@@ -40,14 +40,25 @@ class ForecasterService:
     """Serves batches of the hub; messages are encoded by hand."""
 
     def __init__(
-        self, hub: Hub, access: Access, oldest_s: float, encodings: Encodings, turns: Turns
+        self,
+        hub: Hub,
+        access: Access,
+        encodings: Encodings,
+        turns: Turns,
+        *,
+        oldest_s: float,
+        period_ms: int,
     ) -> None:
-        """`Predict` serves forecasts whose sample is at most `oldest_s` old."""
+        """`Predict` serves forecasts whose sample is at most `oldest_s` old.
+
+        A node is forecast every `period_ms`.
+        """
         self._hub = hub
         self._access = access
         self._oldest_s = oldest_s
         self._encodings = encodings
         self._turns = turns
+        self._batches_per_s = 1_000 / period_ms
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The procedures of the proto."""
@@ -74,13 +85,17 @@ class ForecasterService:
         with (
             caller.watch("subscribe", request.node_id, lost.append),
             self._hub.queue(request.node_id) as queue,
+            self._turns.stream(caller.account) as stream,
         ):
             async for batch in queue.batches():
                 if lost:
                     await context.abort(*lost[0])
                 if caller.sees(batch.node_id):
-                    await self._turns.wait(caller.account, selection.message_bytes(batch))
-                    yield self._encodings.get(encoder, batch)
+                    nodes = 1 if request.node_id else len(self._hub.latest)
+                    await stream.wait(selection.message_bytes(batch), nodes * self._batches_per_s)
+                    # With fewer turns than there are forecasts, an old one is worth nothing.
+                    current = batch if stream.assured else queue.newest(batch)
+                    yield self._encodings.get(encoder, current)
 
     async def Predict(  # noqa: N802
         self, request: pb.ForecastRequest, context: Context
@@ -103,7 +118,9 @@ class ForecasterService:
                 f"the newest sample of {newest.node_id} is {age_s:.1f} s old; expected at most"
                 f" {self._oldest_s:g} s",
             )
-        await self._turns.wait(caller.account, selection.message_bytes(newest))
+        # Calls have a rate of their own.
+        message_bytes = selection.message_bytes(newest)
+        await self._turns.wait(caller.account, message_bytes, assured=True)
         return self._encodings.get(self._encodings.encoder(selection), newest)
 
     async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:
@@ -116,13 +133,18 @@ class ForecasterService:
 class ForecastServer(DoorServer):
     """The gRPC server: forecast stream, health, reflection."""
 
-    def __init__(self, hub: Hub, door: ForecastDoor, security: Security, oldest_s: float) -> None:
-        """See :class:`ForecasterService` for `oldest_s`."""
+    def __init__(
+        self, hub: Hub, door: ForecastDoor, security: Security, *, oldest_s: float, period_ms: int
+    ) -> None:
+        """See :class:`ForecasterService`."""
         self.encodings = Encodings(now_us)
         turns = Turns(door.max_load_bytes_per_s)
+        service = ForecasterService(
+            hub, security.access, self.encodings, turns, oldest_s=oldest_s, period_ms=period_ms
+        )
         super().__init__(
             SERVICE,
-            ForecasterService(hub, security.access, oldest_s, self.encodings, turns).handlers(),
+            service.handlers(),
             door,
             rights={"Subscribe": Right.SUBSCRIBE, "Predict": Right.READ},
             security=security,

@@ -32,8 +32,9 @@ class ForecastDoor(DoorSettings):
     )
     max_load_bytes_per_s: Annotated[float, Field(ge=1e6, allow_inf_nan=False)] = Field(
         default=400e6,
-        description="Rate of forecasts to all clients, bytes/s, with 64 KiB for each message;"
-        " clients share it equally, and one that wants more skips forecasts.",
+        description="Rate of forecasts to all clients, bytes/s, with 64 KiB for each message. Half"
+        " of it is assured to the streams that came first; the others share the rest as far"
+        " as the event loop bears it, and skip forecasts.",
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import structlog
 
@@ -22,10 +22,15 @@ from ric.errors import (
     RanFunctionUnknown,
     SubscriptionRefused,
 )
+from ric.gateway.lag import Lag
 from ric.gateway.link import GatewayLink
 from ric.gateway.node_table import NodeTable
 from ric.metrics import GatewayMetrics, IndicationStats
 
+MOST_LAG_US: Final = 10_000
+"""Beyond it a reader of the newest passes on few, and is soon less behind."""
+PASSED_WHEN_LATE: Final = 8
+"""Of so many late ones one is passed on, also if all are late: the path may have become longer."""
 _log = structlog.get_logger()
 
 
@@ -66,30 +71,40 @@ class Subscription:
     async def newest(self, limit: int) -> AsyncGenerator[Indication]:
         """As `indications`, with a queue of the newest `limit` between connection and handler.
 
-        If the handler is slower than the reports, the oldest are dropped and counted in `missed` of
-        the next. Without this queue, a handler that awaits reads ever older indications out of the
-        buffers of the connection.
+        If the handler is slower than the reports, some are dropped and counted in `missed` of the
+        next: the oldest of the queue, and most of those that were in the buffers of the connection
+        for too long, which this queue cannot reach.
         """
         stats, monotonic_ns = self._stats, self._clock.monotonic_ns
         loop = asyncio.get_running_loop()
         waiting: deque[Indication] = deque()
         ready: asyncio.Future[None] = loop.create_future()
-        missed = 0
+        missed = late = passed_over = 0
+        lag = Lag()
 
         def wake(_: object = None) -> None:
             if not ready.done():
                 ready.set_result(None)
 
         async def read() -> None:
-            nonlocal missed
+            nonlocal missed, late, passed_over
             while True:
                 async with self._subscribed() as stream:
                     async for indication in stream:
                         self._on_indication(indication)
+                        now_us = indication.handled_at_us
+                        if lag.of(now_us, now_us - indication.received_at_us) > MOST_LAG_US:
+                            late += 1
+                            if late % PASSED_WHEN_LATE:
+                                passed_over += 1 + indication.missed
+                                stats.missed_by_slow_handler += 1
+                                continue
                         if len(waiting) == limit:
                             lost = waiting.popleft()
                             missed += 1 + lost.missed
                             stats.missed_by_slow_handler += 1
+                        indication.missed += passed_over
+                        passed_over = 0
                         waiting.append(indication)
                         wake()
 

@@ -26,6 +26,13 @@ class Accounts:
 
     def take(self, client: str, rate: Rate, now_ns: int, count: float = 1.0) -> float:
         """See `TokenBucket.take`."""
+        return self._bucket(client, rate).take(now_ns, count)
+
+    def charge(self, client: str, rate: Rate, now_ns: int, count: float) -> None:
+        """See `TokenBucket.charge`."""
+        self._bucket(client, rate).charge(now_ns, count)
+
+    def _bucket(self, client: str, rate: Rate) -> TokenBucket:
         buckets = self._buckets.get(client)
         if buckets is None:
             if len(self._buckets) >= self._most:
@@ -36,4 +43,4 @@ class Accounts:
         bucket = buckets.get(rate)
         if bucket is None:
             bucket = buckets[rate] = TokenBucket(rate.per_s, rate.burst)
-        return bucket.take(now_ns, count)
+        return bucket

@@ -45,3 +45,8 @@ class TokenBucket:
             self._tokens = max(0.0, self._tokens - count)
             return 0.0
         return (count - self._tokens) / self._per_ns / 1e9
+
+    def charge(self, now_ns: int, count: float) -> None:
+        """Take `count` tokens, or all that are left."""
+        if self.take(now_ns, count):
+            self._tokens = 0.0

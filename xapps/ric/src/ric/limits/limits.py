@@ -61,6 +61,10 @@ class Limits:
         self.refused(client, rate.limit, f"more than {rate}")
         return Exceeded(f"client {client}: more than {rate}; retry in {retry_s:.2f} s", retry_s)
 
+    def charge(self, client: str, rate: Rate, count: float) -> None:
+        """Count what a client has cost beyond what it took."""
+        self._accounts.charge(client, rate, self._clock.monotonic_ns(), count)
+
     def hold(
         self, client: str, pool: Pool, what: str, amount: float = 1.0, *, label: str = ""
     ) -> Exceeded | None:

@@ -85,6 +85,7 @@ class FakeNode:
         header: bytes = b"",
         kpm: KpmReport | None = None,
         collected_at_us: int | None = None,
+        received_at_us: int | None = None,
         to: Callable[[SubscriptionRequest], bool] = lambda _: True,
     ) -> int:
         """Send one indication to each subscription of `oid` that `to` accepts; returns how many."""
@@ -108,7 +109,7 @@ class FakeNode:
                     message,
                     kpm,
                     now_us if collected_at_us is None else collected_at_us,
-                    now_us,
+                    now_us if received_at_us is None else received_at_us,
                 )
             )
         return reached
