@@ -49,10 +49,11 @@ $(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) Cargo.toml $(wildcard interfa
 native: $(VENV)/.tools
 	$(STEP) 2/5 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc
 # A separate build: the header generator enables features of syn that would rebuild the lab's tests.
-	$(STEP) 3/5 'C library of the TC function' cargo build --release --locked -p tc-rf-c
+	$(STEP) 3/5 'C libraries of the TC function' cargo build --release --locked -p tc-rf-c -p gnb-host
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
-	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h
-	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so
+	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h target/release/sojourn_gnb.h
+	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so \
+	  target/release/libsojourn_gnb.a
 	$(STEP) 4/5 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
 	  'for module in $(MODULES); do $(BIN)/maturin develop --release --locked -m $$module/Cargo.toml; done'
 

@@ -39,6 +39,7 @@ LAB_CRATES = (
     "replay-aqm",
     "gnb-lab",
     "flexric-node",
+    "gnb-host",
     "sojourn-fuzz",
 )
 

@@ -85,6 +85,12 @@ impl<P: Packet> TrafficControl<P> {
         })
     }
 
+    /// What the service model calls the bearer from now on: a UE's RNTI changes when it is re-established
+    /// or moves to another cell (38.331 §5.3.7, §5.3.5.5.2), its packets and its pipeline do not.
+    pub fn rename(&mut self, bearer: BearerId) {
+        self.bearer = bearer;
+    }
+
     /// Takes a packet in: classifier, policer, queue. Drops are reported to `events`.
     pub fn ingress(&mut self, packet: P, now_us: u64, events: &mut impl EventSink<P>) {
         self.tick(now_us, events);

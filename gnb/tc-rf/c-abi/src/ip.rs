@@ -7,16 +7,19 @@ use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
 /// The fields of a packet that a pipeline reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Headers {
-    pub(crate) flow: FiveTuple,
-    pub(crate) dscp: u8,
-    pub(crate) ecn: Ecn,
+pub struct Headers {
+    /// Addresses, ports, protocol.
+    pub flow: FiveTuple,
+    /// DSCP (RFC 2474).
+    pub dscp: u8,
+    /// ECN codepoint (RFC 3168).
+    pub ecn: Ecn,
 }
 
 impl Headers {
     /// Reads the headers of an IPv4 or IPv6 packet; `None` when these are none. All fragments of
     /// a flow count as one flow without ports, for only the first has any.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
         // Lax: the pipeline does not care whether the payload is all there.
         let packet = LaxSlicedPacket::from_ip(bytes).ok()?;
         let (source, destination, protocol, traffic_class, is_fragment) =
@@ -66,8 +69,21 @@ fn ecn_of(traffic_class: u8) -> Ecn {
     }
 }
 
+impl Headers {
+    /// DSCP and ECN as the byte of the header.
+    pub fn traffic_class(&self) -> u8 {
+        let ecn = match self.ecn {
+            Ecn::NotEct => 0b00,
+            Ecn::Ect1 => 0b01,
+            Ecn::Ect0 => 0b10,
+            Ecn::Ce => 0b11,
+        };
+        self.dscp << 2 | ecn
+    }
+}
+
 /// Rewrites the traffic class (DSCP and ECN, RFC 3260 §4) of the header at the start of `bytes`.
-pub(crate) fn set_traffic_class(bytes: &mut [u8], value: u8) {
+pub fn set_traffic_class(bytes: &mut [u8], value: u8) {
     match bytes {
         [first, tos, ..] if *first >> 4 == 4 => {
             let old = u16::from_be_bytes([*first, *tos]);

@@ -14,7 +14,7 @@ mod callbacks;
 mod calls;
 mod function;
 mod handle;
-mod ip;
+pub mod ip;
 mod packet;
 mod types;
 

@@ -59,17 +59,11 @@ impl CPacket {
     }
 
     fn set_traffic_class(&mut self) {
-        let ecn = match self.headers.ecn {
-            Ecn::NotEct => 0b00,
-            Ecn::Ect1 => 0b01,
-            Ecn::Ect0 => 0b10,
-            Ecn::Ce => 0b11,
-        };
         // SAFETY: `read` was promised that the bytes stay valid and ours to write until the packet
         // is handed on, and after that there is no `CPacket`.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(self.raw.ip, self.raw.length_bytes as usize) };
-        ip::set_traffic_class(bytes, self.headers.dscp << 2 | ecn);
+        ip::set_traffic_class(bytes, self.headers.traffic_class());
     }
 }
 

@@ -1,0 +1,105 @@
+/* The host of this process: settings from the environment, made when OAI first needs it. */
+#include "adapter.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "oai_version.h"
+
+static sojourn_gnb_t* the_gnb;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool has_mac;
+
+static uint64_t clock_us(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+uint64_t adapter_now_us(void) {
+  return clock_us(CLOCK_MONOTONIC);
+}
+
+bool adapter_has_mac(void) {
+  return atomic_load_explicit(&has_mac, memory_order_relaxed);
+}
+
+void adapter_mac_ticked(void) {
+  atomic_store_explicit(&has_mac, true, memory_order_relaxed);
+}
+
+bool adapter_seam(const char* name, adapter_function_t* in_oai, adapter_function_t* meant,
+                  adapter_function_t* ours) {
+  /* A compiler may take two names for two functions, which the linker makes one. */
+  adapter_function_t* volatile wrapped = meant;
+  if (wrapped != ours) {
+    fprintf(stderr, "sojourn: %s is not wrapped: link with wraps.txt\n", name);
+    return false;
+  }
+  if (in_oai == NULL) {
+    fprintf(stderr, "sojourn: this OAI has no %s\n", name);
+    return false;
+  }
+  return true;
+}
+
+/* All are looked at, so that one start shows all that is missing. */
+bool adapter_seams_are_there(void) {
+  bool const pdcp = adapter_pdcp_seams();
+  bool const rlc = adapter_rlc_seams();
+  bool const mac = adapter_mac_seams();
+  return pdcp && rlc && mac;
+}
+
+/* A number of the environment; false if it is none. */
+static bool number(const char* name, uint64_t* value) {
+  const char* text = getenv(name);
+  if (text == NULL || *text == '\0') {
+    return true;
+  }
+  char* end;
+  *value = strtoull(text, &end, 10);
+  if (*end == '\0' && *text != '-') {
+    return true;
+  }
+  fprintf(stderr, "sojourn: %s=%s; expected a number\n", name, text);
+  return false;
+}
+
+static void create(void) {
+  const char* off = getenv("SOJOURN_OFF");
+  if (off != NULL && strcmp(off, "1") == 0) {
+    fprintf(stderr, "sojourn: off by SOJOURN_OFF; all packets pass untouched\n");
+    return;
+  }
+  uint64_t buffers = 0;
+  uint64_t seed = 1;
+  char error[256] = "a seam is missing";
+  if (number("SOJOURN_BUFFERS", &buffers) && number("SOJOURN_SEED", &seed) &&
+      adapter_seams_are_there()) {
+    sojourn_gnb_functions_t const functions = {.forward = adapter_forward};
+    sojourn_gnb_settings_t const settings = {
+        .pipeline = getenv("SOJOURN_PIPELINE"),
+        .buffers = buffers > UINT32_MAX ? UINT32_MAX : (uint32_t)buffers,
+        .seed = seed,
+        .epoch_us = clock_us(CLOCK_REALTIME) - adapter_now_us(),
+    };
+    the_gnb = sojourn_gnb_create(&functions, &settings, error, sizeof(error));
+  }
+  if (the_gnb == NULL) {
+    fprintf(stderr, "sojourn: %s; all packets pass untouched\n", error);
+    return;
+  }
+  fprintf(stderr, "sojourn: traffic control %s in OAI (%s)\n", sojourn_gnb_version(),
+          OAI_PACKAGE_VERSION);
+  adapter_start_attendant(the_gnb);
+}
+
+sojourn_gnb_t* adapter_gnb(void) {
+  pthread_once(&once, create);
+  return the_gnb;
+}

@@ -1,0 +1,56 @@
+/* What the files of the adapter share. One gNB per process, as in OAI. */
+#ifndef SOJOURN_OAI_ADAPTER_H
+#define SOJOURN_OAI_ADAPTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sojourn_gnb.h"
+
+/* An OAI function that the linker lets us stand in front of. The name means our function, by the
+   linker's --wrap; REAL means OAI's, which is null if OAI has none of that name. */
+#define REAL(name) __real_##name
+#define WRAP(name) __wrap_##name
+#define SEAM(name) extern __typeof__(name) REAL(name) __attribute__((weak))
+
+/* Fails the build, in words, if a function of OAI has another shape than this adapter is written for. */
+#define SHAPE(name, ...)                                                             \
+  _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(__VA_ARGS__)), \
+                 "another OAI generation: " #name " has other arguments")
+
+/* Microseconds of the monotonic clock. */
+uint64_t adapter_now_us(void);
+
+/* The host, made on the first call; null if it cannot serve: then everything passes untouched. */
+sojourn_gnb_t* adapter_gnb(void);
+
+/* Whether a MAC schedules in this process. In a CU none does, and SDUs leave by F1-U. */
+bool adapter_has_mac(void);
+void adapter_mac_ticked(void);
+
+/* Hands an SDU to OAI's PDCP; sojourn_gnb_functions_t.forward. */
+int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_t* sdu,
+                        uint32_t length);
+
+/* Describes what is missing of the seams, one line each, to standard error. True if nothing is. */
+bool adapter_seams_are_there(void);
+bool adapter_pdcp_seams(void);
+bool adapter_rlc_seams(void);
+bool adapter_mac_seams(void);
+
+typedef void adapter_function_t(void);
+
+/* True if OAI has the function, and the linker made its name mean ours; says so if not. */
+bool adapter_seam(const char* name, adapter_function_t* in_oai, adapter_function_t* meant,
+                  adapter_function_t* ours);
+#define SEAM_IS_THERE(name)                                                          \
+  adapter_seam(#name, (adapter_function_t*)REAL(name), (adapter_function_t*)(name), \
+               (adapter_function_t*)WRAP(name))
+
+/* Sleeps so that slots of `slot_us` do not begin before their time; for the RF simulator. */
+void adapter_pace(uint32_t slot_us);
+
+/* Starts the thread that writes the status file and serves what no real-time thread does. */
+void adapter_start_attendant(sojourn_gnb_t* gnb);
+
+#endif

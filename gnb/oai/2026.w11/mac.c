@@ -1,0 +1,87 @@
+/* The seams of the MAC: its question for the RLC's buffer status, its pull for a transport block, and
+   the beginning of a slot. All are called by the thread that schedules (`L1_tx_thread`). */
+#include "common/ran_context.h"
+#include "openair2/LAYER2/NR_MAC_gNB/mac_proto.h"
+#include "openair2/LAYER2/nr_rlc/nr_rlc_oai_api.h"
+
+#include "adapter.h"
+
+typedef void status_ind_t(uint16_t, frame_t, int, const logical_chan_id_t*, mac_rlc_status_resp_t*);
+typedef int multi_data_req_t(const module_id_t, const uint16_t, const bool, const logical_chan_id_t,
+                             const tb_size_t, char*, tb_size_t*, int);
+SHAPE(nr_mac_rlc_status_ind, status_ind_t);
+SHAPE(nr_mac_rlc_multi_data_req, multi_data_req_t);
+SHAPE(gNB_dlsch_ulsch_scheduler, void(module_id_t, frame_t, slot_t, NR_Sched_Rsp_t*));
+_Static_assert(sizeof(((mac_rlc_status_resp_t*)0)->bytes_in_buffer) == 4,
+               "another OAI generation: the RLC's buffer status is no 32-bit number");
+
+SEAM(nr_mac_rlc_status_ind);
+SEAM(nr_mac_rlc_multi_data_req);
+SEAM(gNB_dlsch_ulsch_scheduler);
+
+status_ind_t WRAP(nr_mac_rlc_status_ind);
+multi_data_req_t WRAP(nr_mac_rlc_multi_data_req);
+void WRAP(gNB_dlsch_ulsch_scheduler)(module_id_t module, frame_t frame, slot_t slot,
+                                     NR_Sched_Rsp_t* response);
+
+/* Logical channels 1 to 3 are those of SRBs (38.331 §9.2.1). */
+#define FIRST_DRB_CHANNEL 4
+/* What OAI itself says at most (nr_rlc_oai_api.c). */
+#define MAX_STATUS_BYTES 1000000
+
+bool adapter_mac_seams(void) {
+  bool const asked = SEAM_IS_THERE(nr_mac_rlc_status_ind);
+  bool const pulled = SEAM_IS_THERE(nr_mac_rlc_multi_data_req);
+  bool const ticked = SEAM_IS_THERE(gNB_dlsch_ulsch_scheduler);
+  return asked && pulled && ticked;
+}
+
+void WRAP(nr_mac_rlc_status_ind)(uint16_t rnti, frame_t frame, int channels,
+                                 const logical_chan_id_t* lcid, mac_rlc_status_resp_t* status) {
+  REAL(nr_mac_rlc_status_ind)(rnti, frame, channels, lcid, status);
+  sojourn_gnb_t* gnb = adapter_gnb();
+  if (gnb == NULL) {
+    return;
+  }
+  uint64_t const now_us = adapter_now_us();
+  for (int i = 0; i < channels; ++i) {
+    if (lcid[i] < FIRST_DRB_CHANNEL) {
+      continue;
+    }
+    uint32_t const in_rlc = (uint32_t)status[i].bytes_in_buffer;
+    uint64_t const total =
+        (uint64_t)in_rlc + sojourn_gnb_status_asked(gnb, rnti, (uint8_t)lcid[i], in_rlc, now_us);
+    if (total > in_rlc) {
+      status[i].bytes_in_buffer = total > MAX_STATUS_BYTES ? MAX_STATUS_BYTES : (uint32_t)total;
+    }
+  }
+}
+
+int WRAP(nr_mac_rlc_multi_data_req)(const module_id_t module, const uint16_t rnti, const bool gnb,
+                                    const logical_chan_id_t lcid, const tb_size_t block_bytes,
+                                    char* buffer, tb_size_t* pdu_sizes, int pdus) {
+  sojourn_gnb_t* host = adapter_gnb();
+  if (host != NULL && gnb && lcid >= FIRST_DRB_CHANNEL && block_bytes > 0) {
+    mac_rlc_status_resp_t status = {0};
+    /* Asked here: SRBs, retransmissions and other DRBs of the UE came first. The frame is for a
+       message about unknown channels, which OAI writes in every 128th. */
+    REAL(nr_mac_rlc_status_ind)(rnti, 1, 1, &lcid, &status);
+    sojourn_gnb_block_pulled(host, rnti, (uint8_t)lcid, (uint32_t)block_bytes,
+                             (uint32_t)status.bytes_in_buffer, adapter_now_us());
+  }
+  return REAL(nr_mac_rlc_multi_data_req)(module, rnti, gnb, lcid, block_bytes, buffer, pdu_sizes,
+                                         pdus);
+}
+
+void WRAP(gNB_dlsch_ulsch_scheduler)(module_id_t module, frame_t frame, slot_t slot,
+                                     NR_Sched_Rsp_t* response) {
+  if (!adapter_has_mac()) {
+    int const slots = RC.nrmac[module]->frame_structure.numb_slots_frame;
+    if (slots > 0) {
+      sojourn_gnb_set_tti(adapter_gnb(), 10000 / (uint32_t)slots);
+      adapter_mac_ticked();
+    }
+  }
+  adapter_pace(10000 / (uint32_t)RC.nrmac[module]->frame_structure.numb_slots_frame);
+  REAL(gNB_dlsch_ulsch_scheduler)(module, frame, slot, response);
+}

@@ -1,0 +1,1 @@
+#define OAI_PACKAGE_VERSION "a stand-in"

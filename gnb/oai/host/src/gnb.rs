@@ -1,0 +1,19 @@
+//! What the host needs of the gNB.
+
+/// Which bearer an SDU is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// UE as PDCP names it: in OAI the CU's UE id.
+    pub ue: u64,
+    /// UE as RLC and MAC name it, once they know it.
+    pub rnti: Option<u16>,
+    /// DRB identity (38.331).
+    pub drb: u8,
+}
+
+/// The gNB, called by its own threads from within calls of the host.
+pub trait Gnb: Send + Sync {
+    /// Hands an SDU to PDCP, which numbers, ciphers and passes it to the RLC before this returns.
+    /// Bytes that the RLC got, or none if PDCP refused it. Must not call the host.
+    fn forward(&self, bearer: Address, sdu: &[u8]) -> Option<u32>;
+}

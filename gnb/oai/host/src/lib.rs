@@ -1,0 +1,31 @@
+//! The TC RAN function inside a gNB that others make.
+//!
+//! [`Host`] is what the gNB's threads call; `sojourn_gnb.h` (`door.rs`) is the same in C. Adapters put
+//! the calls into the gNB: `gnb/oai/2026.w11` for OpenAirInterface.
+//!
+//! - **Packets** wait above PDCP, one pipeline per (UE, DRB): `bearer.rs`, buffers in `sdu.rs`.
+//! - **Names**: PDCP says (UE, DRB), the MAC says (RNTI, logical channel), E2 says (RNTI, DRB):
+//!   `directory.rs`.
+//! - **Real-time threads** take no lock that others may hold for long, allocate nothing and print
+//!   nothing; a panic ends at the bearer, which then is transparent.
+//! - **E2**: `e2.rs`. **Status for the operator**: `status.rs`.
+
+mod bearer;
+mod counts;
+mod directory;
+mod door;
+mod e2;
+mod events;
+mod gnb;
+mod host;
+mod sdu;
+mod sink;
+mod status;
+mod surroundings;
+
+pub use counts::BearerCounts;
+pub use door::*;
+pub use events::ShownEvent;
+pub use gnb::{Address, Gnb};
+pub use host::{Host, HostError, Settings, Taken};
+pub use status::{BearerStatus, StatusReport};
