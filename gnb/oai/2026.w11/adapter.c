@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "oai_version.h"
+#include "common/oai_version.h"
 
 static sojourn_gnb_t* the_gnb;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

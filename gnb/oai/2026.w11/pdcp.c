@@ -2,6 +2,8 @@
    of order leaves no gap for the UE to wait for (t-Reordering, 38.323 §5.2.2.2). */
 #include <stdlib.h>
 #include <string.h>
+/* Before OAI's headers: netinet/sctp.h defines names that it declares. */
+#include <netinet/in.h>
 
 #include "openair2/F1AP/f1ap_ids.h"
 #include "openair2/LAYER2/nr_pdcp/nr_pdcp_oai_api.h"
@@ -83,7 +85,7 @@ int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_
   handing.in_rlc = -1;
   protocol_ctxt_t ctxt = {.enb_flag = 1, .rntiMaybeUEid = bearer.ue};
   /* PDCP reads the SDU; its interface has no const. */
-  REAL(nr_pdcp_data_req_drb)(&ctxt, SRB_FLAG_NO, bearer.drb, RLC_MUI_UNDEFINED, SDU_CONFIRM_NO,
+  REAL(nr_pdcp_data_req_drb)(&ctxt, SRB_FLAG_NO, bearer.drb, 0, SDU_CONFIRM_NO,
                              (sdu_size_t)length, (unsigned char*)sdu, PDCP_TRANSMISSION_MODE_DATA,
                              NULL, NULL);
   handing.active = false;

@@ -1,4 +1,7 @@
 /* The seams that say how RLC and MAC name what PDCP names by UE and DRB. */
+/* Before OAI's headers: netinet/sctp.h defines names that it declares. */
+#include <netinet/in.h>
+
 #include "openair2/F1AP/f1ap_ids.h"
 #include "openair2/LAYER2/nr_rlc/nr_rlc_oai_api.h"
 

@@ -22,7 +22,6 @@ typedef enum { RLC_OP_STATUS_OK = 1 } rlc_op_status_t;
 
 #define SRB_FLAG_NO 0
 #define SDU_CONFIRM_NO 0
-#define RLC_MUI_UNDEFINED 0
 
 typedef struct {
   int enb_flag;
