@@ -24,7 +24,7 @@ PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/r
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz $(wildcard xapps/flexric_bridge/swig/*.py) \
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz gnb/flexric-sm $(wildcard xapps/flexric_bridge/swig/*.py) \
                   $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.
@@ -70,6 +70,10 @@ flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, F
 	cargo build --release --locked -p flexric-node --features flexric
 	install -m 755 target/release/flexric-node $(BIN)/
 
+.PHONY: flexric-sm
+flexric-sm: $(VENV)/.tools ## E2SM-TC v1 as a service model of FlexRIC (FLEXRIC_SRC, FLEXRIC_BUILD)
+	$(BIN)/python gnb/flexric-sm/build_model.py $(VENV)/lib/flexric
+
 .PHONY: demo
 demo: setup ## Run the control loop for 40 s on loopback; report in out/demo (TRACE=file for a Mahimahi trace)
 	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))
@@ -79,7 +83,7 @@ demo-ops: setup ## A fault, its alerts in a real Prometheus and Alertmanager (on
 	$(BIN)/python -m sojourn_demo.ops --out $(OUT)/demo-ops
 
 .PHONY: demo-flexric
-demo-flexric: flexric-bridge flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
+demo-flexric: flexric-bridge flexric-sm flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))
 
 .PHONY: dist
@@ -200,8 +204,9 @@ hostile: setup ## What a hostile client can take from another, 30 s for each att
 	$(BIN)/python benchmarks/hostile.py --out $(OUT)/bench
 
 .PHONY: bench-flexric
-bench-flexric: flexric-bridge ## The bridge under load behind a real FlexRIC; after make flexric-node
+bench-flexric: flexric-bridge flexric-sm ## The bridge under load behind a real FlexRIC; after make flexric-node
 	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_load.py --out $(OUT)/bench
+	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_transactions.py --out $(OUT)/bench
 
 .PHONY: chart-tools
 chart-tools: $(VENV)/.tools ## Helm, helm-unittest and the Kubernetes schemas, for the tests of the chart (needs Go)

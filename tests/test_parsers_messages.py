@@ -13,8 +13,10 @@ from fake_flexric import KPM_DEFINITION, kpm_message, record, rlc_message
 from flexric_bridge.gateway import _element
 from flexric_bridge.kpm_definition import KpmDefinitionError
 from flexric_bridge.kpm_definition import decode as decode_definition
-from flexric_bridge.records import BlockError, kpm_report, records
+from flexric_bridge.records import BlockError, Record, kpm_report, records
+from flexric_bridge.sdk import V1_HEAD
 from flexric_bridge.tc.messages import Refused, decode_control
+from flexric_bridge.v1_reports import SubscriptionRefused, v1_report
 from google.protobuf.message import DecodeError
 from parser_peers import Peer, each, hold, judge
 from ric.cli.sm import codec, decoded, encoded
@@ -33,6 +35,14 @@ from tc_controller.reports import forecast_of, read_report
 
 FILE = Path(__file__).parent.parent / "e2sm-tc-spec" / "vectors" / "v1.jsonl"
 VECTORS = [json.loads(line) for line in FILE.read_text().splitlines()]
+
+
+def v1_record(data: bytes) -> Record | str:
+    """A report of E2SM-TC v1, or why its subscription was refused."""
+    try:
+        return v1_report(Record(1, data, 0, 1_000_000, 0))[0]
+    except SubscriptionRefused as refusal:
+        return str(refusal)
 
 
 def vectors(kind: str) -> list[bytes]:
@@ -219,6 +229,13 @@ MESSAGES = [
         ServiceModelError,
         "^kpm: ",
         [kpm_message(100, {"DRB.UEThpDl": 2.5, "RRU.PrbTotDl": 7})],
+    ),
+    Peer(
+        "flexric_bridge.v1_reports:v1_report",
+        lambda data, _: v1_record(data),
+        ServiceModelError,
+        "^tc: ",
+        [V1_HEAD.pack(len(header)) + header + b"abc" for header in vectors("indication-header")],
     ),
     Peer(
         "ric_doctor.probe.scrape:samples_of",

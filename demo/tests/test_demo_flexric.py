@@ -92,13 +92,20 @@ def test_programs_that_are_not_built_are_named_with_their_target(
         FlexRic.found({"FLEXRIC_BUILD": str(build)})
 
 
-def test_service_models_are_linked_into_one_folder(build: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [False, True])
+def test_service_models_are_linked_into_one_folder(
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    model = tmp_path / flexric.TC_V1_MODEL
+    model.touch()
+    monkeypatch.setattr(flexric, "tc_v1_model", lambda: model if own else None)
     ric = FlexRic(build, tmp_path / flexric.LEVEL_TRIGGERED, None)
     for _ in range(2):
         folder = ric.link_service_models(tmp_path / "models")
     assert folder.endswith("/models/")
     names = sorted(path.name for path in Path(folder).iterdir())
-    assert names == sorted(f"lib{model}_sm.so" for model in MODELS)
+    models = (*MODELS, "sojourn_tc") if own else MODELS
+    assert names == sorted(f"lib{name}_sm.so" for name in models)
     (build / "src/sm/tc_sm/libtc_sm.so").unlink()
     with pytest.raises(DemoError, match=r"no libtc_sm.so"):
         ric.link_service_models(tmp_path / "again")

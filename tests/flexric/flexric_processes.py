@@ -26,6 +26,7 @@ RIC = Path("examples/ric/nearRT-RIC")
 EMULATORS = Path("examples/emulator/agent")
 LAB = Path(sys.executable).parent / "flexric-node"
 LEVEL_TRIGGERED = Path(sys.prefix) / "lib/libflexric_level_triggered.so"
+TC_V1_MODEL = Path(sys.prefix) / "lib/flexric/libsojourn_tc_sm.so"
 SCTP_OVER_TCP = Path(sys.prefix) / "lib/libflexric_sctp_over_tcp.so"
 
 
@@ -141,14 +142,17 @@ class Site:
         return self.directory / "models"
 
 
-def make_site(directory: Path, number: int) -> Site:
-    """Configuration and service models, as FlexRIC's installation would place them."""
+def make_site(directory: Path, number: int, *, tc_v1: bool = False) -> Site:
+    """Configuration and service models, as FlexRIC's installation would place them, and E2SM-TC v1
+    beside them."""
     # Ports are fixed; each site of each test run has its own loopback address.
     pid = os.getpid()
     site = Site(directory, f"127.{64 + number % 64}.{pid // 254 % 254 + 1}.{pid % 254 + 1}")
     site.libraries.mkdir(parents=True)
     for model in (Path(os.environ["FLEXRIC_BUILD"]) / "src/sm").rglob("lib*_sm.so"):
         shutil.copy(model, site.libraries)
+    if tc_v1:
+        shutil.copy(TC_V1_MODEL, site.libraries)
     site.configuration.write_text(
         f"[NEAR-RIC]\nNEAR_RIC_IP = {site.address}\n\n[XAPP]\nDB_DIR = {directory}/\n"
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-COLUMNS: Final = ("build", "RLC", "MAC", "KPM", "TC", "kills", "dashboards", "demo")
+COLUMNS: Final = ("build", "RLC", "MAC", "KPM", "TC", "TC v1", "kills", "dashboards", "demo")
 SOURCES, BUILDS = "FLEXRIC_SRC", "FLEXRIC_BUILD"
 
 

@@ -49,6 +49,10 @@ def connection(site: Site, **changes: Any) -> Connection:
     return Connection(**{"address": site.address, "blocks_per_s": 1e4, **fields, **changes})
 
 
+TC_V1 = 147
+"""RAN function id of E2SM-TC v1 in FlexRIC."""
+
+
 class Session:
     """The calls of `flexric_bridge.sdk.Sdk`, made in another process."""
 
@@ -99,6 +103,18 @@ class Session:
     ) -> int:
         request = ReportRequest(node, function, period_ms, measurements, s_nssai)
         return int(self.call("subscribe", request))
+
+    def subscribe_v1(self, node: str, trigger: bytes, action: bytes) -> int:
+        """To E2SM-TC v1; without action to the outcomes of controls."""
+        request = ReportRequest(node, TC_V1, 10_000, trigger=trigger, action=action)
+        return int(self.call("subscribe", request))
+
+    def unsubscribe(self, handle: int) -> None:
+        self.call("unsubscribe", handle)
+
+    def control_v1(self, node: str, header: bytes, message: bytes) -> bytes:
+        """Returns the outcome."""
+        return bytes(self.call("control", node, TC_V1, header, message))
 
     def control(self, node: str, message: bytes) -> bytes:
         return bytes(self.call("control", node, 146, bytes(4), message))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from dashboard_queries import findings_of, prometheus_binary, quick_rules
 from loop import ANY_PORT, SCENARIO
-from sojourn_demo.gateways import POLICIES, start_gateway
+from sojourn_demo.gateways import policy_of, start_gateway
 from sojourn_demo.ops.stack import free_address, start_prometheus
 from sojourn_demo.programs import Programs
 
@@ -65,7 +65,8 @@ async def test_every_query_returns_data_from_a_loop_through_flexric(
         began_s = time.time()
         await programs.start(
             *("tc-controller", "--gateway", gateway, "--metrics-listen", metrics),
-            *("--policy", str(POLICIES["flexric"]), "--state", str(tmp_path / "state.json")),
+            *(("--policy", str(policy)) if (policy := policy_of("flexric")) else ()),
+            *("--state", str(tmp_path / "state.json")),
             *("--decision-log", str(tmp_path / "decisions.jsonl")),
             *("--forecasts", forecaster.ready["listen"]),
         )

@@ -20,6 +20,7 @@ from matrix import Installation, Row, installations, table, write
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BIN = Path(sys.executable).parent
+MODEL = ROOT / "gnb/flexric-sm/build_model.py"
 OUT = ROOT / "out/flexric"
 NODE = ("cargo", "build", "--release", "--locked", "-p", "flexric-node", "--features", "flexric")
 NO_DEMO = "--no-demo"
@@ -32,9 +33,10 @@ def succeeds(command: list[str], environment: dict[str, str]) -> bool:
 
 
 def build(environment: dict[str, str]) -> bool:
-    """The bridge's module and the node for one FlexRIC."""
+    """The bridge's module, the service model and the node for one FlexRIC."""
     module = [sys.executable, str(ROOT / "xapps/flexric_bridge/swig/build.py")]
-    if not succeeds(module, environment) or not succeeds(list(NODE), environment):
+    model = [sys.executable, str(MODEL), str(BIN.parent / "lib/flexric")]
+    if not all(succeeds(command, environment) for command in (module, model, list(NODE))):
         return False
     shutil.copy2(ROOT / "target/release/flexric-node", BIN / "flexric-node.new")
     (BIN / "flexric-node.new").rename(BIN / "flexric-node")

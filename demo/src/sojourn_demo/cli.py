@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from sojourn_demo import DemoError, report
-from sojourn_demo.gateways import ANY_PORT, POLICIES, start_gateway
+from sojourn_demo.gateways import ANY_PORT, THROUGH, policy_of, start_gateway
 from sojourn_demo.live import View, read_decisions
 from sojourn_demo.measure import summarise
 from sojourn_demo.programs import Programs
@@ -50,7 +50,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
                 *("rlc-forecaster", "--gateway", gateway),
                 *("--metrics-listen", ANY_PORT, "--listen", ANY_PORT),
             )
-            policy = arguments.policy or POLICIES[arguments.through]
+            policy = arguments.policy or policy_of(arguments.through)
             controller = await programs.start(
                 *("tc-controller", "--gateway", gateway, "--metrics-listen", ANY_PORT),
                 *("--decision-log", str(log), "--stats", str(stats)),
@@ -157,7 +157,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--through",
-        choices=sorted(POLICIES),
+        choices=THROUGH,
         default="lab",
         help="E2 gateway between gNB and xApps: that of the gNB, or the bridge of a FlexRIC near-RT"
         " RIC from FLEXRIC_BUILD (default: %(default)s)",
@@ -165,7 +165,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--policy",
         type=Path,
-        help="policy of the controller (default: its own or flexric.yaml)",
+        help="policy of the controller (default: its own; flexric.yaml for E2SM-TC v0)",
     )
     parser.add_argument(
         "--open", action="store_true", help="open the controller's live page in the browser"

@@ -23,6 +23,8 @@ LEVEL_TRIGGERED = "libflexric_level_triggered.so"
 """Makes FlexRIC's edge-triggered event loop level-triggered, so that no message is left unread."""
 SCTP_OVER_TCP = "libflexric_sctp_over_tcp.so"
 """Emulates SCTP between programs of one machine."""
+TC_V1_MODEL = "libsojourn_tc_sm.so"
+"""E2SM-TC v1 as a service model of one build of FlexRIC."""
 SETUP_DONE = "E2 SETUP RESPONSE rx"
 """Output of FlexRIC's agent after a successful E2 Setup."""
 
@@ -84,7 +86,8 @@ class FlexRic:
         return {**os.environ, "LD_PRELOAD": " ".join(preloaded)}
 
     def link_service_models(self, folder: Path) -> str:
-        """Links all service models of the build tree into a new `folder`.
+        """Links all service models of the build tree into a new `folder`, and E2SM-TC v1 where it
+        is installed.
 
         Returns:
             Its name with the final slash that FlexRIC requires.
@@ -93,15 +96,25 @@ class FlexRic:
             DemoError: A service model is missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
+        own = tc_v1_model()
+        models = [] if own is None else [own]
         for model in SERVICE_MODELS:
             name = f"lib{model}_sm.so"
             found = next(iter(sorted((self.build / "src" / "sm").rglob(name))), None)
             if found is None:
                 raise DemoError(f"{self.build}/src/sm: has no {name}; expected all service models")
-            link = folder / name
+            models.append(found)
+        for found in models:
+            link = folder / found.name
             link.unlink(missing_ok=True)
             link.symlink_to(found)
         return f"{folder}/"
+
+
+def tc_v1_model() -> Path | None:
+    """E2SM-TC v1 as a service model, where `make flexric-sm` installed it."""
+    model = Path(sys.executable).parent.parent / "lib/flexric" / TC_V1_MODEL
+    return model if model.is_file() else None
 
 
 def configuration(folder: Path, address: str) -> Path:

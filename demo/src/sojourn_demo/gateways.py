@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -15,18 +14,24 @@ from sojourn_demo.flexric import (
     configuration,
     is_open,
     loopback_address,
+    tc_v1_model,
 )
 from sojourn_demo.programs import Program, Programs
 
 Through = Literal["lab", "flexric"]
 ANY_PORT: Final = "127.0.0.1:0"
 
-POLICIES: Final[Mapping[str, Path | None]] = {
-    "lab": None,
-    # FlexRIC's nodes have E2SM-TC v0, which does not support the templates of the default policy.
-    "flexric": Path("xapps/tc_controller/policies/flexric.yaml"),
-}
-"""Gateways and their policies; None for the controller's default."""
+THROUGH: Final[tuple[Through, ...]] = ("flexric", "lab")
+V0_POLICY: Final = Path("xapps/tc_controller/policies/flexric.yaml")
+"""E2SM-TC v0 does not support the templates of the default policy."""
+
+
+def policy_of(through: Through) -> Path | None:
+    """The policy of a gateway; `None` for the controller's default.
+
+    FlexRIC's nodes have v0 alone unless the service model of E2SM-TC v1 is installed.
+    """
+    return V0_POLICY if through == "flexric" and tc_v1_model() is None else None
 
 
 async def start_gateway(

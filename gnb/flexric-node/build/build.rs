@@ -20,6 +20,7 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=c");
+    println!("cargo::rerun-if-changed=../flexric-sm/include");
     if let Err(error) = flexric::build() {
         println!("cargo::error={error}");
     }
@@ -37,6 +38,8 @@ mod flexric {
     /// What this code was written and tested against; other versions have other structs.
     const E2AP: &str = "E2AP_V2";
     const KPM: &str = "KPM_V2_03";
+    /// The interface of E2SM-TC v1's service model.
+    const TC_SERVICE_MODEL: &str = "../flexric-sm/include";
 
     pub(super) fn build() -> Result<(), String> {
         let source = folder("FLEXRIC_SRC", "src/agent/e2_agent_api.h")?;
@@ -48,11 +51,12 @@ mod flexric {
         let mut compiler = cc::Build::new();
         compiler
             .files(
-                ["agent", "plain_reports", "tc_report", "tc_control", "kpm"]
+                ["agent", "plain_reports", "tc_report", "tc_control", "tc_v1", "kpm"]
                     .map(|name| format!("c/{name}.c")),
             )
             .std("gnu11")
             .warnings_into_errors(true)
+            .include(TC_SERVICE_MODEL)
             // FlexRIC's headers are not ours to mend.
             .flag("-isystem")
             .flag(source.join("src").display().to_string())
@@ -78,6 +82,9 @@ mod flexric {
         }
         // FlexRIC's clean-up at the end of a block is a nested function that lives on the stack.
         println!("cargo::rustc-link-arg-bins=-Wl,-z,execstack");
+        // The service model of E2SM-TC v1 finds the node by this name.
+        println!("cargo::rustc-link-arg-bins=-Wl,-u,sojourn_tc_door");
+        println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol=sojourn_tc_door");
         for flag in cache.words("CMAKE_EXE_LINKER_FLAGS") {
             println!("cargo::rustc-link-arg-bins={flag}");
         }

@@ -17,7 +17,7 @@ typedef struct {
   void* context;
   /* Copies the current report to `out`; returns its length, 0 if there is none. */
   size_t (*latest)(void* context, uint32_t report, uint8_t* out, size_t capacity);
-  /* A RIC control of TC: header and message in the plain encoding. Returns when it is applied. */
+  /* A RIC control of TC v0: header and message in the plain encoding. Returns when it is applied. */
   void (*control)(void* context, const uint8_t* header, size_t header_len, const uint8_t* message,
                   size_t message_len);
   /* Begins a KPM report over the time since the subscription's previous one; returns the number of
@@ -27,6 +27,20 @@ typedef struct {
   uint32_t (*kpm_rnti)(void* context, size_t ue);
   /* A measurement of a UE of that report; false if this node does not have it. */
   bool (*kpm_value)(void* context, size_t ue, const uint8_t* name, size_t name_len, double* value);
+  /* E2SM-TC v1, as in sojourn_tc_door.h. Functions that write return or set the length, which is at
+   most the capacity; nothing is written when it is 0. */
+  size_t (*tc_definition)(void* context, uint8_t* out, size_t capacity);
+  /* Returns each how many milliseconds to ask for reports; 0 with a reason when refused. */
+  uint32_t (*tc_subscribe)(void* context, uint32_t request, const uint8_t* trigger,
+                           size_t trigger_len, const uint8_t* action, size_t action_len,
+                           uint8_t* reason, size_t capacity, size_t* reason_len);
+  void (*tc_unsubscribe)(void* context, uint32_t request);
+  bool (*tc_report)(void* context, uint32_t request, uint8_t* header, size_t header_capacity,
+                    size_t* header_len, uint8_t* message, size_t message_capacity,
+                    size_t* message_len);
+  size_t (*tc_control)(void* context, const uint8_t* header, size_t header_len,
+                       const uint8_t* message, size_t message_len, uint8_t* outcome,
+                       size_t capacity);
 } node_t;
 
 /* The node in force; set by node_start before the agent's thread runs. */

@@ -18,7 +18,36 @@ struct NodeIo {
     kpm_begin: extern "C" fn(*const c_void, usize) -> usize,
     kpm_rnti: extern "C" fn(*const c_void, usize) -> u32,
     kpm_value: extern "C" fn(*const c_void, usize, *const u8, usize, *mut f64) -> bool,
+    tc_definition: extern "C" fn(*const c_void, *mut u8, usize) -> usize,
+    tc_subscribe: TcSubscribe,
+    tc_unsubscribe: extern "C" fn(*const c_void, u32),
+    tc_report: TcReport,
+    tc_control: TcControl,
 }
+
+type TcSubscribe = extern "C" fn(
+    *const c_void,
+    u32,
+    *const u8,
+    usize,
+    *const u8,
+    usize,
+    *mut u8,
+    usize,
+    *mut usize,
+) -> u32;
+type TcReport = extern "C" fn(
+    *const c_void,
+    u32,
+    *mut u8,
+    usize,
+    *mut usize,
+    *mut u8,
+    usize,
+    *mut usize,
+) -> bool;
+type TcControl =
+    extern "C" fn(*const c_void, *const u8, usize, *const u8, usize, *mut u8, usize) -> usize;
 
 unsafe extern "C" {
     fn node_start(
@@ -78,6 +107,11 @@ impl Agent {
             kpm_begin,
             kpm_rnti,
             kpm_value,
+            tc_definition,
+            tc_subscribe,
+            tc_unsubscribe,
+            tc_report,
+            tc_control,
         };
         // SAFETY: both strings end with NUL; `ric` and `node` are on the heap and outlive the agent's
         // thread, which `drop` ends; `node_start` copies `libraries`. `NodeIo` is laid out as `node_t`.
@@ -127,13 +161,78 @@ extern "C" fn latest(context: *const c_void, report: u32, out: *mut u8, capacity
         2 => PlainReport::Tc,
         _ => return 0,
     };
-    let Some(message) = node(context).latest(report).filter(|message| message.len() <= capacity)
-    else {
+    node(context).latest(report).map_or(0, |message| put(&message, out, capacity))
+}
+
+/// Copies bytes into an array of C, if they fit; returns how many.
+fn put(bytes: &[u8], out: *mut u8, capacity: usize) -> usize {
+    if bytes.len() > capacity {
         return 0;
-    };
-    // SAFETY: `out` is C's own array of `capacity` bytes, which the message does not exceed.
-    unsafe { out.copy_from_nonoverlapping(message.as_ptr(), message.len()) }
-    message.len()
+    }
+    // SAFETY: `out` is C's own array of `capacity` bytes, which `bytes` does not exceed.
+    unsafe { out.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    bytes.len()
+}
+
+extern "C" fn tc_definition(context: *const c_void, out: *mut u8, capacity: usize) -> usize {
+    put(node(context).tc_definition(), out, capacity)
+}
+
+extern "C" fn tc_subscribe(
+    context: *const c_void,
+    request: u32,
+    trigger: *const u8,
+    trigger_len: usize,
+    action: *const u8,
+    action_len: usize,
+    reason: *mut u8,
+    capacity: usize,
+    reason_len: *mut usize,
+) -> u32 {
+    let (trigger, action) = (bytes(trigger, trigger_len), bytes(action, action_len));
+    node(context).tc_subscribe(request, trigger, action).unwrap_or_else(|text| {
+        let end = (0..=capacity.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        let written = put(&text.as_bytes()[..end.unwrap_or(0)], reason, capacity);
+        // SAFETY: `reason_len` points to a number of the caller.
+        unsafe { reason_len.write(written) }
+        0
+    })
+}
+
+extern "C" fn tc_unsubscribe(context: *const c_void, request: u32) {
+    node(context).tc_unsubscribe(request);
+}
+
+extern "C" fn tc_report(
+    context: *const c_void,
+    request: u32,
+    header: *mut u8,
+    header_capacity: usize,
+    header_len: *mut usize,
+    message: *mut u8,
+    message_capacity: usize,
+    message_len: *mut usize,
+) -> bool {
+    let Some(report) = node(context).tc_report(request) else { return false };
+    // SAFETY: both lengths point to numbers of the caller.
+    unsafe {
+        header_len.write(put(&report.header, header, header_capacity));
+        message_len.write(put(&report.message, message, message_capacity));
+    }
+    true
+}
+
+extern "C" fn tc_control(
+    context: *const c_void,
+    header: *const u8,
+    header_len: usize,
+    message: *const u8,
+    message_len: usize,
+    outcome: *mut u8,
+    capacity: usize,
+) -> usize {
+    let (header, message) = (bytes(header, header_len), bytes(message, message_len));
+    node(context).tc_control(header, message).map_or(0, |written| put(&written, outcome, capacity))
 }
 
 extern "C" fn control(

@@ -16,3 +16,4 @@ pub mod message_log;
 pub mod node;
 pub mod recording;
 pub mod table;
+pub mod tc_v1;

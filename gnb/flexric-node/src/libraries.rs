@@ -1,7 +1,7 @@
 //! The service models that the agent loads.
 //!
 //! The agent offers every service model of its folder and calls functions for each, but this node
-//! serves four. They are linked into a folder of their own, from an installed FlexRIC or from its
+//! serves four, and E2SM-TC v1 where it is in the folder: a near-RT RIC without it aborts. They are linked into a folder of their own, from an installed FlexRIC or from its
 //! build tree, where each has a separate folder.
 
 use std::{
@@ -12,6 +12,9 @@ use std::{
 
 /// The service models that this node serves.
 pub const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "tc", "kpm"];
+
+/// E2SM-TC v1 as a service model of FlexRIC, which may be among them: `gnb/flexric-sm`.
+pub const TC_V1: &str = "sojourn_tc";
 
 /// FlexRIC's buffer for the path, with the final NUL.
 const PATH_BYTES: usize = 128;
@@ -75,10 +78,13 @@ pub fn gather(
     into: &Path,
     is_ours: impl Fn(&'static str, &Path) -> Result<(), LibrariesError>,
 ) -> Result<String, LibrariesError> {
-    for model in SERVICE_MODELS {
+    for model in SERVICE_MODELS.into_iter().chain([TC_V1]) {
         let name = format!("lib{model}_sm.so");
-        let found = find(from, &name, DEPTH)
-            .ok_or_else(|| LibrariesError::Missing { folder: from.to_owned(), model })?;
+        let found = match find(from, &name, DEPTH) {
+            Some(found) => found,
+            None if model == TC_V1 => continue,
+            None => return Err(LibrariesError::Missing { folder: from.to_owned(), model }),
+        };
         let io = |source| LibrariesError::Io { path: found.clone(), source };
         let target = fs::canonicalize(&found).map_err(io)?;
         is_ours(model, &target)?;
@@ -103,6 +109,7 @@ pub fn as_compiled(model: &'static str, path: &Path) -> Result<(), LibrariesErro
         "mac" => env!("FLEXRIC_MAC_SM"),
         "rlc" => env!("FLEXRIC_RLC_SM"),
         "tc" => env!("FLEXRIC_TC_SM"),
+        TC_V1 => return made_for(path, env!("FLEXRIC_TC_SM")),
         _ => env!("FLEXRIC_KPM_SM"),
     };
     let found = crate::build_id::build_id(path)
@@ -111,6 +118,27 @@ pub fn as_compiled(model: &'static str, path: &Path) -> Result<(), LibrariesErro
         return Ok(());
     }
     Err(LibrariesError::Foreign { path: path.to_owned(), found, expected: expected.to_owned() })
+}
+
+/// Checks the mark of E2SM-TC v1's service model: the build ID of FlexRIC's own TC service model.
+#[cfg(feature = "flexric")]
+fn made_for(path: &Path, expected: &str) -> Result<(), LibrariesError> {
+    let io = |source| LibrariesError::Io { path: path.to_owned(), source };
+    let bytes = fs::read(path).map_err(io)?;
+    let found = mark(&bytes).unwrap_or_default();
+    if found == expected {
+        return Ok(());
+    }
+    Err(LibrariesError::Foreign { path: path.to_owned(), found, expected: expected.to_owned() })
+}
+
+/// What follows `SOJOURN_TC_MADE_FOR=` in a service model, up to a NUL.
+#[cfg(any(feature = "flexric", test))]
+fn mark(bytes: &[u8]) -> Option<String> {
+    const MARK: &[u8] = b"SOJOURN_TC_MADE_FOR=";
+    let at = bytes.windows(MARK.len()).position(|window| window == MARK)?;
+    let value = bytes[at + MARK.len()..].split(|byte| *byte == 0).next()?;
+    String::from_utf8(value.to_vec()).ok()
 }
 
 fn shown(build_id: &str) -> &str {
@@ -190,6 +218,21 @@ mod tests {
         names.sort();
         assert_eq!(names, ["libkpm_sm.so", "libmac_sm.so", "librlc_sm.so", "libtc_sm.so"]);
         assert_eq!(fs::read_to_string(into.path().join("libtc_sm.so")).expect("a link"), "tc");
+    }
+
+    #[test]
+    fn tc_v1_is_gathered_where_it_is() {
+        let tree = build_tree(&["mac", "rlc", "tc", "kpm", "sojourn_tc"]);
+        let into = tempfile::tempdir().expect("a folder");
+        gather(tree.path(), into.path(), any).expect("all are there");
+        let link = into.path().join("libsojourn_tc_sm.so");
+        assert_eq!(fs::read_to_string(link).expect("a link"), "sojourn_tc");
+    }
+
+    #[test]
+    fn the_mark_of_a_service_model_is_found() {
+        assert_eq!(mark(b"\x7fELF..SOJOURN_TC_MADE_FOR=45ab\0rest").as_deref(), Some("45ab"));
+        assert_eq!(mark(b"\x7fELF"), None);
     }
 
     #[test]

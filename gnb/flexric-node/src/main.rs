@@ -14,7 +14,7 @@ use lab_gateway::{
     LocalClient, ServeError,
     cli::{Failure, command_line, exit_code, serve_scenario},
 };
-use lab_world::{NodeInfo, World};
+use lab_world::{NodeInfo, RanFunction, World};
 use tempfile::TempDir;
 
 /// Digits of the lab's MNC.
@@ -69,7 +69,9 @@ fn start(
         .map_err(|error| ServeError::System { what: "stdout", source: error.into() })?;
     let failed = |error: &dyn std::error::Error| ServeError::Component(error.to_string());
     let identity = identity(info, nb_id)?;
-    let node = Node::new(client, &info.id, logs).map_err(|error| failed(&error))?;
+    let tc = info.ran_functions.iter().find(|served| served.function == RanFunction::TcV1);
+    let definition = tc.map(|served| served.definition.clone()).unwrap_or_default();
+    let node = Node::new(client, &info.id, definition, logs).map_err(|error| failed(&error))?;
     let agent = Agent::start(node, identity, ric, libraries).map_err(|error| failed(&error))?;
     tracing::info!(%ric, ?identity, "E2 setup started");
     Ok(agent)

@@ -18,8 +18,13 @@ pub struct MessageLogs {
 
 /// Writes a message to a log. A failure is logged and disables the log.
 pub(crate) fn write(log: &mut Option<MessageLog>, what: &str, message: &[u8]) {
+    write_parts(log, what, &[message]);
+}
+
+/// As [`write`], of a message in several octet strings; they are separated by spaces.
+pub(crate) fn write_parts(log: &mut Option<MessageLog>, what: &str, parts: &[&[u8]]) {
     if let Some(file) = log
-        && let Err(error) = file.append(message)
+        && let Err(error) = file.append_parts(parts)
     {
         tracing::error!(%error, what, "message log not written; later messages are not logged");
         *log = None;
@@ -44,10 +49,24 @@ impl MessageLog {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, message: &[u8]) -> io::Result<()> {
-        let mut line = String::with_capacity(2 * message.len() + 1);
-        for byte in message {
-            // Writing to a string does not fail.
-            let _ = write!(line, "{byte:02x}");
+        self.append_parts(&[message])
+    }
+
+    /// As [`append`](Self::append), of a message in several octet strings.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let bytes: usize = parts.iter().map(|part| 2 * part.len() + 1).sum();
+        let mut line = String::with_capacity(bytes);
+        for part in parts {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            for byte in *part {
+                // Writing to a string does not fail.
+                let _ = write!(line, "{byte:02x}");
+            }
         }
         line.push('\n');
         self.0.write_all(line.as_bytes())
@@ -65,7 +84,7 @@ mod tests {
         let mut log = MessageLog::create(&path).expect("a file");
         log.append(&[0x02, 0x00, 0xff]).expect("written");
         log.append(&[]).expect("written");
-        log.append(&[0x0a]).expect("written");
-        assert_eq!(std::fs::read_to_string(path).expect("read"), "0200ff\n\n0a\n");
+        log.append_parts(&[&[0x0a], &[0x0b, 0x0c]]).expect("written");
+        assert_eq!(std::fs::read_to_string(path).expect("read"), "0200ff\n\n0a 0b0c\n");
     }
 }

@@ -5,6 +5,7 @@
 //! rest of the way to an xApp. KPM is summed meanwhile.
 
 use std::{
+    ops::ControlFlow,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -18,8 +19,9 @@ use lab_world::{
 
 use crate::{
     kpm::{KpmSums, UeMeasurements},
-    message_log::{MessageLogs, write},
+    message_log::{MessageLogs, write, write_parts},
     table::{MAX_MESSAGE_BYTES, fitting},
+    tc_v1::{Message, TcV1},
 };
 
 /// Shorter than any useful KPM period, long enough to cost little CPU.
@@ -68,17 +70,20 @@ pub struct Node {
     kpm: Arc<Mutex<KpmSums>>,
     /// The KPM report that the agent is reading.
     kpm_report: Mutex<Vec<UeMeasurements>>,
+    tc_v1: TcV1,
     logs: Mutex<MessageLogs>,
 }
 
 impl Node {
-    /// Subscribes to the reports that KPM sums, and writes messages to `logs`.
+    /// Subscribes to the reports that KPM sums, and writes messages to `logs`. `tc_definition` is the RAN
+    /// function definition of E2SM-TC v1.
     ///
     /// # Errors
     /// When the world has ended.
     pub fn new(
         client: LocalClient,
         node_id: &str,
+        tc_definition: Bytes,
         logs: MessageLogs,
     ) -> Result<Self, LocalClientError> {
         let kpm = Arc::new(Mutex::new(KpmSums::default()));
@@ -87,10 +92,12 @@ impl Node {
             if let Payload::Kpm(report) = &made.payload {
                 lock(&sums).add(report);
             }
+            ControlFlow::Continue(())
         });
         let request = SubscriptionRequest::periodic(node_id, RanFunction::Kpm, KPM_PERIOD_MS);
         client.subscribe(request, callback)?;
         Ok(Self {
+            tc_v1: TcV1::new(client.clone(), node_id, tc_definition),
             client,
             node_id: node_id.to_owned(),
             kpm,
@@ -114,7 +121,7 @@ impl Node {
         Some(message)
     }
 
-    /// Applies a TC control before it returns. FlexRIC's acknowledgement cannot carry the outcome,
+    /// Applies a control of TC v0 before it returns. FlexRIC's acknowledgement cannot carry the outcome,
     /// so it is logged.
     pub fn control(&self, header: &[u8], message: &[u8]) {
         write(&mut lock(&self.logs).controls, "control", message);
@@ -132,6 +139,45 @@ impl Node {
             ),
             Err(error) => tracing::warn!(%error, "a control was not applied"),
         }
+    }
+
+    /// RAN function definition of E2SM-TC v1.
+    pub fn tc_definition(&self) -> &[u8] {
+        self.tc_v1.definition()
+    }
+
+    /// See [`TcV1::subscribe`]; the refusal as text.
+    ///
+    /// # Errors
+    /// When the RAN function refuses it.
+    pub fn tc_subscribe(
+        &self,
+        request: u32,
+        event_trigger: &[u8],
+        action_definition: &[u8],
+    ) -> Result<u32, String> {
+        let parts = [event_trigger, action_definition].map(Bytes::copy_from_slice);
+        write_parts(&mut lock(&self.logs).controls, "subscription", &[&parts[0], &parts[1]]);
+        let [event_trigger, action_definition] = parts;
+        self.tc_v1.subscribe(request, event_trigger, action_definition).map_err(|error| {
+            tracing::warn!(%error, request, "a subscription was refused");
+            error.to_string()
+        })
+    }
+
+    /// See [`TcV1::unsubscribe`].
+    pub fn tc_unsubscribe(&self, request: u32) {
+        self.tc_v1.unsubscribe(request);
+    }
+
+    /// See [`TcV1::report`].
+    pub fn tc_report(&self, request: u32) -> Option<Message> {
+        self.tc_v1.report(request, &self.logs)
+    }
+
+    /// See [`TcV1::control`].
+    pub fn tc_control(&self, header: &[u8], message: &[u8]) -> Option<Bytes> {
+        self.tc_v1.control(header, message, &self.logs)
     }
 
     /// Begins a KPM report of a subscription; returns the number of its UEs.

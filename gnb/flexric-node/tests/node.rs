@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
@@ -43,6 +44,10 @@ async fn with_the_lab<T: Send + 'static>(
     done
 }
 
+fn node_of(client: LocalClient, node_id: &str) -> Node {
+    Node::new(client, node_id, Bytes::new(), MessageLogs::default()).expect("a node")
+}
+
 /// Polls until there is a value.
 fn eventually<T>(mut poll: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
@@ -64,6 +69,7 @@ fn rlc_messages(client: &LocalClient, node_id: &str) -> mpsc::Receiver<Bytes> {
             // The test may have dropped the receiver.
             let _ = send.send(bytes.clone());
         }
+        ControlFlow::Continue(())
     });
     client.subscribe(request, callback).expect("admitted");
     receive
@@ -73,7 +79,7 @@ fn rlc_messages(client: &LocalClient, node_id: &str) -> mpsc::Receiver<Bytes> {
 async fn the_agent_reads_what_the_world_reports() {
     with_the_lab(|client, node_id| {
         let messages = rlc_messages(&client, &node_id);
-        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
+        let node = node_of(client, &node_id);
         let read = eventually(|| node.latest(PlainReport::Rlc));
         // The bearers of the world's own message, as records of the same length.
         let own = messages.recv_timeout(PATIENCE).expect("a report");
@@ -89,7 +95,7 @@ async fn the_agent_reads_what_the_world_reports() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_agent_reads_is_of_the_moment_it_reads() {
     with_the_lab(|client, node_id| {
-        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
+        let node = node_of(client, &node_id);
         for report in [PlainReport::Rlc, PlainReport::Mac, PlainReport::Tc] {
             // A world that is behind on a busy machine catches up.
             eventually(|| {
@@ -115,7 +121,7 @@ fn time_stamp(message: &[u8]) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_control_changes_the_pipeline_that_is_reported() {
     with_the_lab(|client, node_id| {
-        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
+        let node = node_of(client, &node_id);
         let queues = |node: &Node| {
             let report = node.latest(PlainReport::Tc)?;
             Some(v0::decode_indication(&report).expect("an indication").q.len())
@@ -151,7 +157,7 @@ async fn every_control_is_written_down_as_it_came() {
     let logs = MessageLogs { controls: log, reports: None };
     let sent = controls.clone();
     with_the_lab(move |client, node_id| {
-        let node = Node::new(client, &node_id, logs).expect("a node");
+        let node = Node::new(client, &node_id, Bytes::new(), logs).expect("a node");
         for hex in sent {
             let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
             let message: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
@@ -166,7 +172,7 @@ async fn every_control_is_written_down_as_it_came() {
 #[tokio::test(flavor = "multi_thread")]
 async fn kpm_is_of_the_time_since_the_subscription_asked_last() {
     with_the_lab(|client, node_id| {
-        let node = Node::new(client, &node_id, MessageLogs::default()).expect("a node");
+        let node = node_of(client, &node_id);
         assert_eq!(node.begin_kpm(1), 0);
         let throughput = eventually(|| {
             let ues = node.begin_kpm(1);

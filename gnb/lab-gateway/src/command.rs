@@ -1,8 +1,11 @@
 //! Commands of the gRPC and metrics tasks to the world's thread.
 
-use std::sync::{
-    Arc,
-    mpsc::{SyncSender, TrySendError},
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        mpsc::{SyncSender, TrySendError},
+    },
 };
 
 use e2sm_tc::v1::BearerForecast;
@@ -19,8 +22,8 @@ use super::{
 };
 
 /// Called with each report of a subscription by the thread that steps the world, one at a time; it
-/// must return at once and not call the gateway.
-pub type ReportCallback = Box<dyn FnMut(&Report) + Send>;
+/// must return at once and not call the gateway. `Break` ends its subscription.
+pub type ReportCallback = Box<dyn FnMut(&Report) -> ControlFlow<()> + Send>;
 
 /// Capacity of the command queue; further commands are refused.
 pub(super) const COMMAND_QUEUE: usize = 1024;

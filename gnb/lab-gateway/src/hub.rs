@@ -163,7 +163,7 @@ impl Hub {
         }
     }
 
-    /// Adds a callback within this process, which stays until the world ends.
+    /// Adds a callback within this process, which stays until it breaks off or the world ends.
     pub(super) fn add_callback(
         &mut self,
         world: &mut impl E2Node,
@@ -266,9 +266,7 @@ impl OutputSink for Hub {
         let Some(fanout) = self.fanouts.get_mut(&subscription) else {
             return;
         };
-        for callback in &mut fanout.callbacks {
-            callback(&report);
-        }
+        fanout.callbacks.retain_mut(|callback| callback(&report).is_continue());
         if fanout.readers.is_empty() {
             return;
         }

@@ -51,7 +51,7 @@ pub enum LocalClientError {
 }
 
 impl LocalClient {
-    /// Calls `callback` with each report until the world ends.
+    /// Calls `callback` with each report until it breaks off or the world ends.
     ///
     /// # Errors
     /// When the subscription is refused or the gateway ended.

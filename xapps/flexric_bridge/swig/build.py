@@ -25,6 +25,8 @@ from typing import Any, Final
 import flexric_library as elf
 
 HERE: Final = Path(__file__).resolve().parent
+TC_SERVICE_MODEL: Final = HERE.parents[2] / "gnb/flexric-sm/include"
+"""Interface of E2SM-TC v1's service model."""
 PACKAGE: Final = "flexric_bridge_native"
 LIBRARY: Final = Path("src/xApp/libe42_xapp_shared.so")
 PRELOADS: Final = {
@@ -183,6 +185,7 @@ def compile_module(flexric: Flexric, into: Path) -> None:
             *("-Wall", "-D_GNU_SOURCE", *flexric.defines),
             *("-isystem", str(flexric.source / "src"), "-isystem", str(flexric.source)),
             *("-isystem", sysconfig.get_paths()["include"], "-I", str(HERE)),
+            *("-I", str(TC_SERVICE_MODEL)),
             *shlex.split(os.environ.get("CFLAGS", "")),
             *shlex.split(os.environ.get("LDFLAGS", "")),
             str(wrapper),

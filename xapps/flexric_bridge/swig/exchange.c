@@ -1,6 +1,7 @@
 #include "exchange.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "deadline.h"
 
@@ -9,6 +10,8 @@ static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
 static struct {
     uint32_t id; /* 0: none; request numbers begin at 1 */
     fx_answer_t answer;
+    bool awaits_outcome;
+    uint64_t token;
 } expected[FX_MAX_TOGETHER];
 static size_t expected_count;
 static bool disconnected;
@@ -18,6 +21,7 @@ void fx_exchange_expect(uint32_t id)
     pthread_mutex_lock(&mutex);
     if (expected_count < FX_MAX_TOGETHER) {
         expected[expected_count].id = id;
+        expected[expected_count].awaits_outcome = false;
         expected[expected_count].answer =
             (fx_answer_t){.kind = disconnected ? FX_DISCONNECTED : FX_UNANSWERED};
         ++expected_count;
@@ -25,12 +29,47 @@ void fx_exchange_expect(uint32_t id)
     pthread_mutex_unlock(&mutex);
 }
 
+void fx_exchange_expect_outcome(uint64_t token)
+{
+    pthread_mutex_lock(&mutex);
+    if (expected_count > 0) {
+        expected[expected_count - 1].awaits_outcome = true;
+        expected[expected_count - 1].token = token;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
 static bool all_answered(void)
 {
-    for (size_t i = 0; i < expected_count; ++i)
-        if (expected[i].answer.kind == FX_UNANSWERED)
+    for (size_t i = 0; i < expected_count; ++i) {
+        const fx_answer_kind_t kind = expected[i].answer.kind;
+        if (kind == FX_UNANSWERED || (kind == FX_ACKNOWLEDGED && expected[i].awaits_outcome))
             return false;
+    }
     return true;
+}
+
+static void put_outcome(fx_answer_t *answer, const uint8_t *outcome, size_t bytes)
+{
+    if (bytes > sizeof answer->outcome)
+        return;
+    memcpy(answer->outcome, outcome, bytes);
+    answer->outcome_bytes = bytes;
+}
+
+void fx_exchange_outcome(uint64_t token, const uint8_t *outcome, size_t bytes)
+{
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < expected_count; ++i) {
+        if (!expected[i].awaits_outcome || expected[i].token != token)
+            continue;
+        put_outcome(&expected[i].answer, outcome, bytes);
+        expected[i].awaits_outcome = false;
+        break;
+    }
+    if (expected_count > 0 && all_answered())
+        pthread_cond_signal(&answered);
+    pthread_mutex_unlock(&mutex);
 }
 
 size_t fx_exchange_await(int timeout_ms, fx_answer_t answers[FX_MAX_TOGETHER])
@@ -66,6 +105,11 @@ bool fx_exchange_answer(uint32_t id, fx_answer_t answer)
         if (expected[i].id != id)
             continue;
         ours = true;
+        /* A report with the outcome may have been faster. */
+        if (answer.outcome_bytes == 0)
+            put_outcome(&answer, expected[i].answer.outcome, expected[i].answer.outcome_bytes);
+        else
+            expected[i].awaits_outcome = false;
         expected[i].answer = answer;
     }
     if (ours && all_answered())

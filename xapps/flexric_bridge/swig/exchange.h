@@ -10,8 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Requests that may be in flight at once. */
-enum { FX_MAX_TOGETHER = 16 };
+enum {
+    /* Requests that may be in flight at once. */
+    FX_MAX_TOGETHER = 16,
+    /* A refusal in E2SM-TC v1 with its element and detail. */
+    FX_MAX_OUTCOME_BYTES = 2048,
+};
 
 typedef enum { FX_UNANSWERED, FX_ACKNOWLEDGED, FX_FAILED, FX_DISCONNECTED } fx_answer_kind_t;
 
@@ -20,7 +24,7 @@ typedef struct {
     /* Why it failed, for people. */
     char cause[96];
     /* The RIC control outcome, as far as it fits. */
-    uint8_t outcome[64];
+    uint8_t outcome[FX_MAX_OUTCOME_BYTES];
     size_t outcome_bytes;
 } fx_answer_t;
 
@@ -28,8 +32,16 @@ typedef struct {
  * FX_MAX_TOGETHER. */
 void fx_exchange_expect(uint32_t id);
 
+/* The request that was registered last is answered when its acknowledgement and its outcome are there:
+ * RICs that do not forward the outcome leave it to a report with this token. */
+void fx_exchange_expect_outcome(uint64_t token);
+
+/* An outcome arrived by report. It belongs to the first request with the token and without one. */
+void fx_exchange_outcome(uint64_t token, const uint8_t *outcome, size_t bytes);
+
 /* Waits for all registered requests and returns their number and their answers in the order of
- * registration: without an answer within `timeout_ms` it is FX_UNANSWERED. */
+ * registration: without an answer within `timeout_ms` it is FX_UNANSWERED, and without an outcome
+ * acknowledged with none. */
 size_t fx_exchange_await(int timeout_ms, fx_answer_t answers[FX_MAX_TOGETHER]);
 
 /* Whether requests are registered. */

@@ -15,7 +15,7 @@ PyObject *open_ric(const char *ric_address, const char *configuration, const cha
                    int reports, double blocks_per_s, double rest_s, int away);
 PyObject *nodes(void);
 PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms, PyObject *kpm_names,
-                    int sst, int sd);
+                    int sst, int sd, PyObject *trigger, PyObject *action);
 PyObject *unsubscribe(unsigned int handle);
 PyObject *controls(const char *node_id, int function_id, PyObject *header, PyObject *messages);
 PyObject *close_ric(void);

@@ -91,6 +91,8 @@ class FlexricSdk:
                 request.kpm_measurements,
                 kpm_slice.sst,
                 -1 if kpm_slice.sd is None else kpm_slice.sd,
+                request.trigger,
+                request.action,
             )
             return handle
 
@@ -101,7 +103,7 @@ class FlexricSdk:
             native.unsubscribe(handle)
 
     def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
-        """One RIC control in E2SM-TC v0; the outcome is empty if the RIC does not forward it."""
+        """One RIC control of E2SM-TC; the outcome of v0 is empty if the RIC does not forward it."""
         _, outcome, kind, detail = self._controls(node_id, function_id, header, (message,))
         if kind is not None:
             raise SdkError(kind, detail)

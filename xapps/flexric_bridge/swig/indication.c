@@ -1,4 +1,4 @@
-/* Reports: RLC, MAC and TC are passed on unchanged, KPM is unpacked.
+/* Reports: RLC, MAC and TC are passed on unchanged, TC v1 with its header, KPM is unpacked.
  *
  * FlexRIC's handler aborts the process on a TC report, and decodes every report on its only thread
  * before it queues it without limit.
@@ -7,9 +7,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange.h"
 #include "kpm.h"
 #include "session.h"
 #include "xApp/msg_handler_xapp.h"
+
+/* A report of E2SM-TC v1: the header is a part of it. */
+static void pass_on_v1(const ric_indication_t *report, fx_record_head_t head)
+{
+    const uint16_t header_bytes = (uint16_t)report->hdr.len;
+    uint8_t *message = malloc(sizeof header_bytes + report->hdr.len + report->msg.len);
+
+    if (message == NULL || report->hdr.len > UINT16_MAX) {
+        free(message);
+        return;
+    }
+    memcpy(message, &header_bytes, sizeof header_bytes);
+    memcpy(message + sizeof header_bytes, report->hdr.buf, report->hdr.len);
+    memcpy(message + sizeof header_bytes + report->hdr.len, report->msg.buf, report->msg.len);
+    head.bytes = (uint32_t)(sizeof header_bytes + report->hdr.len + report->msg.len);
+    fx_ring_push(&fx_reports, head, message);
+    free(message);
+}
+
+/* The outcome of a control, named by its token. */
+static void take_outcome(const ric_indication_t *report)
+{
+    uint64_t token = 0;
+
+    if (report->hdr.len != SOJOURN_TC_TOKEN_BYTES)
+        return; /* the node has no room for the subscription, and controls go without outcome */
+    for (size_t i = 0; i < SOJOURN_TC_TOKEN_BYTES; ++i)
+        token = token << 8 | report->hdr.buf[i];
+    fx_exchange_outcome(token, report->msg.buf, report->msg.len);
+}
 
 static void pass_on(const ric_indication_t *report)
 {
@@ -20,6 +51,10 @@ static void pass_on(const ric_indication_t *report)
         .received_at_us = fx_now_us(),
     };
 
+    if (ran_function == FX_TC_V1) {
+        pass_on_v1(report, head);
+        return;
+    }
     if (ran_function != FX_KPM) {
         head.collected_at_us = fx_collected_at_us(ran_function, report->msg.buf, report->msg.len);
         fx_ring_push(&fx_reports, head, report->msg.buf);
@@ -53,7 +88,11 @@ FX_REPLACES e2ap_msg_t e2ap_handle_indication_xapp(e42_xapp_t *xapp, const e2ap_
 {
     const ric_indication_t *report = &msg->u_msgs.ric_ind;
 
-    if (fx_period_ms(report->ric_id.ric_req_id) != 0)
+    const uint32_t period_ms = fx_period_ms(report->ric_id.ric_req_id);
+
+    if (period_ms == FX_OUTCOMES)
+        take_outcome(report);
+    else if (period_ms != 0)
         pass_on(report);
     else
         dispatch(xapp, report);

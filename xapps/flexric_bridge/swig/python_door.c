@@ -87,8 +87,10 @@ PyObject *nodes(void)
 }
 
 PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms,
-                    PyObject *kpm_names, int sst, int sd)
+                    PyObject *kpm_names, int sst, int sd, PyObject *trigger, PyObject *action)
 {
+    char *trigger_at, *action_at;
+    Py_ssize_t trigger_bytes, action_bytes;
     const char *names[MAX_KPM_NAMES];
     const Py_ssize_t count = PySequence_Size(kpm_names);
     fx_error_t error;
@@ -109,9 +111,16 @@ PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms
         if (names[i] == NULL)
             return NULL;
     }
+    if (PyBytes_AsStringAndSize(trigger, &trigger_at, &trigger_bytes) != 0 ||
+        PyBytes_AsStringAndSize(action, &action_at, &action_bytes) != 0)
+        return NULL;
+    const fx_v1_subscription_t v1 = {.trigger = (const uint8_t *)trigger_at,
+                                     .trigger_bytes = (size_t)trigger_bytes,
+                                     .action = (const uint8_t *)action_at,
+                                     .action_bytes = (size_t)action_bytes};
     Py_BEGIN_ALLOW_THREADS
     good = fx_subscribe(node_id, function_id, period_ms, names, (size_t)count,
-                        (fx_s_nssai_t){.sst = sst, .sd = sd}, &handle, &error);
+                        (fx_s_nssai_t){.sst = sst, .sd = sd}, &v1, &handle, &error);
     Py_END_ALLOW_THREADS
     return good ? PyLong_FromUnsignedLong(handle) : failed(&error);
 }

@@ -14,7 +14,7 @@ PyObject *open_ric(const char *ric_address, const char *configuration, const cha
 PyObject *nodes(void);
 
 PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms,
-                    PyObject *kpm_names, int sst, int sd);
+                    PyObject *kpm_names, int sst, int sd, PyObject *trigger, PyObject *action);
 PyObject *unsubscribe(unsigned int handle);
 
 /* (which were acknowledged, outcome of the last, kind of the first failure or None, detail) */

@@ -2,7 +2,8 @@
  *
  * A record, little-endian and packed: u32 handle of the subscription, u32 bytes of the message,
  * u64 collected at and u64 received at (wall clock, µs since the Unix epoch), u32 reports of this
- * handle lost since its last record, the message.
+ * handle lost since its last record, the message. Of E2SM-TC v1 the message is u16 bytes of the
+ * indication header, the header, the indication message; `collected at` is 0, since the header has it.
  */
 #ifndef SOJOURN_FLEXRIC_REPORTS_H
 #define SOJOURN_FLEXRIC_REPORTS_H
@@ -10,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sojourn_tc_sm.h"
+
 enum { FX_RECORD_HEAD_BYTES = 28 };
 
 /* RAN function ids of FlexRIC's service models. */
-enum { FX_KPM = 2, FX_MAC = 142, FX_RLC = 143, FX_TC = 146 };
+enum { FX_KPM = 2, FX_MAC = 142, FX_RLC = 143, FX_TC = 146, FX_TC_V1 = SOJOURN_TC_ID };
 
 typedef struct {
     uint32_t handle;

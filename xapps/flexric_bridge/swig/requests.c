@@ -31,11 +31,23 @@ bool fx_associated(int fd)
            associations > 0;
 }
 
+/* With the RAN function that is meant, where FlexRIC was given another. */
+static ric_gen_id_t on_the_wire(ric_gen_id_t id)
+{
+    if (fx_request != NULL)
+        id.ran_func_id = (uint16_t)fx_request->ran_function;
+    return id;
+}
+
 static void send_request(e42_xapp_t *xapp, uint32_t id, byte_array_t encoded)
 {
     if (fx_request != NULL) {
         fx_request->id = id;
         fx_exchange_expect(id);
+        if (fx_request->outcome_reported)
+            fx_exchange_expect_outcome(sojourn_tc_token(fx_request->header, fx_request->header_bytes,
+                                                        fx_request->message,
+                                                        fx_request->message_bytes));
     }
     if (fx_request == NULL || fx_associated(xapp->ep.base.fd))
         e2ap_send_bytes_xapp(&xapp->ep, encoded);
@@ -61,11 +73,11 @@ FX_REPLACES e2ap_msg_t e2ap_handle_e42_ric_subscription_request_xapp(e42_xapp_t 
 FX_REPLACES e2ap_msg_t e2ap_handle_e42_subscription_delete_request_xapp(e42_xapp_t *xapp,
                                                                         const e2ap_msg_t *msg)
 {
-    const e42_ric_subscription_delete_request_t *request = &msg->u_msgs.e42_ric_sub_del_req;
+    e42_ric_subscription_delete_request_t request = msg->u_msgs.e42_ric_sub_del_req;
 
-    send_request(xapp, request->sdr.ric_id.ric_req_id,
-                 e2ap_enc_e42_ric_subscription_delete_xapp(
-                     &xapp->ap, (e42_ric_subscription_delete_request_t *)request));
+    request.sdr.ric_id = on_the_wire(request.sdr.ric_id);
+    send_request(xapp, request.sdr.ric_id.ric_req_id,
+                 e2ap_enc_e42_ric_subscription_delete_xapp(&xapp->ap, &request));
     return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};
 }
 
@@ -89,11 +101,18 @@ static byte_array_t copy_of(const void *bytes, size_t length)
     return copy;
 }
 
+static void put_action(ric_subscription_request_t *request, byte_array_t definition)
+{
+    request->action[0].definition = malloc(sizeof *request->action[0].definition);
+    assert(request->action[0].definition != NULL);
+    *request->action[0].definition = definition;
+}
+
 /* FlexRIC's service models have names for periods of 1, 2, 5 and 10 ms; E2 nodes accept any number. */
 FX_REPLACES ric_subscription_request_t generate_subscription_request(ric_gen_id_t ric_id,
                                                                      sm_ric_t const *sm, void *cmd)
 {
-    ric_subscription_request_t request = {.ric_id = ric_id, .len_action = 1};
+    ric_subscription_request_t request = {.ric_id = on_the_wire(ric_id), .len_action = 1};
     request.action = calloc(1, sizeof *request.action);
     assert(request.action != NULL);
     request.action[0].type = RIC_ACT_REPORT;
@@ -102,13 +121,16 @@ FX_REPLACES ric_subscription_request_t generate_subscription_request(ric_gen_id_
         request.event_trigger = copy_of(&fx_request->period_ms, sizeof fx_request->period_ms);
         return request;
     }
+    if (fx_request != NULL && fx_request->trigger != NULL) {
+        request.event_trigger = copy_of(fx_request->trigger, fx_request->trigger_bytes);
+        if (fx_request->action_bytes > 0)
+            put_action(&request, copy_of(fx_request->action, fx_request->action_bytes));
+        return request;
+    }
     const sm_subs_data_t data = sm->proc.on_subscription(sm, cmd);
     request.event_trigger = (byte_array_t){.len = data.len_et, .buf = data.event_trigger};
-    if (data.action_def != NULL) {
-        request.action[0].definition = malloc(sizeof *request.action[0].definition);
-        assert(request.action[0].definition != NULL);
-        *request.action[0].definition = (byte_array_t){.len = data.len_ad, .buf = data.action_def};
-    }
+    if (data.action_def != NULL)
+        put_action(&request, (byte_array_t){.len = data.len_ad, .buf = data.action_def});
     return request;
 }
 
@@ -116,7 +138,7 @@ FX_REPLACES ric_subscription_request_t generate_subscription_request(ric_gen_id_
 FX_REPLACES ric_control_request_t generate_ric_control_request(ric_gen_id_t ric_id,
                                                                sm_ric_t const *sm, void *ctrl_msg)
 {
-    ric_control_request_t request = {.ric_id = ric_id};
+    ric_control_request_t request = {.ric_id = on_the_wire(ric_id)};
 
     if (fx_request != NULL && fx_request->message != NULL) {
         request.hdr = copy_of(fx_request->header, fx_request->header_bytes);

@@ -22,6 +22,9 @@
 #include "signals.h"
 #include "tc_v0.h"
 
+/* A RAN function in the list of FlexRIC's calls, for those that are not. */
+enum { FX_STAND_IN = FX_TC };
+
 /* Longest period that FlexRIC's agents accept. */
 enum { MAX_PERIOD_MS = 10000 };
 
@@ -35,7 +38,10 @@ typedef enum { NEVER_OPENED, OPEN, CLOSED } state_t;
 
 static _Atomic state_t state;
 static e2_node_arr_t known; /* as the RIC listed them */
-static uint32_t handles[FX_RING_HANDLES];
+static struct {
+    uint32_t id;
+    int ran_function;
+} handles[FX_RING_HANDLES];
 static size_t handle_count;
 
 /* With definitions as the nodes sent them. FlexRIC's own call decodes them since 2023-12, and
@@ -210,19 +216,27 @@ static void no_callback(sm_ag_if_rd_t const *report)
     (void)report;
 }
 
+static uint32_t in_list(int ran_function)
+{
+    return (uint32_t)(ran_function == FX_TC_V1 ? FX_STAND_IN : ran_function);
+}
+
 static void make_subscription(const e2_node_connected_t *node, int ran_function, void *data,
                               fx_request_t *request)
 {
     fx_request = request;
-    report_sm_xapp_api((global_e2_node_id_t *)&node->id, (uint32_t)ran_function, data, no_callback);
+    report_sm_xapp_api((global_e2_node_id_t *)&node->id, in_list(ran_function), data, no_callback);
     fx_request = NULL;
 }
 
 bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
                   const char *const *kpm_names, size_t kpm_count, fx_s_nssai_t slice,
-                  uint32_t *handle, fx_error_t *error)
+                  const fx_v1_subscription_t *v1, uint32_t *handle, fx_error_t *error)
 {
-    fx_request_t request = {.period_ms = period_ms, .plain_trigger = ran_function != FX_KPM};
+    const bool is_v1 = ran_function == FX_TC_V1;
+    fx_request_t request = {.period_ms = period_ms,
+                            .ran_function = ran_function,
+                            .plain_trigger = ran_function != FX_KPM && !is_v1};
 
     if (!usable(error))
         return false;
@@ -230,10 +244,16 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
     if (node == NULL)
         return false;
     if (ran_function != FX_RLC && ran_function != FX_MAC && ran_function != FX_TC &&
-        ran_function != FX_KPM)
+        ran_function != FX_KPM && !is_v1)
         return fx_fail(error, FX_NO_SUCH_FUNCTION,
-                       "reports of RAN function %d; expected %d (KPM), %d (MAC), %d (RLC) or %d (TC)",
-                       ran_function, FX_KPM, FX_MAC, FX_RLC, FX_TC);
+                       "reports of RAN function %d; expected %d (KPM), %d (MAC), %d (RLC), %d (TC) or "
+                       "%d (TC v1)",
+                       ran_function, FX_KPM, FX_MAC, FX_RLC, FX_TC, FX_TC_V1);
+    if (is_v1 && v1->trigger_bytes == 0)
+        return fx_fail(error, FX_BAD_MESSAGE, "E2SM-TC v1: no event trigger");
+    if (is_v1 && v1->trigger_bytes + v1->action_bytes > FX_MAX_CONTROL_BYTES)
+        return fx_fail(error, FX_BAD_MESSAGE, "a subscription of %zu bytes; expected at most %d",
+                       v1->trigger_bytes + v1->action_bytes, FX_MAX_CONTROL_BYTES);
     if (period_ms < 1 || period_ms > MAX_PERIOD_MS)
         return fx_fail(error, FX_BAD_MESSAGE, "the period is %u ms; expected 1 to %d", period_ms,
                        MAX_PERIOD_MS);
@@ -241,6 +261,14 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
         return fx_fail(error, FX_REFUSED, "there are %d subscriptions, and no more can be numbered",
                        FX_RING_HANDLES);
 
+    if (is_v1) {
+        request.trigger = v1->trigger;
+        request.trigger_bytes = v1->trigger_bytes;
+        request.action = v1->action;
+        request.action_bytes = v1->action_bytes;
+        if (v1->action_bytes == 0)
+            request.period_ms = FX_OUTCOMES;
+    }
     if (ran_function == FX_KPM) {
         kpm_sub_data_t kpm;
         if (!fx_kpm_subscription(kpm_names, kpm_count, period_ms, slice, &kpm, error))
@@ -254,15 +282,16 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
         fx_set_period_ms(request.id, 0);
         return false;
     }
-    handles[handle_count++] = request.id;
+    handles[handle_count].id = request.id;
+    handles[handle_count++].ran_function = ran_function;
     *handle = request.id;
     return true;
 }
 
 static void forget(size_t index)
 {
-    fx_set_period_ms(handles[index], 0);
-    fx_ring_forget(&fx_reports, handles[index]);
+    fx_set_period_ms(handles[index].id, 0);
+    fx_ring_forget(&fx_reports, handles[index].id);
     handles[index] = handles[--handle_count];
 }
 
@@ -273,11 +302,12 @@ bool fx_unsubscribe(uint32_t handle, fx_error_t *error)
 
     if (!usable(error))
         return false;
-    while (index < handle_count && handles[index] != handle)
+    while (index < handle_count && handles[index].id != handle)
         ++index;
     if (index == handle_count)
         return fx_fail(error, FX_CLOSED, "there is no subscription %u", handle);
 
+    request.ran_function = handles[index].ran_function;
     forget(index);
     fx_request = &request;
     rm_report_sm_xapp_api((int)handle);
@@ -285,15 +315,32 @@ bool fx_unsubscribe(uint32_t handle, fx_error_t *error)
     return answered("end of a subscription", error);
 }
 
-static void send_control(const e2_node_connected_t *node, const uint8_t *header,
+/* FlexRIC's agents abort on a v0 control that is too short, and its programs on a long message. */
+static bool check_control(int ran_function, const uint8_t *header, size_t header_bytes,
+                          const fx_control_t *control, fx_error_t *error)
+{
+    if (ran_function == FX_TC)
+        return fx_tc_v0_check_header(header, header_bytes, error) &&
+               fx_tc_v0_check_control(control->message, control->bytes, error);
+    if (header_bytes == 0 || control->bytes == 0)
+        return fx_fail(error, FX_BAD_MESSAGE, "E2SM-TC v1: an empty control header or message");
+    if (header_bytes + control->bytes > FX_MAX_CONTROL_BYTES)
+        return fx_fail(error, FX_BAD_MESSAGE, "a control of %zu bytes; expected at most %d",
+                       header_bytes + control->bytes, FX_MAX_CONTROL_BYTES);
+    return true;
+}
+
+static void send_control(const e2_node_connected_t *node, int ran_function, const uint8_t *header,
                          size_t header_bytes, const fx_control_t *control)
 {
     fx_request_t request = {.header = header,
                             .header_bytes = header_bytes,
                             .message = control->message,
-                            .message_bytes = control->bytes};
+                            .message_bytes = control->bytes,
+                            .ran_function = ran_function,
+                            .outcome_reported = ran_function == FX_TC_V1};
     fx_request = &request;
-    control_sm_xapp_api((global_e2_node_id_t *)&node->id, FX_TC, &request);
+    control_sm_xapp_api((global_e2_node_id_t *)&node->id, in_list(ran_function), &request);
     fx_request = NULL;
 }
 
@@ -310,20 +357,19 @@ bool fx_controls(const char *name, int ran_function, const uint8_t *header, size
     const e2_node_connected_t *node = node_with(name, ran_function, error);
     if (node == NULL)
         return false;
-    if (ran_function != FX_TC)
-        return fx_fail(error, FX_NO_SUCH_FUNCTION, "control of RAN function %d; expected %d (TC)",
-                       ran_function, FX_TC);
+    if (ran_function != FX_TC && ran_function != FX_TC_V1)
+        return fx_fail(error, FX_NO_SUCH_FUNCTION,
+                       "control of RAN function %d; expected %d (TC) or %d (TC v1)", ran_function, FX_TC,
+                       FX_TC_V1);
     if (count < 1 || count > FX_MAX_TOGETHER)
         return fx_fail(error, FX_BAD_MESSAGE, "%zu controls at once; expected 1 to %d", count,
                        FX_MAX_TOGETHER);
-    if (!fx_tc_v0_check_header(header, header_bytes, error))
-        return false;
     for (size_t i = 0; i < count; ++i)
-        if (!fx_tc_v0_check_control(controls[i].message, controls[i].bytes, error))
+        if (!check_control(ran_function, header, header_bytes, &controls[i], error))
             return false;
 
     for (size_t i = 0; i < count; ++i)
-        send_control(node, header, header_bytes, &controls[i]);
+        send_control(node, ran_function, header, header_bytes, &controls[i]);
     fx_exchange_await(FX_REQUEST_TIMEOUT_MS, answers);
     for (size_t i = 0; i < count; ++i)
         done[i] = answers[i].kind == FX_ACKNOWLEDGED;
@@ -342,7 +388,7 @@ void fx_close(void)
     if (state != OPEN)
         return;
     while (handle_count > 0 && usable(&ignored))
-        fx_unsubscribe(handles[0], &ignored);
+        fx_unsubscribe(handles[0].id, &ignored);
     state = CLOSED;
     if (fx_exchange_disconnected())
         return; /* FlexRIC's thread does not end; the process will */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "exchange.h"
 #include "kpm.h"
 #include "session.h"
 
@@ -21,7 +22,8 @@ enum {
     FX_REQUEST_TIMEOUT_MS = 4000,
     /* Room for queued reports: 5 s of RLC each ms from 8 nodes with 5 bearers. */
     FX_REPORT_BYTES = 32 << 20,
-    FX_MAX_OUTCOME_BYTES = 64,
+    /* FlexRIC receives 32 KiB; E2AP around a control takes some 100 bytes. */
+    FX_MAX_CONTROL_BYTES = (32 << 10) - 256,
 };
 
 /* Connects to the RIC at an IPv4 address; retries for FX_JOIN_TIMEOUT_MS while it is absent. A RIC that
@@ -37,23 +39,30 @@ bool fx_open(const char *ric_address, const char *configuration, const char *lib
 /* The nodes; the caller frees them with free_e2_node_arr(). */
 bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error);
 
-/* Starts reports every `period_ms` of RLC, MAC, KPM or TC; the handle is above 0. Names and slice are for
- * KPM only. */
+/* EventTrigger and ActionDefinition of E2SM-TC v1; without the latter, outcomes of controls. */
+typedef struct {
+    const uint8_t *trigger, *action;
+    size_t trigger_bytes, action_bytes;
+} fx_v1_subscription_t;
+
+/* Starts reports every `period_ms` of RLC, MAC, KPM or TC, or of E2SM-TC v1 as `v1` has it; the handle is
+ * above 0. Names and slice are for KPM only. */
 bool fx_subscribe(const char *node, int ran_function, uint32_t period_ms,
                   const char *const *kpm_names, size_t kpm_count, fx_s_nssai_t slice,
-                  uint32_t *handle, fx_error_t *error);
+                  const fx_v1_subscription_t *v1, uint32_t *handle, fx_error_t *error);
 bool fx_unsubscribe(uint32_t handle, fx_error_t *error);
 
-/* One RIC control of E2SM-TC v0, as bytes. */
+/* One RIC control of E2SM-TC, as bytes. */
 typedef struct {
     const uint8_t *message;
     size_t bytes;
 } fx_control_t;
 
-/* At most FX_MAX_TOGETHER RIC controls of E2SM-TC v0, sent without waiting for the answers in between;
+/* At most FX_MAX_TOGETHER RIC controls of E2SM-TC v0 or v1, sent without waiting for the answers in between;
  * RIC and node process them in this order. `done` (FX_MAX_TOGETHER) is set for those acknowledged,
  * `error` for the first that was not. Nothing is sent when one of them is invalid. `outcome`, that of
- * the last, has room for FX_MAX_OUTCOME_BYTES; it is empty where the RIC does not forward it. */
+ * the last, has room for FX_MAX_OUTCOME_BYTES; it is empty where the RIC does not forward it, and of v1
+ * also where none came by report: subscribe to outcomes first. */
 bool fx_controls(const char *node, int ran_function, const uint8_t *header, size_t header_bytes,
                  const fx_control_t *controls, size_t count, bool *done, uint8_t *outcome,
                  size_t *outcome_bytes, fx_error_t *error);

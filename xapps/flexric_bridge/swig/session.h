@@ -20,9 +20,17 @@
 typedef struct {
     /* Number of the request; for a subscription this is its handle, too. Set when it is sent. */
     uint32_t id;
+    /* RAN function of the request on the wire. FlexRIC's calls assert on a service model that is not in
+     * their list, and get FX_STAND_IN in its place. */
+    int ran_function;
     /* RIC control of E2SM-TC, as it is sent. */
     const uint8_t *header, *message;
     size_t header_bytes, message_bytes;
+    /* Of E2SM-TC v1: the outcome comes as a report (sojourn_tc_sm.h). */
+    bool outcome_reported;
+    /* Subscription of E2SM-TC v1, as it is sent; without action definition it is for outcomes. */
+    const uint8_t *trigger, *action;
+    size_t trigger_bytes, action_bytes;
     /* Period of a subscription. */
     uint32_t period_ms;
     /* RLC, MAC and TC: the period is the whole event trigger. */
@@ -34,6 +42,9 @@ extern _Thread_local fx_request_t *fx_request;
 
 /* Reports of all subscriptions of this module. */
 extern fx_ring_t fx_reports;
+
+/* In place of a period: the subscription is for outcomes of controls. */
+#define FX_OUTCOMES UINT32_MAX
 
 /* The period in ms of this module's subscription with this request number, otherwise 0. Thread-safe. */
 uint32_t fx_period_ms(uint32_t ric_req_id);

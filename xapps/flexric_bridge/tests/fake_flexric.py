@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import asn1tools
-from flexric_bridge.frames import node_to_json
+from flexric_bridge.frames import bytes_of, node_to_json
 from flexric_bridge.kpm_definition import ASN1, TYPE
 from flexric_bridge.sdk import RECORD_HEAD, E2Node, RanFunction, SdkError
-from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, rlc
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, rlc
 
-KPM, MAC, RLC, TC = 2, 142, 143, 146
-_OIDS = {KPM: KPM_OID, MAC: MAC_OID, RLC: RLC_OID, TC: TC_V0_OID}
+KPM, MAC, RLC, TC, TC_V1 = 2, 142, 143, 146, 147
+_OIDS = {KPM: KPM_OID, MAC: MAC_OID, RLC: RLC_OID, TC: TC_V0_OID, TC_V1: TC_V1_OID}
 
 
 def kpm_definition(measurements: Iterable[str], styles: Iterable[int] = (4,)) -> bytes:
@@ -58,9 +58,13 @@ KPM_DEFINITION = kpm_definition(("DRB.UEThpDl", "RRU.PrbTotDl", "DRB.PdcpSduVolu
 
 
 def node(
-    nb_id: int, functions: tuple[int, ...] = (KPM, MAC, RLC, TC), definition: int = 0
+    nb_id: int,
+    functions: tuple[int, ...] = (KPM, MAC, RLC, TC),
+    definition: int = 0,
+    tc_definition: bytes = b"",
 ) -> E2Node:
     """A gNB with these RAN functions."""
+    definitions = {KPM: KPM_DEFINITION, TC_V1: tc_definition}
     return E2Node(
         id=f"gnb-001-01-{nb_id:#x}",
         type="gnb",
@@ -70,8 +74,7 @@ def node(
         nb_id=nb_id,
         cu_du_id=None,
         functions=tuple(
-            RanFunction(n, _OIDS[n], 1, KPM_DEFINITION if n == KPM else bytes(definition))
-            for n in functions
+            RanFunction(n, _OIDS[n], 1, definitions.get(n, bytes(definition))) for n in functions
         ),
     )
 
@@ -87,6 +90,8 @@ class Subscription:
     names: tuple[str, ...]
     last_us: int = 0
     kpm_slice: dict[str, int | None] | None = None
+    trigger: bytes = b""
+    action: bytes = b""
 
 
 @dataclass
@@ -216,6 +221,8 @@ class FakeRic:
                     request["period_ms"],
                     tuple(request["kpm_measurements"]),
                     kpm_slice=request["kpm_slice"],
+                    trigger=bytes_of(request["trigger"]),
+                    action=bytes_of(request["action"]),
                 )
                 return handle
             case "unsubscribe":

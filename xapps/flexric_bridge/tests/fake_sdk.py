@@ -12,10 +12,9 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import asdict
 from typing import Any
 
-from flexric_bridge.frames import node_from_json
+from flexric_bridge.frames import node_from_json, request_to_json
 from flexric_bridge.sdk import (
     BLOCK_HEAD,
     NO_MORE,
@@ -70,7 +69,7 @@ class FakeSdk:
         return [node_from_json(value) for value in self._ask("nodes")]
 
     def subscribe(self, request: ReportRequest) -> int:
-        return int(self._ask("subscribe", **asdict(request)))
+        return int(self._ask("subscribe", **request_to_json(request)))
 
     def unsubscribe(self, handle: int) -> None:
         self._ask("unsubscribe", handle=handle)

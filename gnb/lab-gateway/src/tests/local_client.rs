@@ -1,6 +1,7 @@
 //! The client within the same process.
 
 use std::{
+    ops::ControlFlow,
     sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
@@ -61,9 +62,10 @@ async fn a_listener_hears_every_report_and_shares_the_subscription_with_streams(
     let (heard, reports_heard) = mpsc::channel();
     elsewhere(&gateway, |client| {
         let listener = Box::new(move |report: &lab_world::Report| {
-            let Payload::Message(bytes) = &report.payload else { return };
+            let Payload::Message(bytes) = &report.payload else { return ControlFlow::Continue(()) };
             // The test has what it wants.
             let _ = heard.send((report.collected_at_us, bytes.len()));
+            ControlFlow::Continue(())
         });
         client.subscribe(reports(REPORTER), listener)
     })
@@ -81,6 +83,28 @@ async fn a_listener_hears_every_report_and_shares_the_subscription_with_streams(
     drop(stream);
     let opened = |script: &Script| (script.open.len(), script.opened);
     assert_eq!(opened(&script.lock()), (1, 1));
+    patiently(gateway.stop()).await.expect("a summary");
+}
+
+#[tokio::test]
+async fn a_listener_that_breaks_off_ends_its_subscription() {
+    let (gateway, script) = start().await;
+    let (heard, reports_heard) = mpsc::channel();
+    elsewhere(&gateway, |client| {
+        let listener = Box::new(move |_: &lab_world::Report| match heard.send(()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        client.subscribe(reports(REPORTER), listener)
+    })
+    .await
+    .expect("admitted");
+    elsewhere(&gateway, move |_| reports_heard.recv_timeout(PATIENCE)).await.expect("a report");
+    let gives_up = Instant::now() + PATIENCE;
+    while !script.lock().open.is_empty() {
+        assert!(Instant::now() < gives_up, "the subscription is still open");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     patiently(gateway.stop()).await.expect("a summary");
 }
 
@@ -196,8 +220,10 @@ fn an_output_earlier_than_the_planned_step_reschedules_the_pacer() {
 async fn what_is_not_there_and_a_gateway_that_ended_are_named() {
     let (gateway, _script) = start().await;
     let client = gateway.local();
-    let refused =
-        elsewhere(&gateway, |client| client.subscribe(reports("0.0.999"), Box::new(|_| {}))).await;
+    let refused = elsewhere(&gateway, |client| {
+        client.subscribe(reports("0.0.999"), Box::new(|_| ControlFlow::Continue(())))
+    })
+    .await;
     assert!(refused.expect_err("no such function").to_string().contains("0.0.999"));
     patiently(gateway.stop()).await.expect("a summary");
     let after = tokio::task::spawn_blocking(move || client.control(asking(ACCEPT), PATIENCE));

@@ -28,6 +28,7 @@ from flexric_bridge.sdk import E2Node
 from flexric_bridge.session import Session
 from flexric_bridge.settings import BridgeSettings
 from flexric_bridge.tc.messages import Answer, definition
+from flexric_bridge.tc.own_v1 import OwnV1
 from flexric_bridge.tc.warm_up import warm_up
 from flexric_bridge.traffic_control import ServedNode, TrafficControl
 
@@ -98,12 +99,14 @@ class Bridge(Service[BridgeSettings]):
             settings=tc,
             on_change=self._changed,
         )
+        own_v1 = OwnV1(session=self.session, hub=self.hub, budget=self.budget, rate=rate)
         self.nodes.on_disconnected = self.traffic.node_gone
         self.gateway = Gateway(
             session=self.session,
             registry=self.nodes,
             hub=self.hub,
             traffic=self.traffic,
+            own_v1=own_v1,
             lane=self.lane,
             rate=rate,
             metrics=self.metrics,

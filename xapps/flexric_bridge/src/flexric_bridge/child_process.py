@@ -15,7 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from flexric_bridge.frames import HEAD, BlockStream, bytes_of, node_from_json, pack_json, text_of
+from flexric_bridge.frames import (
+    HEAD,
+    BlockStream,
+    bytes_of,
+    node_from_json,
+    pack_json,
+    request_to_json,
+    text_of,
+)
 from flexric_bridge.sdk import Connection, E2Node, ReportRequest, SdkError, SdkVersions
 
 _TAIL_LINES: Final = 12
@@ -140,7 +148,9 @@ class ChildProcess:
 
     async def subscribe(self, request: ReportRequest) -> int:
         """See `Sdk.subscribe`."""
-        return int(await self._ask(self._deadlines.command_s, "subscribe", **asdict(request)))
+        return int(
+            await self._ask(self._deadlines.command_s, "subscribe", **request_to_json(request))
+        )
 
     async def unsubscribe(self, handle: int) -> None:
         """See `Sdk.unsubscribe`."""

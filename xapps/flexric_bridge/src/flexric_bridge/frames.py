@@ -61,14 +61,22 @@ def node_from_json(value: dict[str, Any]) -> E2Node:
     return E2Node(**{**value, "functions": functions})
 
 
+def request_to_json(request: ReportRequest) -> dict[str, Any]:
+    """A subscription for JSON."""
+    octets = {"trigger": text_of(request.trigger), "action": text_of(request.action)}
+    return {**asdict(request), **octets}
+
+
 def request_from_json(value: dict[str, Any]) -> ReportRequest:
-    """The inverse of `dataclasses.asdict` and JSON for a `ReportRequest`."""
+    """The inverse of `request_to_json`, after JSON."""
     kpm_slice = value["kpm_slice"]
     return ReportRequest(
         **{
             **value,
             "kpm_measurements": tuple(value["kpm_measurements"]),
             "kpm_slice": None if kpm_slice is None else SNssai(**kpm_slice),
+            "trigger": bytes_of(value["trigger"]),
+            "action": bytes_of(value["action"]),
         }
     )
 

@@ -41,7 +41,7 @@ class Freshness:
         newest: dict[KnownNode, tuple[int, int]] = {}
         for shared in self._subscribed.values():
             known = shared.known
-            if known.present:
+            if known.present and shared.periodic:
                 last_report_ns, period_ms = newest.get(known, (0, 1 << 31))
                 last_ns = max(last_report_ns, shared.since_ns, shared.flow.last_ns)
                 newest[known] = (last_ns, min(period_ms, shared.period_ms))

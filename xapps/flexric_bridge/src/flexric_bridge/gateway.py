@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,12 +43,15 @@ from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import GatewayDoor
 from flexric_bridge.subscription import (
+    LONGEST_MS,
     NodeGone,
     UnsupportedSubscription,
     requested_measurements,
 )
 from flexric_bridge.tc.messages import Answer
+from flexric_bridge.tc.own_v1 import OwnV1, element_of, superseded
 from flexric_bridge.traffic_control import TrafficControl, wanted
+from flexric_bridge.v1_reports import V1Selection, selections
 
 _CODE = grpc.StatusCode
 _CODE_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
@@ -89,6 +92,7 @@ class Gateway:
     registry: NodeRegistry
     hub: Hub
     traffic: TrafficControl
+    own_v1: OwnV1
     lane: ControlQueue[Answer]
     rate: Rate
     metrics: Metrics
@@ -126,11 +130,13 @@ class Gateway:
         try:
             with _procedure_errors():
                 kpm_slice = _kpm_slice(subscription)
-                async with (
-                    self._read_tc(known, subscription, outbox)
-                    if oid == TC_V1_OID
-                    else self._read(known, subscription, outbox, kpm_slice)
-                ):
+                if oid != TC_V1_OID:
+                    reading = self._read(known, subscription, outbox, kpm_slice)
+                elif known.has_v1:
+                    reading = self._read_v1(known, subscription, outbox)
+                else:
+                    reading = self._read_tc(known, subscription, outbox)
+                async with reading:
                     yield
         finally:
             self.metrics.readers -= 1
@@ -148,6 +154,21 @@ class Gateway:
             yield
         finally:
             self.traffic.leave(known, reader)
+
+    @asynccontextmanager
+    async def _read_v1(
+        self, known: KnownNode, subscription: pb.Subscription, outbox: Outbox[bytes]
+    ) -> AsyncGenerator[None]:
+        """E2SM-TC v1 reports of the node, unchanged."""
+        wanted_of_node = selections(subscription.event_trigger, subscription.action_definitions)
+        async with AsyncExitStack() as stack:
+            for selection in wanted_of_node:
+                reader = Reader(outbox, selection.period_ms or LONGEST_MS)
+                stack.callback(self.hub.leave, known, TC_V1_OID, reader, selection)
+                await self.hub.read(
+                    known, TC_V1_OID, _poll_ms(selection), (), reader, variant=selection
+                )
+            yield
 
     @asynccontextmanager
     async def _read(
@@ -180,7 +201,7 @@ class Gateway:
             unsupported = encode_kpm(pb.KpmReport(unsupported=lacking)) if lacking else b""
             reader = Reader(outbox, period_ms, unsupported, own)
         try:
-            await self.hub.read(known, oid, period_ms, names, reader, kpm_slice=kpm_slice)
+            await self.hub.read(known, oid, period_ms, names, reader, variant=kpm_slice)
             yield
         finally:
             self.hub.leave(known, oid, reader, kpm_slice)
@@ -219,6 +240,13 @@ class Gateway:
                 None if key is None else (known.id, oid, key),
                 lambda: self._control_v0(known, header, message),
                 lambda: Answer(False, b"", _SUPERSEDED),
+            )
+        if known.has_v1:
+            fed = element_of(message)
+            return await self.lane.run(
+                None if fed is None else (known.id, oid, fed),
+                lambda: self.own_v1.control(known, header, message),
+                superseded,
             )
         served = self.traffic.of(known)
         await served.listen()
@@ -269,6 +297,11 @@ def _procedure_errors() -> Iterator[None]:
         raise ProcedureError(_CODE_OF_SDK[error.kind], str(error)) from error
     except (SessionDown, ServiceModelError, BudgetSpent) as error:
         raise ProcedureError(_CODE_OF[type(error)], str(error)) from error
+
+
+def _poll_ms(selection: V1Selection) -> int:
+    """Within what FlexRIC takes for a period; the trigger has the node's own."""
+    return min(selection.period_ms or LONGEST_MS, LONGEST_MS)
 
 
 def _kpm_slice(request: pb.Subscription) -> SNssai | None:

@@ -14,15 +14,15 @@ from typing import Any, Final, TypeVar
 import structlog
 from ric.clock import Clock
 from ric.errors import ServiceModelError
-from ric.sm import KPM_OID
+from ric.sm import KPM_OID, TC_V1_OID
 
 from flexric_bridge.budget import BudgetSpent
 from flexric_bridge.freshness import Freshness
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap
-from flexric_bridge.records import BlockError, records
-from flexric_bridge.sdk import E2Node, ReportRequest, SdkError, SNssai
+from flexric_bridge.records import BlockError, Record, records
+from flexric_bridge.sdk import E2Node, ReportRequest, SdkError
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import NodeSettings, SubscriptionSettings
 from flexric_bridge.subscription import (
@@ -30,8 +30,10 @@ from flexric_bridge.subscription import (
     NodeGone,
     SharedSubscription,
     UnsupportedSubscription,
+    Variant,
     announced_measurements,
 )
+from flexric_bridge.v1_reports import SubscriptionRefused, V1Selection, v1_report
 
 _log = structlog.get_logger()
 
@@ -39,6 +41,8 @@ Value = TypeVar("Value")
 
 MAX_SLICES: Final = 8
 """Most slices of one node with their own KPM subscription."""
+MAX_SELECTIONS: Final = 32
+"""Most subscriptions to a node's E2SM-TC v1."""
 _RETRY_S: Final = 1.0
 """Shortest time until the next attempt to delete a subscription."""
 
@@ -61,7 +65,7 @@ class Hub:
         self._metrics = metrics
         self._clock = clock
         self._linger_s = subscriptions.linger_s
-        self._shared: dict[tuple[str, int, SNssai | None], SharedSubscription] = {}
+        self._shared: dict[tuple[str, int, Variant], SharedSubscription] = {}
         self._by_handle: dict[int, SharedSubscription] = {}
         self.freshness = Freshness(self._by_handle, clock, freshness.stale_after_s)
         self._forgotten: dict[int, KnownNode] = {}
@@ -79,13 +83,14 @@ class Hub:
         names: tuple[str, ...],
         who: Reader | Tap,
         *,
-        kpm_slice: SNssai | None = None,
+        variant: Variant = None,
     ) -> None:
-        """Deliver the reports of a RAN function to `who` until `leave`; KPM of the UEs of a slice.
+        """Deliver the reports of a RAN function to `who` until `leave`; KPM of the UEs of a slice,
+        TC v1 by its selection.
 
         Raises `UnsupportedSubscription`, `NodeGone`, `BudgetSpent`, and `SdkError` for a refusal.
         """
-        shared = self._shared.get((known.id, known.functions[oid].id, kpm_slice))
+        shared = self._shared.get((known.id, known.functions[oid].id, variant))
         if (
             shared is not None
             and who in shared.taps
@@ -94,7 +99,7 @@ class Hub:
         ):
             return
         # A cancelled caller must not cancel the subscription that is being made.
-        await self._to_its_end(self._read(known, oid, period_ms, names, who, kpm_slice=kpm_slice))
+        await self._to_its_end(self._read(known, oid, period_ms, names, who, variant=variant))
 
     async def _read(
         self,
@@ -104,22 +109,16 @@ class Hub:
         names: tuple[str, ...],
         who: Reader | Tap,
         *,
-        kpm_slice: SNssai | None,
+        variant: Variant,
     ) -> None:
         function = known.functions[oid]
-        key = (known.id, function.id, kpm_slice)
+        key = (known.id, function.id, variant)
         shared = self._shared.get(key)
         if shared is None:
             self._forget_unread(known.id, function.id)
-            slices = sum(key[:2] == other[:2] for other in self._shared)
-            if slices >= MAX_SLICES:
-                raise UnsupportedSubscription(
-                    f"KPM: {known.id} already has reports of {MAX_SLICES} slices, the most"
-                )
-            flow = self._metrics.flow(known.id, oid, kpm_slice)
-            shared = self._shared[key] = SharedSubscription(
-                known, function.id, oid, flow, kpm_slice
-            )
+            self._check_room(known, function.id, oid)
+            flow = self._metrics.flow(known.id, oid, variant)
+            shared = self._shared[key] = SharedSubscription(known, function.id, oid, flow, variant)
         if isinstance(who, Tap) and who not in shared.taps:
             # Before the subscription, so that every new session makes it again.
             shared.taps.append(who)
@@ -131,6 +130,15 @@ class Hub:
             if isinstance(who, Reader) and not who.left:
                 shared.readers.append(who)
 
+    def _check_room(self, known: KnownNode, function_id: int, oid: str) -> None:
+        there = sum((known.id, function_id) == other[:2] for other in self._shared)
+        what, most = ("slices", MAX_SLICES) if oid == KPM_OID else ("selections", MAX_SELECTIONS)
+        if there >= most:
+            name = "KPM" if oid == KPM_OID else "E2SM-TC v1"
+            raise UnsupportedSubscription(
+                f"{name}: {known.id} already has reports of {most} {what}, the most"
+            )
+
     def _forget_unread(self, node_id: str, function_id: int) -> None:
         """Remove slices without readers and subscription, to make room for others."""
         for key, shared in list(self._shared.items()):
@@ -138,14 +146,12 @@ class Hub:
             if key[:2] == (node_id, function_id) and idle:
                 del self._shared[key]
 
-    def leave(
-        self, known: KnownNode, oid: str, who: Reader | Tap, kpm_slice: SNssai | None = None
-    ) -> None:
+    def leave(self, known: KnownNode, oid: str, who: Reader | Tap, variant: Variant = None) -> None:
         """The inverse of `read`; no effect when the hub ended the stream."""
         function = known.functions.get(oid)
         if function is None:
             return
-        shared = self._shared.get((known.id, function.id, kpm_slice))
+        shared = self._shared.get((known.id, function.id, variant))
         if shared is None:
             return
         if isinstance(who, Reader):
@@ -195,10 +201,7 @@ class Hub:
             raise NodeGone(suspect_reason)
         before, number = shared.handle, self.session_number
         try:
-            request = ReportRequest(
-                shared.known.id, shared.function_id, period_ms, names, shared.kpm_slice
-            )
-            handle = await self._session.subscribe(request)
+            handle = await self._session.subscribe(_request(shared, period_ms, names))
         except SessionDown as error:
             raise NodeGone(str(error)) from None
         except SdkError as error:
@@ -210,7 +213,7 @@ class Hub:
         shared.handle, shared.period_ms, shared.names = handle, period_ms, names
         shared.since_ns = self._clock.monotonic_ns()
         shared.flow.period_ms = period_ms
-        shared.flow.missing.begin(period_ms)
+        shared.flow.missing.begin(period_ms if shared.periodic else 0)
         self._by_handle[handle] = shared
         if before:
             self._by_handle.pop(before, None)
@@ -230,25 +233,37 @@ class Hub:
                 if shared is None:
                     self._metrics.unknown_reports += 1
                     continue
-                flow = shared.flow
-                flow.reports += 1
-                flow.lost += record.lost
-                flow.last_ns = now_ns
-                flow.message_bytes = len(record.message)
-                flow.delay.observe_us(record.received_at_us - record.collected_at_us)
-                flow.missing.observe(record.collected_at_us, record.lost)
-                flow.lag.observe(record.collected_at_us, record.received_at_us - ahead_us)
                 if not shared.known.present:
                     self._reports_again(shared.known)
                 try:
-                    shared.deliver(record)
+                    if shared.oid == TC_V1_OID:
+                        timed, report = v1_report(record)
+                        self._measure(shared, timed, now_ns, ahead_us)
+                        shared.deliver_v1(timed, report)
+                    else:
+                        self._measure(shared, record, now_ns, ahead_us)
+                        shared.deliver(record)
+                except SubscriptionRefused as refusal:
+                    shared.refused(refusal)
                 except ServiceModelError as error:
-                    flow.bad += 1
-                    if flow.bad == 1:
+                    shared.flow.bad += 1
+                    if shared.flow.bad == 1:
                         _log.warning("report refused", node=shared.known.id, error=str(error))
         except BlockError as error:
             self._metrics.bad_blocks += 1
             _log.error("invalid block of reports", error=str(error))
+
+    def _measure(
+        self, shared: SharedSubscription, record: Record, now_ns: int, ahead_us: int
+    ) -> None:
+        flow = shared.flow
+        flow.reports += 1
+        flow.lost += record.lost
+        flow.last_ns = now_ns
+        flow.message_bytes = len(record.message)
+        flow.delay.observe_us(record.received_at_us - record.collected_at_us)
+        flow.missing.observe(record.collected_at_us, record.lost)
+        flow.lag.observe(record.collected_at_us, record.received_at_us - ahead_us)
 
     def last_report_ns(self, known: KnownNode) -> int:
         """When the last report of a node came, by the monotonic clock; 0: never."""
@@ -349,3 +364,16 @@ class Hub:
         if not task.cancelled():
             # Callers that wait get the exception; a cancelled one does not.
             task.exception()
+
+
+def _request(shared: SharedSubscription, period_ms: int, names: tuple[str, ...]) -> ReportRequest:
+    variant = shared.variant
+    if isinstance(variant, V1Selection):
+        return ReportRequest(
+            shared.known.id,
+            shared.function_id,
+            period_ms,
+            trigger=variant.trigger,
+            action=variant.action,
+        )
+    return ReportRequest(shared.known.id, shared.function_id, period_ms, names, variant)

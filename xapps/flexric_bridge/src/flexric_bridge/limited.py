@@ -16,7 +16,7 @@ from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.metrics import Metrics
-from flexric_bridge.traffic_control import wanted
+from flexric_bridge.v1_reports import selections
 
 SUBSCRIPTIONS: Final = Rate("subscriptions", per_s=200, burst=400, what="subscriptions")
 CONTROLS: Final = Rate("controls", per_s=2000, burst=4000, what="controls")
@@ -129,8 +129,9 @@ def _period_ms(subscription: pb.Subscription) -> int:
     trigger = subscription.event_trigger
     try:
         if subscription.ran_function_oid == TC_V1_OID:
-            # Reports on change come with the v0 reports, each millisecond at most.
-            return wanted(trigger, subscription.action_definitions).period_ms or 1
+            # Reports on change come each millisecond at most.
+            first, *_ = selections(trigger, subscription.action_definitions)
+            return first.period_ms or 1
         return event_trigger_period_ms(trigger) or 1
     except (ServiceModelError, ProcedureError):
         return 1000

@@ -35,7 +35,8 @@ function that lags most: a RIC that is behind. `node_queries` counts short sessi
 for its nodes. `ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub`
 is 1 for nodes whose TC function acknowledges controls without effect, `build_info` has the FlexRIC
 that the native module was built for. Where a policy names a slice for KPM, `ran_function` is `kpm
-SST 2` or `kpm SST 2 SD 0x010203`. Series with `node` are absent while the node is not connected;
+SST 2` or `kpm SST 2 SD 0x010203`; of a node with E2SM-TC v1 it is `tc_v1 pipeline_status each 10
+ms`, for each subscription. Series with `node` are absent while the node is not connected;
 their counters go on afterwards.
 """
 
@@ -47,7 +48,6 @@ from ric.metrics import Histogram
 from ric.sm import ran_function_name
 
 from flexric_bridge.report_timing import MissingReports, ReportLag
-from flexric_bridge.sdk import SNssai
 
 
 class Flow:
@@ -85,10 +85,11 @@ class Metrics:
         self.control_time = Histogram()
         self.node_queries = Counter(answered=0, failed=0)
 
-    def flow(self, node_id: str, oid: str, kpm_slice: SNssai | None = None) -> Flow:
-        """The counters of a RAN function, created on first use."""
+    def flow(self, node_id: str, oid: str, variant: object = None) -> Flow:
+        """The counters of a RAN function, of KPM for a slice and of TC v1 for a selection, created
+        on first use."""
         name = ran_function_name(oid)
-        key = (node_id, name if kpm_slice is None else f"{name} {kpm_slice}")
+        key = (node_id, name if variant is None else f"{name} {variant}")
         return self.flows.setdefault(key, Flow())
 
     def count_control(self, outcome: str, duration_us: float) -> None:

@@ -12,6 +12,7 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.kpm_units import KpmUnits
 from flexric_bridge.sdk import E2Node, RanFunction
+from flexric_bridge.v1_reports import announces_v1
 
 _log = structlog.get_logger()
 
@@ -21,7 +22,7 @@ _TYPES: Final = {
     "gnb-du": pb.Node.GNB_DU,
     "enb": pb.Node.ENB,
 }
-_OID_OF_ID: Final = {2: KPM_OID, 142: MAC_OID, 143: RLC_OID, 146: TC_V0_OID}
+_OID_OF_ID: Final = {2: KPM_OID, 142: MAC_OID, 143: RLC_OID, 146: TC_V0_OID, 147: TC_V1_OID}
 """FlexRIC's ids of the RAN functions the SDK can report, for nodes that announce no OID."""
 REPORTED: Final = (RLC_OID, MAC_OID, KPM_OID, TC_V0_OID)
 """RAN functions of which the SDK has reports."""
@@ -46,8 +47,13 @@ class KnownNode:
     def update(self, node: E2Node, tc_definition: bytes | None) -> bool:
         """Update from a new session; returns whether anything changed.
 
-        With `tc_definition` a node with E2SM-TC v0 is listed with v1 as well.
+        With `tc_definition` a node with E2SM-TC v0 alone is listed with v1 as well.
         """
+        announced = [
+            function
+            for function in node.functions
+            if oid_of(function) != TC_V1_OID or announces_v1(function.definition)
+        ]
         functions = [
             pb.RanFunction(
                 id=function.id,
@@ -55,10 +61,10 @@ class KnownNode:
                 revision=function.revision,
                 definition=function.definition,
             )
-            for function in node.functions
+            for function in announced
         ]
-        self.functions = {oid_of(function): function for function in node.functions}
-        tc = self.functions.get(TC_V0_OID)
+        self.functions = {oid_of(function): function for function in announced}
+        tc = None if self.has_v1 else self.functions.get(TC_V0_OID)
         if tc is not None and tc_definition is not None and not self.no_tc:
             functions.append(
                 pb.RanFunction(id=tc.id, oid=TC_V1_OID, revision=1, definition=tc_definition)
@@ -79,6 +85,11 @@ class KnownNode:
     def id(self) -> str:
         """Its id, as in the gateway's messages."""
         return self.node.id
+
+    @property
+    def has_v1(self) -> bool:
+        """Whether its TC function itself speaks E2SM-TC v1."""
+        return TC_V1_OID in self.functions
 
     @property
     def setup_bytes(self) -> int:

@@ -6,7 +6,9 @@ The native module implements it with the library; tests implement it in Python.
 Reports leave through a stream socket as blocks of records, little-endian and packed: `BLOCK_HEAD`,
 then one `RECORD_HEAD` and the message for each report. RLC, MAC and TC messages are FlexRIC's plain
 layouts; a KPM message is u32 granularity period in ms, u32 number of UEs, and for each UE u32 RNTI
-(or UE id), u32 number of values, and for each value u8 length of the name, the name, f64.
+(or UE id), u32 number of values, and for each value u8 length of the name, the name, f64. A report
+of E2SM-TC v1 is `V1_HEAD`, the indication header and the indication message; its time of collection
+is in the header, and 0 in the record.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ RECORD_HEAD: Final = struct.Struct("<IIQQI")
 """u32 handle of the subscription, u32 length of the message in bytes, u64 collected at and u64
 received at (wall clock, µs since the Unix epoch), u32 reports of this handle that were dropped
 since its last record because they were not read in time."""
+
+V1_HEAD: Final = struct.Struct("<H")
+"""u16 length of the indication header."""
+V1_REFUSED: Final = b"\xff"
+"""Header of a report that says, as text, why a subscription of E2SM-TC v1 was refused."""
 
 MAX_TOGETHER: Final = 16
 """Controls that may be in flight at once."""
@@ -153,6 +160,11 @@ class ReportRequest:
     kpm_measurements: tuple[str, ...] = ()
     kpm_slice: SNssai | None = None
     """KPM reports the UEs of this slice; if None, of SST 1."""
+    trigger: bytes = b""
+    """Event trigger of E2SM-TC v1."""
+    action: bytes = b""
+    """Action definition of E2SM-TC v1; without one the subscription is for the outcomes of
+    controls, and none is reported: `Sdk.control` returns them."""
 
 
 class Sdk(Protocol):
@@ -186,7 +198,8 @@ class Sdk(Protocol):
         ...
 
     def control(self, node_id: str, function_id: int, header: bytes, message: bytes) -> bytes:
-        """One RIC control of the TC RAN function in E2SM-TC v0; returns the control outcome."""
+        """One RIC control of E2SM-TC; returns the control outcome. That of v0 is empty where the
+        RIC does not forward it, that of v1 where there is no subscription to outcomes."""
         ...
 
     def controls(

@@ -8,7 +8,12 @@ from typing import Final
 
 import grpc
 from e2_gateway_server import ProcedureError
-from e2_gateway_server.indication import encode_kpm_report, encode_report, encode_source
+from e2_gateway_server.indication import (
+    encode_header,
+    encode_kpm_report,
+    encode_report,
+    encode_source,
+)
 from ric.sm import KPM_OID
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
@@ -18,6 +23,7 @@ from flexric_bridge.nodes import KnownNode
 from flexric_bridge.readers import Reader, Tap
 from flexric_bridge.records import Record, kpm_report, kpm_selection
 from flexric_bridge.sdk import SNssai
+from flexric_bridge.v1_reports import SubscriptionRefused, V1Report, V1Selection
 
 LONGEST_MS: Final = 10_000
 """Longest period that FlexRIC accepts; slower readers are thinned."""
@@ -25,6 +31,10 @@ MAX_MEASUREMENTS: Final = 64
 """Of one subscription: those that the node lacks are named in each of its reports."""
 MAX_NAME: Final = 150
 """Characters of a measurement's name (O-RAN.WG3.E2SM-KPM §9.3.9, MeasurementTypeName)."""
+
+
+Variant = SNssai | V1Selection | None
+"""What tells subscriptions to one RAN function apart: the slice of KPM, the selection of TC v1."""
 
 
 class UnsupportedSubscription(ProcedureError):  # noqa: N818 - says what happened
@@ -49,7 +59,7 @@ class SharedSubscription:
     function_id: int
     oid: str
     flow: Flow
-    kpm_slice: SNssai | None
+    variant: Variant
     source: bytes = field(init=False)
     period_ms: int = 0
     names: tuple[str, ...] = ()
@@ -63,6 +73,11 @@ class SharedSubscription:
 
     def __post_init__(self) -> None:
         self.source = encode_source(self.known.id, self.function_id, self.oid)
+
+    @property
+    def periodic(self) -> bool:
+        """Whether reports come at intervals, so that their absence means something."""
+        return not isinstance(self.variant, V1Selection) or self.variant.period_ms is not None
 
     @property
     def read(self) -> bool:
@@ -97,6 +112,18 @@ class SharedSubscription:
         for tap in self.taps:
             if tap.thinning.due(collected_at_us, every_us):
                 tap.on_report(record.message, collected_at_us, record.received_at_us)
+
+    def deliver_v1(self, record: Record, report: V1Report) -> None:
+        """As `deliver`, of E2SM-TC v1: readers share a trigger, so that none is thinned."""
+        times = (record.collected_at_us, record.received_at_us)
+        source = self.source + encode_header(report.header)
+        encoded = encode_report(source, report.message, *times)
+        for reader in self.readers:
+            reader.put(encoded)
+
+    def refused(self, refusal: SubscriptionRefused) -> None:
+        """The node refused the subscription: the streams end with its reason."""
+        self.end(UnsupportedSubscription(f"node {self.known.id}: {refusal}"))
 
     def _deliver_kpm(self, record: Record) -> None:
         """As `deliver`. Each reader gets the measurements that it requested, without those of other

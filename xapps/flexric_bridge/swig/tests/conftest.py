@@ -17,6 +17,7 @@ SOURCES = (
 )
 WARNINGS = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g")
 HERE = Path(__file__).parent.parent
+TC_SERVICE_MODEL = HERE.parents[2] / "gnb/flexric-sm/include"
 # Behind all else: there is a build.py as well, whose name others have.
 sys.path.append(str(HERE))
 
@@ -30,7 +31,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     made = tmp_path_factory.mktemp("swig") / "parts.so"
     sources = [str(HERE / name) for name in SOURCES]
     subprocess.run(
-        [compiler, *WARNINGS, "-shared", "-fPIC", "-pthread", *sources, "-o", str(made)], check=True
+        [
+            compiler,
+            *WARNINGS,
+            "-I",
+            str(TC_SERVICE_MODEL),
+            "-shared",
+            "-fPIC",
+            "-pthread",
+            *sources,
+            "-o",
+            str(made),
+        ],
+        check=True,
     )
     loaded = ctypes.CDLL(str(made))
     for name in ("fx_tc_v0_check_header", "fx_tc_v0_check_control", "fx_ring_open"):

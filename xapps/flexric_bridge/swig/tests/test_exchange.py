@@ -18,7 +18,7 @@ class Answer(ctypes.Structure):
     _fields_ = (
         ("kind", ctypes.c_int),
         ("cause", ctypes.c_char * 96),
-        ("outcome", ctypes.c_uint8 * 64),
+        ("outcome", ctypes.c_uint8 * 2048),
         ("outcome_bytes", ctypes.c_size_t),
     )
 
