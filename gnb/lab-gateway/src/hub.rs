@@ -26,7 +26,7 @@ use super::{
 type ReplySender = oneshot::Sender<Result<ControlReply, ControlFailure>>;
 
 /// Cost of a report beside its bytes, as bytes: collecting, queueing and framing it take as long.
-const REPORT_COST_BYTES: u64 = 8192;
+const REPORT_COST_BYTES: u64 = 32 << 10;
 
 /// A stream of indications and what it counts for its client.
 struct Reader {

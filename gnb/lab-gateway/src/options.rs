@@ -34,7 +34,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = 400, help_heading = "Limits")]
     pub max_connections: usize,
 
-    /// Load of all reports, MB/s; a report counts its bytes and 8192. Subscriptions beyond are refused.
+    /// Load of all reports, MB/s; a report counts its bytes and 32,768. Subscriptions beyond are refused.
     #[arg(long, value_name = "MB/S", default_value_t = 400, help_heading = "Limits",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub max_report_load: u32,

@@ -41,8 +41,9 @@ use super::{
     world_thread::WorldThread,
 };
 
-/// Largest request; controls of E2SM-TC are far smaller.
-const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// Largest request; controls and actions of E2SM-TC are far smaller. A request that is refused by its
+/// content is decoded first, which takes as long as its length.
+const MAX_REQUEST_BYTES: usize = 256 << 10;
 /// HTTP/2 windows for requests; clients set those for responses.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;

@@ -16,7 +16,7 @@ from sojourn_interfaces import forecast_pb2 as pb
 from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
 from test_wire import LAYOUT, batch_of
 
-MANY = 100_000
+MANY = 12_000
 START_US = 1_700_000_000_000_000
 LEVELS = [float(x) for x in np.linspace(0.001, 0.999, MANY)]
 

@@ -70,7 +70,7 @@ async fn subscriptions_beyond_the_share_of_a_client_are_refused_and_others_find_
     let (gateway, script) = start_with(&ServeOptions { max_subscribers: 300, ..options() }).await;
     let mut call = Call::open(&mut connect(&gateway).await).await;
     for number in 0..=300 {
-        call.subscribe(number, every(10));
+        call.subscribe(number, every(100));
     }
     let mut served = std::collections::BTreeSet::new();
     let mut refused = Vec::new();
@@ -92,13 +92,13 @@ async fn subscriptions_beyond_the_share_of_a_client_are_refused_and_others_find_
     }
     assert_eq!((script.lock().opened, refused.len()), (1, 151));
     let mut other = connect(&gateway).await;
-    next(&mut subscribe(&mut other, every(10)).await).await;
+    next(&mut subscribe(&mut other, every(100)).await).await;
     let leaving = *served.first().expect("one");
     call.send(leaving, Procedure::Unsubscribe(Unsubscribe {}));
     // The place becomes free at the world's next step.
     let mut number = 301;
     until(async || {
-        call.subscribe(number, every(10));
+        call.subscribe(number, every(100));
         loop {
             match call.event().await.expect("no end of the call") {
                 (found, event) if found == number => {

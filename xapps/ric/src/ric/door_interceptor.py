@@ -13,13 +13,15 @@ import grpc.aio
 
 from ric.access import Access, Right
 from ric.access.grpc import Context, caller_of
-from ric.limits import Limits, Pool
+from ric.limits import Exceeded, Limits, Pool
 from ric.limits.limits import CALLS
 from ric.open_streams import OpenStream, OpenStreams
 from ric.paced_refusals import PacedRefusals
 
 _OPEN: Final = "/grpc.health.v1.Health/"
 _REFLECTION: Final = "/grpc.reflection."
+_PUSHBACK: Final = "grpc-retry-pushback-ms"
+"""When a client may retry (gRPC proposal A6, "Pushback")."""
 STREAMS: Final = "streams"
 """Name of the limit."""
 _FAILED_CALLS: Final = 20
@@ -68,12 +70,18 @@ class DoorInterceptor(grpc.aio.ServerInterceptor):
             return Right.READ
         return self._rights.get(method.rpartition("/")[2], Right.CONTROL)
 
+    async def _refuse(self, context: Context, client: str, exceeded: Exceeded) -> None:
+        """End a call whose client has reached a limit."""
+        await self._refusals.pause(client)
+        pushback = ((_PUSHBACK, str(round(exceeded.retry_s * 1000))),)
+        await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, exceeded.detail, pushback)
+
     async def _admit(self, context: Context, method: str) -> str:
         """The client of a call that may go on."""
         caller = caller_of(self._access, context, self._door)
         client = caller.account
         if exceeded := self._limits.take(client, CALLS):
-            await self._refusals.refuse(context, client, exceeded)
+            await self._refuse(context, client, exceeded)
         right = self._right(method)
         if right is not None and (denial := caller.denial(right, "", method)) is not None:
             await context.abort(*denial)
@@ -92,7 +100,7 @@ class DoorInterceptor(grpc.aio.ServerInterceptor):
                 other.end()
                 self._streams.change(client, 1)
         if exceeded is not None:
-            await self._refusals.refuse(context, client, exceeded)
+            await self._refuse(context, client, exceeded)
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a call is served outside a task")

@@ -18,6 +18,7 @@ from ric.limits import Exceeded, Limits, retry_after_s
 from ric.limits.connections import Connections
 from ric.limits.limits import REQUESTS
 from ric.listener import Listener
+from ric.paced_refusals import PacedRefusals
 from ric.security import Security
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -121,6 +122,7 @@ class HttpSite:
         self._settings = settings
         self._security = security
         self._refuse = refuse
+        self._refusals = PacedRefusals()
         self._certificates: ServerCertificates | None = None
         self._runner: web.AppRunner | None = None
         self._listener: Listener | None = None
@@ -177,8 +179,11 @@ class HttpSite:
         if connection:
             connection.begin(self._security.clock.monotonic_ns())
         try:
-            exceeded = self.limits.take(self.caller(request).account, REQUESTS)
-            return await handler(request) if exceeded is None else self._refuse(exceeded)
+            account = self.caller(request).account
+            if (exceeded := self.limits.take(account, REQUESTS)) is None:
+                return await handler(request)
+            await self._refusals.pause(account)
+            return self._refuse(exceeded)
         finally:
             if connection:
                 connection.end(self._security.clock.monotonic_ns())

@@ -30,6 +30,8 @@ MAX_BEARERS: Final = 4096
 MAX_NODE_ID: Final = 256
 """Of a request, duplicates included: 1000 bearers with all of it make a message of 4 MB, the most
 that a gRPC client takes by default."""
+INTERPOLATION: Final = 4
+"""Times the cost of bytes that are interpolated between the model's quantiles."""
 
 
 class SelectionError(ValueError):
@@ -94,6 +96,11 @@ class Selection:
         bearers = min(len(batch), len(self.bearers)) if self.bearers else len(batch)
         columns = len(self.quantiles) or len(batch.layout.quantiles)
         return 4 * bearers * len(self.quantities) * batch.layout.points * columns
+
+    def cost_bytes(self, batch: Batch) -> int:
+        """About what a message costs as the time to send so many bytes."""
+        has_own = self.quantiles not in ((), batch.layout.quantiles)
+        return (INTERPOLATION if has_own else 1) * self.message_bytes(batch)
 
 
 class Encoder:

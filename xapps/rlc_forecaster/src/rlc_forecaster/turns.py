@@ -83,14 +83,14 @@ class Stream:
         """Whether its load is held."""
         return self._held > 0
 
-    async def wait(self, message_bytes: float, messages_per_s: float) -> None:
+    async def wait(self, cost_bytes: float, messages_per_s: float) -> None:
         """Wait for the turn of a message; the stream has as many of them."""
-        cost = message_bytes + CALL_BYTES
+        cost = cost_bytes + CALL_BYTES
         now_s = asyncio.get_running_loop().time()
         if self._measured_s is None or now_s - self._measured_s >= _MEASURE_S:
             self._measured_s = now_s
             self._measure(cost * messages_per_s)
-        await self._turns.wait(self._client, message_bytes, assured=self.assured)
+        await self._turns.wait(self._client, cost_bytes, assured=self.assured)
 
     def _measure(self, load: float) -> None:
         pool = self._turns.assured_load
@@ -139,9 +139,9 @@ class Turns:
         finally:
             stream.end()
 
-    async def wait(self, client: str, message_bytes: float, *, assured: bool) -> None:
+    async def wait(self, client: str, cost_bytes: float, *, assured: bool) -> None:
         """Wait for the turn of a message."""
-        cost = message_bytes + CALL_BYTES
+        cost = cost_bytes + CALL_BYTES
         loop = asyncio.get_running_loop()
         if self._next is None or (assured and self._is_later):
             self._schedule(0.0)
