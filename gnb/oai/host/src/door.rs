@@ -360,17 +360,59 @@ pub unsafe extern "C" fn sojourn_gnb_control_v1(
     }
 }
 
-/// A report of E2SM-TC v1: style 1 (pipeline status) or 2 (flow inventory, `top` flows a bearer). Writes
-/// header and message; length of the message, 0 if there is none or it does not fit.
+/// Begins a subscription of E2SM-TC v1: `EventTrigger` and `ActionDefinition`. The period at which to
+/// ask for its reports, ms; 0 if it is refused: `error`, unless null, then has the reason, cut to
+/// `capacity` bytes with its NUL.
 ///
 /// # Safety
-/// `gnb` must be null or live, `header` valid for `header_capacity` bytes, `header_length` valid to
-/// write, `message` valid for `capacity` bytes.
+/// `gnb` must be null or live, `trigger` and `action` valid for their lengths, `error` null or valid for
+/// `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sojourn_gnb_subscribe_v1(
+    gnb: *mut SojournGnb,
+    request: u32,
+    trigger: *const u8,
+    trigger_length: usize,
+    action: *const u8,
+    action_length: usize,
+    error: *mut c_char,
+    capacity: usize,
+) -> u32 {
+    // SAFETY: as documented under Safety, here and below.
+    unsafe {
+        call(gnb, 0, |host| {
+            let trigger = bytes(trigger, trigger_length);
+            match host.subscribe_v1(request, trigger, bytes(action, action_length)) {
+                Ok(period_ms) => period_ms,
+                Err(detail) => {
+                    write_text(detail.as_bytes(), error, capacity);
+                    0
+                }
+            }
+        })
+    }
+}
+
+/// Ends a subscription.
+///
+/// # Safety
+/// `gnb` must be null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sojourn_gnb_unsubscribe_v1(gnb: *mut SojournGnb, request: u32) {
+    // SAFETY: as documented under Safety.
+    unsafe { call(gnb, (), |host| host.unsubscribe_v1(request)) }
+}
+
+/// The report of a subscription that is due now. Writes header and message; length of the message, 0 if
+/// there is none or it does not fit.
+///
+/// # Safety
+/// `gnb` must be null or live, `header` valid for `header_capacity` bytes, `header_length` null or valid
+/// to write, `message` valid for `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sojourn_gnb_report_v1(
     gnb: *mut SojournGnb,
-    style: u32,
-    top: u16,
+    request: u32,
     now_us: u64,
     header: *mut u8,
     header_capacity: usize,
@@ -381,12 +423,7 @@ pub unsafe extern "C" fn sojourn_gnb_report_v1(
     // SAFETY: as documented under Safety, here and below.
     unsafe {
         call(gnb, 0, |host| {
-            let report = match style {
-                1 => host.status_v1(capacity, now_us),
-                2 => host.flows_v1(top, capacity, now_us),
-                _ => None,
-            };
-            let Some((head, body)) = report else { return 0 };
+            let Some((head, body)) = host.report_v1(request, capacity, now_us) else { return 0 };
             let written = write(&head, header, header_capacity);
             if written == 0 || header_length.is_null() {
                 return 0;

@@ -4,8 +4,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, BearerId, Cause, ControlMessage, ControlOutcome, IndicationHeader, IndicationMessage,
-    PipelineChange, RanFunctionDefinition, Transaction, UeId,
+    self, BearerId, Cause, ControlMessage, ControlOutcome, PipelineChange, RanFunctionDefinition,
+    Transaction, UeId,
 };
 use tc_rf::NodeLeaseState;
 use tc_rf::control::{self, refused};
@@ -109,58 +109,6 @@ impl Host {
             tc_pipelines::v0::indication(tc.pipeline(), &tc.status(now_us), tstamp_us)
         })?;
         v0::encode_indication(&message).ok()
-    }
-
-    /// Header and message of report style 1 (pipeline status) of all connected bearers, as many as
-    /// `capacity` bytes hold.
-    pub fn status_v1(&self, capacity: usize, now_us: u64) -> Option<(Vec<u8>, Vec<u8>)> {
-        let mut states: Vec<_> = self
-            .directory
-            .load()
-            .connected()
-            .filter_map(|bearer| {
-                bearer.configure(&self.around, now_us, |tc, now_us, _| tc.status(now_us))
-            })
-            .collect();
-        loop {
-            let bytes = v1::encode(&IndicationMessage::PipelineStatus(states.clone())).ok()?;
-            if bytes.len() <= capacity {
-                return Some((self.indication_header(now_us)?, bytes));
-            }
-            states.truncate(states.len() / 2);
-            if states.is_empty() {
-                return None;
-            }
-        }
-    }
-
-    /// Header and message of report style 2 (flow inventory): the `top` flows of each connected bearer,
-    /// of as many bearers as `capacity` bytes hold.
-    pub fn flows_v1(&self, top: u16, capacity: usize, now_us: u64) -> Option<(Vec<u8>, Vec<u8>)> {
-        let mut flows: Vec<_> = self
-            .directory
-            .load()
-            .connected()
-            .filter_map(|bearer| {
-                bearer
-                    .configure(&self.around, now_us, |tc, now_us, _| tc.flow_inventory(top, now_us))
-            })
-            .collect();
-        loop {
-            let bytes = v1::encode(&IndicationMessage::FlowInventory(flows.clone())).ok()?;
-            if bytes.len() <= capacity {
-                return Some((self.indication_header(now_us)?, bytes));
-            }
-            flows.truncate(flows.len() / 2);
-            if flows.is_empty() {
-                return None;
-            }
-        }
-    }
-
-    fn indication_header(&self, now_us: u64) -> Option<Vec<u8>> {
-        let collected_at_us = self.settings.epoch_us + now_us;
-        v1::encode(&IndicationHeader { collected_at_us }).ok()
     }
 
     /// The RAN function definition of E2SM-TC v1 for E2 setup.

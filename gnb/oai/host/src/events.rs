@@ -10,14 +10,14 @@ use crate::gnb::Address;
 /// Events that wait for their reader.
 const EVENTS: usize = 1024;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) at_us: u64,
     pub(crate) bearer: Address,
     pub(crate) what: Happening,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Happening {
     /// The pipeline says so.
     Pipeline(EventKind),

@@ -1,5 +1,7 @@
 //! What the host needs of the gNB.
 
+use e2sm_tc::v1::{BearerId, UeId};
+
 /// Which bearer an SDU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -9,6 +11,13 @@ pub struct Address {
     pub rnti: Option<u16>,
     /// DRB identity (38.331).
     pub drb: u8,
+}
+
+impl Address {
+    /// As E2 names it; none while the UE has no RNTI.
+    pub(crate) fn id(self) -> Option<BearerId> {
+        Some(BearerId { ue: UeId::Rnti(self.rnti?), drb: self.drb })
+    }
 }
 
 /// The gNB, called by its own threads from within calls of the host.

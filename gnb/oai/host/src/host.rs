@@ -11,7 +11,9 @@ use crate::bearer::Bearer;
 use crate::directory::{Directory, Registry};
 use crate::events::{Event, EventLog, Happening};
 use crate::gnb::Gnb;
+use crate::journal::{Journal, Position};
 use crate::sdu::{BufferPool, Sdu};
+use crate::subscriptions::Subscriptions;
 use crate::surroundings::Surroundings;
 
 /// Highest DRB identity (38.331 §6.3.2, DRB-Identity).
@@ -82,6 +84,10 @@ pub struct Host {
     pub(crate) directory: ArcSwap<Directory>,
     registry: Mutex<Registry>,
     pub(crate) node_lease: Mutex<NodeLeaseState>,
+    pub(crate) journal: Journal,
+    /// Of the status file.
+    pub(crate) shown: Mutex<Position>,
+    pub(crate) subscriptions: Subscriptions,
     initial: Pipeline,
     tti_us: AtomicU32,
     pub(crate) settings: Settings,
@@ -110,6 +116,9 @@ impl Host {
             directory: ArcSwap::default(),
             registry: Mutex::default(),
             node_lease: Mutex::default(),
+            journal: Journal::default(),
+            shown: Mutex::default(),
+            subscriptions: Subscriptions::default(),
             initial,
             tti_us: AtomicU32::new(TTI_US),
             settings,

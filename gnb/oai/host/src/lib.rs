@@ -18,9 +18,11 @@ mod e2;
 mod events;
 mod gnb;
 mod host;
+mod journal;
 mod sdu;
 mod sink;
 mod status;
+mod subscriptions;
 mod surroundings;
 
 pub use counts::BearerCounts;

@@ -1,5 +1,7 @@
 //! The state of a host for its operator.
 
+use std::sync::PoisonError;
+
 use serde::Serialize;
 
 use crate::counts::BearerCounts;
@@ -56,6 +58,7 @@ pub struct StatusReport {
 impl Host {
     /// The state of all bearers and the events since the report before.
     pub fn status(&self, now_us: u64) -> StatusReport {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let host::Host { around, directory, settings, .. } = self;
         let directory = directory.load();
         let bearers = directory.bearers().map(|bearer| {
@@ -81,7 +84,12 @@ impl Host {
             buffers_exhausted: around.pool.exhausted(),
             oversize_packets: around.pool.oversize(),
             bearers,
-            events: std::iter::from_fn(|| around.events.pop()).map(ShownEvent::from).collect(),
+            events: self
+                .journal
+                .since(&around.events, &mut shown)
+                .into_iter()
+                .map(ShownEvent::from)
+                .collect(),
             events_lost: around.events.lost.get(),
         }
     }

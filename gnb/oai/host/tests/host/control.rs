@@ -2,8 +2,9 @@
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, Cause, ControlMessage, ControlOutcome, IndicationHeader, IndicationMessage, LeaseRenewal,
-    NodeLease, RanFunctionDefinition, UeId,
+    self, ActionDefinition, BearerId, Cause, ControlMessage, ControlOutcome, EventKind,
+    EventTrigger, IndicationHeader, IndicationMessage, LeaseRenewal, NodeLease, Quantity,
+    RanFunctionDefinition, ReportStyle, UeId,
 };
 use sojourn_gnb::Host;
 use tc_rf::templates;
@@ -51,26 +52,100 @@ fn an_unknown_bearer_and_a_foreign_owner_are_refused_with_their_cause() {
     assert!(host.control_v0(&[0; 4], &codel(), 20).expect_err("held").contains("'a' holds"));
 }
 
+const ROOM: usize = 32 << 10;
+
+fn action(style: ReportStyle, bearers: Vec<BearerId>) -> Vec<u8> {
+    v1::encode(&ActionDefinition { style, bearers, top_flows: 4 }).expect("an action")
+}
+
+fn periodic(period_ms: u32) -> Vec<u8> {
+    v1::encode(&EventTrigger::Periodic { period_ms }).expect("a trigger")
+}
+
+fn message(host: &Host, request: u32, now_us: u64) -> Option<IndicationMessage> {
+    let (_, message) = host.report_v1(request, ROOM, now_us)?;
+    Some(v1::decode(&message).expect("a message"))
+}
+
 #[test]
 fn reports_name_the_bearer_and_the_time_of_the_clock_on_the_wall() {
     let (host, _fake) = host("sojourn");
     host.packet_in(UE, DRB, &packet(1, 0, 100), 10);
-    let (header, message) = host.status_v1(32 << 10, 1_000).expect("a report");
+    let status = action(ReportStyle::PipelineStatus, vec![]);
+    assert_eq!(host.subscribe_v1(1, &periodic(20), &status), Ok(20));
+    let flows = action(ReportStyle::FlowInventory, vec![id(RNTI)]);
+    assert_eq!(host.subscribe_v1(2, &periodic(1_000), &flows), Ok(1_000));
+    let (header, _) = host.report_v1(1, ROOM, 1_000).expect("a report");
     let header: IndicationHeader = v1::decode(&header).expect("a header");
     assert_eq!(header.collected_at_us, 1_700_000_000_001_000);
-    let IndicationMessage::PipelineStatus(states) = v1::decode(&message).expect("a message") else {
+    let Some(IndicationMessage::PipelineStatus(states)) = message(&host, 1, 2_000) else {
         panic!("another style");
     };
     assert_eq!((states[0].bearer.ue, states[0].ingress_packets), (UeId::Rnti(RNTI), 1));
-    let (_, message) = host.flows_v1(4, 32 << 10, 2_000).expect("a report");
-    let IndicationMessage::FlowInventory(flows) = v1::decode(&message).expect("a message") else {
+    assert!(states[0].queues.is_empty(), "no traffic since the report before");
+    let Some(IndicationMessage::FlowInventory(flows)) = message(&host, 2, 2_000) else {
         panic!("another style");
     };
     assert_eq!(flows[0].flows.len(), 1);
-    assert_eq!(host.status_v1(3, 3_000), None, "no room");
+    assert_eq!(host.report_v1(1, 3, 3_000), None, "no room");
+    host.unsubscribe_v1(1);
+    assert_eq!(host.report_v1(1, ROOM, 4_000), None);
     let definition = Host::definition_v1().expect("encodes");
     let definition: RanFunctionDefinition = v1::decode(&definition).expect("a definition");
     assert_eq!(definition.oid, v1::OID);
+}
+
+#[test]
+fn events_are_reported_once_to_each_subscription_that_they_concern() {
+    let (host, _fake) = host("transparent");
+    let on_change = v1::encode(&EventTrigger::OnChange).expect("a trigger");
+    let events = |bearers| action(ReportStyle::Events, bearers);
+    host.subscribe_v1(1, &on_change, &events(vec![])).expect("accepted");
+    host.subscribe_v1(2, &on_change, &events(vec![id(9)])).expect("accepted");
+    assert_eq!(message(&host, 1, 10), None, "what was before it does not count");
+    install(&host, RNTI, templates::by_name("fq_codel").expect("one"), 20);
+    host.status(30);
+    let Some(IndicationMessage::Events(seen)) = message(&host, 1, 40) else {
+        panic!("another style, or none");
+    };
+    let changed = EventKind::PipelineChanged { revision: 2, name: "fq_codel".to_owned() };
+    assert_eq!((seen.len(), &seen[0].kind, seen[0].bearer), (1, &changed, id(RNTI)));
+    assert_eq!(seen[0].at_us, 1_700_000_000_000_020);
+    assert_eq!(message(&host, 1, 50), None);
+    assert_eq!(message(&host, 2, 50), None);
+    host.ue_is(UE, 9, 60);
+    let Some(IndicationMessage::Events(seen)) = message(&host, 2, 70) else {
+        panic!("another style, or none");
+    };
+    assert_eq!((&seen[0].kind, seen[0].bearer), (&EventKind::BearerAdded, id(9)));
+}
+
+#[test]
+fn subscriptions_that_this_node_cannot_serve_are_refused_with_the_reason() {
+    let (host, _fake) = host("transparent");
+    let status = action(ReportStyle::PipelineStatus, vec![]);
+    let refused = |trigger: &[u8], action: &[u8]| {
+        host.subscribe_v1(1, trigger, action).expect_err("not to be served")
+    };
+    let threshold = EventTrigger::Threshold {
+        quantity: Quantity::BacklogBytes,
+        above: 10,
+        hysteresis: 1,
+        min_interval_ms: 5,
+    };
+    let threshold = v1::encode(&threshold).expect("a trigger");
+    assert_eq!(
+        refused(&threshold, &status),
+        "event trigger: threshold; expected periodic or on_change"
+    );
+    assert_eq!(refused(&periodic(60_000), &status), "period_ms: 60000; expected at most 10000");
+    assert!(refused(&[], &status).starts_with("event trigger: "));
+    assert!(refused(&periodic(10), &[0xff]).starts_with("action definition: "));
+    for request in 1..=64 {
+        host.subscribe_v1(request, &periodic(10), &status).expect("accepted");
+    }
+    let refusal = host.subscribe_v1(65, &periodic(10), &status);
+    assert_eq!(refusal, Err("64 subscriptions; expected no more".to_owned()));
 }
 
 #[test]

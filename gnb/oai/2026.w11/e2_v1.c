@@ -1,0 +1,65 @@
+/* E2SM-TC v1 of OAI's E2 agent: the table that the service-model plugin (gnb/flexric-sm), which the agent
+   loads from its folder, looks up in the program. */
+#include <string.h>
+
+#include "openair2/E2AP/flexric/src/agent/e2_agent_api.h"
+
+#include "adapter.h"
+#include "sojourn_tc_door.h"
+
+static bool definition(void* context, sojourn_tc_room_t* room) {
+  (void)context;
+  /* Without a host the function is not offered. */
+  room->len = adapter_gnb() == NULL ? 0 : sojourn_gnb_definition_v1(room->at, room->capacity);
+  return room->len > 0;
+}
+
+static bool subscribe(void* context, uint32_t request, sojourn_tc_bytes_t trigger,
+                      sojourn_tc_bytes_t action, uint32_t* period_ms, sojourn_tc_room_t* reason) {
+  (void)context;
+  char text[SOJOURN_TC_REASON_BYTES] = "no traffic control in this gNB";
+  *period_ms = sojourn_gnb_subscribe_v1(adapter_gnb(), request, trigger.at, trigger.len, action.at,
+                                        action.len, text, sizeof(text));
+  if (*period_ms > 0) {
+    return true;
+  }
+  size_t const length = strlen(text);
+  reason->len = length < reason->capacity ? length : reason->capacity;
+  memcpy(reason->at, text, reason->len);
+  return false;
+}
+
+static void unsubscribe(void* context, uint32_t request) {
+  (void)context;
+  sojourn_gnb_unsubscribe_v1(adapter_gnb(), request);
+}
+
+static bool report(void* context, uint32_t request, sojourn_tc_room_t* header,
+                   sojourn_tc_room_t* message) {
+  (void)context;
+  message->len =
+      sojourn_gnb_report_v1(adapter_gnb(), request, adapter_now_us(), header->at, header->capacity,
+                            &header->len, message->at, message->capacity);
+  return message->len > 0;
+}
+
+static void control(void* context, sojourn_tc_bytes_t header, sojourn_tc_bytes_t message,
+                    sojourn_tc_room_t* outcome) {
+  (void)context;
+  outcome->len = sojourn_gnb_control_v1(adapter_gnb(), header.at, header.len, message.at,
+                                        message.len, adapter_now_us(), outcome->at,
+                                        outcome->capacity);
+}
+
+const sojourn_tc_door_t* sojourn_tc_door(void) {
+  static sojourn_tc_door_t const door = {
+      .version = SOJOURN_TC_DOOR_VERSION,
+      .definition = definition,
+      .subscribe = subscribe,
+      .unsubscribe = unsubscribe,
+      .report = report,
+      .control = control,
+      .async_event = async_event_agent_api,
+  };
+  return &door;
+}
