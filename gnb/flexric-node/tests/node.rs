@@ -12,10 +12,17 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2sm_tc::v0;
+use e2sm_tc::{
+    v0,
+    v1::{
+        self, ActionDefinition, ControlHeader, ControlMessage, ControlOutcome, EventTrigger,
+        IndicationHeader, IndicationMessage, NodeLease, ReportStyle,
+    },
+};
 use flexric_node::{
     message_log::{MessageLog, MessageLogs},
     node::{Node, PlainReport, TC_CONTROL_HEADER},
+    tc_v1::Message,
 };
 use lab_gateway::{Gateway, LocalClient, ServeOptions};
 use lab_scenario::LoadedScenario;
@@ -136,6 +143,53 @@ async fn a_control_changes_the_pipeline_that_is_reported() {
         node.control(&TC_CONTROL_HEADER, b"nonsense");
         node.control(&TC_CONTROL_HEADER, &add);
         eventually(|| (queues(&node)? == 3).then_some(()));
+    })
+    .await;
+}
+
+fn v1_action(style: ReportStyle) -> Vec<u8> {
+    v1::encode(&ActionDefinition { style, bearers: Vec::new(), top_flows: 8 }).expect("an action")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn v1_reports_wait_for_the_agent_until_the_subscription_ends() {
+    with_the_lab(|client, node_id| {
+        let node = node_of(client, &node_id);
+        let trigger = v1::encode(&EventTrigger::Periodic { period_ms: 10 }).expect("a trigger");
+        let action = v1_action(ReportStyle::PipelineStatus);
+        let poll_ms = node.tc_subscribe(7, &trigger, &action).expect("admitted");
+        assert!((1..=10).contains(&poll_ms), "{poll_ms}");
+        let first = eventually(|| node.tc_report(7));
+        let second = eventually(|| node.tc_report(7));
+        let collected = |message: &Message| {
+            let header: IndicationHeader = v1::decode(&message.header).expect("a header");
+            let content: IndicationMessage = v1::decode(&message.message).expect("a message");
+            assert!(matches!(content, IndicationMessage::PipelineStatus(_)));
+            header.collected_at_us
+        };
+        assert_eq!(collected(&second) - collected(&first), 10_000);
+        node.tc_unsubscribe(7);
+        assert_eq!(node.tc_report(7), None);
+        let refused = node.tc_subscribe(8, b"\xff", &action).expect_err("no trigger");
+        assert!(refused.contains("event trigger"), "{refused}");
+        assert_eq!(node.tc_report(8), None);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn v1_controls_have_an_outcome() {
+    with_the_lab(|client, node_id| {
+        let node = node_of(client, &node_id);
+        let header = v1::encode(&ControlHeader { style: 4, correlation_id: 1 }).expect("a header");
+        let lease = NodeLease { owner: "test".to_owned(), lease_ms: Some(5_000) };
+        let message = v1::encode(&ControlMessage::NodeLease(lease)).expect("a message");
+        let outcome = |message: &[u8]| {
+            let bytes = node.tc_control(&header, message).expect("an outcome");
+            v1::decode::<ControlOutcome>(&bytes).expect("of v1")
+        };
+        assert!(matches!(outcome(&message), ControlOutcome::Accepted { .. }));
+        assert!(matches!(outcome(b"nonsense"), ControlOutcome::Refused { .. }));
     })
     .await;
 }
