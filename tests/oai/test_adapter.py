@@ -64,7 +64,8 @@ def run(program: Path, ues: int, mbit_per_s: int, **settings: str) -> Arrived:
         r"sent (\d+) arrived (\d+) gaps (\d+) worst_small_us \d+ rlc_peak_bytes (\d+)", done.stdout
     )
     assert found, done.stdout
-    return Arrived(*map(int, found.groups()), log=done.stderr)
+    sent, arrived, gaps, rlc_peak_bytes = map(int, found.groups())
+    return Arrived(sent, arrived, gaps, rlc_peak_bytes, done.stderr)
 
 
 @pytest.fixture(scope="module")
