@@ -54,7 +54,7 @@ def test_a_row_has_the_runs_and_their_outcomes(tmp_path: Path) -> None:
     shown = table([row]).splitlines()[-1]
     assert shown == (
         "| 340c36bc of 2026-03-03 | yes | yes (3) | not run | 1 failed, 1 passed | 2 skipped"
-        " | not run | not run | not run |"
+        " | not run | not run | not run | not run |"
     )
     other = Row("f5")
     other.tests_passed = False
