@@ -49,8 +49,9 @@ class Numbers:
     async def ask(self, request: bytes, _context: Any) -> bytes:
         return request
 
-    async def fail(self, _request: bytes, context: Any) -> bytes:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "always")
+    async def fail(self, request: bytes, context: Any) -> bytes:
+        code = grpc.StatusCode.UNAVAILABLE if request else grpc.StatusCode.INVALID_ARGUMENT
+        await context.abort(code, "always")
         return b""
 
 
@@ -134,7 +135,16 @@ async def test_a_newcomer_has_a_stream_of_the_client_with_most(port: int) -> Non
             reader.cancel()
 
 
-async def test_a_failed_call_counts_as_twenty(port: int) -> None:
+async def test_calls_for_what_is_absent_cost_no_more_than_others(port: int) -> None:
+    async with client(port) as polling:
+        fail: Any = polling.unary_unary(FAIL)
+        for _ in range(100):
+            with pytest.raises(grpc.aio.AioRpcError) as failed:
+                await fail(b"absent")
+            assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_call_with_an_invalid_request_counts_as_twenty(port: int) -> None:
     async with client(port) as failing, client(port) as second:
         fail: Any = failing.unary_unary(FAIL)
         codes = []

@@ -25,7 +25,8 @@ _PUSHBACK: Final = "grpc-retry-pushback-ms"
 STREAMS: Final = "streams"
 """Name of the limit."""
 _FAILED_CALLS: Final = 20
-"""Calls that a failed one counts for: a client has the answer to five of them a second at once."""
+"""Calls that one with an invalid request counts for: five of them a second are answered at once."""
+_INVALID: Final = grpc.StatusCode.INVALID_ARGUMENT
 
 
 class DoorInterceptor(grpc.aio.ServerInterceptor):
@@ -136,27 +137,32 @@ class DoorInterceptor(grpc.aio.ServerInterceptor):
             return await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no request came")
 
         @contextmanager
-        def charging(client: str) -> Iterator[None]:
+        def charging(client: str, context: Context) -> Iterator[None]:
+            """Charges for faults of the client, not for what is absent or not permitted."""
             try:
                 yield
+            except grpc.aio.AbortError:
+                if context.code() in (_INVALID, _INVALID.value[0]):
+                    self._limits.charge(client, CALLS, _FAILED_CALLS - 1)
+                raise
             except Exception:
-                # Also what gRPC raises when it has refused a request for its length.
+                # gRPC has refused a request for its length.
                 self._limits.charge(client, CALLS, _FAILED_CALLS - 1)
                 raise
 
         async def answers(requests: AsyncIterator[Any], context: Context) -> Any:
             client = await self._admit(context, method)
             if not handler.request_streaming:
-                with charging(client):
+                with charging(client, context):
                     return await inner(await argument(requests, context), context)
             async with self._stream(client, context):
-                with charging(client):
+                with charging(client, context):
                     return await inner(requests, context)
 
         async def yields(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             client = await self._admit(context, method)
             async with self._stream(client, context) as stream:
-                with charging(client):
+                with charging(client, context):
                     responses = inner(await argument(requests, context), context)
                     async for response in stream.pass_on(responses):
                         yield response
