@@ -67,25 +67,35 @@ int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, 
 int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t *from_length,
                  struct sctp_sndrcvinfo *info, int *flags);
 
-static int (*next_socket)(int, int, int);
-static int (*next_bind)(int, const struct sockaddr *, socklen_t);
-static int (*next_listen)(int, int);
-static int (*next_connect)(int, const struct sockaddr *, socklen_t);
-static int (*next_setsockopt)(int, int, int, const void *, socklen_t);
-static int (*next_getsockopt)(int, int, int, void *, socklen_t *);
-static int (*next_close)(int);
-static int (*next_epoll_wait)(int, struct epoll_event *, int, int);
+typedef struct {
+    int (*socket)(int, int, int);
+    int (*bind)(int, const struct sockaddr *, socklen_t);
+    int (*listen)(int, int);
+    int (*connect)(int, const struct sockaddr *, socklen_t);
+    int (*setsockopt)(int, int, int, const void *, socklen_t);
+    int (*getsockopt)(int, int, int, void *, socklen_t *);
+    int (*close)(int);
+    int (*epoll_wait)(int, struct epoll_event *, int, int);
+} functions_t;
 
-__attribute__((constructor)) static void begin(void)
+/* The functions that ours stand in front of. Looked up by the first call, which may come from the
+ * constructor of a library that is initialised before this one. */
+static const functions_t *next(void)
 {
-    *(void **)&next_socket = dlsym(RTLD_NEXT, "socket");
-    *(void **)&next_bind = dlsym(RTLD_NEXT, "bind");
-    *(void **)&next_listen = dlsym(RTLD_NEXT, "listen");
-    *(void **)&next_connect = dlsym(RTLD_NEXT, "connect");
-    *(void **)&next_setsockopt = dlsym(RTLD_NEXT, "setsockopt");
-    *(void **)&next_getsockopt = dlsym(RTLD_NEXT, "getsockopt");
-    *(void **)&next_close = dlsym(RTLD_NEXT, "close");
-    *(void **)&next_epoll_wait = dlsym(RTLD_NEXT, "epoll_wait");
+    static functions_t functions;
+    static bool found;
+    if (!__atomic_load_n(&found, __ATOMIC_ACQUIRE)) {
+        *(void **)&functions.socket = dlsym(RTLD_NEXT, "socket");
+        *(void **)&functions.bind = dlsym(RTLD_NEXT, "bind");
+        *(void **)&functions.listen = dlsym(RTLD_NEXT, "listen");
+        *(void **)&functions.connect = dlsym(RTLD_NEXT, "connect");
+        *(void **)&functions.setsockopt = dlsym(RTLD_NEXT, "setsockopt");
+        *(void **)&functions.getsockopt = dlsym(RTLD_NEXT, "getsockopt");
+        *(void **)&functions.close = dlsym(RTLD_NEXT, "close");
+        *(void **)&functions.epoll_wait = dlsym(RTLD_NEXT, "epoll_wait");
+        __atomic_store_n(&found, true, __ATOMIC_RELEASE);
+    }
+    return &functions;
 }
 
 static endpoint_t *endpoint_of(int fd)
@@ -151,10 +161,10 @@ static association_t *join(endpoint_t *ep, int fd, const struct sockaddr_in *pee
     const int yes = 1;
     association_t *joined = calloc(1, sizeof *joined);
     if (joined == NULL) {
-        next_close(fd);
+        next()->close(fd);
         return NULL;
     }
-    next_setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    next()->setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     joined->fd = fd;
     joined->peer = *peer;
     memset(joined->peer.sin_zero, 0, sizeof joined->peer.sin_zero);
@@ -175,7 +185,7 @@ static void leave(endpoint_t *ep, association_t *left)
     pthread_mutex_lock(&left->sending);
     pthread_mutex_lock(&ep->mutex);
     epoll_ctl(ep->inner, EPOLL_CTL_DEL, left->fd, NULL);
-    next_close(left->fd);
+    next()->close(left->fd);
     left->fd = -1;
     pthread_mutex_unlock(&ep->mutex);
     pthread_mutex_unlock(&left->sending);
@@ -217,13 +227,13 @@ static association_t *with(endpoint_t *ep, const struct sockaddr_in *peer)
 
 static association_t *set_up(endpoint_t *ep, const struct sockaddr_in *peer)
 {
-    const int fd = next_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = next()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return NULL;
-    if (next_connect(fd, (const struct sockaddr *)peer, sizeof *peer) == 0)
+    if (next()->connect(fd, (const struct sockaddr *)peer, sizeof *peer) == 0)
         return join(ep, fd, peer);
     const int why = errno;
-    next_close(fd);
+    next()->close(fd);
     errno = why;
     return NULL;
 }
@@ -233,7 +243,7 @@ static association_t *set_up(endpoint_t *ep, const struct sockaddr_in *peer)
 int socket(int domain, int type, int protocol)
 {
     if (protocol != IPPROTO_SCTP)
-        return next_socket(domain, type, protocol);
+        return next()->socket(domain, type, protocol);
     endpoint_t *ep = calloc(1, sizeof *ep);
     const int fd = epoll_create1(EPOLL_CLOEXEC);
     if (ep == NULL || fd < 0 || fd >= DESCRIPTORS) {
@@ -256,19 +266,19 @@ int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
     endpoint_t *ep = endpoint_of(fd);
     if (ep == NULL)
-        return next_bind(fd, address, length);
+        return next()->bind(fd, address, length);
     const int yes = 1;
-    ep->listening = next_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    next_setsockopt(ep->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    return next_bind(ep->listening, address, length);
+    ep->listening = next()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    next()->setsockopt(ep->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    return next()->bind(ep->listening, address, length);
 }
 
 int listen(int fd, int backlog)
 {
     endpoint_t *ep = endpoint_of(fd);
     if (ep == NULL)
-        return next_listen(fd, backlog);
-    if (next_listen(ep->listening, backlog) != 0)
+        return next()->listen(fd, backlog);
+    if (next()->listen(ep->listening, backlog) != 0)
         return -1;
     errno = pthread_create(&ep->accepting, NULL, keep_accepting, ep);
     return errno == 0 ? 0 : -1;
@@ -279,7 +289,7 @@ int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     endpoint_t *ep = endpoint_of(fd);
     if (ep == NULL)
-        return next_connect(fd, address, length);
+        return next()->connect(fd, address, length);
     const struct sockaddr_in *peer = (const struct sockaddr_in *)address;
     if (with(ep, peer) != NULL) {
         errno = EISCONN;
@@ -292,7 +302,7 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
     endpoint_t *ep = endpoint_of(fd);
     if (ep == NULL)
-        return next_setsockopt(fd, level, name, value, length);
+        return next()->setsockopt(fd, level, name, value, length);
     if (level == IPPROTO_SCTP && name == SCTP_EVENTS)
         memcpy(&ep->events, value, length < sizeof ep->events ? length : sizeof ep->events);
     return 0;
@@ -301,7 +311,7 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 int getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
     if (endpoint_of(fd) == NULL)
-        return next_getsockopt(fd, level, name, value, length);
+        return next()->getsockopt(fd, level, name, value, length);
     memset(value, 0, *length);
     if (level == SOL_SOCKET && name == SO_TYPE && *length >= sizeof(int))
         *(int *)value = SOCK_SEQPACKET;
@@ -312,25 +322,25 @@ int close(int fd)
 {
     endpoint_t *ep = endpoint_of(fd);
     if (ep == NULL)
-        return next_close(fd);
+        return next()->close(fd);
     __atomic_store_n(&endpoints[fd], NULL, __ATOMIC_RELEASE);
     if (ep->listening >= 0) {
         shutdown(ep->listening, SHUT_RDWR);
         if (ep->accepting != 0)
             pthread_join(ep->accepting, NULL);
-        next_close(ep->listening);
+        next()->close(ep->listening);
     }
     /* Threads that still send use endpoint and association, so both are kept. */
     for (association_t *open = ep->associations; open != NULL; open = open->next) {
         shutdown(open->fd, SHUT_RDWR);
         pthread_mutex_lock(&open->sending);
         if (open->fd >= 0)
-            next_close(open->fd);
+            next()->close(open->fd);
         open->fd = -1;
         pthread_mutex_unlock(&open->sending);
     }
-    next_close(ep->bell);
-    return next_close(fd);
+    next()->close(ep->bell);
+    return next()->close(fd);
 }
 
 /* ------------------------------------------------------------------------------- messages */
@@ -405,7 +415,7 @@ static bool ready(endpoint_t *ep)
     while (ep->readable == NULL && !has_notice(ep)) {
         struct epoll_event event;
         char first;
-        if (next_epoll_wait(ep->inner, &event, 1, 0) != 1)
+        if (next()->epoll_wait(ep->inner, &event, 1, 0) != 1)
             return false;
         association_t *found = event.data.ptr;
         if (found == NULL)
@@ -462,7 +472,7 @@ int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t
     while (bytes < 0) {
         struct epoll_event event;
         if (!ready(ep)) {
-            next_epoll_wait(ep->inner, &event, 1, -1);
+            next()->epoll_wait(ep->inner, &event, 1, -1);
             continue;
         }
         association_t *of = ep->readable;
@@ -499,7 +509,7 @@ int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t
 int epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms)
 {
     for (;;) {
-        const int count = next_epoll_wait(fd, events, most, timeout_ms);
+        const int count = next()->epoll_wait(fd, events, most, timeout_ms);
         int left = 0;
         for (int i = 0; i < count; ++i) {
             endpoint_t *ep = endpoint_of(events[i].data.fd);

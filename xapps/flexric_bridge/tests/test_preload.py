@@ -50,6 +50,24 @@ def output_of(preload: str, program: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+def test_a_library_may_call_before_the_preloaded_one_is_initialised(
+    sctp_over_tcp: str, tmp_path: Path
+) -> None:
+    """The constructor of a library that is preloaded behind it runs first: setpriv's libcap-ng
+    closes a file in its own."""
+    source = tmp_path / "early.c"
+    source.write_text(
+        "#include <unistd.h>\n"
+        "__attribute__((constructor)) static void begin(void) { close(dup(2)); }\n"
+    )
+    early = tmp_path / "early.so"
+    compiler = shutil.which("cc")
+    assert compiler is not None
+    command = [compiler, "-shared", "-fPIC", str(source), "-o", str(early)]
+    subprocess.run(command, check=True)
+    assert output_of(f"{sctp_over_tcp} {early}", "print(1)") == 1
+
+
 # ---- SCTP over TCP for kernels without SCTP: sockets as FlexRIC uses them
 
 LIBRARY = """
