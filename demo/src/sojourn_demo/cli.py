@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
+import os
 import signal
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,13 +17,15 @@ from typing import Any
 
 from rich.console import Console
 
-from sojourn_demo import DemoError, report
+from sojourn_demo import DemoError
+from sojourn_demo.conclusion import TITLE, conclude
+from sojourn_demo.flexric import FlexRic
 from sojourn_demo.gateways import ANY_PORT, THROUGH, policy_of, start_gateway
-from sojourn_demo.live import View, read_decisions
-from sojourn_demo.measure import summarise
+from sojourn_demo.live import View, scrape
+from sojourn_demo.oai.build import Oai
+from sojourn_demo.oai.network import enter
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import read_recording, write_scenario
-from sojourn_demo.tables import tables
 
 INTERRUPTED = 130
 
@@ -65,7 +68,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
             console.print(f"live page       {page}")
             if arguments.open:
                 webbrowser.open(page)
-            view = View(console, gnb.ready["metrics"], log, arguments.before)
+            view = View(console, partial(scrape, gnb.ready["metrics"]), log, arguments.before)
             await view.run(programs, seconds)
             # The other programs stop at the end of the block.
             await programs.stop(controller)
@@ -91,44 +94,18 @@ async def finish(
     _, errors = await process.communicate()
     if process.returncode != 0:
         raise DemoError(f"gnb-lab run: {errors.decode(errors='replace').strip()}")
-    without = read_recording(uncontrolled)
-    summary = summarise(
-        recording,
-        without,
-        read_decisions(out / "decisions.jsonl"),
-        _json(out / "stats.json"),
-        control_from_s=arguments.before,
-        own_revisions=arguments.through == "lab",
-    )
-    summary["through"] = arguments.through
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    title = "Sojourn: one bearer, before and after"
+    title = TITLE
     if arguments.trace:
         title += f" ({arguments.trace.name})"
     if arguments.through == "flexric":
         title += ", through a FlexRIC near-RT RIC"
-    report.write_report(out / "report.html", title, recording, without, summary)
-    for table in tables(summary):
-        console.print(table)
-    loop = summary["loop"]
-    console.print(
-        f"indication p50 {_show(loop['indication_latency_us']['p50'])} µs, detection to"
-        f" acknowledged p50 {_show(loop['detect_to_ack_ms']['p50'])} ms,"
-        f" {len(summary['decisions'])} decision(s)"
+    conclude(
+        *(out, console, title, recording, read_recording(uncontrolled)),
+        twin="a simulation of the same scenario, seed and duration",
+        control_from_s=arguments.before,
+        own_revisions=arguments.through == "lab",
+        extra={"through": arguments.through},
     )
-    console.print(f"report   {out / 'report.html'}\nsummary  {out / 'summary.json'}")
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found
-
-
-def _show(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.2f}"
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -160,7 +137,14 @@ def make_parser() -> argparse.ArgumentParser:
         choices=THROUGH,
         default="lab",
         help="E2 gateway between gNB and xApps: that of the gNB, or the bridge of a FlexRIC near-RT"
-        " RIC from FLEXRIC_BUILD (default: %(default)s)",
+        " RIC from FLEXRIC_BUILD; oai: such a RIC, with the OpenAirInterface gNB of OAI_BUILD in"
+        " place of the emulated one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--udp",
+        type=float,
+        metavar="MBIT/S",
+        help="with --through oai: a download by UDP at this rate in place of TCP",
     )
     parser.add_argument(
         "--policy",
@@ -186,12 +170,24 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program; returns 0 on success, 2 on an error, 130 if interrupted."""
     given = make_parser().parse_args(arguments)
-    console = Console()
+    if given.through == "oai":
+        return run_command(_enter_namespace, given)
+    if given.udp is not None:
+        print("sojourn-demo: --udp: needs --through oai", file=sys.stderr)
+        return 2
+    return run_command(run, given)
+
+
+def run_command(
+    act: Callable[[argparse.Namespace, Console], Coroutine[Any, Any, None]],
+    given: argparse.Namespace,
+) -> int:
+    """Runs `act`; returns as `main` does."""
     # SIGTERM stops the programs as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         given.out.mkdir(parents=True, exist_ok=True)
-        asyncio.run(run(given, console))
+        asyncio.run(act(given, Console()))
     except (DemoError, OSError) as error:
         print(f"sojourn-demo: {error}", file=sys.stderr)
         return 2
@@ -199,6 +195,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("sojourn-demo: interrupted, all programs stopped", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+async def _enter_namespace(_given: argparse.Namespace, _console: Console) -> None:
+    """Goes on as `sojourn_demo.oai`, which needs a network of its own."""
+    Oai.found(os.environ)
+    FlexRic.found(os.environ, node=False)
+    enter((sys.executable, "-m", "sojourn_demo.oai", *sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ class FlexRic:
     shim: Path | None
 
     @classmethod
-    def found(cls, variables: Mapping[str, str]) -> FlexRic:
-        """The FlexRIC of the environment variables.
+    def found(cls, variables: Mapping[str, str], *, node: bool = True) -> FlexRic:
+        """The FlexRIC of the environment variables; with `node`, the lab as its E2 node, too.
 
         Raises:
             DemoError: A file is missing; the message has the command that makes it.
@@ -62,10 +62,10 @@ class FlexRic:
                     f"this kernel has no SCTP, and {shim}, which emulates it, is missing;"
                     " run `make flexric-bridge` first, or load the module sctp"
                 )
-        for program, target in (
-            ("flexric-node", "make flexric-node"),
-            ("flexric-bridge", "make setup"),
-        ):
+        needed = {"flexric-bridge": "make setup"}
+        if node:
+            needed["flexric-node"] = "make flexric-node"
+        for program, target in needed.items():
             if not (programs / program).is_file():
                 raise DemoError(f"{programs / program}: no such program; run `{target}` first")
         level_triggered = programs.parent / "lib" / LEVEL_TRIGGERED
@@ -80,14 +80,16 @@ class FlexRic:
 
     def environment(self) -> dict[str, str]:
         """Environment of the near-RT RIC and the node."""
-        preloaded = [str(self.level_triggered)]
-        if self.shim is not None:
-            preloaded.append(str(self.shim))
-        return {**os.environ, "LD_PRELOAD": " ".join(preloaded)}
+        inherited = os.environ.get("LD_PRELOAD", "").split()
+        return {**os.environ, "LD_PRELOAD": " ".join([*inherited, *self.preloaded()])}
 
-    def link_service_models(self, folder: Path) -> str:
+    def preloaded(self) -> list[str]:
+        """The libraries that the near-RT RIC and the node preload."""
+        return list(map(str, filter(None, (self.level_triggered, self.shim))))
+
+    def link_service_models(self, folder: Path, *, tc_v1: bool = True) -> str:
         """Links all service models of the build tree into a new `folder`, and E2SM-TC v1 where it
-        is installed.
+        is installed and wanted.
 
         Returns:
             Its name with the final slash that FlexRIC requires.
@@ -96,7 +98,7 @@ class FlexRic:
             DemoError: A service model is missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        own = tc_v1_model()
+        own = tc_v1_model() if tc_v1 else None
         models = [] if own is None else [own]
         for model in SERVICE_MODELS:
             name = f"lib{model}_sm.so"

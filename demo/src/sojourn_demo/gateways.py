@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -18,10 +19,10 @@ from sojourn_demo.flexric import (
 )
 from sojourn_demo.programs import Program, Programs
 
-Through = Literal["lab", "flexric"]
+Through = Literal["lab", "flexric", "oai"]
 ANY_PORT: Final = "127.0.0.1:0"
 
-THROUGH: Final[tuple[Through, ...]] = ("flexric", "lab")
+THROUGH: Final[tuple[Through, ...]] = ("flexric", "lab", "oai")
 V0_POLICY: Final = Path("xapps/tc_controller/policies/flexric.yaml")
 """E2SM-TC v0 does not support the templates of the default policy."""
 
@@ -63,29 +64,62 @@ async def _start_flexric(
     programs: Programs, scratch: Path, served: tuple[str, ...]
 ) -> tuple[Program, str]:
     flexric = FlexRic.found(os.environ)
-    models = flexric.link_service_models(scratch / "service_models")
+    ric = await start_ric(flexric, programs, scratch)
+    node = await programs.start(
+        *("flexric-node", *served, "--ric", ric.address, "--libraries", ric.models),
+        environment=flexric.environment(),
+    )
+    # An xApp gets the list of nodes only when it connects, so the node is started first.
+    await programs.wait_until(node, lambda: is_set_up(node))
+    return node, await start_bridge(flexric, programs, ric)
+
+
+@dataclass(frozen=True, slots=True)
+class Ric:
+    """A near-RT RIC that runs."""
+
+    address: str
+    models: str
+    """Folder of service models, with a final slash."""
+    settings: Path
+
+
+async def start_ric(
+    flexric: FlexRic, programs: Programs, scratch: Path, *, tc_v1: bool = True
+) -> Ric:
+    """Starts the near-RT RIC and waits until it listens; E2SM-TC v1 is offered unless `tc_v1` is
+    false."""
     address = loopback_address(os.getpid())
-    settings = configuration(scratch, address)
+    ric = Ric(
+        address,
+        flexric.link_service_models(scratch / "service_models", tc_v1=tc_v1),
+        configuration(scratch, address),
+    )
     await programs.start_foreign(
         flexric.ric,
-        *("-c", str(settings), "-p", models),
+        *("-c", str(ric.settings), "-p", ric.models),
         environment=flexric.environment(),
         # The RIC writes log files to its working directory.
         folder=scratch,
         is_ready=lambda: is_open(address, E2_PORT) and is_open(address, E42_PORT),
     )
-    node = await programs.start(
-        *("flexric-node", *served, "--ric", address, "--libraries", models),
-        environment=flexric.environment(),
-    )
-    # An xApp gets the list of nodes only when it connects, so the node is started first.
-    await programs.wait_until(node, lambda: SETUP_DONE in node.log.read_text(errors="replace"))
+    return ric
+
+
+def is_set_up(node: Program) -> bool:
+    """Whether the agent of `node` is connected to its near-RT RIC."""
+    return SETUP_DONE in node.log.read_text(errors="replace")
+
+
+async def start_bridge(flexric: FlexRic, programs: Programs, ric: Ric) -> str:
+    """Starts the bridge; returns the address of the E2 gateway."""
     shim = ("--ric-preload", str(flexric.shim)) if flexric.shim else ()
     # Possible because RIC and node preload libflexric_level_triggered.so.
     together = ("--ric-controls-together", "16")
     bridge = await programs.start(
         *("flexric-bridge", "serve", "--listen", ANY_PORT, "--metrics-listen", ANY_PORT),
-        *("--ric", address, "--libraries", models, "--ric-configuration", str(settings)),
-        *(*shim, *together),
+        *("--ric", ric.address, "--libraries", ric.models),
+        *("--ric-configuration", str(ric.settings), *shim, *together),
     )
-    return node, bridge.ready["listen"]
+    listen: str = bridge.ready["listen"]
+    return listen

@@ -7,6 +7,7 @@ import json
 import time
 import urllib.request
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,11 +64,18 @@ class Trend:
 
 
 class View:
-    """Polls the metrics endpoint and draws."""
+    """Polls the values and draws."""
 
-    def __init__(self, console: Console, metrics: str, log: Path, control_from_s: float) -> None:
+    def __init__(
+        self,
+        console: Console,
+        read: Callable[[], Mapping[str, float]],
+        log: Path,
+        control_from_s: float,
+    ) -> None:
+        """`read` gives the values by metric, or none while there are none; it may block."""
         self._console = console
-        self._metrics = metrics
+        self._read = read
         self._log = log
         self._control_from_s = control_from_s
         self._node_s = 0.0
@@ -94,11 +102,9 @@ class View:
                 await self._poll()
 
     async def _poll(self) -> None:
-        try:
-            text = await asyncio.to_thread(_get, f"http://{self._metrics}/metrics")
-        except OSError:
+        values = dict(await asyncio.to_thread(self._read))
+        if not values:
             return
-        values = _sums(text)
         self._node_s = values.get(NODE_TIME, self._node_s)
         now = (self._node_s, values.get("sojourn_flow_goodput_bytes_total", 0.0))
         if self._before is not None and now[0] > self._before[0]:
@@ -165,10 +171,14 @@ def read_decisions(log: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=1.0) as answer:  # noqa: S310 - an http address
-        body: bytes = answer.read()
-    return body.decode()
+def scrape(metrics: str) -> dict[str, float]:
+    """The values at the metrics address of the lab; none if it does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=1.0) as answer:
+            body: bytes = answer.read()
+    except OSError:
+        return {}
+    return _sums(body.decode())
 
 
 def _sums(text: str) -> dict[str, float]:

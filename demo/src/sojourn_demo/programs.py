@@ -38,13 +38,15 @@ class Program:
         folder: Path | None = None,
         has_ready_line: bool = True,
         append: bool = True,
+        name: str | None = None,
     ) -> None:
         """Starts `command` in `folder`; its standard error goes to `log`.
 
-        Without a ready line, its standard output does, too.
+        Without a ready line, its standard output does, too. `name` is for messages, where the first
+        word is not the program's.
         """
         self.log = log
-        self.name = Path(command[0]).name
+        self.name = name or Path(command[0]).name
         self.ready: dict[str, Any] = {}
         """The ready line, after `wait_ready`: addresses `listen` and `metrics`."""
         with log.open("ab" if append else "wb") as written:
@@ -146,7 +148,7 @@ class Programs:
         path = Path(sys.executable).parent / name
         if not path.exists():
             raise DemoError(f"{path}: no such program; run `make setup` first")
-        program = self._spawn([path, *arguments], environment=environment)
+        program = self.spawn([path, *arguments], environment=environment)
         return await asyncio.to_thread(program.wait_ready)
 
     async def start_foreign(
@@ -161,7 +163,7 @@ class Programs:
 
         Raises `DemoError` if it ends or is late.
         """
-        program = self._spawn(
+        program = self.spawn(
             [path, *arguments], environment=environment, folder=folder, has_ready_line=False
         )
         await self.wait_until(program, is_ready)
@@ -187,9 +189,12 @@ class Programs:
             if not program.alive:
                 raise program.ended()
 
-    def _spawn(self, command: Sequence[str | Path], **options: Any) -> Program:
-        name = Path(command[0]).name
+    def spawn(
+        self, command: Sequence[str | Path], *, name: str | None = None, **options: Any
+    ) -> Program:
+        """Starts a program as `Program` does, without waiting; its log has its name."""
+        name = name or Path(command[0]).name
         again = any(earlier.name == name for earlier in self.started)
-        program = Program(command, self._out / f"{name}.log", append=again, **options)
+        program = Program(command, self._out / f"{name}.log", append=again, name=name, **options)
         self.started.append(program)
         return program

@@ -19,7 +19,8 @@ from sojourn_demo import DemoError
 
 Floats = NDArray[np.float64]
 MBIT_PER_BYTE = 8e-6
-
+BULK: Final = ("tcp", "udp")
+"""Kinds of bulk flows; UDP has the OAI gNB's alone."""
 
 _NO_RECORDING: Final = (
     *(OSError, ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError),
@@ -67,7 +68,7 @@ class Recording:
         rtt_ms: Ping round trips, by the time the request was sent.
         pings_s: When each ping was sent, answered or not.
         voip_ms: One-way delay of VoIP packets, by the time they were sent.
-        goodput_mbit: Bytes of TCP flows handed to the application in order.
+        goodput_mbit: Bytes of bulk flows handed to the application, of TCP in order.
         drained_mbit: SDU bytes of the bearer that the MAC drained, of all flows.
         rlc_hol_ms: Age of the head of the RLC buffer, each ms.
         rlc_mb: RLC occupancy, each ms.
@@ -180,8 +181,8 @@ def _pings(flows: dict[str, NDArray[Any]], duration_s: float) -> Floats:
 
 
 def _goodput(flows: dict[str, NDArray[Any]]) -> Counter:
-    """All TCP flows together."""
-    rows = (flows["quantity"] == "goodput_bytes") & (flows["kind"] == "tcp")
+    """All bulk flows together."""
+    rows = (flows["quantity"] == "goodput_bytes") & np.isin(flows["kind"], BULK)
     if not rows.any():
         return Counter(np.zeros(1), np.zeros(1))
     at_s = np.unique(flows["time_us"][rows]) / 1e6

@@ -65,9 +65,15 @@ BEFORE_S, AFTER_S = 1.0, 4.0
 
 
 def write_report(
-    path: Path, title: str, recording: Recording, without: Recording, summary: dict[str, Any]
+    path: Path,
+    title: str,
+    recording: Recording,
+    without: Recording,
+    summary: dict[str, Any],
+    *,
+    twin: str,
 ) -> None:
-    """Writes the page."""
+    """Writes the page; `twin` says what the run without control is."""
     body = [
         f"<h1>{html.escape(title)}</h1>",
         f"<p class=lead>{_lead(summary)}</p>",
@@ -80,9 +86,9 @@ def write_report(
         _loop(summary["loop"]),
         "<h2>Decisions</h2>",
         _decisions(summary["decisions"]),
-        "<p class=muted>Without control (dashed): a simulation of the same scenario, seed and"
-        " duration. Times are of the gNB's clock. Goodput counts bytes that TCP handed to the"
-        " application in order; drained bytes are those that the MAC took from the RLC."
+        f"<p class=muted>Without control (dashed): {html.escape(twin)}."
+        " Times are of the gNB's clock. Goodput counts bytes that the bulk flow handed to the"
+        " application, TCP in order; drained bytes are those that the MAC took from the RLC."
         " <code>summary.json</code> has the data of this page.</p>",
     ]
     page = (

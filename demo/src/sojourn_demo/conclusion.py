@@ -1,0 +1,73 @@
+"""The end of a run: summary, report and tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from sojourn_demo import report
+from sojourn_demo.live import read_decisions
+from sojourn_demo.measure import summarise
+from sojourn_demo.recording import Recording
+from sojourn_demo.tables import tables
+
+TITLE: Final = "Sojourn: one bearer, before and after"
+
+
+def conclude(
+    out: Path,
+    console: Console,
+    title: str,
+    recording: Recording,
+    without: Recording,
+    *,
+    twin: str,
+    control_from_s: float,
+    own_revisions: bool,
+    extra: Mapping[str, Any],
+) -> None:
+    """Writes ``summary.json`` and ``report.html`` to `out` and prints the tables.
+
+    Args:
+        without: The same seconds without control.
+        twin: What `without` is, in words.
+        control_from_s: As in `summarise`.
+        own_revisions: As in `summarise`.
+        extra: What else the summary says of the run.
+    """
+    summary = summarise(
+        recording,
+        without,
+        read_decisions(out / "decisions.jsonl"),
+        _json(out / "stats.json"),
+        control_from_s=control_from_s,
+        own_revisions=own_revisions,
+    )
+    summary.update(extra)
+    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    report.write_report(out / "report.html", title, recording, without, summary, twin=twin)
+    for table in tables(summary):
+        console.print(table)
+    loop = summary["loop"]
+    console.print(
+        f"indication p50 {_show(loop['indication_latency_us']['p50'])} µs, detection to"
+        f" acknowledged p50 {_show(loop['detect_to_ack_ms']['p50'])} ms,"
+        f" {len(summary['decisions'])} decision(s)"
+    )
+    console.print(f"report   {out / 'report.html'}\nsummary  {out / 'summary.json'}")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _show(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.2f}"

@@ -1,0 +1,105 @@
+"""Network namespaces of gNB and UE: each has an end of the tunnel through the radio.
+
+They have no names, so that they end with the programs in them and nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from sojourn_demo import DemoError
+from sojourn_demo.programs import Program, Programs
+
+GNB_RADIO, UE_RADIO = "192.168.77.1", "192.168.77.2"
+"""Addresses of the link that carries the samples of the RF simulator."""
+UE_ADDRESS: Final = "10.0.1.2"
+"""The UE's end of the tunnel, as OAI sets it without a core network."""
+UE_TUN: Final = "oaitun_ue1"
+GNB_TUN: Final = "oaitun_enb1"
+ENDS_WITH_PARENT: Final = ("setpriv", "--pdeathsig", "KILL")
+
+
+def enter(command: Sequence[str]) -> NoReturn:
+    """Replaces this process by `command` in a network namespace of its own, that of the gNB."""
+    # Without root, in a user namespace in which it is root.
+    user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    os.execvp("unshare", ["unshare", *user, "--net", "--", *command])  # noqa: S606, S607
+
+
+class UeNamespace:
+    """The UE's network namespace, linked to this one. It lasts as long as its holder."""
+
+    def __init__(self, holder: Program) -> None:
+        """`holder` is a process in the namespace."""
+        self._namespace = Path(f"/proc/{holder.process.pid}/ns/net")
+
+    @classmethod
+    async def make(cls, programs: Programs) -> UeNamespace:
+        """Makes the namespace and the link; raises `DemoError` if that is not allowed."""
+        command = (*ENDS_WITH_PARENT, "unshare", "--net", "--", "sleep", "infinity")
+        holder = programs.spawn(command, name="ue-namespace", has_ready_line=False)
+        made = cls(holder)
+        await programs.wait_until(holder, made._is_other)
+        pid = str(holder.process.pid)
+        _ip("link", "set", "lo", "up")
+        _ip("link", "add", "radio0", "type", "veth", "peer", "name", "radio1", "netns", pid)
+        for prefix, device, address in (
+            ((), "radio0", GNB_RADIO),
+            (made.prefix, "radio1", UE_RADIO),
+        ):
+            _ip("address", "add", f"{address}/30", "dev", device, prefix=prefix)
+            _ip("link", "set", device, "up", prefix=prefix)
+        _ip("link", "set", "lo", "up", prefix=made.prefix)
+        return made
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Words before a command that run it there."""
+        return ("nsenter", f"--net={self._namespace}")
+
+    def packets(self, device: str, direction: str) -> int | None:
+        """Packets that a device there has received (``rx``) or sent (``tx``); None without it."""
+        return _packets(_output((*self.prefix, "cat", "/proc/net/dev")), device, direction)
+
+    def _is_other(self) -> bool:
+        try:
+            return self._namespace.readlink() != Path("/proc/self/ns/net").readlink()
+        except OSError:
+            return False
+
+
+def packets(device: str, direction: str) -> int | None:
+    """As `UeNamespace.packets`, of a device in this namespace."""
+    return _packets(Path("/proc/net/dev").read_text(), device, direction)
+
+
+def _packets(text: str, device: str, direction: str) -> int | None:
+    """From /proc/net/dev: received bytes and packets are its columns 1 and 2, sent 9 and 10."""
+    for words in map(str.split, text.replace(":", ": ").splitlines()):
+        if words and words[0] == f"{device}:":
+            return int(words[2 if direction == "rx" else 10])
+    return None
+
+
+def _ip(*words: str, prefix: Sequence[str] = ()) -> None:
+    done = subprocess.run(  # noqa: S603 - words of this module
+        [*prefix, "ip", *words], check=False, capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        reason = done.stderr.strip() or f"status {done.returncode}"
+        raise DemoError(f"ip {' '.join(words)}: {reason}; expected to be allowed to make a network")
+
+
+def _output(command: Sequence[str]) -> str:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    return done.stdout
+
+
+def python(module: str) -> tuple[str, ...]:
+    """A module of this environment as a command."""
+    return (sys.executable, "-m", module)
