@@ -86,6 +86,14 @@ demo-ops: setup ## A fault, its alerts in a real Prometheus and Alertmanager (on
 demo-flexric: flexric-bridge flexric-sm flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))
 
+.PHONY: demo-oai
+demo-oai: flexric-bridge flexric-sm ## The same loop with the OpenAirInterface gNB of OAI_BUILD (FLEXRIC_SRC, FLEXRIC_BUILD)
+	$(BIN)/sojourn-demo --through oai --out $(OUT)/demo-oai $(OAI_DEMO)
+
+.PHONY: test-oai
+test-oai: flexric-bridge flexric-sm ## Tests in the OpenAirInterface gNB of OAI_BUILD (FLEXRIC_SRC, FLEXRIC_BUILD)
+	$(BIN)/python tests/oai/with_oai.py $(OAI_TESTS)
+
 .PHONY: dist
 dist: setup ## Wheels, programs and the chart's package under one version: out/dist
 	$(BIN)/python deploy/dist.py --packages $(PACKAGES) --modules $(MODULES)

@@ -28,6 +28,7 @@ CONTROLLER_LATE_S = 0.3
 """How far the controller's clock is ahead, as after a gNB that fell behind."""
 STARVED_S = 0.5
 """How long the change stops the bulk flow."""
+FOOTNOTE = report.Footnote("another run", "those of transport blocks", "Times are of the radio")
 
 
 def record(folder: Path, *, switched_s: float | None) -> Path:
@@ -100,7 +101,7 @@ def summary(tmp_path: Path) -> dict[str, Any]:
     recording = read_recording(record(tmp_path / "with", switched_s=SWITCHED_S))
     without = read_recording(record(tmp_path / "without", switched_s=None))
     summary = summarise(recording, without, RECORDS, STATS, control_from_s=10.0)
-    report.write_report(tmp_path / "report.html", "A & B", recording, without, summary)
+    report.write_report(tmp_path / "report.html", "A & B", (recording, without), summary, FOOTNOTE)
     return summary
 
 
@@ -224,7 +225,7 @@ def test_a_run_without_a_decision_has_a_summary(tmp_path: Path) -> None:
     assert summary["decisions"] == []
     assert summary["switched_s"] is None
     assert summary["loop"]["detect_to_ack_ms"] == {"p50": None, "p99": None}
-    report.write_report(tmp_path / "report.html", "none", recording, recording, summary)
+    report.write_report(tmp_path / "report.html", "none", (recording, recording), summary, FOOTNOTE)
     page = (tmp_path / "report.html").read_text()
     assert "made no decision" in page
     assert "no pipeline changed" in page

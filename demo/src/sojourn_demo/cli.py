@@ -26,6 +26,7 @@ from sojourn_demo.oai.build import Oai
 from sojourn_demo.oai.network import enter
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import read_recording, write_scenario
+from sojourn_demo.report import Footnote
 
 INTERRUPTED = 130
 
@@ -99,9 +100,13 @@ async def finish(
         title += f" ({arguments.trace.name})"
     if arguments.through == "flexric":
         title += ", through a FlexRIC near-RT RIC"
-    conclude(
-        *(out, console, title, recording, read_recording(uncontrolled)),
+    footnote = Footnote(
         twin="a simulation of the same scenario, seed and duration",
+        drained="those that the MAC took from the RLC",
+        clock="Times are of the gNB's clock",
+    )
+    conclude(
+        *(out, console, title, (recording, read_recording(uncontrolled)), footnote),
         control_from_s=arguments.before,
         own_revisions=arguments.through == "lab",
         extra={"through": arguments.through},
@@ -147,6 +152,19 @@ def make_parser() -> argparse.ArgumentParser:
         help="with --through oai: a download by UDP at this rate in place of TCP",
     )
     parser.add_argument(
+        "--rlc-period-ms",
+        type=int,
+        choices=(1, 2, 5, 10),
+        help="with --through oai: how often RLC reports go to the xApps (default: 10; each ms takes"
+        " most of a core of RIC, bridge and xApps, which radio and UE share)",
+    )
+    parser.add_argument(
+        "--mcs",
+        type=int,
+        help="with --through oai: highest MCS of the downlink, for machines that are too slow for"
+        " the whole cell in real time",
+    )
+    parser.add_argument(
         "--policy",
         type=Path,
         help="policy of the controller (default: its own; flexric.yaml for E2SM-TC v0)",
@@ -172,8 +190,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = make_parser().parse_args(arguments)
     if given.through == "oai":
         return run_command(_enter_namespace, given)
-    if given.udp is not None:
-        print("sojourn-demo: --udp: needs --through oai", file=sys.stderr)
+    if (given.udp, given.mcs, given.rlc_period_ms) != (None, None, None):
+        print(
+            "sojourn-demo: --udp, --mcs, --rlc-period-ms: expected --through oai",
+            file=sys.stderr,
+        )
         return 2
     return run_command(run, given)
 

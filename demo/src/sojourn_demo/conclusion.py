@@ -22,10 +22,9 @@ def conclude(
     out: Path,
     console: Console,
     title: str,
-    recording: Recording,
-    without: Recording,
+    runs: tuple[Recording, Recording],
+    footnote: report.Footnote,
     *,
-    twin: str,
     control_from_s: float,
     own_revisions: bool,
     extra: Mapping[str, Any],
@@ -33,12 +32,12 @@ def conclude(
     """Writes ``summary.json`` and ``report.html`` to `out` and prints the tables.
 
     Args:
-        without: The same seconds without control.
-        twin: What `without` is, in words.
+        runs: With control, and the same seconds without.
         control_from_s: As in `summarise`.
         own_revisions: As in `summarise`.
         extra: What else the summary says of the run.
     """
+    recording, without = runs
     summary = summarise(
         recording,
         without,
@@ -49,7 +48,7 @@ def conclude(
     )
     summary.update(extra)
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    report.write_report(out / "report.html", title, recording, without, summary, twin=twin)
+    report.write_report(out / "report.html", title, runs, summary, footnote)
     for table in tables(summary):
         console.print(table)
     loop = summary["loop"]

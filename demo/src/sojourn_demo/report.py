@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -64,16 +64,26 @@ BEFORE_S, AFTER_S = 1.0, 4.0
 """Span around the change in the plot of its seconds."""
 
 
+class Footnote(NamedTuple):
+    """What the page says of its figures."""
+
+    twin: str
+    """What the run without control is."""
+    drained: str
+    """Which bytes count as drained."""
+    clock: str
+    """Which clock times are of; a sentence."""
+
+
 def write_report(
     path: Path,
     title: str,
-    recording: Recording,
-    without: Recording,
+    runs: tuple[Recording, Recording],
     summary: dict[str, Any],
-    *,
-    twin: str,
+    footnote: Footnote,
 ) -> None:
-    """Writes the page; `twin` says what the run without control is."""
+    """Writes the page of `runs`, with control and without."""
+    recording, without = runs
     body = [
         f"<h1>{html.escape(title)}</h1>",
         f"<p class=lead>{_lead(summary)}</p>",
@@ -86,9 +96,9 @@ def write_report(
         _loop(summary["loop"]),
         "<h2>Decisions</h2>",
         _decisions(summary["decisions"]),
-        f"<p class=muted>Without control (dashed): {html.escape(twin)}."
-        " Times are of the gNB's clock. Goodput counts bytes that the bulk flow handed to the"
-        " application, TCP in order; drained bytes are those that the MAC took from the RLC."
+        f"<p class=muted>Without control (dashed): {html.escape(footnote.twin)}."
+        f" {html.escape(footnote.clock)}. Goodput counts bytes that the bulk flow handed to the"
+        f" application, TCP in order; drained bytes are {html.escape(footnote.drained)}."
         " <code>summary.json</code> has the data of this page.</p>",
     ]
     page = (

@@ -14,14 +14,18 @@ static sojourn_gnb_t* the_gnb;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_bool has_mac;
 
-static uint64_t clock_us(clockid_t clock) {
+static uint64_t clock_ns(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
-  return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t adapter_now_ns(void) {
+  return clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t adapter_now_us(void) {
-  return clock_us(CLOCK_MONOTONIC);
+  return adapter_now_ns() / 1000;
 }
 
 bool adapter_has_mac(void) {
@@ -78,15 +82,16 @@ static void create(void) {
   }
   uint64_t buffers = 0;
   uint64_t seed = 1;
+  uint64_t status_ms = 1000;
   char error[256] = "a seam is missing";
   if (number("SOJOURN_BUFFERS", &buffers) && number("SOJOURN_SEED", &seed) &&
-      adapter_seams_are_there()) {
+      number("SOJOURN_STATUS_MS", &status_ms) && adapter_seams_are_there()) {
     sojourn_gnb_functions_t const functions = {.forward = adapter_forward};
     sojourn_gnb_settings_t const settings = {
         .pipeline = getenv("SOJOURN_PIPELINE"),
         .buffers = buffers > UINT32_MAX ? UINT32_MAX : (uint32_t)buffers,
         .seed = seed,
-        .epoch_us = clock_us(CLOCK_REALTIME) - adapter_now_us(),
+        .epoch_us = clock_ns(CLOCK_REALTIME) / 1000 - adapter_now_us(),
     };
     the_gnb = sojourn_gnb_create(&functions, &settings, error, sizeof(error));
   }
@@ -96,7 +101,7 @@ static void create(void) {
   }
   fprintf(stderr, "sojourn: traffic control %s in OAI (%s)\n", sojourn_gnb_version(),
           OAI_PACKAGE_VERSION);
-  adapter_start_attendant(the_gnb);
+  adapter_start_attendant(the_gnb, status_ms);
 }
 
 sojourn_gnb_t* adapter_gnb(void) {

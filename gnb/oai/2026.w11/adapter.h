@@ -18,7 +18,8 @@
   _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(__VA_ARGS__)), \
                  "another OAI generation: " #name " has other arguments")
 
-/* Microseconds of the monotonic clock. */
+/* The monotonic clock. */
+uint64_t adapter_now_ns(void);
 uint64_t adapter_now_us(void);
 
 /* The host, made on the first call; null if it cannot serve: then everything passes untouched. */
@@ -50,7 +51,8 @@ bool adapter_seam(const char* name, adapter_function_t* in_oai, adapter_function
 /* Sleeps so that slots of `slot_us` do not begin before their time; for the RF simulator. */
 void adapter_pace(uint32_t slot_us);
 
-/* Starts the thread that writes the status file and serves what no real-time thread does. */
-void adapter_start_attendant(sojourn_gnb_t* gnb);
+/* Starts the thread that writes the status file each `status_ms` and serves what no real-time thread
+   does. */
+void adapter_start_attendant(sojourn_gnb_t* gnb, uint64_t status_ms);
 
 #endif

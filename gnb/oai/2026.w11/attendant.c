@@ -10,12 +10,12 @@
 #include "adapter.h"
 
 #define PERIOD_MS 100
-#define POLLS_PER_STATUS 10
 #define STATUS_BYTES (1 << 20)
 
 static atomic_bool stopping;
 static pthread_t thread;
 static const char* status_file;
+static uint64_t polls_per_status;
 
 /* A reader sees the whole of one status: the file is replaced, not rewritten. */
 static void write_status(const char* text) {
@@ -37,11 +37,11 @@ static void write_status(const char* text) {
 static void* attend(void* argument) {
   sojourn_gnb_t* gnb = argument;
   char* text = status_file == NULL ? NULL : malloc(STATUS_BYTES);
-  for (unsigned polls = 1; !atomic_load(&stopping); ++polls) {
+  for (uint64_t polls = 1; !atomic_load(&stopping); ++polls) {
     struct timespec const period = {.tv_nsec = PERIOD_MS * 1000000L};
     nanosleep(&period, NULL);
     sojourn_gnb_poll(gnb, adapter_now_us());
-    if (text != NULL && polls % POLLS_PER_STATUS == 0 &&
+    if (text != NULL && polls % polls_per_status == 0 &&
         sojourn_gnb_status(gnb, adapter_now_us(), text, STATUS_BYTES) > 0) {
       write_status(text);
     }
@@ -55,8 +55,9 @@ static void stop(void) {
   pthread_join(thread, NULL);
 }
 
-void adapter_start_attendant(sojourn_gnb_t* gnb) {
+void adapter_start_attendant(sojourn_gnb_t* gnb, uint64_t status_ms) {
   status_file = getenv("SOJOURN_STATUS_FILE");
+  polls_per_status = status_ms < PERIOD_MS ? 1 : status_ms / PERIOD_MS;
   /* OAI's signals are for OAI's threads. */
   sigset_t all;
   sigset_t before;

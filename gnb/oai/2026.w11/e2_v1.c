@@ -1,6 +1,9 @@
 /* E2SM-TC v1 of OAI's E2 agent: the table that the service-model plugin (gnb/flexric-sm), which the agent
    loads from its folder, looks up in the program. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "openair2/E2AP/flexric/src/agent/e2_agent_api.h"
 
@@ -43,12 +46,44 @@ static bool report(void* context, uint32_t request, sojourn_tc_room_t* header,
   return message->len > 0;
 }
 
+static void write_hex(FILE* file, const char* name, const uint8_t* at, size_t len) {
+  fprintf(file, ",\"%s\":\"", name);
+  for (size_t i = 0; i < len; ++i) {
+    fprintf(file, "%02x", at[i]);
+  }
+  fputc('"', file);
+}
+
+/* A line for each control: who changed what can be told from the gNB alone. The file is opened for each,
+   so that it may be moved away. */
+static void log_control(sojourn_tc_bytes_t header, sojourn_tc_bytes_t message,
+                        const sojourn_tc_room_t* outcome) {
+  const char* name = getenv("SOJOURN_CONTROL_LOG");
+  if (name == NULL) {
+    return;
+  }
+  FILE* file = fopen(name, "a");
+  if (file == NULL) {
+    fprintf(stderr, "sojourn: SOJOURN_CONTROL_LOG=%s cannot be written\n", name);
+    return;
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  fprintf(file, "{\"at_us\":%lld", (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+  write_hex(file, "header", header.at, header.len);
+  write_hex(file, "message", message.at, message.len);
+  write_hex(file, "outcome", outcome->at, outcome->len);
+  fputs("}\n", file);
+  fclose(file);
+}
+
 static void control(void* context, sojourn_tc_bytes_t header, sojourn_tc_bytes_t message,
                     sojourn_tc_room_t* outcome) {
   (void)context;
   outcome->len = sojourn_gnb_control_v1(adapter_gnb(), header.at, header.len, message.at,
                                         message.len, adapter_now_us(), outcome->at,
                                         outcome->capacity);
+  log_control(header, message, outcome);
 }
 
 const sojourn_tc_door_t* sojourn_tc_door(void) {

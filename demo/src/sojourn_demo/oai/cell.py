@@ -48,7 +48,7 @@ class Cell:
         settings: Mapping[str, str],
         preloaded: Sequence[str] = (),
         e2: tuple[str, str] | None = None,
-        name: str = GNB,
+        max_mcs: int | None = None,
     ) -> Cell:
         """Starts the gNB and waits until it awaits a UE.
 
@@ -56,6 +56,8 @@ class Cell:
             settings: ``SOJOURN_…`` variables of the gNB.
             preloaded: Libraries that the gNB preloads, behind those of this environment.
             e2: Address of the near-RT RIC and folder of service models, for a gNB with E2.
+            max_mcs: Highest MCS of the downlink, which makes the cell smaller; the gNB's own
+                without.
 
         Raises:
             DemoError: It does not start.
@@ -65,20 +67,23 @@ class Cell:
         inherited = os.environ.get("LD_PRELOAD", "").split()
         environment = oai.environment(
             SOJOURN_STATUS_FILE=str(folder / "status.json"),
+            SOJOURN_STATUS_MS="100",
             SOJOURN_PACE="1",
             LD_PRELOAD=" ".join([*inherited, *preloaded]),
             **settings,
         )
-        agent: tuple[str, ...] = ()
+        options: list[str] = []
         if e2 is not None:
-            agent = ("--e2_agent.near_ric_ip_addr", e2[0], "--e2_agent.sm_dir", e2[1])
+            options += ["--e2_agent.near_ric_ip_addr", e2[0], "--e2_agent.sm_dir", e2[1]]
+        if max_mcs is not None:
+            options += ["--MACRLCs.[0].dl_max_mcs", str(max_mcs)]
         gnb = programs.spawn(
             (
                 *(*ENDS_WITH_PARENT, *NOT_REAL_TIME, *BY_LINES, str(oai.build / GNB)),
                 *("-O", str(oai.gnb_settings), *WITHOUT_CORE),
-                *("--rfsimulator.[0].wait_timeout", WAIT_FOR_UE_S, *agent, *LOG),
+                *("--rfsimulator.[0].wait_timeout", WAIT_FOR_UE_S, *options, *LOG),
             ),
-            name=name,
+            name=GNB,
             environment=environment,
             folder=folder,
             has_ready_line=False,

@@ -37,13 +37,14 @@ class Loop:
         *,
         settings: Mapping[str, str] | None = None,
         tc_v1: bool = True,
+        max_mcs: int | None = None,
     ) -> Loop:
         """Starts near-RT RIC, gNB, UE and bridge of this environment, in this order.
 
         Args:
             scratch: A folder with a short name, because FlexRIC limits paths to 127 bytes.
             folder: The folder of gNB and UE.
-            settings: As in `Cell.start`.
+            settings, max_mcs: As in `Cell.start`.
             tc_v1: Whether E2SM-TC v1 is offered; v0 alone otherwise.
 
         Raises:
@@ -56,6 +57,7 @@ class Loop:
             settings=settings or {"SOJOURN_PIPELINE": INITIAL_PIPELINE},
             preloaded=flexric.preloaded(),
             e2=(ric.address, ric.models),
+            max_mcs=max_mcs,
         )
         await programs.wait_until(cell.gnb, lambda: is_set_up(cell.gnb))
         await cell.attach()

@@ -46,6 +46,8 @@ class UeNamespace:
         made = cls(holder)
         await programs.wait_until(holder, made._is_other)
         pid = str(holder.process.pid)
+        # The kernel takes its time to remove that of a namespace whose programs have ended.
+        _output(("ip", "link", "delete", "radio0"))
         _ip("link", "set", "lo", "up")
         _ip("link", "add", "radio0", "type", "veth", "peer", "name", "radio1", "netns", pid)
         for prefix, device, address in (

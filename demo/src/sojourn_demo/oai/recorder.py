@@ -9,7 +9,7 @@ import asyncio
 import csv
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,17 +23,21 @@ from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
 
 from sojourn_demo import DemoError
 from sojourn_demo.live import NODE_TIME
+from sojourn_demo.oai.cell import Cell
+from sojourn_demo.oai.radio_clock import RadioClock
 from sojourn_demo.oai.traffic import Traffic
 
 PERIOD_MS: Final = 10
-FRAMES: Final = 1024
-FRAME_S: Final = 0.01
+FRAME_US: Final = 10_000
+DELAYS: Final = ("rtt", "one_way")
 NODE_WITHIN_S: Final = 60.0
 COUNTER_WRAP: Final = 1 << 32
 BEARERS: Final = (
     *("time_us", "rnti", "drb", "rlc_occupancy_bytes", "rlc_hol_us", "drained_bytes"),
     *("tc_backlog_bytes", "tc_revision", "cell_used_prb", "cell_available_prb"),
 )
+HOL: Final = BEARERS.index("rlc_hol_us") - 1
+"""Its place behind the time."""
 FLOWS: Final = ("flow", "kind", "quantity", "time_us", "value")
 
 
@@ -44,10 +48,10 @@ class Unwrapped:
         self.total = 0
         self._last: int | None = None
 
-    def take(self, value: int, wrap: int = COUNTER_WRAP) -> None:
+    def take(self, value: int) -> None:
         """The counter's next value."""
         if self._last is not None:
-            self.total += (value - self._last) % wrap
+            self.total += (value - self._last) % COUNTER_WRAP
         self._last = value
 
 
@@ -64,23 +68,20 @@ class _Wanted:
 class Recorder:
     """One run: rows of the first bearer from `begin` on."""
 
-    def __init__(self, gateway: str, traffic: Traffic, prb_per_frame: float) -> None:
-        """`prb_per_frame`: downlink PRBs of the cell in 10 ms."""
+    def __init__(self, gateway: str, traffic: Traffic, cell: Cell) -> None:
+        """`traffic` runs in `cell`, whose E2 reports come from `gateway`."""
         self._settings = GatewaySettings(address=gateway)
         self._traffic = traffic
-        self._prb_per_frame = prb_per_frame
+        self._clock = RadioClock(cell.status)
+        self._prb_per_us = cell.oai.downlink_prb_per_frame() / FRAME_US
         self._rows: list[tuple[int, ...]] = []
-        self._drained, self._frames = Unwrapped(), Unwrapped()
         self._new_prb, self._retransmitted_prb = Unwrapped(), Unwrapped()
-        self._tc_backlog_bytes = self._revision = 0
-        self._epoch_us = 0
-        self._end_us = 0
-        self._began_at_frame = 0
+        self._drained_bytes = self._tc_backlog_bytes = self._revision = 0
+        self._epoch_us = self._end_us = 0
 
     def begin(self) -> None:
         """The time of the run begins."""
         self._epoch_us = time.time_ns() // 1000
-        self._began_at_frame = self._frames.total
         self._rows.clear()
 
     async def run(self) -> None:
@@ -91,17 +92,16 @@ class Recorder:
         """
         try:
             async with E2GatewayClient(self._settings) as gateway, asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._clock.run())
                 node = await _node(gateway)
                 for wanted in self._wanted():
                     tasks.create_task(_read(gateway, node.id, wanted))
         except* RicError as errors:
             raise DemoError(f"E2 reports of the gNB: {errors.exceptions[0]}") from errors
 
-    def speed(self) -> float | None:
+    def speed(self) -> float:
         """Time of the radio over that of the wall, from `begin` to `end`."""
-        over_s = ((self._end_us or time.time_ns() // 1000) - self._epoch_us) / 1e6
-        frames = self._frames.total - self._began_at_frame
-        return FRAME_S * frames / over_s if self._epoch_us and over_s > 0 else None
+        return self._duration_us() / (self._end_us - self._epoch_us)
 
     def end(self) -> None:
         """The time of the run ends."""
@@ -112,7 +112,7 @@ class Recorder:
         now_s = (time.time_ns() // 1000 - self._epoch_us) / 1e6 if self._epoch_us else 0.0
         found = {NODE_TIME: now_s, "sojourn_tc_backlog_bytes": float(self._tc_backlog_bytes)}
         if self._rows:
-            row = dict(zip(BEARERS, self._rows[-1], strict=True))
+            row = dict(zip(BEARERS, self._rows[-1], strict=False))
             found["sojourn_rlc_hol_seconds"] = row["rlc_hol_us"] / 1e6
             found["sojourn_rlc_occupancy_bytes"] = float(row["rlc_occupancy_bytes"])
         totals = self._traffic.goodput.total_bytes
@@ -122,26 +122,52 @@ class Recorder:
         return found
 
     def write(self, folder: Path) -> None:
-        """Writes the recording to `folder`; raises `DemoError` if no report came."""
+        """Writes the recording to `folder`, in time of the radio.
+
+        Raises:
+            DemoError: No report came.
+        """
         if not self._rows:
             raise DemoError("the gNB sent no RLC report; expected reports through the near-RT RIC")
         folder.mkdir(parents=True, exist_ok=True)
+        radio_us = self._since_epoch([row[0] for row in self._rows])
         with (folder / "bearers.csv").open("w", newline="") as file:
             table = csv.writer(file)
             table.writerow(BEARERS)
-            table.writerows(row for row in self._rows if row[0] >= 0)
-        with (folder / "flows.csv").open("w", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(FLOWS)
-            for flow, kind, quantity, at_us, value in self._traffic.rows():
-                if self._epoch_us <= at_us <= self._end_us:
-                    table.writerow((flow, kind, quantity, at_us - self._epoch_us, value))
+            for at_us, (wall_us, *row) in zip(radio_us, self._rows, strict=True):
+                row[HOL] = self._span_us(wall_us - row[HOL], wall_us)
+                table.writerow((round(at_us), *row, round(at_us * self._prb_per_us)))
+        self._write_flows(folder / "flows.csv")
         summary = {
             "epoch_us": self._epoch_us,
-            "duration_s": (self._end_us - self._epoch_us) / 1e6,
+            "duration_s": self._duration_us() / 1e6,
             "radio_speed": self.speed(),
         }
         (folder / "summary.json").write_text(json.dumps(summary) + "\n")
+
+    def _write_flows(self, path: Path) -> None:
+        with path.open("w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(FLOWS)
+            for flow, kind, quantity, at_us, value in self._traffic.rows():
+                if not self._epoch_us <= at_us <= self._end_us:
+                    continue
+                delay = quantity in DELAYS
+                told = self._span_us(at_us - value, at_us) if delay else round(value)
+                (radio_us,) = self._since_epoch([at_us])
+                table.writerow((flow, kind, quantity, round(radio_us), told))
+
+    def _span_us(self, from_us: float, to_us: float) -> int:
+        began_us, ended_us = self._clock.at([from_us, to_us])
+        return round(float(ended_us) - float(began_us))
+
+    def _since_epoch(self, wall_us: Sequence[float]) -> list[float]:
+        began_us = self._clock.at(self._epoch_us)
+        since: list[float] = (self._clock.at(wall_us) - began_us).tolist()
+        return since
+
+    def _duration_us(self) -> float:
+        return self._since_epoch([self._end_us])[0]
 
     def _wanted(self) -> tuple[_Wanted, ...]:
         trigger: dict[str, Any] = {"periodic": {"period_ms": PERIOD_MS}}
@@ -162,28 +188,28 @@ class Recorder:
         if not len(rows.records):
             return
         row = rows.records[0]
-        self._drained.take(int(row["txpdu_bytes"]))
         self._rows.append(
             (
-                rows.tstamp_us - self._epoch_us,
+                rows.tstamp_us,
                 int(row["rnti"]),
                 int(row["rbid"]),
                 int(row["txbuf_occ_bytes"]),
                 int(row["txsdu_wt_us"]),
-                self._drained.total,
+                self._drained_bytes,
                 self._tc_backlog_bytes,
                 self._revision,
                 self._new_prb.total + self._retransmitted_prb.total,
-                round(self._frames.total * self._prb_per_frame),
             )
         )
 
     def _take_mac(self, indication: Indication) -> None:
         rows = mac.decode(indication.message).records
         if len(rows):
+            # OAI's RLC-UM counts the room in the block as transmitted, and its agent the bytes of
+            # SRB 3 as those of the UE's SDUs.
+            self._drained_bytes = int(rows[0]["dl_aggr_tbs"])
             self._new_prb.take(int(rows[0]["dl_aggr_prb"]))
             self._retransmitted_prb.take(int(rows[0]["dl_aggr_retx_prb"]))
-            self._frames.take(int(rows[0]["frame"]), FRAMES)
 
     def _take_tc(self, indication: Indication) -> None:
         _, statuses = tc.decode_indication(indication.message)

@@ -16,8 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import structlog
+import yaml
 from rich.console import Console
 
+from sojourn_demo import DemoError
 from sojourn_demo.conclusion import TITLE, conclude
 from sojourn_demo.gateways import ANY_PORT
 from sojourn_demo.live import View
@@ -26,9 +28,12 @@ from sojourn_demo.oai.recorder import Recorder
 from sojourn_demo.oai.traffic import Bulk, Traffic
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import Recording, read_recording
+from sojourn_demo.report import Footnote
 
 SETTLE_S: Final = 6.0
 """From the start of the load to the time of the run: the MCS starts at 0 and climbs for seconds."""
+RLC_PERIOD_MS: Final = 10
+DEFAULT_POLICY: Final = Path("xapps/tc_controller/policies/default.yaml")
 REAL_TIME: Final = 0.97
 """A radio that is slower than this share of the wall clock is said to be."""
 
@@ -45,7 +50,7 @@ async def run(arguments: Namespace, console: Console) -> None:
     for name in ("decisions.jsonl", "stats.json"):
         (out / name).unlink(missing_ok=True)
     recorded: dict[bool, Recording] = {}
-    speeds: dict[str, float | None] = {}
+    speeds: dict[str, float] = {}
     for controlled in (False, True):
         name = "with_control" if controlled else "without_control"
         (out / name).mkdir(exist_ok=True)
@@ -53,31 +58,35 @@ async def run(arguments: Namespace, console: Console) -> None:
         speeds[name] = await _one(arguments, console, out / name, controlled)
         recorded[controlled] = read_recording(out / name)
     for name, speed in speeds.items():
-        if speed is not None and speed < REAL_TIME:
+        if speed < REAL_TIME:
             console.print(
                 f"This machine is too slow for the radio: {name.replace('_', ' ')} it ran at"
-                f" {speed:.2f} of real time. All times are of the wall clock."
+                f" {speed:.2f} of real time. Delays and rates are in the radio's time, latencies"
+                " of the control loop in that of the wall."
             )
-    conclude(
-        *(out, console, f"{TITLE}, in an OpenAirInterface gNB", recorded[True], recorded[False]),
+    footnote = Footnote(
         twin="another run of the same gNB, UE and load, without a controller",
+        drained="those of the transport blocks, without retransmissions",
+        clock="Times are of the radio, latencies of the loop of the wall clock",
+    )
+    runs = (recorded[True], recorded[False])
+    conclude(
+        *(out, console, f"{TITLE}, in an OpenAirInterface gNB", runs, footnote),
         control_from_s=arguments.before,
         own_revisions=True,
         extra={"through": "oai", "radio_speed": speeds},
     )
 
 
-async def _one(
-    arguments: Namespace, console: Console, folder: Path, controlled: bool
-) -> float | None:
+async def _one(arguments: Namespace, console: Console, folder: Path, controlled: bool) -> float:
     """One run, recorded to `folder`; returns the speed of the radio, 1 for real time."""
     log = arguments.out / "decisions.jsonl"
     with TemporaryDirectory(prefix="sojourn-") as scratch:
         async with Programs(folder) as programs:
-            loop = await Loop.start(programs, Path(scratch), folder)
+            loop = await Loop.start(programs, Path(scratch), folder, max_mcs=arguments.mcs)
             cell, gateway = loop.cell, loop.gateway
             traffic = Traffic(cell, folder, Bulk(arguments.udp))
-            recorder = Recorder(gateway, traffic, cell.oai.downlink_prb_per_frame())
+            recorder = Recorder(gateway, traffic, cell)
             recording = asyncio.create_task(recorder.run())
             await traffic.start()
             await _while(recording, asyncio.sleep(SETTLE_S))
@@ -96,17 +105,38 @@ async def _one(
     return recorder.speed()
 
 
+def write_policy(base: Path, to: Path, rlc_period_ms: int) -> None:
+    """Writes the policy `base` to `to`, with RLC reports at this period.
+
+    Raises:
+        DemoError: `base` cannot be read or is no policy.
+    """
+    try:
+        policy: Any = yaml.safe_load(base.read_text())
+    except OSError as error:
+        raise DemoError(f"{base}: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise DemoError(f"{base}: {error}") from error
+    if not isinstance(policy, dict) or not isinstance(policy.setdefault("reports", {}), dict):
+        raise DemoError(f"{base}: expected a policy of tc-controller")
+    policy["reports"]["rlc_period_ms"] = rlc_period_ms
+    to.write_text(yaml.safe_dump(policy, sort_keys=False))
+
+
 async def _start_xapps(arguments: Namespace, programs: Programs, gateway: str) -> None:
     out: Path = arguments.out
+    period_ms: int = arguments.rlc_period_ms or RLC_PERIOD_MS
+    policy = out / "policy.yaml"
+    write_policy(arguments.policy or DEFAULT_POLICY, policy, period_ms)
     await programs.start(
-        *("rlc-forecaster", "--gateway", gateway),
+        *("rlc-forecaster", "--gateway", gateway, "--period-ms", str(period_ms)),
         *("--metrics-listen", ANY_PORT, "--listen", ANY_PORT),
     )
     await programs.start(
         *("tc-controller", "--gateway", gateway, "--metrics-listen", ANY_PORT),
         *("--decision-log", str(out / "decisions.jsonl"), "--stats", str(out / "stats.json")),
         *("--observe-for-s", str(arguments.before)),
-        *(("--policy", str(arguments.policy)) if arguments.policy else ()),
+        *("--policy", str(policy)),
     )
 
 

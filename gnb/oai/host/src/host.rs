@@ -13,6 +13,7 @@ use crate::events::{Event, EventLog, Happening};
 use crate::gnb::Gnb;
 use crate::journal::{Journal, Position};
 use crate::sdu::{BufferPool, Sdu};
+use crate::slot_times::SlotTimes;
 use crate::subscriptions::Subscriptions;
 use crate::surroundings::Surroundings;
 
@@ -88,6 +89,7 @@ pub struct Host {
     /// Of the status file.
     pub(crate) shown: Mutex<Position>,
     pub(crate) subscriptions: Subscriptions,
+    pub(crate) slot_times: SlotTimes,
     initial: Pipeline,
     tti_us: AtomicU32,
     pub(crate) settings: Settings,
@@ -119,6 +121,7 @@ impl Host {
             journal: Journal::default(),
             shown: Mutex::default(),
             subscriptions: Subscriptions::default(),
+            slot_times: SlotTimes::new(),
             initial,
             tti_us: AtomicU32::new(TTI_US),
             settings,
@@ -224,6 +227,16 @@ impl Host {
         let Some(bearer) = directory.of_channel(rnti, lcid) else { return };
         let tti_us = self.tti_us.load(Ordering::Relaxed);
         bearer.block(&self.around, block_bytes, rlc_bytes, tti_us, now_us);
+    }
+
+    /// A slot has passed, in which the MAC's calls took `took_ns` together; for the status.
+    pub fn slot_took(&self, took_ns: u64) {
+        self.slot_times.record(took_ns);
+    }
+
+    /// Length of a slot, µs.
+    pub(crate) fn tti_us(&self) -> u32 {
+        self.tti_us.load(Ordering::Relaxed)
     }
 
     /// Length of a slot.

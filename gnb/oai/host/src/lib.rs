@@ -8,7 +8,8 @@
 //!   `directory.rs`.
 //! - **Real-time threads** take no lock that others may hold for long, allocate nothing and print
 //!   nothing; a panic ends at the bearer, which then is transparent.
-//! - **E2**: `e2.rs`. **Status for the operator**: `status.rs`.
+//! - **E2**: `e2.rs`. **Status for the operator**: `status.rs`, with what the MAC's thread spends here:
+//!   `slot_times.rs`.
 
 mod bearer;
 mod counts;
@@ -21,6 +22,7 @@ mod host;
 mod journal;
 mod sdu;
 mod sink;
+mod slot_times;
 mod status;
 mod subscriptions;
 mod surroundings;
@@ -30,4 +32,5 @@ pub use door::*;
 pub use events::ShownEvent;
 pub use gnb::{Address, Gnb};
 pub use host::{Host, HostError, Settings, Taken};
+pub use slot_times::SlotTimeStatus;
 pub use status::{BearerStatus, StatusReport};

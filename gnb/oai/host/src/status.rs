@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::counts::BearerCounts;
 use crate::events::ShownEvent;
+use crate::slot_times::SlotTimeStatus;
 use crate::{Host, host};
 
 /// State of a bearer.
@@ -39,6 +40,9 @@ pub struct StatusReport {
     pub version: &'static str,
     /// Time of the report, µs of the gNB's clock.
     pub at_us: u64,
+    /// Time of the radio, µs: slots since the start by their length. Slower than the gNB's clock
+    /// where a simulated radio does not keep up with it.
+    pub radio_us: u64,
     /// Pipeline that bearers start with.
     pub initial_pipeline: String,
     /// Buffers that are free.
@@ -47,6 +51,8 @@ pub struct StatusReport {
     pub buffers_exhausted: u64,
     /// SDUs for which memory had to be allocated.
     pub oversize_packets: u64,
+    /// What traffic control takes of the MAC's thread.
+    pub slot_times: SlotTimeStatus,
     /// Bearers, by UE and DRB.
     pub bearers: Vec<BearerStatus>,
     /// Events.
@@ -79,10 +85,12 @@ impl Host {
         StatusReport {
             version: env!("CARGO_PKG_VERSION"),
             at_us: now_us,
+            radio_us: self.slot_times.passed() * u64::from(self.tti_us()),
             initial_pipeline: settings.pipeline.clone(),
             buffers_free: around.pool.free(),
             buffers_exhausted: around.pool.exhausted(),
             oversize_packets: around.pool.oversize(),
+            slot_times: self.slot_times.read(),
             bearers,
             events: self
                 .journal
