@@ -21,6 +21,8 @@ UE_ADDRESS: Final = "10.0.1.2"
 """The UE's end of the tunnel, as OAI sets it without a core network."""
 UE_TUN: Final = "oaitun_ue1"
 GNB_TUN: Final = "oaitun_enb1"
+COLUMNS: Final = {"rx": 2, "tx": 10, "tx_dropped": 12}
+"""Of /proc/net/dev."""
 ENDS_WITH_PARENT: Final = ("setpriv", "--pdeathsig", "KILL")
 
 
@@ -65,7 +67,8 @@ class UeNamespace:
         return ("nsenter", f"--net={self._namespace}")
 
     def packets(self, device: str, direction: str) -> int | None:
-        """Packets that a device there has received (``rx``) or sent (``tx``); None without it."""
+        """Packets that a device there has received (``rx``), sent (``tx``), or dropped before it
+        sent them (``tx_dropped``); None without the device."""
         return _packets(_output((*self.prefix, "cat", "/proc/net/dev")), device, direction)
 
     def _is_other(self) -> bool:
@@ -81,10 +84,10 @@ def packets(device: str, direction: str) -> int | None:
 
 
 def _packets(text: str, device: str, direction: str) -> int | None:
-    """From /proc/net/dev: received bytes and packets are its columns 1 and 2, sent 9 and 10."""
+    """From /proc/net/dev."""
     for words in map(str.split, text.replace(":", ": ").splitlines()):
         if words and words[0] == f"{device}:":
-            return int(words[2 if direction == "rx" else 10])
+            return int(words[COLUMNS[direction]])
     return None
 
 
