@@ -38,23 +38,22 @@ help: ## List the targets
 $(VENV)/.tools: constraints.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sojourn needs Python 3.11 or newer, this is " + sys.version.split()[0])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(STEP) 1/5 'Python tools' $(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt pip
+	$(STEP) 1/4 'Python tools' $(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt pip
 	@touch $@
 
 $(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) Cargo.toml $(wildcard interfaces/proto/*.proto)
-	$(STEP) 5/5 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	$(STEP) 4/4 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
 .PHONY: native
 native: $(VENV)/.tools
-	$(STEP) 2/5 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc
-# A separate build: the header generator enables features of syn that would rebuild the lab's tests.
-	$(STEP) 3/5 'C libraries of the TC function' cargo build --release --locked -p tc-rf-c -p gnb-host
+# One build: the header generator enables features of syn, with which the tests are built as well.
+	$(STEP) 2/4 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
 	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h target/release/sojourn_gnb.h
 	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so \
 	  target/release/libsojourn_gnb.a
-	$(STEP) 4/5 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
+	$(STEP) 3/4 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
 	  'for module in $(MODULES); do $(BIN)/maturin develop --release --locked -m $$module/Cargo.toml; done'
 
 .PHONY: setup
@@ -173,7 +172,8 @@ $(VENV)/.docs: $(VENV)/.tools docs/requirements.txt docs/constraints.txt
 
 .PHONY: docs
 docs: setup $(VENV)/.docs ## The documentation as a site: out/site/index.html
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --exclude '*-python' --no-deps --locked --quiet
+# Of the release profile, as the lints: the metadata of dependencies serve both.
+	RUSTDOCFLAGS='-D warnings' cargo doc --release --workspace --exclude '*-python' --no-deps --locked --quiet
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 .PHONY: quick

@@ -23,6 +23,22 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sojourn"))
 
+LONGEST = (
+    "test_tutorial",
+    "test_alerts_live",
+    "test_live_browser",
+    "test_documented_commands",
+    "test_dashboards_live",
+)
+"""Files that take a minute and more, mostly of waiting. Files are shared among processes in this
+order; one of these last would run alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, otherwise in order."""
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
+
 
 @pytest.fixture(autouse=True)
 def _same_jitter() -> None:

@@ -1,10 +1,11 @@
 """What a hostile client can take from another: its reports, its control round trip, memory.
 
-Starts `gnb-lab serve` for each attack. A client reads RLC reports every 1 ms and sends a control
-every 50 ms, first alone, then beside the attack from its first moment, which is a process of its
-own. For attacks on
-`rlc-forecaster` the client reads forecasts and asks for the newest one every 50 ms. On loopback
-each connection is a client of gnb-lab.
+Starts two servers for each attack. A client reads RLC reports of the first every 1 ms and sends a
+control every 50 ms: alone, then while another process attacks the second server, then while it
+attacks the first, each from the attack's first moment. Attacker and server share the cores of one
+machine, so the second time shows what the attack takes without touching the client's server. For
+attacks on `rlc-forecaster` the client reads forecasts and asks for the newest one every 50 ms. On
+loopback each connection is a client of gnb-lab.
 """
 
 from __future__ import annotations
@@ -63,8 +64,10 @@ class Row:
     seconds: float
     reports_per_s: float
     reports_alone_per_s: float
+    reports_elsewhere_per_s: float
     control_p99_us: float
     control_p99_alone_us: float
+    control_p99_elsewhere_us: float
     peak_mb: float
     before_mb: float
     server_cpu: float
@@ -74,6 +77,11 @@ class Row:
     def share(self) -> float:
         """Of the reports that it has alone."""
         return self.reports_per_s / self.reports_alone_per_s
+
+    @property
+    def elsewhere(self) -> float:
+        """The same while the attack is on another server of this machine."""
+        return self.reports_elsewhere_per_s / self.reports_alone_per_s
 
     @property
     def ratio(self) -> float:
@@ -148,19 +156,29 @@ async def window(probe: Probe, seconds: float, client: asyncio.Task[None]) -> Se
 
 
 @asynccontextmanager
-async def serving(attack: str) -> AsyncIterator[Program]:
-    """What is attacked, on free ports: `gnb-lab serve`, or `rlc-forecaster` with a gNB."""
+async def serving(attack: str) -> AsyncIterator[tuple[Program, Program]]:
+    """The client's server and another, on free ports.
+
+    Each is a `gnb-lab serve`, or an `rlc-forecaster`; the other forecaster has one bearer, as it
+    takes processor time without a consumer, too.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "scenario.yaml"
-        path.write_text(scenario(BEARERS if attack in ATTACKS else FORECASTER_BEARERS))
         async with Programs(Path(folder)) as programs:
             where = ("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
-            gnb = await programs.start("gnb-lab", "serve", str(path), *where)
-            if attack in ATTACKS:
-                yield gnb
-            else:
+
+            async def server(bearers: int) -> Program:
+                path = Path(folder) / f"scenario-{bearers}.yaml"
+                path.write_text(scenario(bearers))
+                gnb = await programs.start("gnb-lab", "serve", str(path), *where)
+                if attack in ATTACKS:
+                    return gnb
                 of = ("--gateway", gnb.ready["listen"])
-                yield await programs.start("rlc-forecaster", *of, *where)
+                return await programs.start("rlc-forecaster", *of, *where)
+
+            if attack in ATTACKS:
+                yield await server(BEARERS), await server(BEARERS)
+            else:
+                yield await server(FORECASTER_BEARERS), await server(1)
 
 
 def memory_mb(pid: int, key: str) -> float:
@@ -181,29 +199,41 @@ def limited(text: str) -> dict[str, float]:
     return counts
 
 
+@asynccontextmanager
+async def attacked(attack: str, server: Program) -> AsyncIterator[None]:
+    """A process that attacks `server`."""
+    command = (sys.executable, __file__, "--act", attack, server.ready["listen"])
+    attacker = await asyncio.create_subprocess_exec(*command, server.ready["metrics"])
+    try:
+        yield
+        if attacker.returncode is not None:
+            raise SystemExit(f"the attack {attack} ended: {attacker.returncode}")
+    finally:
+        if attacker.returncode is None:
+            attacker.kill()
+        await attacker.wait()
+
+
 async def measure(attack: str, seconds: float) -> Row:
-    """The second client alone, then beside an attack."""
+    """The client alone, then beside an attack on another server, then beside one on its own."""
     second = second_client if attack in ATTACKS else second_consumer
-    async with serving(attack) as server:
-        address, pid = server.ready["listen"], server.process.pid
+    async with serving(attack) as (server, other):
+        pid = server.process.pid
         probe = Probe()
-        client = asyncio.create_task(second(address, probe))
-        await asyncio.sleep(SETTLE_S)
-        alone = await window(probe, seconds, client)
-        before_mb = memory_mb(pid, "VmHWM:")
-        command = (sys.executable, __file__, "--act", attack, address, server.ready["metrics"])
-        attacker = await asyncio.create_subprocess_exec(*command)
+        client = asyncio.create_task(second(server.ready["listen"], probe))
         try:
-            began, cpu = time.monotonic(), cpu_s(pid)
-            beside = await window(probe, seconds, client)
-            cpu = (cpu_s(pid) - cpu) / (time.monotonic() - began)
-            if attacker.returncode is not None:
-                raise SystemExit(f"the attack {attack} ended: {attacker.returncode}")
+            await asyncio.sleep(SETTLE_S)
+            alone = await window(probe, seconds, client)
+            async with attacked(attack, other):
+                elsewhere = await window(probe, seconds, client)
+            await asyncio.sleep(SETTLE_S)
+            before_mb = memory_mb(pid, "VmHWM:")
+            async with attacked(attack, server):
+                began, cpu = time.monotonic(), cpu_s(pid)
+                beside = await window(probe, seconds, client)
+                cpu = (cpu_s(pid) - cpu) / (time.monotonic() - began)
         finally:
             client.cancel()
-            if attacker.returncode is None:
-                attacker.kill()
-            await attacker.wait()
         peak_mb = memory_mb(pid, "VmHWM:")
         counts = limited(await asyncio.to_thread(server.metrics))
     return Row(
@@ -211,8 +241,10 @@ async def measure(attack: str, seconds: float) -> Row:
         seconds,
         beside.reports_per_s,
         alone.reports_per_s,
+        elsewhere.reports_per_s,
         beside.control_p99_us,
         alone.control_p99_us,
+        elsewhere.control_p99_us,
         peak_mb,
         before_mb,
         cpu,
@@ -222,14 +254,18 @@ async def measure(attack: str, seconds: float) -> Row:
 
 def show(rows: list[Row]) -> None:
     """Prints the table."""
-    print("| attack | reports | control p99, ms | alone, ms | memory, MB | before, MB | refused |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| attack | reports | on another server | control p99, ms | alone | on another server"
+        " | memory, MB | before, MB | refused |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for row in rows:
         refused = ", ".join(f"{name} {count:.0f}" for name, count in sorted(row.limited.items()))
         print(
-            f"| {row.attack} | {row.share:.1%} | {row.control_p99_us / 1e3:.2f}"
-            f" | {row.control_p99_alone_us / 1e3:.2f} | {row.peak_mb:.0f} | {row.before_mb:.0f}"
-            f" | {refused} |",
+            f"| {row.attack} | {row.share:.1%} | {row.elsewhere:.1%}"
+            f" | {row.control_p99_us / 1e3:.2f}"
+            f" | {row.control_p99_alone_us / 1e3:.2f} | {row.control_p99_elsewhere_us / 1e3:.2f}"
+            f" | {row.peak_mb:.0f} | {row.before_mb:.0f} | {refused} |",
             flush=True,
         )
 
@@ -252,7 +288,7 @@ def main() -> int:
         return 0
     rows = []
     for attack in arguments.attack:
-        print(f"{attack}: {arguments.seconds:g} s alone, as long under attack …", file=sys.stderr)
+        print(f"{attack}: three times {arguments.seconds:g} s …", file=sys.stderr)
         rows.append(asyncio.run(measure(attack, arguments.seconds)))
         verdict = "held" if rows[-1].holds else "not held"
         kept, ratio = rows[-1].share, rows[-1].ratio

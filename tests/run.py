@@ -67,6 +67,11 @@ CARGO = re.compile(
 )
 PYTEST = re.compile(r"(?P<number>\d+) (?P<kind>passed|failed|errors?|skipped)")
 
+PYTEST_COMMAND = (
+    *(sys.executable, "-m", "pytest", "-q"),
+    *("--dist=loadfile", "--no-loadscope-reorder"),
+)
+
 SUITES = (
     Suite(
         "Rust, checked",
@@ -78,13 +83,13 @@ SUITES = (
         (*CARGO_TEST, "--release", *(a for c in LAB_CRATES for a in ("-p", c))),
         CARGO,
     ),
-    # Two files at a time: most tests of running programs wait.
-    Suite("Python", (sys.executable, "-m", "pytest", "-q", "-n2", "--dist=loadfile"), PYTEST),
+    # More files at a time than two cores: most tests of running programs wait.
+    Suite("Python", (*PYTEST_COMMAND, "-n3"), PYTEST),
 )
 
 TRAINING = Suite(
     "Training",
-    (sys.executable, "-m", "pytest", "-q", "-m", "training_extras", "nonrt-ric/training"),
+    (*PYTEST_COMMAND, "-n2", "-m", "training_extras", "nonrt-ric/training"),
     PYTEST,
 )
 

@@ -16,7 +16,7 @@ mod controls;
 mod door;
 mod error;
 mod forecasts;
-#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
 pub mod fuzzing;
 mod health;
 mod http;

@@ -163,7 +163,6 @@ impl Certificates {
 }
 
 /// Whether the contents of files can be used.
-#[cfg(feature = "fuzzing")]
 pub(crate) fn check(
     certificate: Vec<u8>,
     key: Vec<u8>,

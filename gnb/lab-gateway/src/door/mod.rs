@@ -23,7 +23,6 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tonic::transport::server::Connected;
 
 pub(crate) use certificates::certificate_names;
-#[cfg(feature = "fuzzing")]
 pub(crate) use certificates::check as check_certificates;
 pub(crate) use certificates::{
     CertificateFiles, Certificates, ClientCertificate, MAX_PEM_BYTES, Reloaded,

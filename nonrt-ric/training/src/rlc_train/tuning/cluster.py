@@ -85,6 +85,9 @@ def chief(
             ]
             if lost:
                 log(f"trials {', '.join(t.trial_id for t in lost)} lost with their workers")
+                for trial in lost:
+                    # Its next worker is silent from its assignment on, not since the lost one was.
+                    servicer.last_request_by_trial_s.pop(trial.trial_id, None)
                 _requeue(decider, lost)
             if now - servicer.last_request_s > deadline_s:
                 done = sum(t.status == "COMPLETED" for t in decider.trials.values())

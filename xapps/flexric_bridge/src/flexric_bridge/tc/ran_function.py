@@ -23,6 +23,7 @@ from flexric_bridge.tc.bearer import NodeBearer
 from flexric_bridge.tc.in_force import InForce
 from flexric_bridge.tc.messages import Answer, Refused, accepted, decode_control, event, refused
 from flexric_bridge.tc.node_lease import NodeLease
+from flexric_bridge.tc.report_age import ReportAge
 from flexric_bridge.tc.stub import StubWatch
 from flexric_bridge.tc.transition import Port, carry_out
 
@@ -77,6 +78,7 @@ class RanFunction:
         self._remembered: InForce | None = None
         self._reports = v0.Reports()
         self._newest_us: int | None = None
+        self._age = ReportAge()
         self._mismatches = 0
         self._changing = False
         self._state_uncertain = False
@@ -101,9 +103,11 @@ class RanFunction:
             raise ServiceModelError("tc", "indication", str(error), "E2SM-TC v0") from None
         if self._overtaken(indication["tstamp"]):
             return
-        self._newest_us = indication["tstamp"]
+        made_us, now_us = indication["tstamp"], self._port.now_us()
+        self._newest_us = made_us
+        self._age.take(made_us, now_us)
         self._reports.take(message)
-        if self._changing:
+        if self._changing or self._age.is_of_before(made_us, now_us):
             self.watch.controlled()
             return
         self.watch.take(indication)
@@ -153,6 +157,7 @@ class RanFunction:
         if self.in_force is not None:
             self._remembered, self.in_force = self.in_force, None
         self._newest_us = None
+        self._age = ReportAge()
         self._mismatches = 0
         self._acknowledged_unseen = False
         self.watch = StubWatch()
@@ -282,6 +287,7 @@ class RanFunction:
             raise
         finally:
             self._changing = False
+            self._age.changed(self._port.now_us())
             self.watch.controlled()
         if failure is not None:
             self.undone += 1
