@@ -182,6 +182,29 @@ async def test_the_stream_resumes_after_each_restart_of_the_gateway(
             await server.start()
 
 
+async def test_calls_that_a_gateway_ends_leave_no_tasks(
+    ric: FakeRic, fast_gateway: GatewaySettings
+) -> None:
+    before = asyncio.all_tasks()
+    async with FakeGatewayServer(ric) as server:
+        node = ric.add_node("gnb-1", RLC_OID)
+        link = GrpcLink(at(fast_gateway, server.address))
+        request = SubscriptionRequest("gnb-1", RLC_OID, TRIGGER)
+        async with asyncio.timeout(10), aclosing(link.indications(request)) as stream:
+            first = asyncio.ensure_future(anext(stream))
+            while not ric.subscriptions:
+                await asyncio.sleep(0.001)
+            node.report(RLC_OID, b"message")
+            await first
+            await server.stop()
+            with pytest.raises(RicError):
+                await anext(stream)
+        async with asyncio.timeout(5):
+            while any("request" in repr(task) for task in asyncio.all_tasks() - before):
+                await asyncio.sleep(0.01)
+        await link.close()
+
+
 async def test_status_codes_become_typed_errors(
     ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
 ) -> None:

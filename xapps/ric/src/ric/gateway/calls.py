@@ -41,7 +41,7 @@ class _Call(Generic[Request, Response]):
         metadata: Metadata,
         name: str,
     ) -> None:
-        self._outgoing: asyncio.Queue[Request] = asyncio.Queue()
+        self._outgoing: asyncio.Queue[Request | None] = asyncio.Queue()
         self._last_id = 0
         # gRPC writes from a task of its own: cancelling a caller that writes would cancel the call.
         self._call = method(self._requests(), metadata=metadata)
@@ -65,8 +65,8 @@ class _Call(Generic[Request, Response]):
         self._outgoing.put_nowait(request)
 
     async def _requests(self) -> AsyncIterator[Request]:
-        while True:
-            yield await self._outgoing.get()
+        while (request := await self._outgoing.get()) is not None:
+            yield request
 
     async def _read(self) -> None:
         end = rpc_error(grpc.StatusCode.UNAVAILABLE, "the gateway ended the call")
@@ -81,6 +81,8 @@ class _Call(Generic[Request, Response]):
         except asyncio.CancelledError:
             end = rpc_error(grpc.StatusCode.CANCELLED, "link closed")
         self._call.cancel()
+        # If the gateway ended the call, gRPC's task still waits for a request.
+        self._outgoing.put_nowait(None)
         self._on_end(end)
 
     def _on_response(self, response: Response) -> None:
