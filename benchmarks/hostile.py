@@ -1,11 +1,11 @@
 """What a hostile client can take from another: its reports, its control round trip, memory.
 
-Starts two servers for each attack. A client reads RLC reports of the first every 1 ms and sends a
-control every 50 ms: alone, then while another process attacks the second server, then while it
-attacks the first, each from the attack's first moment. Attacker and server share the cores of one
-machine, so the second time shows what the attack takes without touching the client's server. For
-attacks on `rlc-forecaster` the client reads forecasts and asks for the newest one every 50 ms. On
-loopback each connection is a client of gnb-lab.
+Starts two servers for each attack, the second one a `gnb-lab serve`. A client reads RLC reports of
+the first every 1 ms and sends a control every 50 ms: alone, then while another process attacks the
+second server, then while it attacks the first, each from the attack's first moment. Attacker and
+servers share the cores of one machine, so the second time shows what the attack takes without a
+word to the client's server. For attacks on `rlc-forecaster` the client reads forecasts and asks for
+the newest one every 50 ms. On loopback each connection is a client of gnb-lab.
 """
 
 from __future__ import annotations
@@ -157,28 +157,19 @@ async def window(probe: Probe, seconds: float, client: asyncio.Task[None]) -> Se
 
 @asynccontextmanager
 async def serving(attack: str) -> AsyncIterator[tuple[Program, Program]]:
-    """The client's server and another, on free ports.
-
-    Each is a `gnb-lab serve`, or an `rlc-forecaster`; the other forecaster has one bearer, as it
-    takes processor time without a consumer, too.
-    """
+    """The client's server, `gnb-lab serve` or `rlc-forecaster`, and another `gnb-lab serve`."""
     with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scenario.yaml"
+        path.write_text(scenario(BEARERS if attack in ATTACKS else FORECASTER_BEARERS))
         async with Programs(Path(folder)) as programs:
             where = ("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
-
-            async def server(bearers: int) -> Program:
-                path = Path(folder) / f"scenario-{bearers}.yaml"
-                path.write_text(scenario(bearers))
-                gnb = await programs.start("gnb-lab", "serve", str(path), *where)
-                if attack in ATTACKS:
-                    return gnb
-                of = ("--gateway", gnb.ready["listen"])
-                return await programs.start("rlc-forecaster", *of, *where)
-
+            gnb = await programs.start("gnb-lab", "serve", str(path), *where)
+            other = await programs.start("gnb-lab", "serve", str(path), *where)
             if attack in ATTACKS:
-                yield await server(BEARERS), await server(BEARERS)
+                yield gnb, other
             else:
-                yield await server(FORECASTER_BEARERS), await server(1)
+                of = ("--gateway", gnb.ready["listen"])
+                yield await programs.start("rlc-forecaster", *of, *where), other
 
 
 def memory_mb(pid: int, key: str) -> float:
