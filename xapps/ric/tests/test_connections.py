@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
@@ -115,8 +116,19 @@ def test_no_order_of_events_exceeds_the_bound(steps: list[tuple[str, int, int]])
         mine = [one for one in alive if one.client == f"client {client}"]
         if what == "open":
             serving = [one for one in alive if one.serving]
+            idle = [one for one in alive if not one.serving]
+            held = Counter(one.client for one in alive)
             connection = table.open(f"client {client}", now_ns / S)
             assert set(serving) <= set(table.of), "one that is served was ended"
+            for ended in set(alive) - set(table.of):
+                # Of the client that asks, or of all.
+                least = min((-held[one.client], one.since_ns) for one in idle)
+                assert ended.client == f"client {client}" or least == (
+                    -held[ended.client],
+                    ended.since_ns,
+                )
+                same = [one.since_ns for one in idle if one.client == ended.client]
+                assert ended.since_ns == min(same)
             made += [] if connection is None else [connection]
         elif what == "begin" and mine:
             mine[0].begin(now_ns)

@@ -11,7 +11,7 @@ import ipaddress
 import os
 import socket
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -50,6 +50,7 @@ class Listener:
         self._clock = clock
         self._context = context
         self._of: dict[web.RequestHandler, Connection] = {}
+        self._silent: dict[Connection, Callable[[], None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
         self._sweep: asyncio.TimerHandle | None = None
@@ -75,12 +76,15 @@ class Listener:
         return f"[{found}]:{port}" if ":" in found else f"{found}:{port}"
 
     async def stop(self) -> None:
-        """Accept no more connections; those that are open stay."""
+        """Accept no more connections; those that have said something stay."""
         if self._sweep is not None:
             self._sweep.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for connection, close in list(self._silent.items()):
+            self._connections.remove(connection)
+            close()
         for listening in self._sockets:
             listening.close()
 
@@ -129,7 +133,24 @@ class Listener:
             if connection is None:
                 accepted.close()
             else:
-                connection.close = self._run(self._encrypt(accepted, connection)).cancel
+                self._await_first_byte(accepted, connection)
+
+    def _await_first_byte(self, accepted: socket.socket, connection: Connection) -> None:
+        """A connection that says nothing costs a descriptor, but no task, transport or handler."""
+        loop = asyncio.get_running_loop()
+
+        def close() -> None:
+            loop.remove_reader(accepted)
+            self._silent.pop(connection, None)
+            accepted.close()
+
+        def readable() -> None:
+            loop.remove_reader(accepted)
+            del self._silent[connection]
+            connection.close = self._run(self._encrypt(accepted, connection)).cancel
+
+        loop.add_reader(accepted, readable)
+        connection.close = self._silent[connection] = close
 
     async def _encrypt(self, accepted: socket.socket, connection: Connection) -> None:
         """The TLS handshake, if the server has a certificate."""

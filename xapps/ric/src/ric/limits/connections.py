@@ -7,8 +7,9 @@ the most; one that serves a request is never ended for another.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ric.limits.pool import Pool
@@ -34,21 +35,32 @@ class Connection:
     """Requests in progress."""
     streams: bool = False
     """Whether its answer has no end."""
+    idle: dict[Connection, None] = field(default_factory=dict, repr=False)
+    """All of the door that serve no request, those that are idle longest first."""
 
     def received(self, now_ns: int) -> None:
         """Bytes came."""
         if not self.serving and not self.waits_for_head:
-            self.waits_for_head, self.since_ns = True, now_ns
+            self.waits_for_head = True
+            self._idle_since(now_ns)
 
     def begin(self, now_ns: int) -> None:
         """The head of a request is complete."""
         self.serving += 1
+        self.idle.pop(self, None)
         self.waits_for_head, self.since_ns = False, now_ns
 
     def end(self, now_ns: int) -> None:
         """A request was answered."""
         self.serving -= 1
         self.streams, self.since_ns = False, now_ns
+        if not self.serving:
+            self._idle_since(now_ns)
+
+    def _idle_since(self, now_ns: int) -> None:
+        self.since_ns = now_ns
+        self.idle.pop(self, None)
+        self.idle[self] = None
 
     def over(self, now_ns: int) -> bool:
         """Whether it has been silent for too long."""
@@ -69,8 +81,11 @@ class Connections:
         for another."""
         self._shares = Pool(most)
         self._refused = refused
-        # In the order in which they were opened.
         self._open: dict[Connection, None] = {}
+        self._idle: dict[Connection, None] = {}
+        self._clients_with: Counter[int] = Counter()
+        self._largest = 0
+        """Connections of the client that has the most."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -90,14 +105,19 @@ class Connections:
             self.remove(idle)
             idle.close()
             self._shares.change(client, 1)
-        made = Connection(client, close, now_ns)
-        self._open[made] = None
+        self._count(round(self._shares.held(client)), 1)
+        made = Connection(client, close, now_ns, idle=self._idle)
+        self._open[made] = self._idle[made] = None
         return made
 
     def remove(self, connection: Connection) -> None:
         """A connection is closed; no effect if it was removed before."""
         if connection in self._open:
             del self._open[connection]
+            self._idle.pop(connection, None)
+            # What becomes of its requests is no longer of interest.
+            connection.idle = {}
+            self._count(round(self._shares.held(connection.client)), -1)
             self._shares.give(connection.client, 1)
 
     def end_silent(self, now_ns: int) -> None:
@@ -107,12 +127,25 @@ class Connections:
                 self.remove(connection)
                 connection.close()
 
+    def _count(self, held: int, by: int) -> None:
+        """A client has come to hold as many (`by` 1), or will hold one less (`by` -1)."""
+        self._clients_with[held] += by
+        self._clients_with[held - 1] -= by
+        if by > 0:
+            self._largest = max(self._largest, held)
+        elif held == self._largest and not self._clients_with[held]:
+            self._largest -= 1
+
     def _idle_longest(self, client: str | None) -> Connection | None:
         """Of the client, or of the client that has the most."""
-        idle = (one for one in self._open if not one.serving and client in (None, one.client))
-        return min(
-            idle, key=lambda one: (-self._shares.held(one.client), one.since_ns), default=None
-        )
+        if client is not None:
+            return next((one for one in self._idle if one.client == client), None)
+        of_largest = (one for one in self._idle if self._shares.held(one.client) >= self._largest)
+        found = next(of_largest, None)
+        if found is None and self._idle:
+            # All connections of the largest clients serve requests.
+            return min(self._idle, key=lambda one: (-self._shares.held(one.client), one.since_ns))
+        return found
 
     def _held(self, client: str) -> str:
         return (
