@@ -185,6 +185,19 @@ async def test_a_flood_of_requests_is_told_when_to_come_again(
         assert d.metric('limit="requests"') == 300
 
 
+async def test_scrapes_have_a_rate_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
+    clock = HandClock()
+    async with door(clock) as d:
+        flooding = await d.client()
+        health = METRICS.replace(b"metrics", b"healthz")
+        assert [(await flooding.ask())[0] for _ in range(60)] == [200] * 50 + [429] * 10
+        assert [(await flooding.ask(health))[0] for _ in range(60)] == [200] * 60
+        clock.ns += 10**9
+        assert [(await flooding.ask())[0] for _ in range(12)] == [200] * 10 + [429] * 2
+        assert d.metric('limit="scrapes"') == 12
+
+
 async def test_a_unix_socket_is_a_door_as_well(tmp_path: Path) -> None:
     settings = HttpSettings.model_validate({"listen": f"unix:{tmp_path}/door"})
     server = HttpServer(settings, Security())

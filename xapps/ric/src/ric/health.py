@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from ric.access import Right
 from ric.clock import Clock
 from ric.http import HttpServer
+from ric.limits.limits import SCRAPES
 from ric.metrics import GatewayMetrics
 from ric.scrape import Scrape
 
@@ -100,7 +101,7 @@ def add_health_routes(
 
     server.route("/healthz", _healthz, None)
     server.route("/readyz", readyz, None)
-    server.route("/metrics", Scrape(registry).answer, Right.READ)
+    server.route("/metrics", Scrape(registry).answer, Right.READ, rate=SCRAPES)
 
 
 async def _healthz(_: web.Request) -> web.Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from ric.access.grpc import bearer_token
 from ric.certificates import ServerCertificates
 from ric.endpoint_settings import ServerSettings, split_address
 from ric.limits import Exceeded, Limits, retry_after_s
+from ric.limits.bucket import Rate
 from ric.limits.connections import Connections
 from ric.limits.limits import REQUESTS
 from ric.listener import Listener
@@ -29,22 +31,37 @@ _MAX_LINE: Final = 8190
 _MAX_BODY: Final = 64 << 10
 
 
+@dataclass(frozen=True, slots=True)
+class _Route:
+    handler: Handler
+    right: Right | None
+    streams: bool
+    rate: Rate
+
+
 class HttpServer:
     """An HTTP server on the running event loop; routes may be added while it runs."""
 
     def __init__(self, settings: ServerSettings, security: Security) -> None:
-        self._routes: dict[str, tuple[Handler, Right | None, bool]] = {}
-        self._site = HttpSite(settings, security)
+        self._routes: dict[str, _Route] = {}
+        self._site = HttpSite(settings, security, rate=self._rate)
         self.limits = security.limits
 
     def route(
-        self, path: str, handler: Handler, right: Right | None, *, streams: bool = False
+        self,
+        path: str,
+        handler: Handler,
+        right: Right | None,
+        *,
+        streams: bool = False,
+        rate: Rate = REQUESTS,
     ) -> None:
         """Serve GET and HEAD of `path`; `right` is what the client needs, `None` for everyone.
 
-        An answer that `streams` may last for ever; others have a minute.
+        An answer that `streams` may last for ever; others have a minute. `rate` is of requests of
+        one client.
         """
-        self._routes[path] = (handler, right, streams)
+        self._routes[path] = _Route(handler, right, streams, rate)
 
     def account(self, request: web.Request) -> str:
         """The client of a request, for limits."""
@@ -70,18 +87,21 @@ class HttpServer:
             raise web.HTTPNotFound
         if request.method not in (hdrs.METH_GET, hdrs.METH_HEAD):
             raise web.HTTPMethodNotAllowed(request.method, (hdrs.METH_GET, hdrs.METH_HEAD))
-        handler, right, streams = route
-        if right is not None:
-            refusal = self._site.caller(request).refusal(right, what=request.path)
+        if route.right is not None:
+            refusal = self._site.caller(request).refusal(route.right, what=request.path)
             if refusal is not None:
                 return web.Response(
                     status=http_status(refusal),
                     text=f"{refusal.detail}\n",
                     headers=challenge(refusal),
                 )
-        if streams:
+        if route.streams:
             self._site.streams(request)
-        return await handler(request)
+        return await route.handler(request)
+
+    def _rate(self, request: web.Request) -> Rate:
+        route = self._routes.get(request.path)
+        return REQUESTS if route is None else route.rate
 
 
 def too_many_requests(exceeded: Exceeded) -> web.Response:
@@ -117,11 +137,13 @@ class HttpSite:
         settings: ServerSettings,
         security: Security,
         refuse: Callable[[Exceeded], web.Response] = too_many_requests,
+        rate: Callable[[web.Request], Rate] = lambda _: REQUESTS,
     ) -> None:
-        """`refuse` makes the answer to a client beyond its rate of requests."""
+        """`refuse` makes the answer to a client beyond its rate of requests, which is `rate`."""
         self._settings = settings
         self._security = security
         self._refuse = refuse
+        self._rate = rate
         self._refusals = PacedRefusals()
         self._certificates: ServerCertificates | None = None
         self._runner: web.AppRunner | None = None
@@ -180,7 +202,7 @@ class HttpSite:
             connection.begin(self._security.clock.monotonic_ns())
         try:
             account = self.caller(request).account
-            if (exceeded := self.limits.take(account, REQUESTS)) is None:
+            if (exceeded := self.limits.take(account, self._rate(request))) is None:
                 return await handler(request)
             await self._refusals.pause(account)
             return self._refuse(exceeded)

@@ -28,7 +28,9 @@ from ric.metrics import counter, gauge
 CALLS: Final = Rate("calls", per_s=100, burst=200, what="calls")
 """Of gRPC."""
 REQUESTS: Final = Rate("requests", per_s=100, burst=200, what="requests")
-"""Of HTTP."""
+"""Of HTTP, unless a route has a rate of its own."""
+SCRAPES: Final = Rate("scrapes", per_s=10, burst=50, what="scrapes")
+"""Of metrics, which may be long; a scraper comes once a second at most."""
 
 
 @dataclass(frozen=True, slots=True)
