@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -121,6 +122,14 @@ def test_iperf3_tells_the_goodput_of_tcp_and_udp() -> None:
     )
     assert goodput.listening
     assert goodput.total_bytes == [393_216, 1_966_080, 1_966_080]
+
+
+def test_a_pipe_that_is_closed_ends_the_reading() -> None:
+    with tempfile.TemporaryFile() as closed:
+        pass
+    goodput = traffic.Goodput()
+    goodput.read(closed)
+    assert goodput.total_bytes == []
 
 
 def test_pings_that_were_answered_are_read() -> None:

@@ -26,7 +26,7 @@ from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
 from rich.console import Console
 from sojourn_demo.flexric import SETUP_DONE, FlexRic
-from sojourn_demo.gateways import start_bridge, start_ric
+from sojourn_demo.gateways import ANY_PORT, start_bridge, start_ric
 from sojourn_demo.oai import network
 from sojourn_demo.oai.build import Oai
 from sojourn_demo.oai.cell import Cell
@@ -357,28 +357,43 @@ def _memory_mib(of: Cell) -> float:
 
 
 async def test_programs_that_die_take_no_packets_with_them(tmp_path: Path) -> None:
+    log = tmp_path / "controls.jsonl"
+    settings = {"SOJOURN_PIPELINE": "bdp_only", "SOJOURN_CONTROL_LOG": str(log)}
     with TemporaryDirectory(prefix="sojourn-") as scratch:
         async with Programs(tmp_path) as programs:
-            made = await Loop.start(
-                programs, Path(scratch), tmp_path, settings={"SOJOURN_PIPELINE": "sojourn"}
-            )
+            made = await Loop.start(programs, Path(scratch), tmp_path, settings=settings)
             before = await Ledger.of(made.cell)
             flow = NumberedPackets(made.cell, 2.0)
             await flow.start()
-            flexric = FlexRic.found(os.environ, node=False)
-            for victim in ("flexric-bridge", "nearRT-RIC"):
+            await _start_controller(programs, made.gateway)
+            await programs.wait_until(made.cell.gnb, lambda: _pipeline(made.cell) == "sojourn")
+            for victim in ("tc-controller", "flexric-bridge", "nearRT-RIC"):
                 await asyncio.sleep(2)
                 _kill(programs, victim)
             await asyncio.sleep(2)
             # The agent's log says so each time; it has done so once.
             connected = _times_set_up(made.cell)
+            flexric = FlexRic.found(os.environ, node=False)
             made.ric = await start_ric(flexric, programs, Path(scratch))
             await programs.wait_until(made.cell.gnb, lambda: _times_set_up(made.cell) > connected)
             made.gateway = await start_bridge(flexric, programs, made.ric)
-            async with E2GatewayClient(GatewaySettings(address=made.gateway)) as client:
-                await node_of(client)
+            controls = log.stat().st_size
+            await _start_controller(programs, made.gateway)
+            await programs.wait_until(made.cell.gnb, lambda: log.stat().st_size > controls)
+            assert _pipeline(made.cell) == "sojourn"
             await flow.finish_accounted(before)
             assert made.cell.gnb.alive
+
+
+async def _start_controller(programs: Programs, gateway: str) -> None:
+    await programs.start("tc-controller", "--gateway", gateway, "--metrics-listen", ANY_PORT)
+
+
+def _pipeline(of: Cell) -> str:
+    """Name of the pipeline in force."""
+    (bearer,) = (each for each in of.status()["bearers"] if each["rnti"] is not None)
+    name: str = bearer["pipeline"]
+    return name
 
 
 def _kill(programs: Programs, name: str) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from argparse import Namespace
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -87,16 +88,15 @@ async def _one(arguments: Namespace, console: Console, folder: Path, controlled:
             cell, gateway = loop.cell, loop.gateway
             traffic = Traffic(cell, folder, Bulk(arguments.udp))
             recorder = Recorder(gateway, traffic, cell)
-            recording = asyncio.create_task(recorder.run())
-            await traffic.start()
-            await _while(recording, asyncio.sleep(SETTLE_S))
-            recorder.begin()
-            if controlled:
-                await _start_xapps(arguments, programs, gateway)
-            view = View(console, recorder.values, log, arguments.before)
-            await _while(recording, view.run(programs, arguments.before + arguments.after))
-            recorder.end()
-            recording.cancel()
+            async with _task(recorder.run()) as recording:
+                await traffic.start()
+                await _while(recording, asyncio.sleep(SETTLE_S))
+                recorder.begin()
+                if controlled:
+                    await _start_xapps(arguments, programs, gateway)
+                view = View(console, recorder.values, log, arguments.before)
+                await _while(recording, view.run(programs, arguments.before + arguments.after))
+                recorder.end()
             recorder.write(folder)
             # The controller first, which returns what it has leased.
             for program in list(reversed(programs.started)):
@@ -142,9 +142,19 @@ async def _start_xapps(arguments: Namespace, programs: Programs, gateway: str) -
 
 async def _while(watched: asyncio.Task[None], work: Coroutine[Any, Any, None]) -> None:
     """Awaits `work`; raises the error of `watched` if it fails meanwhile."""
+    async with _task(work) as task:
+        done, _ = await asyncio.wait({watched, task}, return_when=asyncio.FIRST_COMPLETED)
+        if watched in done:
+            watched.result()
+        await task
+
+
+@asynccontextmanager
+async def _task(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Runs `work` beside the block and ends it with the block."""
     task = asyncio.create_task(work)
-    done, _ = await asyncio.wait({watched, task}, return_when=asyncio.FIRST_COMPLETED)
-    if watched in done:
+    try:
+        yield task
+    finally:
         task.cancel()
-        watched.result()
-    await task
+        await asyncio.gather(task, return_exceptions=True)

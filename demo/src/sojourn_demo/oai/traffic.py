@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -60,15 +61,19 @@ class Goodput:
 
     def read(self, lines: Iterable[bytes] | None) -> None:
         """Takes in lines as they come, because iperf3 says times since its own start alone."""
-        for line in lines or ():
-            now_us = time.time_ns() // 1000
-            self.listening |= LISTENING in line
-            found = INTERVAL.search(line.decode(errors="replace"))
-            # The last line repeats the whole as one interval.
-            if found and float(found[2]) - float(found[1]) < 2 * INTERVAL_S:
-                so_far = self.total_bytes[-1] if self.total_bytes else 0.0
-                self.at_us.append(now_us)
-                self.total_bytes.append(so_far + float(found[3]) * UNITS[found[4]])
+        # The pipe is closed under the reader when the program is stopped.
+        with suppress(OSError, ValueError):
+            for line in lines or ():
+                self._take(line, time.time_ns() // 1000)
+
+    def _take(self, line: bytes, now_us: int) -> None:
+        self.listening |= LISTENING in line
+        found = INTERVAL.search(line.decode(errors="replace"))
+        # The last line repeats the whole as one interval.
+        if found and float(found[2]) - float(found[1]) < 2 * INTERVAL_S:
+            so_far = self.total_bytes[-1] if self.total_bytes else 0.0
+            self.at_us.append(now_us)
+            self.total_bytes.append(so_far + float(found[3]) * UNITS[found[4]])
 
 
 class Traffic:
