@@ -201,6 +201,7 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/kernel_traffic.py --out $(OUT)/bench
 
 # SOAK_SECONDS=7200, RESUME=1 goes on after an interrupt.
 .PHONY: soak

@@ -28,11 +28,13 @@ PURE_CRATES = (
     "tc-rf",
     "ran",
     "traffic",
+    "ip-header",
 )
 LAB_CRATES = (
     "lab-scenario",
     "lab-world",
     "lab-gateway",
+    "lab-live",
     "lab-recording",
     "lab-forecast",
     "lab-reproduce",

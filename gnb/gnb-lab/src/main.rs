@@ -3,6 +3,7 @@
 //! Results go to stdout, logs and errors to stderr. Exit code 0 for success, 2 for bad input (command
 //! line, scenario, trace), 1 for a system error.
 
+mod live;
 mod reproduce;
 mod run;
 mod table;
@@ -41,6 +42,10 @@ enum Command {
     #[command(after_help = "Example:\n  \
         gnb-lab serve gnb/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
     Serve(Box<ServeArgs>),
+    /// Run a scenario on the wall clock between real network stacks: kernels, applications.
+    #[command(after_help = "Example:\n  \
+        gnb-lab live gnb/scenarios/default.yaml --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
+    Live(Box<lab_live::LiveArgs>),
     /// Repeat the experiments of a paper and print its results beside those measured here.
     #[command(after_help = "Example:\n  \
         gnb-lab reproduce irazabal2021 --experiment static --repeats 1 --out out/reproduce")]
@@ -71,6 +76,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Serve(args) => run::serve(*args),
+        Command::Live(args) => return live::live(*args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::ReplayAqm => replay(),
         Command::Schema { of: SchemaOf::Scenario } => {

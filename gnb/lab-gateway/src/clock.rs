@@ -9,7 +9,7 @@ const EPOCH_TOLERANCE_US: u64 = 10_000;
 /// Virtual time follows the monotonic clock from an anchor. The Unix time of virtual time 0 is read once
 /// per anchor, so time stamps inside and outside payloads agree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WallClock {
+pub struct WallClock {
     anchor: Instant,
     anchor_virtual_us: u64,
     epoch_us: u64,
@@ -34,8 +34,13 @@ impl WallClock {
     }
 
     /// Present virtual time, µs.
-    pub(super) fn now_us(&self) -> u64 {
-        self.anchor_virtual_us + micros(self.anchor.elapsed())
+    pub fn now_us(&self) -> u64 {
+        self.virtual_us(Instant::now())
+    }
+
+    /// Virtual time of a moment, µs; that of the anchor if it was earlier.
+    pub fn virtual_us(&self, moment: Instant) -> u64 {
+        self.anchor_virtual_us + micros(moment.saturating_duration_since(self.anchor))
     }
 
     /// Unix time of virtual time 0, µs.

@@ -102,6 +102,17 @@ impl Commands {
     }
 }
 
+/// Wakes the world's thread to plan its next step anew.
+#[derive(Clone, Debug)]
+pub struct Waker(pub(super) Commands);
+
+impl Waker {
+    /// Wakes it. With a full queue of commands it is awake.
+    pub fn wake(&self) {
+        let _ = self.0.send(Command::Reschedule);
+    }
+}
+
 /// Status of every call once the world has stopped.
 pub(super) fn stopped() -> Status {
     Status::unavailable("the gateway stopped")

@@ -37,13 +37,14 @@ mod service;
 mod subscriptions;
 mod world_thread;
 
-pub use command::ReportCallback;
+pub use clock::WallClock;
+pub use command::{ReportCallback, Waker};
 pub use error::ServeError;
 pub use local_client::{LocalClient, LocalClientError};
 pub use metrics::MetricsDetail;
 pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
 pub use options::{ForecastOptions, ServeOptions};
-pub use serve::serve;
+pub use serve::{check_summary_folder, serve, write_summary};
 pub use server::Gateway;
 
 /// Generated from `interfaces/proto/e2_gateway.proto`.

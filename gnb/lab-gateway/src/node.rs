@@ -7,6 +7,8 @@ use lab_world::{
     SubscribeError, SubscriptionId, SubscriptionRequest, World,
 };
 
+use super::{clock::WallClock, command::Waker};
+
 /// A connected node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeState {
@@ -39,6 +41,10 @@ pub trait E2Node: Send + 'static {
     fn nodes(&self) -> Vec<NodeState>;
     fn now_us(&self) -> u64;
     fn set_epoch_us(&mut self, unix_us: u64);
+    /// The mapping of virtual time to the wall clock, when it starts and whenever it changes.
+    fn set_wall_clock(&mut self, _clock: WallClock) {}
+    /// Wakes the thread that steps the node, for a node to which things happen while it sleeps.
+    fn set_waker(&mut self, _waker: Waker) {}
     fn next_output_us(&self) -> Option<u64>;
     fn step_until(&mut self, t_us: u64, sink: &mut dyn OutputSink);
     fn subscribe(

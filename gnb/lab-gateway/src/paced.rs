@@ -148,6 +148,7 @@ impl<W: E2Node> Paced<W> {
     fn set_clock(&mut self, clock: WallClock) {
         self.clock = clock;
         self.world.set_epoch_us(self.clock.epoch_us());
+        self.world.set_wall_clock(self.clock);
         self.hub.set_clock(self.clock);
     }
 

@@ -38,9 +38,7 @@ pub fn serve<W: E2Node, T>(
     options: ServeOptions,
     start: impl FnOnce(LocalClient) -> Result<T, ServeError>,
 ) -> Result<(), ServeError> {
-    if let Some(path) = &options.summary {
-        check_folder(path)?;
-    }
+    check_summary_folder(&options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .event_interval(EVENT_INTERVAL)
@@ -49,17 +47,33 @@ pub fn serve<W: E2Node, T>(
         .build()
         .map_err(|source| ServeError::System { what: "the gRPC threads", source })?;
     let result = runtime.block_on(run(world, recording, &options, start));
-    if let Some(path) = &options.summary
-        && let Ok(summary) | Err(ServeError::Recording { summary, .. }) = &result
+    write_summary(options.summary.as_deref(), &result)?;
+    result.map(drop)
+}
+
+/// Writes the summary of a run, if there is one, to the file of `--summary`.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_summary(
+    path: Option<&Path>,
+    result: &Result<Value, ServeError>,
+) -> Result<(), ServeError> {
+    if let Some(path) = path
+        && let Ok(summary) | Err(ServeError::Recording { summary, .. }) = result
     {
         fs::write(path, format!("{summary:#}\n"))
             .map_err(|source| ServeError::Summary { path: path.to_owned(), source })?;
     }
-    result.map(drop)
+    Ok(())
 }
 
-/// Fails at the start, not after a long run, if the summary's folder does not exist.
-fn check_folder(path: &Path) -> Result<(), ServeError> {
+/// Fails at the start, not after a long run, if the folder of `--summary` does not exist.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn check_summary_folder(options: &ServeOptions) -> Result<(), ServeError> {
+    let Some(path) = &options.summary else { return Ok(()) };
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

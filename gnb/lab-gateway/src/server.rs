@@ -20,7 +20,7 @@ use super::{
     access::{AccessControl, Audit, Entry, Right},
     admission::Admission,
     clock::WallClock,
-    command::{COMMAND_QUEUE, Commands},
+    command::{COMMAND_QUEUE, Commands, Waker},
     controls::ControlHandler,
     door::{Certificates, ClientCertificate, Door, Incoming, Peer, Reloaded},
     error::ServeError,
@@ -90,7 +90,7 @@ impl Gateway {
     /// # Errors
     /// An address, certificate, key, access file or audit file that cannot be used.
     pub async fn start_recorded<W: E2Node>(
-        world: W,
+        mut world: W,
         recording: Option<Box<dyn Recording<W>>>,
         options: &ServeOptions,
     ) -> Result<Self, ServeError> {
@@ -110,6 +110,7 @@ impl Gateway {
 
         let (sender, commands) = mpsc::sync_channel(COMMAND_QUEUE);
         let sender = Commands(Arc::new(sender));
+        world.set_waker(Waker(sender.clone()));
         let (nodes, nodes_seen) = watch::channel(Arc::new(world.nodes()));
         let state = Arc::new(PacerState::new());
         let stop_on_drop = StopOnDrop(Arc::clone(&state));

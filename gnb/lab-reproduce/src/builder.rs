@@ -25,11 +25,8 @@ impl ScenarioBuilder {
     /// # Errors
     /// [`ReproduceError::Scenario`] for invalid YAML.
     pub fn from_yaml(file: &'static str, yaml: &str) -> Result<Self, ReproduceError> {
-        let value = serde_saphyr::from_str(yaml).map_err(|error| {
-            let message = error.to_string();
-            let first_line = message.lines().next().unwrap_or_default();
-            refused(file, ScenarioError::new(file, "", format!("not YAML: {first_line}")))
-        })?;
+        let value = lab_scenario::parse_yaml(yaml)
+            .map_err(|error| refused(file, ScenarioError::new(file, "", error)))?;
         Ok(Self {
             file,
             value,

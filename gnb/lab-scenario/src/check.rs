@@ -7,16 +7,14 @@ mod scheduler;
 use std::collections::HashSet;
 
 use super::model::{Cell, Drb, McsTable, Rat, ResourceAllocation, Scenario, Split, Tdd, Ue};
-use super::rules::{Bearers, Check, MAX_DELAY_US, ensure, span, time, within};
+use super::rules::{Bearers, Check, MAX_DELAY_US, MAX_TIME_S, ensure, span, within};
 use super::{Violation, channel};
 
 const MAX_UES: usize = 8192;
 const MAX_RNTI: u16 = 65_519;
 
 pub(super) fn check(scenario: &Scenario) -> Check {
-    time("duration_s", scenario.duration_s)?;
-    let duration_s = scenario.duration_s;
-    ensure(duration_s >= 0.001, "duration_s", format_args!("{duration_s} is below 0.001"))?;
+    within("duration_s", scenario.duration_s, 0.001..=MAX_TIME_S)?;
     cell(&scenario.cell)?;
     split(&scenario.split)?;
     let bearers = ues(scenario)?;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use traffic::{AppConfig, Ecn, FlowConfig, IpVersion};
+use traffic::{AppConfig, Ecn, FlowConfig, HostConfig, IpVersion};
 
 /// Start jitter if unset: flows are not in phase with each other or with the slots.
 const START_JITTER_MS: u32 = 20;
@@ -46,7 +46,8 @@ pub struct FlowKeys {
     #[serde(default)]
     #[schemars(range(max = 1_000_000))]
     pub core_delay_us: Option<u32>,
-    /// DSCP, 0..=63 (RFC 2474).
+    /// DSCP, 0..=63 (RFC 2474). Of kind `host` it selects: the flow carries packets with this DSCP, and
+    /// a UE's first such flow also those whose DSCP none has.
     #[serde(default)]
     #[schemars(range(max = 63))]
     pub dscp: u8,
@@ -85,6 +86,27 @@ pub enum FlowUe {
 }
 
 impl Flow {
+    /// Real hosts at each UE, on its first DRB.
+    pub fn hosts(name: &str) -> Self {
+        Self {
+            keys: FlowKeys {
+                name: name.to_owned(),
+                rnti: Some(FlowUe::Each),
+                drb: None,
+                start_s: 0.0,
+                stop_s: None,
+                core_delay_us: None,
+                dscp: 0,
+                qfi: None,
+                count: 1,
+                start_jitter_ms: None,
+                ip_version: IpVersion::V4,
+                ecn_field: Ecn::NotEct,
+            },
+            app: AppConfig::Host(HostConfig::default()),
+        }
+    }
+
     /// The names of its copies.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let keys = &self.keys;

@@ -1,8 +1,8 @@
 //! Reading a flow of the file, and its JSON schema.
 //!
 //! A flow is one mapping: the keys of [`FlowKeys`], `kind`, and the keys of the application of that
-//! kind. `tcp`, `udp_cbr`, `voip` and `ping` have theirs directly in the mapping, the others in a
-//! section with the name of the kind; `web` and `video` have the keys of `tcp` beside their section.
+//! kind. `tcp`, `udp_cbr`, `voip`, `ping` and `host` have theirs directly in the mapping, the others in
+//! a section with the name of the kind; `web` and `video` have the keys of `tcp` beside their section.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use traffic::{
-    AppConfig, CallConfig, GameConfig, PingConfig, SproutConfig, TcpConfig, UdpCbrConfig,
-    VideoConfig, VivaceConfig, VoipConfig, WebConfig,
+    AppConfig, CallConfig, GameConfig, HostConfig, PingConfig, SproutConfig, TcpConfig,
+    UdpCbrConfig, VideoConfig, VivaceConfig, VoipConfig, WebConfig,
 };
 
 use super::error::Violation;
 use super::flow::{Flow, FlowKeys};
 
-const KINDS: [&str; 10] =
-    ["tcp", "udp_cbr", "voip", "ping", "game", "call", "web", "video", "sprout", "vivace"];
+const KINDS: [&str; 11] =
+    ["tcp", "udp_cbr", "voip", "ping", "game", "call", "web", "video", "sprout", "vivace", "host"];
 
 /// For kinds that have all their keys in their section.
 #[derive(Deserialize, JsonSchema)]
@@ -67,6 +67,7 @@ fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> 
         "udp_cbr" => AppConfig::UdpCbr(direct(kind, &[], own)?),
         "voip" => AppConfig::Voip(direct(kind, &[], own)?),
         "ping" => AppConfig::Ping(direct(kind, &[], own)?),
+        "host" => AppConfig::Host(direct(kind, &[], own)?),
         "web" => AppConfig::Web { web: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? },
         "video" => {
             AppConfig::Video { video: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? }
@@ -152,6 +153,7 @@ impl JsonSchema for Flow {
             with_section::<VideoConfig, TcpConfig>("video", generator),
             with_section::<SproutConfig, NoKeys>("sprout", generator),
             with_section::<VivaceConfig, NoKeys>("vivace", generator),
+            variant::<HostConfig>("host", None, generator),
         ];
         json_schema!({ "description": "A flow between a server and a UE.", "oneOf": variants })
     }

@@ -16,6 +16,7 @@ mod pipeline;
 mod rlc;
 mod rules;
 mod scheduler;
+mod yaml;
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,7 @@ pub use overrides::Override;
 pub use pipeline::{PipelineSpec, TRANSPARENT};
 pub use rlc::{Rlc, RlcAqm, RlcBode, RlcCodel, RlcMode, RlcPie};
 pub use scheduler::{MacScheduler, PfGranularity, SchedulerKind, SliceSpec, UeScheduler};
+pub use yaml::parse_yaml;
 
 /// A checked scenario with the directory that relative paths refer to.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,11 +86,7 @@ impl LoadedScenario {
         if text.trim().is_empty() {
             return Err(ScenarioError::new(file, "", "empty; expected a scenario"));
         }
-        let value: Value = serde_saphyr::from_str(text).map_err(|error| {
-            let message = error.to_string();
-            let first_line = message.lines().next().unwrap_or_default();
-            ScenarioError::new(file, "", format!("not YAML: {first_line}"))
-        })?;
+        let value = parse_yaml(text).map_err(|error| ScenarioError::new(file, "", error))?;
         Self::from_value(value, file, directory, overrides)
     }
 
@@ -119,6 +117,19 @@ impl LoadedScenario {
             .and_then(|scenario| check::check(&scenario).map(|()| scenario))
             .map_err(|violation| ScenarioError::new(file, violation.path, violation.message))?;
         Ok(Self { scenario, file: file.to_owned(), directory: directory.to_owned() })
+    }
+
+    /// Adds real hosts at every UE if the scenario has no flow of kind `host`.
+    pub fn with_hosts(mut self) -> Self {
+        let flows = &mut self.scenario.flows;
+        if !flows.iter().any(|flow| matches!(flow.app, traffic::AppConfig::Host(_))) {
+            let is_free =
+                |name: &String| !flows.iter().any(|flow| flow.names().any(|n| n == *name));
+            let names =
+                std::iter::successors(Some("host".to_owned()), |name| Some(format!("{name}_")));
+            flows.extend(names.take(64).find(is_free).map(|name| Flow::hosts(&name)));
+        }
+        self
     }
 }
 

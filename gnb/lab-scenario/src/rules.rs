@@ -9,7 +9,7 @@ use super::error::Violation;
 pub(super) type Check = Result<(), Violation>;
 
 /// A day of virtual time.
-const MAX_TIME_S: f64 = 86_400.0;
+pub(super) const MAX_TIME_S: f64 = 86_400.0;
 pub(super) const MAX_DELAY_US: u32 = 1_000_000;
 
 /// The bearers of each RNTI.

@@ -56,7 +56,7 @@ cell.rat=5g -> cell.rat: unknown value '5g'; expected 'nr' or 'lte'
 cell.scs_khz=20 -> cell.scs_khz: 20; expected 15, 30, 60 or 120
 cell.antennas=4 -> cell.antennas: unknown key 'antennas'; expected one of
 cell.reserved={period_slots: 10, slots: [2, 10], n_prb: 1} -> cell.reserved.slots[1]: 10
-duration_s=0 -> duration_s: 0 is below 0.001
+duration_s=0 -> duration_s: 0 is outside 0.001..=86400
 split.f1_delay_us=2000000 -> split.f1_delay_us: 2000000 is outside 0..=1000000
 ues=[] -> ues: empty; expected at least one UE
 ues[0].rnti=0 -> ues[0].rnti: 0 is outside 1..=65519
@@ -200,6 +200,13 @@ flows[0]={name: w, kind: web, web: {connections: 99}}
 flows[0]={name: c, kind: call, call: {fps: 30}}
   -> flows[0].call.fps: unknown key 'fps'; expected one of 'frames_per_s'
 flows[0].stop_s=0 -> flows[0].stop_s: 0 is not after start_s (0)
+flows[0]={name: h, kind: host, start_s: 1} -> flows[0].start_s: is not for kind host
+flows[0]={name: h, kind: host, count: 2} -> flows[0].count: is not for kind host
+flows[0]={name: h, kind: host, ip_version: 6} -> flows[0].ip_version: is not for kind host
+flows[0]={name: h, kind: host, ecn_field: ect1} -> flows[0].ecn_field: ect1; expected not_ect
+flows[0]={name: h, kind: host, port: 80} -> flows[0].port: unknown key 'port' for kind host
+flows=[{name: a, kind: host, dscp: 46}, {name: b, kind: host, rnti: each, dscp: 46}]
+  -> flows[1].dscp: 46 is taken by an earlier flow of kind host of UE 17921
 "#;
 
 #[test]
@@ -224,7 +231,10 @@ fn a_file_without_a_scenario_gives_a_one_line_error() {
         ("[1, 2]", "scenario.yaml: expected a mapping"),
         ("hello", "scenario.yaml: expected a mapping"),
         ("a: [1", "scenario.yaml: not YAML: "),
-        ("duration_s: 1\nduration_s: 2", "scenario.yaml: not YAML: "),
+        (
+            "duration_s: 1\nduration_s: 2",
+            "scenario.yaml: not YAML: line 2 column 1: the key 'duration_s' is there twice; expected",
+        ),
         ("duration_s: .inf", "scenario.yaml: not YAML: "),
         ("duration_s: 1", "scenario.yaml: missing key 'cell'"),
     ];

@@ -207,6 +207,7 @@ impl Builder<'_> {
                         rnti,
                         drb: bearers[bearer as usize].drb,
                         qfi: flow.keys.qfi,
+                        dscp: flow.keys.dscp,
                         ip_version: flow.keys.ip_version,
                         bearer,
                         start_us: micros(flow.keys.start_s),

@@ -12,6 +12,7 @@ pub(crate) struct BoundFlow {
     pub(crate) rnti: u16,
     pub(crate) drb: u8,
     pub(crate) qfi: Option<u8>,
+    pub(crate) dscp: u8,
     pub(crate) ip_version: IpVersion,
     /// Index of its bearer in the world.
     pub(crate) bearer: u32,

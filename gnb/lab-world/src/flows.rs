@@ -32,6 +32,11 @@ impl Flows {
         self.all.iter()
     }
 
+    /// The flow of an index.
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut BoundFlow> {
+        self.all.get_mut(index as usize)
+    }
+
     /// Sets the first deadlines of both ends of every flow.
     pub(crate) fn set_timers(&self, timers: &mut Timers) {
         for (index, flow) in (0..).zip(&self.all) {

@@ -18,6 +18,7 @@ mod e2;
 mod f1;
 mod flow;
 mod flows;
+mod hosts;
 mod ledger;
 mod links;
 mod measure;
@@ -42,7 +43,9 @@ pub use e2::types::{
     NodeInfo, Output, Payload, RanFunction, RanFunctionInfo, Report, ReportLoad, RouteError,
     SubscribeError, SubscriptionId, SubscriptionRequest, periodic_trigger,
 };
+pub use hosts::{HostCounts, HostFlow, HostSide};
 pub use ledger::PacketLedger;
+pub use packet::{SERVER, SERVER_V6, ue_address};
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
 

@@ -27,6 +27,14 @@ pub(crate) struct Links {
 }
 
 impl Links {
+    /// Whether packets are in flight, not status alone.
+    pub(crate) fn carry_packets(&self) -> bool {
+        let down = [&self.core_down, &self.f1_down, &self.radio_down];
+        down.iter().any(|line| line.next_us() != u64::MAX)
+            || self.recalled.next_us() != u64::MAX
+            || self.uplink.next_us() != u64::MAX
+    }
+
     /// Time of the next arrival; `u64::MAX` if nothing is in flight.
     pub(crate) fn next_us(&self) -> u64 {
         [

@@ -11,8 +11,9 @@ const ICMPV6: u8 = 58;
 
 /// The server of every flow; 198.51.100.0/24 and 2001:db8::/32 are for documentation (RFC 5737,
 /// RFC 3849).
-const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
-const SERVER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+/// The same over IPv6.
+pub const SERVER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 /// First port of the servers: iperf3's.
 const SERVER_PORT: u16 = 5201;
 /// First dynamic port (RFC 6335 §6).
@@ -77,7 +78,7 @@ impl GnbPacket {
 
 /// Address of a UE: IPv4 in the pool of Open5GS and OAI's examples; IPv6 in its own prefix (23.501
 /// §5.8.2.2.3).
-pub(crate) fn ue_address(rnti: u16, ip_version: IpVersion) -> IpAddr {
+pub fn ue_address(rnti: u16, ip_version: IpVersion) -> IpAddr {
     let [high, low] = rnti.to_be_bytes();
     match ip_version {
         IpVersion::V4 => IpAddr::V4(Ipv4Addr::new(10, 45, high, low)),
@@ -119,6 +120,11 @@ impl tc_rf::Packet for GnbPacket {
     }
 
     fn flow(&self) -> FiveTuple {
+        if let Body::Host(datagram) = &self.inner.body {
+            let traffic::Datagram { source, destination, protocol, .. } = **datagram;
+            let (source_port, destination_port) = (datagram.source_port, datagram.destination_port);
+            return FiveTuple { source, destination, source_port, destination_port, protocol };
+        }
         five_tuple(self.inner.flow, self.rnti, self.ip_version, &self.inner.body)
     }
 

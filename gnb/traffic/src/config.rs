@@ -7,6 +7,7 @@
 use crate::call::CallConfig;
 use crate::error::{ConfigError, check};
 use crate::game::GameConfig;
+use crate::host::HostConfig;
 use crate::ip::{Ecn, IpVersion};
 use crate::ping::PingConfig;
 use crate::sprout::SproutConfig;
@@ -71,6 +72,8 @@ pub enum AppConfig {
     Sprout(SproutConfig),
     /// Bulk over UDP with a Vivace-like controller.
     Vivace(VivaceConfig),
+    /// Real hosts.
+    Host(HostConfig),
 }
 
 /// A year of virtual time; keeps sums of times from overflowing.
@@ -118,6 +121,7 @@ impl FlowConfig {
             AppConfig::Video { video, tcp } => video.validate().and_then(|()| tcp.validate()),
             AppConfig::Sprout(sprout) => sprout.validate(),
             AppConfig::Vivace(vivace) => vivace.validate(),
+            AppConfig::Host(_) => Ok(()),
         }
     }
 }
@@ -136,6 +140,7 @@ impl AppConfig {
             Self::Video { .. } => "video",
             Self::Sprout(_) => "sprout",
             Self::Vivace(_) => "vivace",
+            Self::Host(_) => "host",
         }
     }
 
@@ -148,7 +153,10 @@ impl AppConfig {
     }
 
     fn is_over_udp(&self) -> bool {
-        !matches!(self, Self::Tcp(_) | Self::Ping(_) | Self::Web { .. } | Self::Video { .. })
+        !matches!(
+            self,
+            Self::Tcp(_) | Self::Ping(_) | Self::Web { .. } | Self::Video { .. } | Self::Host(_)
+        )
     }
 }
 

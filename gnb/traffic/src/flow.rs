@@ -7,6 +7,7 @@ use crate::config::{AppConfig, FlowConfig};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::ConfigError;
 use crate::game::{GameClient, GameServer};
+use crate::host::HostEnd;
 use crate::packet::{FlowId, Packet, Stamp};
 use crate::ping::{PingResponder, Pinger};
 use crate::rng;
@@ -66,6 +67,8 @@ pub enum ServerSide {
     Sprout(Box<SproutSender>),
     /// Vivace-like sender.
     Vivace(Box<VivaceSender>),
+    /// A real server.
+    Host(Box<HostEnd>),
 }
 
 /// The end behind the radio.
@@ -91,6 +94,8 @@ pub enum UeSide {
     Sprout(Box<SproutReceiver>),
     /// Vivace-like receiver.
     Vivace(Box<VivaceReceiver>),
+    /// A real UE.
+    Host(Box<HostEnd>),
 }
 
 impl Flow {
@@ -158,6 +163,10 @@ impl Flow {
                 ServerSide::Vivace(Box::new(VivaceSender::new(context, vivace))),
                 UeSide::Vivace(Box::new(VivaceReceiver::new(stamp))),
             ),
+            AppConfig::Host(_) => {
+                let end = || Box::new(HostEnd::new(stamp));
+                (ServerSide::Host(end()), UeSide::Host(end()))
+            }
         };
         Ok(Self { kind: config.app.kind(), server, ue })
     }
@@ -165,6 +174,14 @@ impl Flow {
     /// The application, by its name in [`AppConfig`].
     pub fn kind(&self) -> &'static str {
         self.kind
+    }
+
+    /// The ends of a flow of real hosts: server, UE.
+    pub fn hosts_mut(&mut self) -> Option<(&mut HostEnd, &mut HostEnd)> {
+        match (&mut self.server, &mut self.ue) {
+            (ServerSide::Host(server), UeSide::Host(ue)) => Some((server, ue)),
+            _ => None,
+        }
     }
 
     /// Payload handed to the application at the UE, bytes.
@@ -236,6 +253,7 @@ macro_rules! for_each_application {
             Self::Video($end) => $do,
             Self::Sprout($end) => $do,
             Self::Vivace($end) => $do,
+            Self::Host($end) => $do,
         }
     };
 }

@@ -83,3 +83,15 @@ pub enum Ecn {
     #[serde(skip)]
     Ce,
 }
+
+impl Ecn {
+    /// The two bits of the field.
+    pub const fn codepoint(self) -> u8 {
+        match self {
+            Self::NotEct => 0b00,
+            Self::Ect1 => 0b01,
+            Self::Ect0 => 0b10,
+            Self::Ce => 0b11,
+        }
+    }
+}

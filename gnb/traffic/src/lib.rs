@@ -16,15 +16,18 @@
 //! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: quality of a call.
 //! - [`game`], [`call`], [`web`], [`video`]: interactive applications and their quality of experience.
 //! - [`sprout`], [`vivace`]: rate controllers over UDP.
+//! - [`host`]: real hosts at both ends, whose datagrams pass as they are.
 //! - [`stats`]: goodput, delay and loss, in bounded memory.
 
 pub mod call;
 pub mod config;
+mod datagram;
 mod distribution;
 pub mod endpoint;
 mod error;
 pub mod flow;
 pub mod game;
+pub mod host;
 mod ip;
 pub mod mos;
 pub mod packet;
@@ -44,10 +47,12 @@ pub mod web;
 
 pub use call::CallConfig;
 pub use config::{AppConfig, FlowConfig};
+pub use datagram::Datagram;
 pub use endpoint::Endpoint;
 pub use error::ConfigError;
 pub use flow::{Flow, ServerSide, UeSide};
 pub use game::GameConfig;
+pub use host::{HostConfig, HostEnd};
 pub use ip::{Ecn, IpVersion};
 pub use packet::{Body, FlowId, Packet};
 pub use ping::PingConfig;

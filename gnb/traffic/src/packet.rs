@@ -1,6 +1,9 @@
 //! An IP datagram, reduced to the fields that queues and endpoints use.
 
+use std::sync::Arc;
+
 use crate::call::{MediaFeedback, MediaPacket};
+use crate::datagram::Datagram;
 use crate::game::GameMessage;
 use crate::ip::{Ecn, UDP_IP_HEADER_BYTES};
 use crate::sprout::{SproutData, SproutForecast};
@@ -130,6 +133,8 @@ pub enum Body {
         /// Time at which that packet was sent, echoed like a timestamp option.
         data_sent_us: u64,
     },
+    /// A datagram of a real host.
+    Host(Arc<Datagram>),
 }
 
 impl Body {
@@ -138,6 +143,7 @@ impl Body {
         match self {
             Self::Ping { .. } => 1,
             Self::Tcp(_) => 6,
+            Self::Host(datagram) => datagram.protocol,
             _ => 17,
         }
     }

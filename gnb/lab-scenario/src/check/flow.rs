@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
+use traffic::{AppConfig, IpVersion};
+
 use crate::error::Violation;
 use crate::flow::{Flow, FlowKeys, FlowUe};
 use crate::rules::{Bearers, Check, MAX_DELAY_US, ensure, span, within, within_if_set};
 
 pub(super) fn flows(flows: &[Flow], bearers: &Bearers) -> Check {
     let mut names = HashSet::new();
+    let mut hosts = HashSet::new();
     for (index, flow) in flows.iter().enumerate() {
         let path = format!("flows[{index}]");
         let keys = &flow.keys;
@@ -25,7 +28,10 @@ pub(super) fn flows(flows: &[Flow], bearers: &Bearers) -> Check {
         within_if_set(format_args!("{path}.core_delay_us"), keys.core_delay_us, delay_us)?;
         within(format_args!("{path}.dscp"), keys.dscp, 0..=63)?;
         within_if_set(format_args!("{path}.qfi"), keys.qfi, 0..=63)?;
-        bearer(keys, bearers, &path)?;
+        let rntis = bearer(keys, bearers, &path)?;
+        if let AppConfig::Host(_) = flow.app {
+            host(keys, &rntis, &mut hosts, &path)?;
+        }
         flow.config().validate().map_err(|error| {
             let message = format!("{}; expected {}", error.value, error.expected);
             Violation::new(format!("{path}.{}", error.field), message)
@@ -34,7 +40,28 @@ pub(super) fn flows(flows: &[Flow], bearers: &Bearers) -> Check {
     Ok(())
 }
 
-fn bearer(keys: &FlowKeys, bearers: &Bearers, path: &str) -> Check {
+/// Real hosts send when they want, over the version of IP that they want; the DSCP of a packet decides
+/// which of a UE's flows carries it.
+fn host(keys: &FlowKeys, rntis: &[u16], taken: &mut HashSet<(u16, u8)>, path: &str) -> Check {
+    let is_unset = [
+        ("start_s", keys.start_s == 0.0),
+        ("stop_s", keys.stop_s.is_none()),
+        ("count", keys.count == 1),
+        ("ip_version", keys.ip_version == IpVersion::V4),
+    ];
+    for (key, is_unset) in is_unset {
+        ensure(is_unset, format_args!("{path}.{key}"), "is not for kind host")?;
+    }
+    let twice = rntis.iter().find(|rnti| !taken.insert((**rnti, keys.dscp)));
+    twice.map_or(Ok(()), |rnti| {
+        let dscp = keys.dscp;
+        let message = format!("{dscp} is taken by an earlier flow of kind host of UE {rnti}");
+        Err(Violation::new(format!("{path}.dscp"), message))
+    })
+}
+
+/// The UEs of a flow.
+fn bearer(keys: &FlowKeys, bearers: &Bearers, path: &str) -> Result<Vec<u16>, Violation> {
     let rntis: Vec<u16> = match keys.rnti {
         Some(FlowUe::Rnti(rnti)) if bearers.contains_key(&rnti) => vec![rnti],
         Some(FlowUe::Rnti(rnti)) => {
@@ -48,10 +75,13 @@ fn bearer(keys: &FlowKeys, bearers: &Bearers, path: &str) -> Check {
             return Err(Violation::new(format!("{path}.rnti"), message));
         }
     };
-    let Some(drb) = keys.drb else { return Ok(()) };
+    let Some(drb) = keys.drb else { return Ok(rntis) };
     let without = rntis.iter().filter(|rnti| !bearers[rnti].contains(&drb)).min();
-    without.map_or(Ok(()), |rnti| {
-        let message = format!("{drb} is no DRB of UE {rnti}");
-        Err(Violation::new(format!("{path}.drb"), message))
-    })
+    match without {
+        None => Ok(rntis),
+        Some(rnti) => {
+            let message = format!("{drb} is no DRB of UE {rnti}");
+            Err(Violation::new(format!("{path}.drb"), message))
+        }
+    }
 }

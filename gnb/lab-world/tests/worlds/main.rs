@@ -9,6 +9,7 @@ mod common;
 mod counters;
 mod e2;
 mod faults;
+mod hosts;
 mod leases;
 mod radio;
 mod recorded_radio;

@@ -14,13 +14,13 @@ mod callbacks;
 mod calls;
 mod function;
 mod handle;
-pub mod ip;
 mod packet;
 mod types;
 
 pub use callbacks::TcRfCallbacks;
 pub use calls::*;
 pub use handle::TcRf;
+pub use ip_header as ip;
 pub use types::{
     TC_RF_NO_QFI, TcRfBearer, TcRfBlockRoom, TcRfBytes, TcRfDrop, TcRfEvent, TcRfPacket,
     TcRfResult, TcRfReturned, TcRfRlcStatus,

@@ -20,6 +20,12 @@ impl Headers {
     /// Reads the headers of an IPv4 or IPv6 packet; `None` when these are none. All fragments of
     /// a flow count as one flow without ports, for only the first has any.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
+        Self::parse_with_length(bytes).map(|(headers, _)| headers)
+    }
+
+    /// As [`parse`](Self::parse), with the bytes of the IP header, its extensions and the header of
+    /// TCP, UDP or ICMP.
+    pub fn parse_with_length(bytes: &[u8]) -> Option<(Self, u32)> {
         // Lax: the pipeline does not care whether the payload is all there.
         let packet = LaxSlicedPacket::from_ip(bytes).ok()?;
         let (source, destination, protocol, traffic_class, is_fragment) =
@@ -46,6 +52,14 @@ impl Headers {
                 }
                 LaxNetSlice::Arp(_) => return None,
             };
+        let payload_bytes = match &packet.transport {
+            Some(TransportSlice::Tcp(tcp)) => tcp.payload().len(),
+            Some(TransportSlice::Udp(udp)) => udp.payload().len(),
+            Some(TransportSlice::Icmpv4(icmp)) => icmp.payload().len(),
+            Some(TransportSlice::Icmpv6(icmp)) => icmp.payload().len(),
+            None => packet.net.as_ref()?.ip_payload_ref()?.payload.len(),
+        };
+        let header_bytes = (bytes.len() - payload_bytes) as u32;
         let (source_port, destination_port) = match &packet.transport {
             Some(TransportSlice::Tcp(tcp)) if !is_fragment => {
                 (tcp.source_port(), tcp.destination_port())
@@ -56,7 +70,8 @@ impl Headers {
             _ => (0, 0),
         };
         let flow = FiveTuple { source, destination, source_port, destination_port, protocol };
-        Some(Self { flow, dscp: traffic_class >> 2, ecn: ecn_of(traffic_class) })
+        let headers = Self { flow, dscp: traffic_class >> 2, ecn: ecn_of(traffic_class) };
+        Some((headers, header_bytes))
     }
 }
 
@@ -149,10 +164,11 @@ mod tests {
     #[test]
     fn headers_of_both_versions_are_read() {
         for bytes in [ipv4(0b1011_1001, 0, 1), ipv6(0b1011_1001)] {
-            let headers = Headers::parse(&bytes).expect("an IP packet");
+            let (headers, length) = Headers::parse_with_length(&bytes).expect("an IP packet");
             let flow = headers.flow;
             assert_eq!((flow.source_port, flow.destination_port, flow.protocol), (5201, 49152, 17));
             assert_eq!((headers.dscp, headers.ecn), (46, Ecn::Ect1));
+            assert_eq!(length, bytes.len() as u32, "no payload");
         }
     }
 

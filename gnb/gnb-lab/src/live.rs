@@ -1,0 +1,40 @@
+//! `gnb-lab live`: the lab between real network stacks.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use lab_gateway::cli::{Failure, command_line, exit_code};
+use lab_gateway::{Recording, RecordingError};
+use lab_live::{LiveArgs, LiveNode, LiveSummary};
+use lab_recording::Recorder;
+
+use super::{machine, table};
+
+/// Runs until the command ends; its exit code.
+pub(super) fn live(args: LiveArgs) -> ExitCode {
+    let record = |folder: &Path, node: &mut LiveNode| {
+        Recorder::begin(folder, &command_line(), node.world_mut(), false)
+            .map(LiveTables)
+            .map_err(machine)
+    };
+    // Standard output is the command's.
+    let print =
+        |summary: &LiveSummary| eprintln!("{}\n{}", table::of(&summary.world), summary.live);
+    match lab_live::run(args, record, print) {
+        Ok(code) => code,
+        Err(failure) => exit_code("gnb-lab", Err::<(), Failure>(failure)),
+    }
+}
+
+/// The recording of `gnb-lab run`, of the world between hosts.
+struct LiveTables(Recorder);
+
+impl Recording<LiveNode> for LiveTables {
+    fn write(&mut self, node: &mut LiveNode) -> Result<(), RecordingError> {
+        Ok(self.0.record(node.world_mut())?)
+    }
+
+    fn finish(self: Box<Self>, node: &mut LiveNode) -> Result<(), RecordingError> {
+        Ok(self.0.finish(node.world_mut())?)
+    }
+}

@@ -1,0 +1,59 @@
+//! YAML text as a tree of values, and its errors in words for whoever wrote the text.
+
+use serde_json::Value;
+use serde_saphyr::Error;
+
+/// Parses YAML.
+///
+/// # Errors
+/// One line: what is wrong, where, what was expected.
+pub fn parse_yaml(text: &str) -> Result<Value, String> {
+    serde_saphyr::from_str(text).map_err(|error| format!("not YAML: {}", reason(&error)))
+}
+
+fn reason(error: &Error) -> String {
+    let place = error.location().map_or_else(String::new, |location| {
+        format!("line {} column {}: ", location.line(), location.column())
+    });
+    match error.without_snippet() {
+        Error::DuplicateMappingKey { key, .. } => {
+            let key = key.as_deref().map_or_else(String::new, |key| format!(" '{key}'"));
+            format!("{place}the key{key} is there twice; expected each key once")
+        }
+        Error::Budget { .. } => {
+            format!("{place}too many elements, nested or through aliases; expected a smaller file")
+        }
+        other => other.to_string().lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_there_twice_is_named_with_its_place() {
+        let error = parse_yaml("a: 1\nb: {c: 2}\na: 3\n").unwrap_err();
+        assert_eq!(
+            error,
+            "not YAML: line 3 column 1: the key 'a' is there twice; expected each key once"
+        );
+    }
+
+    #[test]
+    fn too_many_elements_are_told_without_the_parsers_terms() {
+        let error = parse_yaml(&format!("a: [{}]", "x, ".repeat(300_000))).unwrap_err();
+        assert!(error.starts_with("not YAML: line "), "{error}");
+        assert!(
+            error
+                .ends_with("too many elements, nested or through aliases; expected a smaller file"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn other_errors_are_the_parsers_first_line() {
+        let error = parse_yaml("a: [1").unwrap_err();
+        assert!(error.starts_with("not YAML: ") && error.lines().count() == 1, "{error}");
+    }
+}

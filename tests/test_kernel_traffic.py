@@ -1,0 +1,217 @@
+"""`gnb-lab live`: kernel TCP, UDP and ping through the lab's gNB.
+
+Needs a TUN device, and root or unprivileged user namespaces.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+GNB_LAB = Path(sys.executable).parent / "gnb-lab"
+RNTI = 17921
+
+SCENARIO: dict[str, Any] = {
+    "name": "between kernels",
+    "duration_s": 600,
+    "cell": {"rat": "nr", "n_prb": 106, "scs_khz": 30, "tdd": {"pattern": "DDDDDDDMUU"}},
+    "split": {"core_delay_us": 5000},
+    "ues": [
+        {
+            "rnti": RNTI,
+            "channel": {"fixed_mcs": 20},
+            "drbs": [{"id": 1, "pipeline": "fq_codel"}, {"id": 2}],
+        }
+    ],
+}
+
+# A server that answers "SIZE\n" with that many bytes, then counts what the client sends.
+SERVER = """
+import socket, sys
+listener = socket.create_server(("::", 5201), family=socket.AF_INET6, dualstack_ipv6=True)
+while True:
+    peer, _ = listener.accept()
+    with peer, peer.makefile("rwb") as stream:
+        size = int(stream.readline())
+        stream.write(bytes(index % 251 for index in range(1000)) * (size // 1000))
+        stream.flush()
+        stream.write(b"%d\\n" % len(stream.read(size)))
+"""
+CLIENT = """
+import os, socket, sys
+size, host = int(sys.argv[1]), os.environ[sys.argv[2]]
+with socket.create_connection((host, 5201)) as peer, peer.makefile("rwb") as stream:
+    stream.write(b"%d\\n" % size)
+    stream.flush()
+    block = bytes(index % 251 for index in range(1000))
+    assert stream.read(size) == block * (size // 1000), "the bytes are not those sent"
+    stream.write(block * (size // 1000))
+    stream.flush()
+    assert int(stream.readline()) == size
+"""
+
+
+def missing() -> str | None:
+    """What this machine lacks for network namespaces with a TUN device."""
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+    except OSError as error:
+        return f"/dev/net/tun: {error.strerror}"
+    if os.geteuid() == 0:
+        return None
+    tool = shutil.which("unshare")
+    if tool is None:
+        return "neither root nor unshare to try user namespaces with"
+    if subprocess.run([tool, "-rn", "true"], capture_output=True, check=False).returncode != 0:
+        return "neither root nor unprivileged user namespaces"
+    return None
+
+
+LACKS = missing()
+pytestmark = pytest.mark.skipif(LACKS is not None, reason=f"gnb-lab live cannot run here: {LACKS}")
+
+
+class Live:
+    """Runs `gnb-lab live` on a scenario."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.scenario = dict(SCENARIO)
+        (folder / "server.py").write_text(SERVER)
+        (folder / "client.py").write_text(CLIENT)
+
+    def arguments(self, *options: str, command: list[str]) -> list[str]:
+        path = self.folder / "scenario.yaml"
+        path.write_text(yaml.safe_dump(self.scenario))
+        summary = str(self.folder / "summary.json")
+        return [str(GNB_LAB), "live", str(path), "--summary", summary, *options, "--", *command]
+
+    def run(self, *options: str, command: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.arguments(*options, command=command),
+            capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def transfer(self, size: int, host: str, *options: str) -> dict[str, Any]:
+        """Moves bytes both ways over TCP; the summary of the run."""
+        server = f"{sys.executable} {self.folder / 'server.py'}"
+        client = [sys.executable, str(self.folder / "client.py"), str(size), host]
+        done = self.run("--server", server, *options, command=client)
+        assert done.returncode == 0, done.stderr
+        return self.summary()
+
+    def summary(self) -> dict[str, Any]:
+        summary: dict[str, Any] = json.loads((self.folder / "summary.json").read_text())
+        return summary
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Live:
+    return Live(tmp_path)
+
+
+@pytest.mark.parametrize("host", ["SOJOURN_SERVER", "SOJOURN_SERVER_V6"])
+def test_kernel_tcp_moves_bytes_unchanged_both_ways(live: Live, host: str) -> None:
+    summary = live.transfer(8_000_000, host)
+    (flow,) = summary["flows"]
+    assert flow["kind"] == "host"
+    assert flow["received_packets"] > 8_000_000 / 1500
+    assert flow["one_way_delay_ms"]["p50"] > 5.0, "the delay of the core network"
+    written = summary["live"]["written_to_ues"]
+    assert written["packets"] == flow["received_packets"]
+    assert written["refused_packets"] == 0
+    assert written["writes"] < written["packets"] / 2, "packets in sequence are joined"
+    assert summary["live"]["written_to_server"]["refused_packets"] == 0
+    assert summary["live"]["read"]["refused_frames"] == 0
+
+
+def test_segments_are_joined_in_both_directions_with_a_small_mtu(live: Live) -> None:
+    summary = live.transfer(2_000_000, "SOJOURN_SERVER", "--mtu", "1280")
+    assert summary["flows"][0]["received_packets"] > 2_000_000 / 1280
+
+
+def test_marks_of_the_queue_reach_the_kernel(live: Live) -> None:
+    """The kernel accepts and counts packets with CE; joined ones count once."""
+    live.scenario["ues"][0]["channel"] = {"fixed_mcs": 5}
+    count = (
+        "awk '/^IpExt/ && !n++ {for (i = 1; i <= NF; i++) name[i] = $i; next} /^IpExt/ "
+        '{for (i = 1; i <= NF; i++) if (name[i] == "InCEPkts") print $i}\' /proc/net/netstat'
+    )
+    enable = "echo 1 > /proc/sys/net/ipv4/tcp_ecn"
+    client = f"{sys.executable} {live.folder / 'client.py'} 6000000 SOJOURN_SERVER"
+    server = f"{enable}; exec {sys.executable} {live.folder / 'server.py'}"
+    done = live.run("--server", server, command=["sh", "-c", f"{enable} && {client} && {count}"])
+    assert done.returncode == 0, done.stderr
+    summary = live.summary()
+    marked = summary["bearers"][0]["tc_marked_packets"]
+    assert marked > 0
+    assert summary["flows"][0]["ce_packets"] == marked
+    assert 0 < int(done.stdout) <= marked
+
+
+@pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
+@pytest.mark.parametrize("host", ["SOJOURN_SERVER", "SOJOURN_SERVER_V6"])
+def test_ping_measures_the_delays_of_the_scenario(live: Live, host: str) -> None:
+    done = live.run(command=["sh", "-c", f"ping -c 5 -i 0.2 ${host}"])
+    assert done.returncode == 0, done.stderr
+    least_ms = float(done.stdout.rsplit("=", 1)[1].split("/")[0])
+    assert least_ms > 10.0, "the core network alone, both ways"
+
+
+@pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
+def test_ue_and_dscp_select_the_bearer(live: Live) -> None:
+    live.scenario["ues"].append({"rnti": 17922, "channel": {"fixed_mcs": 20}, "drbs": [{"id": 1}]})
+    live.scenario["flows"] = [
+        {"name": "any", "kind": "host", "rnti": "each"},
+        {"name": "voice", "kind": "host", "rnti": RNTI, "drb": 2, "dscp": 46},
+    ]
+    other = "17922=ping -c 3 -i 0.2 $SOJOURN_SERVER"
+    both = "ping -c 2 -i 0.2 $SOJOURN_SERVER && ping -Q 184 -c 3 -i 0.2 $SOJOURN_SERVER && sleep 1"
+    done = live.run("--ue", other, command=["sh", "-c", both])
+    assert done.returncode == 0, done.stderr
+    received = {flow["name"]: flow["received_packets"] for flow in live.summary()["flows"]}
+    assert received == {f"any@{RNTI}": 2, "any@17922": 3, "voice": 3}
+
+
+def test_the_run_ends_with_the_code_of_the_command(live: Live) -> None:
+    assert live.run(command=["sh", "-c", "exit 7"]).returncode == 7
+    done = live.run(command=["no-such-program"])
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1,
+        "gnb-lab: no-such-program: cannot start: No such file or directory (os error 2)",
+    )
+    done = live.run("--ue", "5=true", command=["true"])
+    assert done.returncode == 2
+    assert "--ue 5: no UE with a flow of kind host has this RNTI" in done.stderr
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_after_a_signal(live: Live, ending: signal.Signals) -> None:
+    mark = live.folder / "pids"
+    sleeper = f"echo $$ >> {mark}; exec sleep 100"
+    process = subprocess.Popen(
+        live.arguments("--ue", f"{RNTI}={sleeper}", command=["sh", "-c", sleeper]),
+        stdin=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 20
+    while not (mark.exists() and len(mark.read_text().split()) == 2):
+        assert time.monotonic() < deadline, "the commands start"
+        time.sleep(0.02)
+    pids = [int(pid) for pid in mark.read_text().split()]
+    process.send_signal(ending)
+    process.wait(timeout=20)
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}/ns/net").exists() for pid in pids):
+        assert time.monotonic() < deadline, "the commands end"
+        time.sleep(0.02)
