@@ -9,8 +9,14 @@ from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from ric.limits.bucket import TokenBucket
+
 SHARED_S: Final = 0.05
-"""Age up to which an encoding serves another scrape: it is made 20 times a second at most."""
+"""Age up to which an encoding serves another scrape in any case."""
+ENCODINGS_PER_S: Final = 4.0
+_BURST: Final = 20.0
+"""Encoding takes milliseconds of the event loop. Who scrapes now and then has the metrics of that
+moment; while many scrape, they share an encoding of at most a quarter of a second ago."""
 _MOST_FORMATS: Final = 8
 
 
@@ -23,18 +29,25 @@ class Scrape:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._encoded: dict[str, tuple[float, bytes]] = {}
+        self._bucket = TokenBucket(ENCODINGS_PER_S, _BURST)
         self.made = 0
         """Encodings made."""
 
     async def answer(self, request: web.Request) -> web.Response:
-        """The metrics of now, or of at most `SHARED_S` ago."""
+        """The metrics of now, or of shortly before."""
         encode, kind = choose_encoder(",".join(request.headers.getall(hdrs.ACCEPT, ())))
-        now_s = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
         made_s, body = self._encoded.get(kind, (0.0, b""))
-        if not body or now_s - made_s > SHARED_S:
-            body = encode(self._registry)
-            self.made += 1
-            if len(self._encoded) >= _MOST_FORMATS:
-                self._encoded.clear()
-            self._encoded[kind] = now_s, body
+        if not body or loop.time() - made_s > SHARED_S:
+            while wait_s := self._bucket.take(round(loop.time() * 1e9)):
+                if body:
+                    break
+                # In a format that nobody has asked for before.
+                await asyncio.sleep(wait_s)
+            else:
+                body = encode(self._registry)
+                self.made += 1
+                if len(self._encoded) >= _MOST_FORMATS:
+                    self._encoded.clear()
+                self._encoded[kind] = loop.time(), body
         return web.Response(body=body, headers={hdrs.CONTENT_TYPE: kind})

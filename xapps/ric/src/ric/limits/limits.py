@@ -29,7 +29,7 @@ CALLS: Final = Rate("calls", per_s=100, burst=200, what="calls")
 """Of gRPC."""
 REQUESTS: Final = Rate("requests", per_s=100, burst=200, what="requests")
 """Of HTTP, unless a route has a rate of its own."""
-SCRAPES: Final = Rate("scrapes", per_s=10, burst=50, what="scrapes")
+SCRAPES: Final = Rate("scrapes", per_s=5, burst=50, what="scrapes")
 """Of metrics, which may be long; a scraper comes once a second at most."""
 
 
