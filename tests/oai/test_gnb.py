@@ -49,6 +49,8 @@ FLOW = "sojourn_demo.oai.flow"
 PORT = 5020
 OWNER = "test"
 CONTROL_TIMEOUT_S = 5.0
+LEAST_RADIO_SPEED = 0.3
+"""Below it, what other programs take of the machine decides on delays, not the queues."""
 RECONFIGURED_S = float(os.environ.get("SOJOURN_OAI_SECONDS", "30"))
 """How long the pipeline is reconfigured under load, once a second."""
 
@@ -261,6 +263,11 @@ async def test_overload_is_cured_through_the_near_rt_ric(tmp_path: Path) -> None
     )
     await run(arguments, Console())
     summary = json.loads((tmp_path / "summary.json").read_text())
+    slowest = min(summary["radio_speed"].values())
+    if slowest < LEAST_RADIO_SPEED:
+        pytest.skip(
+            f"other programs left so little that the radio ran at {slowest:.2f} of real time"
+        )
     assert summary["phases"][0]["ping_rtt_ms"]["p95"] > 1000
     recording = read_recording(tmp_path / "with_control")
     decided_s = summary["switched_s"]
