@@ -1,4 +1,4 @@
-"""Kernel TCP through `gnb-lab live`, beside the same devices with nothing between them.
+"""Kernel TCP (Cubic) through `gnb-lab live`, beside the same devices with nothing between them.
 
 The cell is far larger than the goal, with 10 ms of delay and FQ-CoDel, so that this machine bounds
 the rate. The jitter that the machine adds is taken at 100 Mbit/s of UDP: how much later than the
@@ -85,8 +85,8 @@ def late_pct(summary: dict[str, Any]) -> float:
 
 def measure(folder: Path, seconds: int) -> Rates:
     """Relay, TCP through the gNB, UDP through the gNB, one after the other."""
-    relay, _ = run(folder, f"-t {seconds}", "--relay")
-    tcp, tcp_summary = run(folder, f"-t {seconds}")
+    relay, _ = run(folder, f"-t {seconds} -C cubic", "--relay")
+    tcp, tcp_summary = run(folder, f"-t {seconds} -C cubic")
     udp, udp_summary = run(folder, f"-t {seconds} -u -b 100M")
     assert tcp_summary is not None and udp_summary is not None
     relay_mbps = relay["sum_received"]["bits_per_second"] / 1e6
