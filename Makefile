@@ -149,11 +149,14 @@ default-model: setup-training ## Simulate, train and judge the model that comes 
 	$(BIN)/rlc-train promote --run $(OUT)/default-model/run --out xapps/rlc_forecaster/src/rlc_forecaster/models/default
 	$(BIN)/rlc-train report --run $(OUT)/default-model/run
 
-# FUZZ_RUNS=N: so many inputs per target instead of a time; FUZZ_TARGETS=names.
+# FUZZ_RUNS=N: so many inputs per target instead of a time; FUZZ_TARGETS=names; FUZZ_SEED=N: the same
+# inputs each time; FUZZ_OWN=1: a short build, without coverage of libraries.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: $(VENV)/.tools ## Fuzz every parser in Rust for FUZZ_SECONDS each (needs a C++ compiler); findings in out/fuzz
-	$(BIN)/python fuzz/fuzzing.py $(if $(FUZZ_RUNS),--runs $(FUZZ_RUNS),--seconds $(FUZZ_SECONDS)) --out $(OUT)/fuzz $(FUZZ_TARGETS)
+	$(BIN)/python fuzz/fuzzing.py $(if $(FUZZ_RUNS),--runs $(FUZZ_RUNS),--seconds $(FUZZ_SECONDS)) $(if $(FUZZ_OWN),--only-own) \
+	  $(if $(FUZZ_SEED),--seed $(FUZZ_SEED)) \
+	  --out $(OUT)/fuzz $(FUZZ_TARGETS)
 
 .PHONY: lint
 lint: setup ## Formatting, lints, types, import contracts, links of the documentation

@@ -1,6 +1,7 @@
 """Runs the fuzz targets with libFuzzer on stable Rust, as many at once as there are cores.
 
-    python fuzz/fuzzing.py [--seconds S | --runs N] [--jobs N] [--out FOLDER] [TARGET ...]
+    python fuzz/fuzzing.py [--seconds S | --runs N] [--seed N] [--jobs N] [--only-own]
+        [--out FOLDER] [TARGET ...]
 
 A line per target says what it did: inputs, inputs per second, edges covered of all, inputs kept,
 and the outcome. The exit code is 1 if a target found something; the input is then in
@@ -26,7 +27,7 @@ HERE: Final = ROOT / "fuzz"
 PREFIX: Final = "fuzz_"
 # The passes of LLVM that libFuzzer reads; cargo-fuzz sets the same, and needs no nightly compiler
 # for them. Frames and checks are for the findings.
-RUSTFLAGS: Final = " ".join(
+FLAGS: Final = " ".join(
     (
         "-Cpasses=sancov-module",
         "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -77,21 +78,31 @@ def targets() -> list[str]:
     return sorted(path.stem for path in (HERE / "fuzzers").glob("*.rs"))
 
 
-def build() -> Path:
-    """Builds the programs of all targets; returns their folder."""
-    host = re.search(
-        r"^host: (\S+)",
-        subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout,
-        re.MULTILINE,
-    )
-    if host is None:
-        raise SystemExit("rustc -vV does not name its host")
-    folder = ROOT / "target" / "fuzz"
-    # With --target the flags are those of the targets alone, not of build scripts and macros.
+def build(only_own: bool) -> Path:
+    """Builds the programs of the targets; returns their folder.
+
+    With `only_own` libFuzzer sees the coverage of the workspace's crates alone, and all others are
+    those of the programs: a build of minutes less. Otherwise libraries are instrumented as well.
+    """
     command = ["cargo", "build", "--locked", "--release", "-p", "sojourn-fuzz", "--bins"]
-    command += ["--features", "libfuzzer", "--target", host[1], "--target-dir", str(folder)]
-    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "RUSTFLAGS": RUSTFLAGS})
-    return folder / host[1] / "release"
+    command += ["--features", "libfuzzer"]
+    folder, environment = ROOT / "target" / "release", dict(os.environ)
+    if only_own:
+        environment["RUSTC_WORKSPACE_WRAPPER"] = str(HERE / "rustc-with-coverage")
+        environment["COVERAGE_FLAGS"] = FLAGS
+    else:
+        version = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True)
+        host = re.search(r"^host: (\S+)", version.stdout, re.MULTILINE)
+        if host is None:
+            raise SystemExit("rustc -vV does not name its host")
+        # With --target the flags are those of the targets alone: build scripts and macros are those
+        # of the programs.
+        command += ["--target", host[1]]
+        folder = ROOT / "target" / host[1] / "release"
+        environment["RUSTFLAGS"] = FLAGS
+    if subprocess.run(command, check=False, cwd=ROOT, env=environment).returncode:
+        raise SystemExit("the fuzz targets were not built; cargo says above why")
+    return folder
 
 
 def longest(target: str) -> int:
@@ -144,13 +155,14 @@ def fuzz(program: Path, target: str, out: Path, limit: Sequence[str], most_s: fl
 
 def run(arguments: argparse.Namespace) -> Iterator[Outcome]:
     """Runs the targets; an outcome as each ends."""
-    folder = build()
+    folder = build(arguments.only_own)
     out = arguments.out.resolve()
     if arguments.runs:
         limit, most_s = [f"-runs={arguments.runs}"], float("inf")
     else:
         limit = [f"-max_total_time={arguments.seconds}"]
         most_s = arguments.seconds + STOP_AFTER_S
+    limit.append(f"-seed={arguments.seed}")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         yield from pool.map(
             lambda target: fuzz(folder / f"{PREFIX}{target}", target, out, limit, most_s),
@@ -165,7 +177,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument("--seconds", type=int, default=60, help="per target; default 60")
     limit.add_argument("--runs", type=int, help="inputs per target instead of a time")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of libFuzzer; default 0, another each time"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--only-own", action="store_true", help="without coverage of libraries: a short build"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "fuzz")
     arguments = parser.parse_args(argv)
     known = targets()

@@ -93,6 +93,21 @@ fn what_a_template_does_not_take_is_refused_by_its_place() {
             json!({"classes": [{"matches": vec![json!({"qfi": 1}); 85]}]}),
             "classes: filters: 257; expected 0 to 256",
         ),
+        (
+            "classes",
+            json!({"classes": [{"matches": [{"qfi": 1}, {"dscp": 98}]}]}),
+            "classes[0].matches[1].dscp: 98; expected 0 to 63",
+        ),
+        (
+            "flow_slicing",
+            json!({"slices": [{"matches": [{"qfi": 64}]}]}),
+            "slices[0].matches[0].qfi: 64; expected 0 to 63",
+        ),
+        (
+            "flow_slicing",
+            json!({"slices": [{"matches": [{"destination_port": {"low": 2, "high": 1}}]}]}),
+            "classifier.osi.filters[0].match.destination_port",
+        ),
         ("transparent", json!({"pacer": "none"}), "pacer: unknown field"),
         ("l4s", json!([]), "parameters: []; expected parameters by name"),
         ("l4s", json!({"buffer": [1]}), "buffer: [1]; expected parameters by name"),

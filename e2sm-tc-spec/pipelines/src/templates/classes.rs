@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::ParameterError;
 use super::l4s::{marking_by_step, threshold};
 use super::parameters::{
-    Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, pacer, pacer_schema, within,
+    Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, check_matches, pacer, pacer_schema,
+    within,
 };
 use super::parts::{FIFO, codel, osi, queues, run};
 use super::sojourn::{BULK_BOUND_US, bulk};
@@ -237,6 +238,7 @@ impl Classes {
         if class.matches.is_empty() {
             return wrong("matches", "[]; expected at least one match".to_owned());
         }
+        check_matches(path, &class.matches)?;
         if let (Some(maximum), Some(all)) = (class.maximum_kbps, self.maximum_kbps) {
             let detail = format!("{maximum}; expected none beside maximum_kbps of all, {all}");
             return wrong("maximum_kbps", detail);

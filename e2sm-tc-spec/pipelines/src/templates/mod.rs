@@ -28,7 +28,7 @@ mod plain;
 mod slicing;
 mod sojourn;
 
-use e2sm_tc::v1::Pipeline;
+use e2sm_tc::v1::{Pipeline, Validate as _};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -42,6 +42,17 @@ pub use parts::exactly;
 pub use plain::{BdpOnly, Transparent, transparent};
 pub use slicing::{FlowSlicing, SegregateGreedy, Slice};
 pub use sojourn::Sojourn;
+
+/// Matches and shapers of a template are elements of E2SM-TC, whose ranges are its own.
+fn valid(pipeline: Pipeline) -> Result<Pipeline, ParameterError> {
+    match pipeline.validate() {
+        Ok(()) => Ok(pipeline),
+        Err(invalid) => Err(ParameterError {
+            detail: format!("{}; expected {}", invalid.found, invalid.expected),
+            parameter: invalid.element,
+        }),
+    }
+}
 
 /// Parameters of which no pipeline can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +114,7 @@ macro_rules! templates {
                 match self {
                     $(Self::$Template(template) => {
                         template.check()?;
-                        Ok(template.pipeline())
+                        valid(template.pipeline())
                     })+
                 }
             }

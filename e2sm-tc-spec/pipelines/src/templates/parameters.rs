@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use e2sm_tc::v1::{BufferLimit, Overflow, Pacer};
+use e2sm_tc::v1::{BufferLimit, FlowMatch, Overflow, Pacer};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -180,6 +180,18 @@ pub(super) fn pacer_schema(_: &mut SchemaGenerator) -> Schema {
             }
         ]
     })
+}
+
+/// Checks the ranges of matches, which E2SM-TC does not name as this template does.
+pub(super) fn check_matches(path: &str, matches: &[FlowMatch]) -> Result<(), ParameterError> {
+    for (i, rule) in matches.iter().enumerate() {
+        for (field, value) in [("dscp", rule.dscp), ("qfi", rule.qfi)] {
+            if let Some(value) = value {
+                within(&format!("{path}.matches[{i}].{field}"), value, 0..=63)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn within<T: PartialOrd + std::fmt::Display>(

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::ParameterError;
 use super::parameters::{
-    Buffer, CodelParameters, FlowScheduler, PACER, QUANTUM_BYTES, pacer, pacer_schema, within,
+    Buffer, CodelParameters, FlowScheduler, PACER, QUANTUM_BYTES, check_matches, pacer,
+    pacer_schema, within,
 };
 use super::parts::{FIFO, between, codel, exactly, one, osi, queues, run};
 
@@ -139,6 +140,9 @@ impl FlowSlicing {
         let rules: usize =
             self.slices.iter().map(|slice| slice.matches.len() + slice.flows.len()).sum();
         within("slices: rules", rules, 0..=MAX_FILTERS)?;
+        for (i, slice) in self.slices.iter().enumerate() {
+            check_matches(&format!("slices[{i}]"), &slice.matches)?;
+        }
         self.buffer.check()
     }
 }

@@ -97,6 +97,15 @@ pub fn add_and_order(
     offset: &[f32],
     quantiles: usize,
 ) -> Result<Vec<f32>, LengthError> {
+    add_and_order_owned(plain, offset.to_vec(), quantiles)
+}
+
+/// [`add_and_order`] in the array of the offsets.
+pub(crate) fn add_and_order_owned(
+    plain: &[f32],
+    mut offset: Vec<f32>,
+    quantiles: usize,
+) -> Result<Vec<f32>, LengthError> {
     let rows = offset.len().checked_div(quantiles).unwrap_or(0);
     if rows * quantiles != offset.len() {
         return Err(LengthError { name: "offset", length: offset.len(), rows });
@@ -105,16 +114,15 @@ pub fn add_and_order(
     if part * plain.len() != offset.len() || (part == 0 && !plain.is_empty()) {
         return Err(LengthError { name: "plain", length: plain.len(), rows });
     }
-    let mut values = Vec::with_capacity(offset.len());
-    if part == 1 {
-        values.extend(plain.iter().zip(offset).map(|(plain, offset)| plain + offset));
-    } else if part > 1 {
-        for (offsets, plain) in offset.chunks_exact(part).zip(plain) {
-            values.extend(offsets.iter().map(|offset| plain + offset));
+    if part > 0 {
+        for (offsets, plain) in offset.chunks_exact_mut(part).zip(plain) {
+            for offset in offsets {
+                *offset += plain;
+            }
         }
     }
-    order_groups(&mut values, quantiles);
-    Ok(values)
+    order_groups(&mut offset, quantiles);
+    Ok(offset)
 }
 
 #[inline]

@@ -1,6 +1,7 @@
 //! Quantile tracking: offsets updated by every outcome.
 
-use crate::{ArrayError, Index, LengthError, Outcomes, add_and_order, check};
+use crate::forecast::add_and_order_owned;
+use crate::{ArrayError, Index, LengthError, Outcomes, check};
 
 /// η, in mean errors: the interval moves by its own width within some tens of outcomes.
 const RATE: f32 = 0.05;
@@ -151,14 +152,19 @@ pub fn forecasts_at(
     slots.check("slots", rows, count)?;
     let points = Index::One(point);
     points.check("point", rows, axes.points)?;
-    let mut at_point = Vec::with_capacity(rows * axes.quantities * axes.quantiles);
+    // A value for each cell, or for each of its quantiles; nothing else bounds the rows.
+    let cells = rows.saturating_mul(axes.quantities);
+    if plain.len() < cells {
+        return Err(LengthError { name: "plain", length: plain.len(), rows }.into());
+    }
+    let mut at_point = Vec::with_capacity(cells * axes.quantiles);
     for row in 0..rows {
         for quantity in 0..axes.quantities {
             let cell = axes.cell(slots.at(row), quantity, points.at(row));
             at_point.extend(&offset[cell * axes.quantiles..(cell + 1) * axes.quantiles]);
         }
     }
-    Ok(add_and_order(plain, &at_point, axes.quantiles)?)
+    Ok(add_and_order_owned(plain, at_point, axes.quantiles)?)
 }
 
 #[cfg(test)]
@@ -273,5 +279,8 @@ mod tests {
         assert!(forecast(&[1.0], &[0.0; 6], 1, 0).is_err());
         assert!(forecast(&[1.0], &[0.0; 6], 0, -1).is_err());
         assert!(forecast(&[], &[0.0; 6], 0, 0).is_err());
+        let rows = forecasts_at(&[1.0], &[0.0; 6], AXES, usize::MAX, Index::One(0), 0);
+        let error = rows.unwrap_err().to_string();
+        assert!(error.starts_with("plain has length 1"), "before memory for the rows: {error}");
     }
 }
