@@ -160,8 +160,8 @@ fn every_command_has_an_example_and_a_log_level_in_its_help() {
     let (_, commands) = top.split_once("Commands:\n").unwrap();
     let commands: Vec<&str> =
         commands.lines().map_while(|line| line.split_whitespace().next()).collect();
-    assert_eq!(commands, ["run", "serve", "reproduce", "replay-aqm", "schema", "help"]);
-    for command in &commands[..5] {
+    assert_eq!(commands, ["run", "serve", "live", "reproduce", "replay-aqm", "schema", "help"]);
+    for command in &commands[..6] {
         help(&[command]);
     }
 }
