@@ -14,7 +14,7 @@ pub(crate) struct SlotTimes {
     passed: AtomicU64,
 }
 
-/// What [`SlotTimes`] has recorded since the start.
+/// What was recorded since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SlotTimeStatus {
     /// Slots in which the MAC called the host.
