@@ -19,7 +19,6 @@ from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
-import e2sm_tc
 import yaml
 from flexric_processes import LAB, TC_V1_MODEL, Network, make_site, missing_sctp
 from loop import SCENARIO
@@ -28,26 +27,9 @@ from programs import start_bridge
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import RLC_OID, TC_V1_OID, rlc
+from tc_messages import FLEXRIC_PIPELINE, HEADER, transaction
 
-HEADER = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 1})
-PIPELINE = e2sm_tc.pipeline(
-    "fq_codel", {"queues": 8, "scheduler": "round_robin", "pacer": "bdp5g", "codel": {"ecn": False}}
-)
 PATIENCE_S = 60.0
-
-
-def transaction(bearer: Any, change: Any) -> bytes:
-    """A transaction as a message."""
-    content = {
-        "bearer": bearer,
-        "expected_revision": None,
-        "lease_ms": None,
-        "dry_run": False,
-        "as_safe": False,
-        "owner": None,
-        "change": change,
-    }
-    return e2sm_tc.encode("control", {"transaction": content})
 
 
 class Chain:
@@ -106,7 +88,7 @@ async def run(rounds: int) -> dict[str, Any]:
                 await chain.connect(stack)
             for at in range(rounds + 1):
                 for chain in chains.values():
-                    took_us = await chain.change({"replace": PIPELINE})
+                    took_us = await chain.change({"replace": FLEXRIC_PIPELINE})
                     await chain.change("safe")
                     if at:  # the first finds caches cold
                         chain.took_us.append(took_us)

@@ -31,6 +31,7 @@ from sojourn_demo.oai.recorder import Recorder
 from sojourn_demo.oai.traffic import UDP_BYTES, Bulk, Traffic
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import Recording, read_recording
+from tc_messages import HEADER, bearer_of, transaction
 
 INSIDE = "SOJOURN_BENCH_INSIDE"
 SCHEMES: dict[str, Any] = {
@@ -38,7 +39,6 @@ SCHEMES: dict[str, Any] = {
     "fq_codel, bdp5g": e2sm_tc.pipeline("fq_codel", {"pacer": "bdp5g"}),
     "sojourn": e2sm_tc.pipeline("sojourn", {}),
 }
-HEADER = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 1})
 SETTLE_S = 8.0
 WARM_UP_S = 2.0
 PATIENCE_S = 30.0
@@ -46,15 +46,9 @@ PATIENCE_S = 30.0
 
 async def _install(gateway: str, cell_status: Any, pipeline: Any) -> None:
     settings = GatewaySettings(address=gateway, control_timeout_s=PATIENCE_S)
-    (bearer,) = (each for each in cell_status["bearers"] if each["rnti"] is not None)
-    content = {
-        "bearer": {"ue": {"rnti": bearer["rnti"]}, "drb": bearer["drb"]},
-        **{"expected_revision": None, "lease_ms": None, "dry_run": False, "as_safe": False},
-        **{"owner": None, "change": {"replace": pipeline}},
-    }
+    message = transaction(bearer_of(cell_status), {"replace": pipeline})
     async with E2GatewayClient(settings) as client:
         async for event in client.watch_nodes():
-            message = e2sm_tc.encode("control", {"transaction": content})
             answer = await client.control(event.node.id, TC_V1_OID, HEADER, message)
             if not answer.acknowledged:
                 raise SystemExit(f"refused: {answer.detail}")

@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flexric_transactions import HEADER, PATIENCE_S, PIPELINE, transaction
 from measuring import percentiles, write
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
@@ -26,8 +25,10 @@ from ric.sm import TC_V1_OID
 from sojourn_demo.oai.loop import Loop
 from sojourn_demo.oai.network import enter
 from sojourn_demo.programs import Programs
+from tc_messages import FLEXRIC_PIPELINE, HEADER, bearer_of, transaction
 
 INSIDE = "SOJOURN_BENCH_INSIDE"
+PATIENCE_S = 60.0
 
 
 async def measure(rounds: int, *, tc_v1: bool) -> list[int]:
@@ -39,13 +40,12 @@ async def measure(rounds: int, *, tc_v1: bool) -> list[int]:
     ):
         async with Programs(Path(out)) as programs:
             loop = await Loop.start(programs, Path(scratch), Path(out), tc_v1=tc_v1)
-            (bearer,) = (each for each in loop.cell.status()["bearers"] if each["rnti"] is not None)
-            named = {"ue": {"rnti": bearer["rnti"]}, "drb": bearer["drb"]}
+            named = bearer_of(loop.cell.status())
             settings = GatewaySettings(address=loop.gateway, control_timeout_s=PATIENCE_S)
             async with E2GatewayClient(settings) as client:
                 node = await _node(client)
                 for at in range(rounds + 1):
-                    for change in ({"replace": PIPELINE}, "safe"):
+                    for change in ({"replace": FLEXRIC_PIPELINE}, "safe"):
                         message = transaction(named, change)
                         answer = await client.control(node, TC_V1_OID, HEADER, message)
                         if not answer.acknowledged:

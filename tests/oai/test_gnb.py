@@ -36,6 +36,7 @@ from sojourn_demo.oai.network import ENDS_WITH_PARENT, UE_ADDRESS, python
 from sojourn_demo.oai.run import run
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import read_recording
+from tc_messages import bearer_of, transaction
 
 pytestmark = [
     pytest.mark.skipif(
@@ -179,27 +180,6 @@ class NumberedPackets:
         before = self.out.stat().st_size
         time.sleep(0.3)
         return self.out.stat().st_size == before
-
-
-def bearer_of(status: dict[str, Any]) -> dict[str, Any]:
-    """The E2 identity of the only bearer of a connected UE."""
-    (bearer,) = (each for each in status["bearers"] if each["rnti"] is not None)
-    return {"ue": {"rnti": bearer["rnti"]}, "drb": bearer["drb"]}
-
-
-def transaction(bearer: dict[str, Any], change: Any, **other: Any) -> bytes:
-    """A transaction as a control message."""
-    content = {
-        "bearer": bearer,
-        "expected_revision": None,
-        "lease_ms": None,
-        "dry_run": False,
-        "as_safe": False,
-        "owner": None,
-        "change": change,
-        **other,
-    }
-    return e2sm_tc.encode("control", {"transaction": content})
 
 
 def vectors(kind: str) -> list[bytes]:
