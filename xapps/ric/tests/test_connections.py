@@ -90,6 +90,20 @@ def test_a_client_with_many_loses_its_own_first() -> None:
     assert quiet not in list(table.of)
 
 
+def test_a_connection_makes_room_in_the_order_in_which_it_became_idle() -> None:
+    table = Table(most=3)
+    first, second, third = (opened(table, name) for name in ("first", "second", "third"))
+    for connection, at_s in ((first, 1), (second, 2), (third, 3)):
+        connection.begin(at_s * S)
+    for connection, at_s in ((second, 4), (third, 5), (first, 6)):
+        connection.end(at_s * S)
+    # The head of another request begins.
+    second.received(7 * S)
+    for at_s in (8, 9, 10):
+        opened(table, f"new {at_s}", at_s)
+    assert table.closed == ["third", "first", "second"]
+
+
 def test_a_door_full_of_requests_refuses() -> None:
     table = Table(most=4)
     for number in range(4):
