@@ -60,6 +60,7 @@ async def measure(folder: Path, mbps: float, seconds: float, **settings: str) ->
             "radio_speed": radio_s / wall_s,
             "goodput_mbps": 8e-6 * (traffic.goodput.total_bytes[-1] - total) / wall_s,
             "slot_times": cell.status().get("slot_times"),
+            "slot_times_own": cell.status().get("slot_times_own"),
         }
 
 

@@ -88,6 +88,9 @@ def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Pa
     seen = run(gnb, 12, 8, SOJOURN_PIPELINE="sojourn", SOJOURN_STATUS_FILE=str(status))
     assert seen.gaps == 0
     report = json.loads(status.read_text())
+    own, whole = report["slot_times_own"], report["slot_times"]
+    assert 0 < own["slots"] <= whole["slots"]
+    assert own["p50_us"] <= whole["p50_us"], "without PDCP and RLC"
     (stays,) = (bearer for bearer in report["bearers"] if bearer["ue"] == 1)
     assert stays["controlled"]
     assert stays["pipeline"] == "sojourn"

@@ -6,6 +6,7 @@ mod scheduler;
 
 use std::collections::HashSet;
 
+use super::link::Overhead;
 use super::model::{Cell, Drb, McsTable, Rat, ResourceAllocation, Scenario, Split, Tdd, Ue};
 use super::rules::{Bearers, Check, MAX_DELAY_US, MAX_TIME_S, ensure, span, within};
 use super::{Violation, channel};
@@ -37,7 +38,10 @@ fn cell(cell: &Cell) -> Check {
         let is_default = cell.resource_allocation == ResourceAllocation::default();
         let message = "is for rat nr alone; LTE has type 0";
         ensure(is_default, "cell.resource_allocation", message)?;
+        let is_default = cell.overhead == Overhead::default();
+        ensure(is_default, "cell.overhead", "is for rat nr alone; LTE has the TBS of 36.213")?;
     }
+    link::overhead(&cell.overhead)?;
     if let Some(reserved) = &cell.reserved {
         within("cell.reserved.period_slots", reserved.period_slots, 1..=10_240)?;
         within("cell.reserved.n_prb", reserved.n_prb, 1..=275)?;

@@ -28,6 +28,28 @@ pub struct Harq {
     pub max_transmissions: Option<u8>,
 }
 
+/// Resource elements of a PRB that carry no data (38.214 §5.1.3.2), NR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overhead {
+    /// Symbols before the PDSCH, for the PDCCH, 0..=3; 1 if unset.
+    #[schemars(range(max = 3))]
+    pub pdcch_symbols: Option<u8>,
+    /// DM-RS symbols of a PDSCH over a full slot, 1..=4; 1 if unset.
+    #[schemars(range(min = 1, max = 4))]
+    pub dmrs_symbols: Option<u8>,
+    /// DM-RS symbols of a PDSCH in a mixed slot, 1..=4; 1 if unset.
+    #[schemars(range(min = 1, max = 4))]
+    pub mixed_dmrs_symbols: Option<u8>,
+    /// Resource elements of a PRB without data in a DM-RS symbol: 12 with two CDM groups without data
+    /// (configuration type 1), 6 with one; 12 if unset.
+    #[schemars(range(min = 6, max = 12))]
+    pub dmrs_re: Option<u8>,
+    /// `xOverhead` of PDSCH-ServingCellConfig: 0, 6, 12 or 18; 0 if unset.
+    #[schemars(range(max = 18))]
+    pub x_overhead: Option<u8>,
+}
+
 /// Errors of one UE's transport blocks, in place of the cell's.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

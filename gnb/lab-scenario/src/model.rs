@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::channel::Channel;
 use super::flow::Flow;
-use super::link::{F1, Harq, UeHarq, UplinkAccess};
+use super::link::{F1, Harq, Overhead, UeHarq, UplinkAccess};
 use super::pipeline::PipelineSpec;
 use super::rlc::Rlc;
 use super::scheduler::{self, MacScheduler};
@@ -84,6 +84,9 @@ pub struct Cell {
     /// MCS table (NR).
     #[serde(default)]
     pub mcs_table: McsTable,
+    /// Resource elements that carry no data (NR).
+    #[serde(default)]
+    pub overhead: Overhead,
     /// PRBs of common channels; if unset, none in NR and those of synchronisation signals and PBCH in
     /// LTE.
     #[serde(default)]

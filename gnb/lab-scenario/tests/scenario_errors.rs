@@ -140,6 +140,10 @@ cell.scheduler={kind: fp, slices: [{id: 1, percent: 60}]}
   -> ues[0].slice: missing; there are cell.scheduler.slices
 ues[0].slice=1 -> ues[0].slice: is for a scheduler with cell.scheduler.slices
 cell.max_ues_per_slot=0 -> cell.max_ues_per_slot: 0 is outside 1..=256
+cell.overhead={pdcch_symbols: 4} -> cell.overhead.pdcch_symbols: 4 is outside 0..=3
+cell.overhead={dmrs_re: 8} -> cell.overhead.dmrs_re: 8; expected 6 or 12
+cell.overhead={x_overhead: 5} -> cell.overhead.x_overhead: 5; expected 0, 6, 12 or 18
+cell={rat: lte, n_prb: 25, overhead: {x_overhead: 6}} -> cell.overhead: is for rat nr alone
 cell={rat: lte, n_prb: 25, resource_allocation: type0_config2}
   -> cell.resource_allocation: is for rat nr alone
 ues[0].channel={cqi_series: {period_ms: 1000, values: [3, 16]}}

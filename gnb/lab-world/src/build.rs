@@ -4,6 +4,7 @@ mod radio;
 
 use e2sm_tc::v1::{BearerId, PipelineChange, Transaction, UeId};
 use ran::mac::rbg;
+use ran::tbs::nr::NrOverhead;
 use ran::{BearerConfig, Cell, CellConfig, Duplexing, Numerology, RbgConfiguration, TddPattern};
 use tc_rf::{TrafficControl, templates};
 
@@ -258,6 +259,24 @@ fn pipeline(spec: &PipelineSpec, path: &str) -> Result<e2sm_tc::v1::Pipeline, Vi
     }
 }
 
+fn overhead(given: &lab_scenario::Overhead) -> NrOverhead {
+    let lab_scenario::Overhead {
+        pdcch_symbols,
+        dmrs_symbols,
+        mixed_dmrs_symbols,
+        dmrs_re,
+        x_overhead,
+    } = *given;
+    let default = NrOverhead::default();
+    NrOverhead {
+        pdcch_symbols: pdcch_symbols.unwrap_or(default.pdcch_symbols),
+        dmrs_symbols: dmrs_symbols.unwrap_or(default.dmrs_symbols),
+        mixed_dmrs_symbols: mixed_dmrs_symbols.unwrap_or(default.mixed_dmrs_symbols),
+        dmrs_re: dmrs_re.unwrap_or(default.dmrs_re),
+        x_overhead: x_overhead.unwrap_or(default.x_overhead),
+    }
+}
+
 fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violation> {
     let cell = &scenario.cell;
     let base = match cell.rat {
@@ -272,7 +291,7 @@ fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violatio
                 lab_scenario::McsTable::Qam256 => ran::tbs::nr::McsTable::Qam256,
             },
             layers: cell.layers,
-            overhead: ran::tbs::nr::NrOverhead::default(),
+            overhead: overhead(&cell.overhead),
         },
     };
     let duplexing = match &cell.tdd {

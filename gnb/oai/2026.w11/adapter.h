@@ -32,6 +32,8 @@ void adapter_mac_ticked(void);
 /* Hands an SDU to OAI's PDCP; sojourn_gnb_functions_t.forward. */
 int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_t* sdu,
                         uint32_t length);
+/* What `adapter_forward` has cost this thread since the last call, ns. */
+uint64_t adapter_take_forwarded_ns(void);
 
 /* Describes what is missing of the seams, one line each, to standard error. True if nothing is. */
 bool adapter_seams_are_there(void);

@@ -29,7 +29,8 @@ void WRAP(gNB_dlsch_ulsch_scheduler)(module_id_t module, frame_t frame, slot_t s
 /* What OAI itself says at most (nr_rlc_oai_api.c). */
 #define MAX_STATUS_BYTES 1000000
 
-/* What this slot has cost so far, with PDCP and RLC for the SDUs that it handed down. */
+/* What the library's calls have cost in this slot so far, with PDCP and RLC for the SDUs that it handed
+   down. */
 static _Thread_local uint64_t spent_ns;
 
 bool adapter_mac_seams(void) {
@@ -91,6 +92,7 @@ void WRAP(gNB_dlsch_ulsch_scheduler)(module_id_t module, frame_t frame, slot_t s
   }
   adapter_pace(10000 / (uint32_t)RC.nrmac[module]->frame_structure.numb_slots_frame);
   REAL(gNB_dlsch_ulsch_scheduler)(module, frame, slot, response);
-  sojourn_gnb_slot_took(adapter_gnb(), spent_ns);
+  uint64_t const below_ns = adapter_take_forwarded_ns();
+  sojourn_gnb_slot_took(adapter_gnb(), spent_ns - below_ns, below_ns);
   spent_ns = 0;
 }

@@ -57,6 +57,9 @@ static _Thread_local struct {
   int64_t in_rlc;
 } handing;
 
+/* What PDCP and RLC have cost this thread for SDUs that the host handed down. */
+static _Thread_local uint64_t forwarded_ns;
+
 /* Stands where PDCP hands a PDU of a DRB to the RLC. SDUs that the host hands down go to the RLC in
    this call: in OAI's queue the MAC could neither count them nor take them for the block that it is
    building. Others, and all in a CU, take OAI's way. */
@@ -80,6 +83,7 @@ static void deliver(void* data, ue_id_t ue, int drb, char* pdu, int size, int sd
 int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_t* sdu,
                         uint32_t length) {
   (void)context;
+  uint64_t const began_ns = adapter_now_ns();
   handing.active = true;
   handing.rnti = bearer.rnti;
   handing.in_rlc = -1;
@@ -89,7 +93,14 @@ int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_
                              (sdu_size_t)length, (unsigned char*)sdu, PDCP_TRANSMISSION_MODE_DATA,
                              NULL, NULL);
   handing.active = false;
+  forwarded_ns += adapter_now_ns() - began_ns;
   return handing.in_rlc;
+}
+
+uint64_t adapter_take_forwarded_ns(void) {
+  uint64_t const took_ns = forwarded_ns;
+  forwarded_ns = 0;
+  return took_ns;
 }
 
 bool WRAP(nr_pdcp_data_req_drb)(protocol_ctxt_t* ctxt, const srb_flag_t srb, const rb_id_t drb,

@@ -1,7 +1,7 @@
 //! Ranges of RLC, HARQ and uplink access.
 
 use crate::rules::{Check, MAX_DELAY_US, ensure, within, within_if_set};
-use crate::{F1, Harq, Rlc, RlcAqm, RlcMode, RlcStatusReporting, UeHarq, UplinkAccess};
+use crate::{F1, Harq, Overhead, Rlc, RlcAqm, RlcMode, RlcStatusReporting, UeHarq, UplinkAccess};
 
 const MAX_TIMER_US: u32 = 10_000_000;
 
@@ -30,6 +30,19 @@ pub(super) fn harq(harq: &Harq) -> Check {
     within_if_set("cell.harq.rtt_slots", harq.rtt_slots, 1..=160)?;
     within_if_set("cell.harq.processes", harq.processes, 1..=16)?;
     within_if_set("cell.harq.max_transmissions", harq.max_transmissions, 1..=4)
+}
+
+pub(super) fn overhead(overhead: &Overhead) -> Check {
+    let one_of = |key: &str, value: Option<u8>, of: &[u8], expected: &str| {
+        let is_possible = value.is_none_or(|value| of.contains(&value));
+        let message = format_args!("{}; expected {expected}", value.unwrap_or_default());
+        ensure(is_possible, format_args!("cell.overhead.{key}"), message)
+    };
+    within_if_set("cell.overhead.pdcch_symbols", overhead.pdcch_symbols, 0..=3)?;
+    within_if_set("cell.overhead.dmrs_symbols", overhead.dmrs_symbols, 1..=4)?;
+    within_if_set("cell.overhead.mixed_dmrs_symbols", overhead.mixed_dmrs_symbols, 1..=4)?;
+    one_of("dmrs_re", overhead.dmrs_re, &[6, 12], "6 or 12")?;
+    one_of("x_overhead", overhead.x_overhead, &[0, 6, 12, 18], "0, 6, 12 or 18")
 }
 
 pub(super) fn ue_harq(harq: Option<&UeHarq>, path: &str) -> Check {

@@ -209,3 +209,25 @@ flows: [{{ name: ping, kind: ping, interval_ms: 20 }}]
     assert_eq!(used("type0_config2"), 2 * used("type0_config1"));
     assert!(used("type0_config1") >= 4 * single);
 }
+
+/// 38.214 §5.1.3.2: data has what PDCCH and DM-RS leave of the 168 elements of a PRB, 144 and 126.
+#[test]
+fn overhead_of_pdcch_and_dmrs_is_taken_from_the_rate() {
+    let mbps = |overhead: &str| {
+        let text = format!(
+            "
+duration_s: 5
+cell: {{ rat: nr, n_prb: 106, scs_khz: 30, overhead: {overhead} }}
+ues: [{{ rnti: 1, channel: {{ fixed_mcs: 9 }}, drbs: [{{ id: 1 }}] }}]
+flows: [{{ name: bulk, kind: udp_cbr, rate_kbps: 100000, packet_bytes: 1500 }}]
+"
+        );
+        let mut world = World::new(&load(&text)).unwrap();
+        world.step_until(5_000_000, &mut |_| {});
+        let (_, _, flow) = world.flows().find(|(own, _, _)| *own == "bulk").unwrap();
+        flow.ue.arrivals().goodput().mean_bps(1_000_000, 5_000_000) / 1e6
+    };
+    let share = mbps("{ pdcch_symbols: 2, dmrs_symbols: 3, dmrs_re: 6 }") / mbps("{}");
+    // A TBS is quantised.
+    assert!((share - 126.0 / 144.0).abs() < 0.01, "{share}");
+}

@@ -299,15 +299,15 @@ pub unsafe extern "C" fn sojourn_gnb_set_tti(gnb: *mut SojournGnb, tti_us: u32) 
     unsafe { call(gnb, (), |host| host.set_tti(tti_us)) }
 }
 
-/// A slot has passed, in which calls of the host by the thread that schedules took `took_ns` together, 0
-/// if there was none; for the status.
+/// A slot has passed, in which calls of the host by the thread that schedules took `own_ns` together,
+/// and what the host called for them, PDCP and RLC, `below_ns`; 0 if there was none. For the status.
 ///
 /// # Safety
 /// `gnb` must be null or live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sojourn_gnb_slot_took(gnb: *mut SojournGnb, took_ns: u64) {
+pub unsafe extern "C" fn sojourn_gnb_slot_took(gnb: *mut SojournGnb, own_ns: u64, below_ns: u64) {
     // SAFETY: as documented under Safety.
-    unsafe { call(gnb, (), |host| host.slot_took(took_ns)) }
+    unsafe { call(gnb, (), |host| host.slot_took(own_ns, below_ns)) }
 }
 
 /// To be called a few times per second by a thread that is not real-time.

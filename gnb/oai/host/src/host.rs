@@ -90,6 +90,7 @@ pub struct Host {
     pub(crate) shown: Mutex<Position>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) slot_times: SlotTimes,
+    pub(crate) own_slot_times: SlotTimes,
     initial: Pipeline,
     tti_us: AtomicU32,
     pub(crate) settings: Settings,
@@ -122,6 +123,7 @@ impl Host {
             shown: Mutex::default(),
             subscriptions: Subscriptions::default(),
             slot_times: SlotTimes::new(),
+            own_slot_times: SlotTimes::new(),
             initial,
             tti_us: AtomicU32::new(TTI_US),
             settings,
@@ -229,9 +231,11 @@ impl Host {
         bearer.block(&self.around, block_bytes, rlc_bytes, tti_us, now_us);
     }
 
-    /// A slot has passed, in which the MAC's calls took `took_ns` together; for the status.
-    pub fn slot_took(&self, took_ns: u64) {
-        self.slot_times.record(took_ns);
+    /// A slot has passed, in which the MAC's calls took `own_ns` together, and PDCP and RLC for the SDUs
+    /// that they handed down `below_ns`; for the status.
+    pub fn slot_took(&self, own_ns: u64, below_ns: u64) {
+        self.slot_times.record(own_ns + below_ns);
+        self.own_slot_times.record(own_ns);
     }
 
     /// Length of a slot, µs.

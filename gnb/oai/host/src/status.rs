@@ -51,8 +51,11 @@ pub struct StatusReport {
     pub buffers_exhausted: u64,
     /// SDUs for which memory had to be allocated.
     pub oversize_packets: u64,
-    /// What traffic control takes of the MAC's thread.
+    /// What traffic control takes of the MAC's thread, with PDCP and RLC for the SDUs that it hands
+    /// down, which without it other threads do.
     pub slot_times: SlotTimeStatus,
+    /// What it takes by itself.
+    pub slot_times_own: SlotTimeStatus,
     /// Bearers, by UE and DRB.
     pub bearers: Vec<BearerStatus>,
     /// Events.
@@ -91,6 +94,7 @@ impl Host {
             buffers_exhausted: around.pool.exhausted(),
             oversize_packets: around.pool.oversize(),
             slot_times: self.slot_times.read(),
+            slot_times_own: self.own_slot_times.read(),
             bearers,
             events: self
                 .journal
