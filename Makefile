@@ -81,6 +81,10 @@ demo: setup ## Run the control loop for 40 s on loopback; report in out/demo (TR
 demo-ops: setup ## A fault, its alerts in a real Prometheus and Alertmanager (on PATH), its repair; report in out/demo-ops
 	$(BIN)/python -m sojourn_demo.ops --out $(OUT)/demo-ops
 
+.PHONY: demo-live
+demo-live: setup ## iperf3, ping, irtt, a browser's video and pages, without and with control (root, chromium; TRACE=file); out/demo-live
+	$(BIN)/python -m sojourn_demo.kernel --out $(OUT)/demo-live $(if $(TRACE),--trace $(TRACE)) $(LIVE_DEMO)
+
 .PHONY: demo-flexric
 demo-flexric: flexric-bridge flexric-sm flexric-node ## The same loop through a FlexRIC near-RT RIC (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through flexric --out $(OUT)/demo-flexric $(if $(TRACE),--trace $(TRACE))

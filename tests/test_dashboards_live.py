@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 from dashboard_queries import findings_of, prometheus_binary, quick_rules
 from loop import ANY_PORT, SCENARIO
-from sojourn_demo.ops.stack import free_address, start_prometheus
-from sojourn_demo.programs import Programs
+from sojourn_demo.ops.stack import start_prometheus
+from sojourn_demo.programs import Programs, free_address
 
 # The download starts when Prometheus has seen the controller: violation and decision are counted.
 FLOWS = [

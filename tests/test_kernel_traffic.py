@@ -13,10 +13,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 import yaml
+from loop import ANY_PORT, PATIENCE_S
+from sojourn_demo.live import read_decisions
+from sojourn_demo.load import ping
+from sojourn_demo.programs import Program, free_address
 
 ROOT = Path(__file__).parent.parent
 GNB_LAB = Path(sys.executable).parent / "gnb-lab"
@@ -194,6 +199,57 @@ def test_the_run_ends_with_the_code_of_the_command(live: Live) -> None:
     done = live.run("--ue", "5=true", command=["true"])
     assert done.returncode == 2
     assert "--ue 5: no UE with a flow of kind host has this RNTI" in done.stderr
+
+
+def ping_times_ms(log: Path, from_s: float, to_s: float) -> list[float]:
+    """Round trips of pings answered between Unix times."""
+    return [rtt_us / 1e3 for at_us, rtt_us in ping.replies(log) if from_s <= at_us / 1e6 < to_s]
+
+
+def accepted(decisions: Path) -> bool:
+    """Whether the gNB accepted a control, by the controller's log."""
+    return any("accepted" in record.get("outcome", ()) for record in read_decisions(decisions))
+
+
+@pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
+def test_a_controller_cures_the_bearer_of_real_traffic(live: Live) -> None:
+    """Kernel TCP fills the RLC of a bearer, and the delay falls when the controller may act."""
+    live.scenario["ues"][0] |= {"channel": {"fixed_mcs": 5}, "drbs": [{"id": 1}]}
+    gateway, decisions, log = free_address(), live.folder / "decisions.jsonl", live.folder / "ping"
+    server = f"{sys.executable} {live.folder / 'server.py'}"
+    download = f"{sys.executable} {live.folder / 'client.py'} 1000000000 SOJOURN_SERVER"
+    command = ["sh", "-c", f"exec stdbuf -oL ping -D -n -i 0.1 $SOJOURN_SERVER > {log}"]
+    options = ("--listen", gateway, "--server", server, "--ue", f"{RNTI}={download}")
+    gnb = Program(
+        live.arguments(*options, command=command), live.folder / "gnb.log", has_ready_line=False
+    )
+    bin_folder = Path(sys.executable).parent
+    controller = Program(
+        [
+            *(bin_folder / "tc-controller", "--gateway", gateway, "--observe-for-s", "6"),
+            *("--metrics-listen", ANY_PORT, "--decision-log", decisions),
+        ],
+        live.folder / "controller.log",
+    )
+    try:
+        controller.wait_ready()
+        deadline = time.monotonic() + PATIENCE_S
+        while not accepted(decisions):
+            assert time.monotonic() < deadline, "the controller acts"
+            assert gnb.alive, "the gNB runs"
+            time.sleep(0.05)
+        acted_s = time.time()
+        time.sleep(5.0)
+    finally:
+        # A controller that is stopped returns the pipeline first.
+        gnb.stop()
+        controller.stop()
+    before_ms = ping_times_ms(log, acted_s - 3.0, acted_s - 0.5)
+    # The backlog that was in the RLC leaves first.
+    after_ms = ping_times_ms(log, acted_s + 2.5, acted_s + 5.0)
+    assert median(before_ms) > 5 * median(after_ms)
+    (bearer,) = live.summary()["bearers"]
+    assert (bearer["pipeline"], bearer["revision"]) == ("sojourn", 2)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

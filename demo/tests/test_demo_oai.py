@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from sojourn_demo import DemoError
 from sojourn_demo.cli import main
-from sojourn_demo.oai import traffic
 from sojourn_demo.oai.build import GNB_SETTINGS, SETTINGS, UE_SETTINGS, Oai
-from sojourn_demo.oai.flow import read_received
 from sojourn_demo.oai.network import packets
-from sojourn_demo.oai.radio_clock import RadioClock
+from sojourn_demo.oai.radio_clock import StatusClock
 from sojourn_demo.oai.recorder import Unwrapped
 from sojourn_demo.oai.run import DEFAULT_POLICY, write_policy
 
@@ -93,7 +84,7 @@ def test_settings_elsewhere_are_named_by_a_variable(oai: Path, tmp_path: Path) -
 
 
 def test_a_radio_that_is_slow_has_a_time_of_its_own() -> None:
-    clock = RadioClock(dict)
+    clock = StatusClock(dict)
     assert clock.at([5.0]).tolist() == [5.0]
     clock.take({}, 0)
     for at_us, radio_us in ((100_000, 0), (200_000, 50_000), (200_000, 50_000), (300_000, 150_000)):
@@ -107,85 +98,6 @@ def test_a_counter_goes_on_where_it_wraps() -> None:
     for value in ((1 << 32) - 5, 5, 7):
         counter.take(value)
     assert counter.total == 12
-
-
-def test_iperf3_tells_the_goodput_of_tcp_and_udp() -> None:
-    goodput = traffic.Goodput()
-    goodput.read(
-        [
-            b"Server listening on 5201 (test #1)\n",
-            b"[  5]   0.00-0.10   sec   384 KBytes  31.4 Mbits/sec\n",
-            b"[  5]   0.10-0.20   sec  1.50 MBytes   126 Mbits/sec  0.031 ms  0/383 (0%)\n",
-            b"[  5]   0.20-0.30   sec  0.00 Bytes  0.00 bits/sec\n",
-            b"[  5]   0.00-0.30   sec  1.88 MBytes   52 Mbits/sec   receiver\n",
-        ]
-    )
-    assert goodput.listening
-    assert goodput.total_bytes == [393_216, 1_966_080, 1_966_080]
-
-
-def test_a_pipe_that_is_closed_ends_the_reading() -> None:
-    with tempfile.TemporaryFile() as closed:
-        pass
-    goodput = traffic.Goodput()
-    goodput.read(closed)
-    assert goodput.total_bytes == []
-
-
-def test_pings_that_were_answered_are_read() -> None:
-    line = "[1795709985.683006] 64 bytes from 10.0.1.2: icmp_seq=11 ttl=64 time=21.5 ms"
-    found = traffic.REPLY.match(line)
-    assert found
-    assert (float(found[1]), float(found[2])) == (1795709985.683006, 21.5)
-    assert traffic.REPLY.match("From 10.0.1.1 icmp_seq=4 Destination Host Unreachable") is None
-
-
-def test_numbered_packets_tell_what_became_of_them(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    out, ready = tmp_path / "received.csv", tmp_path / "ready"
-    module = [sys.executable, "-m", traffic.FLOW]
-    receiver = subprocess.Popen(
-        [*module, "receive", "--port", str(port), "--out", str(out), "--ready", str(ready)]
-    )
-    try:
-        give_up_s = time.monotonic() + 30
-        while not ready.exists():
-            assert time.monotonic() < give_up_s
-            time.sleep(0.01)
-        sender = subprocess.run(
-            [*module, "send", f"127.0.0.1:{port}", "--period-us", "500", "--count", "200"],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-    finally:
-        receiver.send_signal(signal.SIGTERM)
-        receiver.wait(10)
-    sent = int(sender.stdout)
-    received = read_received(out)
-    assert sent == 200
-    assert (received.lost(sent), received.reordered, received.duplicates) == (0, 0, 0)
-    assert np.all(received.received_us >= received.sent_us)
-
-
-def test_lost_late_and_repeated_packets_are_counted(tmp_path: Path) -> None:
-    out = tmp_path / "received.csv"
-    out.write_text("0,10,20\n2,12,22\n1,11,23\n1,11,24\n4,1")
-    received = read_received(out)
-    assert (received.lost(4), received.reordered, received.duplicates) == (1, 1, 1)
-
-
-def test_a_flow_refuses_packets_without_room_for_their_number() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", traffic.FLOW, "send", "127.0.0.1:9", "--bytes", "8"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2
-    assert "--bytes at least 16" in done.stderr
 
 
 def test_packets_of_a_device_are_counted() -> None:

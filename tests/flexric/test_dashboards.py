@@ -12,8 +12,8 @@ import yaml
 from dashboard_queries import findings_of, prometheus_binary, quick_rules
 from loop import ANY_PORT, SCENARIO
 from sojourn_demo.gateways import policy_of, start_gateway
-from sojourn_demo.ops.stack import free_address, start_prometheus
-from sojourn_demo.programs import Programs
+from sojourn_demo.ops.stack import start_prometheus
+from sojourn_demo.programs import Programs, free_address
 
 pytestmark = pytest.mark.shows("dashboards")
 

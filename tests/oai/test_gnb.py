@@ -27,12 +27,13 @@ from ric.sm import TC_V1_OID
 from rich.console import Console
 from sojourn_demo.flexric import SETUP_DONE, FlexRic
 from sojourn_demo.gateways import ANY_PORT, start_bridge, start_ric
+from sojourn_demo.load.commands import ENDS_WITH_PARENT, python
+from sojourn_demo.load.flow import Received, read_received
 from sojourn_demo.oai import network
 from sojourn_demo.oai.build import Oai
 from sojourn_demo.oai.cell import Cell
-from sojourn_demo.oai.flow import Received, read_received
 from sojourn_demo.oai.loop import Loop
-from sojourn_demo.oai.network import ENDS_WITH_PARENT, UE_ADDRESS, python
+from sojourn_demo.oai.network import UE_ADDRESS
 from sojourn_demo.oai.run import run
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import read_recording
@@ -46,7 +47,7 @@ pytestmark = [
     pytest.mark.timeout(1200),
 ]
 ROOT = Path(__file__).parents[2]
-FLOW = "sojourn_demo.oai.flow"
+FLOW = "sojourn_demo.load.flow"
 PORT = 5020
 OWNER = "test"
 CONTROL_TIMEOUT_S = 5.0

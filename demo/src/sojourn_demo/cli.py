@@ -202,18 +202,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(
     act: Callable[[argparse.Namespace, Console], Coroutine[Any, Any, None]],
     given: argparse.Namespace,
+    name: str = "sojourn-demo",
 ) -> int:
-    """Runs `act`; returns as `main` does."""
+    """Runs `act` as the program `name`; returns as `main` does."""
     # SIGTERM stops the programs as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         given.out.mkdir(parents=True, exist_ok=True)
         asyncio.run(act(given, Console()))
     except (DemoError, OSError) as error:
-        print(f"sojourn-demo: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("sojourn-demo: interrupted, all programs stopped", file=sys.stderr)
+        print(f"{name}: interrupted, all programs stopped", file=sys.stderr)
         return INTERRUPTED
     return 0
 

@@ -132,6 +132,7 @@ def summarise(
     *,
     control_from_s: float,
     own_revisions: bool = True,
+    measured_from_s: float = WARM_UP_S,
 ) -> dict[str, Any]:
     """``summary.json``.
 
@@ -142,11 +143,12 @@ def summarise(
         stats: The controller's loop latencies.
         control_from_s: Where the phases meet if no pipeline changed.
         own_revisions: As in `decisions`.
+        measured_from_s: Start of the uncontrolled phase.
     """
     switched_s = recording.switched_s()
     end_s = min(recording.duration_s, without.duration_s)
     start_s = min(control_from_s if switched_s is None else switched_s, end_s)
-    before = phase("uncontrolled", recording, min(WARM_UP_S, start_s), start_s)
+    before = phase("uncontrolled", recording, min(measured_from_s, start_s), start_s)
     after = phase("controlled", recording, start_s, end_s)
     alone = phase("uncontrolled, same seconds", without, start_s, end_s)
     steps = first_seconds(recording, without, start_s)

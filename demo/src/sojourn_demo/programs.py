@@ -9,6 +9,7 @@ import asyncio
 import json
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,6 +25,16 @@ START_TIMEOUT_S: Final = 60.0
 POLL_S: Final = 0.05
 STOP_TIMEOUT_S: Final = 10.0
 SCRAPE_TIMEOUT_S: Final = 30.0
+
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+def free_address() -> str:
+    """A loopback address with a port that was free a moment ago."""
+    with socket.socket() as bound:
+        bound.bind((LOOPBACK, 0))
+        return f"{LOOPBACK}:{bound.getsockname()[1]}"
 
 
 class Program:

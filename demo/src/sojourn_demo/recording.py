@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 MBIT_PER_BYTE = 8e-6
 BULK: Final = ("tcp", "udp")
 """Kinds of bulk flows; UDP has the OAI gNB's alone."""
+APPLICATIONS: Final = "applications.csv"
+"""What programs outside the gNB measured: rows as those of its flows, in its time."""
 
 _NO_RECORDING: Final = (
     *(OSError, ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError),
@@ -119,6 +121,9 @@ def read_recording(folder: Path) -> Recording:
         summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
         bearers = _table(folder, "bearers")
         flows = _table(folder, "flows")
+        if (measured := folder / APPLICATIONS).exists():
+            rows = csv.read_csv(measured).to_pydict()
+            flows = {name: column + rows[name] for name, column in flows.items()}
         return _recording(summary, bearers, flows)
     except _NO_RECORDING as error:
         raise DemoError(f"{folder}: cannot be read as a recording: {error!r}") from error

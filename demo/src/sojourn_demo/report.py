@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sojourn_demo.colours import (
     DECISION,
@@ -22,10 +18,10 @@ from sojourn_demo.colours import (
     RLC,
     STYLE,
     TC,
-    VARIABLES,
     line,
-    themed,
 )
+from sojourn_demo.figures import both, figure_of, new_plot, plain
+from sojourn_demo.lead import lead
 from sojourn_demo.measure import FIRST_SECONDS
 from sojourn_demo.recording import Counter, Floats, Recording, Series
 from sojourn_demo.tables import (
@@ -58,8 +54,6 @@ td.w{min-width:12rem}.n{text-align:right;font-variant-numeric:tabular-nums;white
 th{font-weight:600}td.c{font-weight:700}code{background:var(--shade);padding:.1em .3em}
 .lead{font-size:1.05rem}.muted{color:var(--muted)}
 """
-SIZE: Final = (5.6, 2.7)
-"""Inches of a plot: half a page or a whole phone wide, so that its text is legible on both."""
 BEFORE_S, AFTER_S = 1.0, 4.0
 """Span around the change in the plot of its seconds."""
 
@@ -73,6 +67,8 @@ class Footnote(NamedTuple):
     """Which bytes count as drained."""
     clock: str
     """Which clock times are of; a sentence."""
+    notes: Sequence[str] = ()
+    """Sentences of what bounds the figures: programs that are missing, a machine that was late."""
 
 
 def write_report(
@@ -81,13 +77,17 @@ def write_report(
     runs: tuple[Recording, Recording],
     summary: dict[str, Any],
     footnote: Footnote,
+    *,
+    applications: Iterable[str] = (),
 ) -> None:
-    """Writes the page of `runs`, with control and without."""
+    """Writes the page of `runs`, with control and without; `applications` are more figures, of what
+    applications measured."""
     recording, without = runs
     body = [
         f"<h1>{html.escape(title)}</h1>",
-        f"<p class=lead>{_lead(summary)}</p>",
-        f"<div class=plots>{''.join(_plots(recording, without, summary))}</div>",
+        f"<p class=lead>{lead(summary)}</p>",
+        *(f"<p class=muted>{html.escape(sentence)}</p>" for sentence in footnote.notes),
+        f"<div class=plots>{''.join([*applications, *_plots(recording, without, summary)])}</div>",
         f"<h2>{html.escape(first_title(summary))}</h2>",
         _first_seconds(summary),
         f"<h2>{BEFORE_AND_AFTER}</h2>",
@@ -109,21 +109,6 @@ def write_report(
     path.write_text(page, encoding="utf-8")
 
 
-def _lead(summary: dict[str, Any]) -> str:
-    before, after = summary["phases"]
-    p95 = (before["ping_rtt_ms"]["p95"], after["ping_rtt_ms"]["p95"])
-    ratio = summary["ratios"]["goodput_with_over_without_control"]
-    if not summary["decisions"] or None in (*p95, ratio):
-        return "The controller made no decision in this run."
-    kept = [k for k in summary["ratios"]["goodput_with_over_without_control_each_second"] if k]
-    least = f", at least <b>{min(kept):.1%}</b> in each of the first {len(kept)} s" if kept else ""
-    return (
-        f"Ping p95 went from <b>{p95[0]:,.0f} ms</b> to <b>{p95[1]:,.1f} ms</b>. From the decision"
-        f" on, the bulk goodput is <b>{ratio:.0%}</b> of that without control in the same"
-        f" seconds{least}."
-    )
-
-
 # ------------------------------------------------------------------------------ plots
 
 
@@ -131,7 +116,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     from_s = summary["phases"][1]["from_s"]
     runs = ((without, False), (recording, True))
 
-    figure, axis = _plot(summary, "s")
+    figure, axis = new_plot(summary, "s")
     for run, controlled in runs:
         line(axis, run.rtt_ms, PING, controlled=controlled)
     # Room above the lines for the names of templates.
@@ -149,78 +134,46 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
             color=DECISION,
             fontsize=9,
         )
-    yield _figure(figure, "Ping round trip, by the time of sending", _both(PING))
+    yield figure_of(figure, "Ping round trip, by the time of sending", both(PING))
 
-    figure, axis = _plot({}, "ms")
+    figure, axis = new_plot({}, "ms")
     for run, controlled in runs:
         line(axis, _distribution(run, from_s), PING, controlled=controlled)
     axis.set(xscale="log", ylim=(0, 101), ylabel="% of pings sent")
     plain(axis.xaxis)
-    yield _figure(figure, "Ping round trip from the decision on, distribution", _both(PING))
+    yield figure_of(figure, "Ping round trip from the decision on, distribution", both(PING))
 
-    figure, axis = _plot(summary, "s")
+    figure, axis = new_plot(summary, "s")
     span = np.arange(max(0.0, from_s - BEFORE_S), min(from_s + AFTER_S, recording.duration_s), 0.1)
     for run, controlled in runs:
         for counter, colour in ((run.drained_mbit, DRAINED), (run.goodput_mbit, GOODPUT)):
             line(axis, _rates(counter, span), colour, controlled=controlled)
     axis.set(ylabel="Mbit/s", ylim=(0, None))
-    throughput = (*_both(GOODPUT, "goodput, "), *_both(DRAINED, "drained, "))
-    yield _figure(figure, "Throughput around the decision, each 100 ms", throughput)
+    throughput = (*both(GOODPUT, "goodput, "), *both(DRAINED, "drained, "))
+    yield figure_of(figure, "Throughput around the decision, each 100 ms", throughput)
 
-    figure, axis = _plot(summary, "s")
+    figure, axis = new_plot(summary, "s")
     edges = np.arange(0, min(recording.duration_s, without.duration_s), 0.5)
     for run, controlled in runs:
         for counter, colour in ((run.drained_mbit, DRAINED), (run.goodput_mbit, GOODPUT)):
             line(axis, _rates(counter, edges), colour, controlled=controlled)
     axis.set(ylabel="Mbit/s", ylim=(0, None))
-    yield _figure(figure, "Throughput, each 500 ms", throughput)
+    yield figure_of(figure, "Throughput, each 500 ms", throughput)
 
-    figure, axis = _plot(summary, "s")
+    figure, axis = new_plot(summary, "s")
     line(axis, _thin(without.rlc_mb), RLC, controlled=False)
     line(axis, _thin(recording.rlc_mb), RLC)
     line(axis, _thin(recording.tc_mb), TC)
     axis.set(ylabel="MB", ylim=(0, None))
-    keys = (*_both(RLC, "RLC buffer, "), (TC, True, "TC pipeline"))
-    yield _figure(figure, "Queues", keys)
+    keys = (*both(RLC, "RLC buffer, "), (TC, True, "TC pipeline"))
+    yield figure_of(figure, "Queues", keys)
 
-    figure, axis = _plot(summary, "s")
+    figure, axis = new_plot(summary, "s")
     for run, controlled in runs:
         used = run.used_rb_pct(edges)
         line(axis, Series(edges[1:], used), RADIO, controlled=controlled)
     axis.set(ylabel="%", ylim=(0, 105))
-    yield _figure(figure, "Used resource blocks, each 500 ms", _both(RADIO))
-
-
-def plain(axis: Axis) -> None:
-    """Ticks of a logarithmic axis as 0.1, 1, 10, 100, 1,000."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-Key = tuple[str, bool, str]
-"""Colour, solid line, text."""
-
-
-def _both(colour: str, what: str = "") -> tuple[Key, Key]:
-    return (colour, True, f"{what}with control"), (colour, False, f"{what}without")
-
-
-def _plot(summary: dict[str, Any], unit: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=SIZE, layout="constrained")
-    axis = figure.subplots()
-    axis.set_xlabel(unit)
-    for decision in summary.get("decisions", ()):
-        axis.axvline(decision["at_s"], color=DECISION, linewidth=1, linestyle=":")
-    return figure, axis
-
-
-def _figure(figure: Figure, caption: str, keys: Iterable[Key]) -> str:
-    names = {light: name for name, (light, _) in VARIABLES.items()}
-    shown = "".join(
-        f"<span class={'s' if solid else 'd'} style='color:var(--{names[colour]})'>{text}</span>"
-        for colour, solid, text in keys
-    )
-    return f"<figure><figcaption><b>{caption}</b>{shown}</figcaption>{themed(figure)}</figure>"
+    yield figure_of(figure, "Used resource blocks, each 500 ms", both(RADIO))
 
 
 def _distribution(run: Recording, from_s: float) -> Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from rich.table import Table
@@ -17,6 +17,22 @@ ROWS: Final = (
     ("drained by the MAC, all flows", "Mbit/s", ("drained_mbps",)),
     ("used resource blocks", "%", ("used_rb_pct",)),
 )
+APPLICATION_ROWS: Final = (
+    ("download by Cubic", "Mbit/s", ("downloads_mbps", "cubic")),
+    ("download by BBR", "Mbit/s", ("downloads_mbps", "bbr")),
+    ("video: time to the first picture", "ms", ("video", "startup_ms")),
+    ("video: stalls", "", ("video", "stalls")),
+    ("video: stalled", "s", ("video", "stalled_s")),
+    ("video: played", "s", ("video", "played_s")),
+    ("video: mean rate", "Mbit/s", ("video", "mean_mbps")),
+    ("video: switches of the rate", "", ("video", "switches")),
+    ("page load p50", "ms", ("page_load_ms", "p50")),
+    ("page load p95", "ms", ("page_load_ms", "p95")),
+    ("first byte of a page p50", "ms", ("page_first_byte_ms", "p50")),
+    ("pages loaded", "", ("pages_loaded",)),
+    ("pages begun", "", ("pages_begun",)),
+)
+"""Where applications ran; those that none of the columns has are left out."""
 UNANSWERED: Final = "pings not answered by the end"
 WITH, WITHOUT = "with", "without"
 FIRST_HEADS: Final = (
@@ -44,11 +60,20 @@ def cells(summary: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     columns = (*summary["phases"], summary["without_control"])
     rows = [
         (name, unit, *(number(_value(column, path)) for column in columns))
-        for name, unit, path in ROWS
+        for name, unit, path in (*ROWS, *_application_rows(summary))
     ]
     unanswered = (f"{_unanswered(column)} of {column['pings_sent']}" for column in columns)
     rows.insert(3, (UNANSWERED, "", *unanswered))
     return rows  # type: ignore[return-value]
+
+
+def _application_rows(summary: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for row in APPLICATION_ROWS:
+        here: Any = summary["phases"][1]
+        for key in row[2]:
+            here = here.get(key, {}) if isinstance(here, dict) else {}
+        if here != {}:
+            yield row
 
 
 def first_cells(summary: dict[str, Any]) -> list[tuple[str, ...]]:

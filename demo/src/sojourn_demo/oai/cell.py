@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from sojourn_demo.load.commands import BY_LINES, ENDS_WITH_PARENT
 from sojourn_demo.oai.build import GNB, UE, Oai
-from sojourn_demo.oai.network import ENDS_WITH_PARENT, GNB_RADIO, UE_ADDRESS, UeNamespace
+from sojourn_demo.oai.network import GNB_RADIO, UE_ADDRESS, UeNamespace
 from sojourn_demo.programs import Program, Programs
 
 # Without CAP_SYS_NICE OAI neither takes real-time priority nor pins its threads, either of which
 # would starve the other programs of a small machine.
 NOT_REAL_TIME: Final = ("--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice")
-# A line is in the log when it is written, not when the buffer is full.
-BY_LINES: Final = ("stdbuf", "-oL")
 WITHOUT_CORE: Final = ("--do-ra", "--noS1", "--rfsim")
 LOG: Final = ("--log_config.global_log_options", "level,nocolor,time")
 WAIT_FOR_UE_S: Final = "20"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
 from sojourn_demo import DemoError
+from sojourn_demo.load.commands import ENDS_WITH_PARENT
 from sojourn_demo.programs import Program, Programs
 
 GNB_RADIO, UE_RADIO = "192.168.77.1", "192.168.77.2"
@@ -23,7 +23,6 @@ UE_TUN: Final = "oaitun_ue1"
 GNB_TUN: Final = "oaitun_enb1"
 COLUMNS: Final = {"rx": 2, "tx": 10, "tx_dropped": 12}
 """Of /proc/net/dev."""
-ENDS_WITH_PARENT: Final = ("setpriv", "--pdeathsig", "KILL")
 
 
 def enter(command: Sequence[str]) -> NoReturn:
@@ -103,8 +102,3 @@ def _ip(*words: str, prefix: Sequence[str] = ()) -> None:
 def _output(command: Sequence[str]) -> str:
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     return done.stdout
-
-
-def python(module: str) -> tuple[str, ...]:
-    """A module of this environment as a command."""
-    return (sys.executable, "-m", module)

@@ -1,4 +1,4 @@
-"""The time of the radio.
+"""The time of the radio, from the gNB's status.
 
 The RF simulator keeps to the clock of the wall where the machine is fast enough, and falls behind
 it otherwise. What radio and queues take is therefore told in the radio's own time, which is that of
@@ -12,22 +12,22 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
+from sojourn_demo.load.radio_clock import RadioClock
 
 PERIOD_S: Final = 0.02
 """The gNB's status is replaced each 100 ms."""
-Micros = NDArray[np.float64]
+SAME_US: Final = 1000
+"""A status that was read before differs by the resolution of the two clocks at most."""
 
 
-class RadioClock:
-    """Times of the wall as times of the radio, linear between reports of the gNB."""
+class StatusClock(RadioClock):
+    """The clock that the gNB's status file tells."""
 
     def __init__(self, status: Callable[[], dict[str, Any]]) -> None:
-        """`status` reads the gNB's status file."""
+        """`status` reads the file."""
+        super().__init__()
         self._status = status
-        self._wall_us: list[int] = []
-        self._radio_us: list[int] = []
+        self._last_us: int | None = None
 
     async def run(self) -> None:
         """Reads the status until it is cancelled."""
@@ -40,17 +40,6 @@ class RadioClock:
         if "radio_us" not in status:
             return
         wall_us = monotonic_began_us + int(status["at_us"])
-        # A status that was read before differs by the resolution of the two clocks at most.
-        if not self._wall_us or wall_us > self._wall_us[-1] + 1000:
-            self._wall_us.append(wall_us)
-            self._radio_us.append(int(status["radio_us"]))
-
-    def at(self, wall_us: Any) -> Micros:
-        """Times of the radio, µs, at Unix times in µs. Beyond the first and last report time is
-        taken to pass as on the wall."""
-        asked = np.asarray(wall_us, dtype=np.float64)
-        if not self._wall_us:
-            return asked
-        before = np.minimum(asked - self._wall_us[0], 0.0)
-        after = np.maximum(asked - self._wall_us[-1], 0.0)
-        return np.asarray(np.interp(asked, self._wall_us, self._radio_us) + before + after)
+        if self._last_us is None or wall_us > self._last_us + SAME_US:
+            self.add(wall_us, int(status["radio_us"]))
+            self._last_us = wall_us

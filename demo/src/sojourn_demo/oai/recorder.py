@@ -9,7 +9,7 @@ import asyncio
 import csv
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,9 @@ from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
 
 from sojourn_demo import DemoError
 from sojourn_demo.live import NODE_TIME
+from sojourn_demo.load.rows import Row, write_rows
 from sojourn_demo.oai.cell import Cell
-from sojourn_demo.oai.radio_clock import RadioClock
+from sojourn_demo.oai.radio_clock import StatusClock
 from sojourn_demo.oai.traffic import Traffic
 
 PERIOD_MS: Final = 10
@@ -38,7 +39,6 @@ BEARERS: Final = (
 )
 HOL: Final = BEARERS.index("rlc_hol_us") - 1
 """Its place behind the time."""
-FLOWS: Final = ("flow", "kind", "quantity", "time_us", "value")
 
 
 class Unwrapped:
@@ -72,7 +72,7 @@ class Recorder:
         """`traffic` runs in `cell`, whose E2 reports come from `gateway`."""
         self._settings = GatewaySettings(address=gateway)
         self._traffic = traffic
-        self._clock = RadioClock(cell.status)
+        self._clock = StatusClock(cell.status)
         self._prb_per_us = cell.oai.downlink_prb_per_frame() / FRAME_US
         self._rows: list[tuple[int, ...]] = []
         self._new_prb, self._retransmitted_prb = Unwrapped(), Unwrapped()
@@ -137,7 +137,7 @@ class Recorder:
             for at_us, (wall_us, *row) in zip(radio_us, self._rows, strict=True):
                 row[HOL] = self._span_us(wall_us - row[HOL], wall_us)
                 table.writerow((round(at_us), *row, round(at_us * self._prb_per_us)))
-        self._write_flows(folder / "flows.csv")
+        write_rows(folder / "flows.csv", self._flow_rows())
         summary = {
             "epoch_us": self._epoch_us,
             "duration_s": self._duration_us() / 1e6,
@@ -145,17 +145,14 @@ class Recorder:
         }
         (folder / "summary.json").write_text(json.dumps(summary) + "\n")
 
-    def _write_flows(self, path: Path) -> None:
-        with path.open("w", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(FLOWS)
-            for flow, kind, quantity, at_us, value in self._traffic.rows():
-                if not self._epoch_us <= at_us <= self._end_us:
-                    continue
-                delay = quantity in DELAYS
-                told = self._span_us(at_us - value, at_us) if delay else round(value)
-                (radio_us,) = self._since_epoch([at_us])
-                table.writerow((flow, kind, quantity, round(radio_us), told))
+    def _flow_rows(self) -> Iterator[Row]:
+        for flow, kind, quantity, at_us, value in self._traffic.rows():
+            if not self._epoch_us <= at_us <= self._end_us:
+                continue
+            delay = quantity in DELAYS
+            told = self._span_us(at_us - value, at_us) if delay else round(value)
+            (radio_us,) = self._since_epoch([at_us])
+            yield flow, kind, quantity, round(radio_us), told
 
     def _span_us(self, from_us: float, to_us: float) -> int:
         began_us, ended_us = self._clock.at([from_us, to_us])

@@ -10,10 +10,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sojourn_demo.colours import DECISION, GOODPUT, GRID, MUTED, RADIO, RLC, STYLE, line, themed
+from sojourn_demo.figures import plain
 from sojourn_demo.ops.timeline import Event, Timeline
 from sojourn_demo.ops.view import WORDS
 from sojourn_demo.recording import Series
-from sojourn_demo.report import PAGE, plain
+from sojourn_demo.report import PAGE
 
 FLOOR_MS: Final = 0.1
 """Delays below are drawn here: the axis is logarithmic."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,9 +16,8 @@ from typing import Any, Final
 import yaml
 
 from sojourn_demo import DemoError
-from sojourn_demo.programs import Program, Programs
+from sojourn_demo.programs import Program, Programs, free_address
 
-LOOPBACK: Final = "127.0.0.1"
 Names = tuple[str, ...]
 PROMETHEUS: Final[Names] = ("prometheus",)
 ALERTMANAGER: Final[Names] = ("alertmanager", "prometheus-alertmanager")
@@ -228,13 +226,6 @@ def _provision_grafana(
         "ANALYTICS_CHECK_FOR_UPDATES": "false",
     }
     return {f"GF_{name}": value for name, value in settings.items()}
-
-
-def free_address() -> str:
-    """A loopback address with a port that was free a moment ago."""
-    with socket.socket() as bound:
-        bound.bind((LOOPBACK, 0))
-        return f"{LOOPBACK}:{bound.getsockname()[1]}"
 
 
 def _on_path(names: Sequence[str]) -> Path | None:

@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Literal, Self
 
 from sojourn_demo import DemoError
-from sojourn_demo.ops.stack import LOOPBACK, Prometheus
+from sojourn_demo.ops.stack import Prometheus
+from sojourn_demo.programs import LOOPBACK
 
 DELAY: Final = "1000 * max(sojourn_rlc_hol_seconds)"
 """Age of the head of the RLC buffer, ms; the gNB exports it, so it is there without controller."""

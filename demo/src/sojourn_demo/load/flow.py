@@ -1,7 +1,7 @@
 """Numbered UDP packets: a VoIP-like flow, or any constant rate, with the fate of each packet.
 
-    python -m sojourn_demo.oai.flow receive --port 5010 --out received.csv
-    python -m sojourn_demo.oai.flow send 10.0.1.2:5010 --bytes 172 --period-us 20000
+    python -m sojourn_demo.load.flow receive --port 5010 --out received.csv
+    python -m sojourn_demo.load.flow send 10.0.1.2:5010 --bytes 172 --period-us 20000
 
 Sender and receiver read one clock, as they are on one machine. Both run until SIGTERM, or `--count`
 packets.
@@ -109,7 +109,7 @@ def _stop(_number: int, _frame: object) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program; the sender prints how many packets it sent."""
-    parser = argparse.ArgumentParser(prog="python -m sojourn_demo.oai.flow", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="python -m sojourn_demo.load.flow", allow_abbrev=False)
     acts = parser.add_subparsers(dest="act", required=True)
     sender = acts.add_parser("send")
     sender.add_argument("to", help="ADDRESS:PORT")

@@ -1,0 +1,134 @@
+"""Both runs of `make demo-live`, and their report.
+
+The bearer is loaded twice by the same programs for the same seconds of the same radio: under a
+controller that observes throughout, and under one that observes first and then acts.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from sojourn_demo.conclusion import TITLE, Applications, conclude
+from sojourn_demo.kernel import media, setup
+from sojourn_demo.kernel.applications import Measured, plots
+from sojourn_demo.kernel.lateness import Lateness
+from sojourn_demo.kernel.loaded import Loaded
+from sojourn_demo.kernel.setup import Schedule
+from sojourn_demo.kernel.tools import Tools, check_namespaces
+from sojourn_demo.load.radio_clock import RadioClock
+from sojourn_demo.programs import Programs
+from sojourn_demo.recording import Recording, read_recording, write_scenario
+from sojourn_demo.report import Footnote
+
+SETTLE_S: Final = 8.0
+"""From the start of the gNB to that of the controller: load and forecaster start. Where a machine
+needs longer, the second run takes as long as the first: their phases are of the same seconds."""
+EXTRA_S: Final = 300.0
+"""The scenario lasts this much longer than all phases together."""
+
+
+async def run(arguments: Namespace, console: Console) -> None:
+    """Both runs, summary and report.
+
+    Raises:
+        DemoError: Something is missing or does not start.
+    """
+    out = arguments.out = arguments.out.resolve()
+    tools = Tools.found()
+    scenario = write_scenario(
+        arguments.scenario,
+        out,
+        duration_s=arguments.before + arguments.after + EXTRA_S,
+        trace=arguments.trace,
+        seed=arguments.seed,
+    )
+    check_namespaces(scenario)
+    for sentence in tools.skipped:
+        console.print(sentence)
+    for name in ("decisions.jsonl", "stats.json"):
+        (out / name).unlink(missing_ok=True)
+    if tools.chromium is not None:
+        console.print("encoding the video with Chromium")
+        async with Programs(out) as programs:
+            video = await media.encode(programs, Path(tools.chromium), out)
+        video.write(out / setup.MEDIA)
+    runs: dict[bool, Run] = {}
+    launch_s = SETTLE_S
+    for controlled in (False, True):
+        name = "with_control" if controlled else "without_control"
+        console.print(f"[bold]{name.replace('_', ' ')}[/bold]")
+        loaded = Loaded(arguments, console, scenario, out / name, controlled)
+        launch_s, schedule, clock = await loaded.run(tools, launch_s)
+        runs[controlled] = Run.read(out / name, schedule, clock)
+    conclude_runs(arguments, console, tools, runs[True], runs[False])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was recorded: times in s of the run."""
+
+    recording: Recording
+    measured: Measured
+    lateness: Lateness
+    begin_s: float
+    switch_s: float
+
+    @classmethod
+    def read(cls, folder: Path, schedule: Schedule, clock: RadioClock) -> Run:
+        """Reads the folder of a run; raises `DemoError` if it is incomplete."""
+        measured = Measured.read(folder, clock)
+        whole = read_recording(folder)
+        times = (schedule.begin_us, schedule.switch_us, schedule.end_us)
+        begin_s, switch_s, end_s = (clock.at(times) / 1e6).tolist()
+        # What programs did while they were stopped is no part of the run.
+        recording = replace(whole, duration_s=min(whole.duration_s, end_s))
+        return cls(recording, measured, Lateness.read(folder), begin_s, switch_s)
+
+
+def conclude_runs(
+    arguments: Namespace, console: Console, tools: Tools, controlled: Run, alone: Run
+) -> None:
+    """Writes summary and report, and prints the tables; `alone` had no control."""
+    title = f"{TITLE}, by real network stacks"
+    if arguments.trace:
+        title += f" ({arguments.trace.name})"
+
+    named = {"with control": controlled, "without control": alone}
+
+    def figures(phase: Mapping[str, Any], with_control: bool) -> Mapping[str, Any]:
+        run = controlled if with_control else alone
+        return run.measured.figures(phase, 0 if phase["name"] == "uncontrolled" else 1)
+
+    conclude(
+        *(arguments.out, console, title, (controlled.recording, alone.recording)),
+        Footnote(
+            twin="another run of the same scenario, seed and programs, its controller observing",
+            drained="those that the MAC took from the RLC",
+            clock="Times are of the gNB's clock, which is that of the wall but for time that it"
+            " skipped where the machine was too slow; delays are of the wall",
+            notes=[*tools.skipped, *(run.lateness.sentence(name) for name, run in named.items())],
+        ),
+        control_from_s=controlled.switch_s,
+        own_revisions=True,
+        measured_from_s=controlled.begin_s,
+        extra={
+            "through": "live",
+            "runs": {
+                name.replace(" ", "_"): {
+                    "begin_s": round(run.begin_s, 3),
+                    **run.lateness.figures(),
+                }
+                for name, run in named.items()
+            },
+            "skipped": list(tools.skipped),
+        },
+        applications=Applications(
+            figures, lambda summary: plots(controlled.measured, alone.measured, summary)
+        ),
+    )

@@ -1,0 +1,75 @@
+"""``python -m sojourn_demo.kernel.server FOLDER``: the servers of a run, in a namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+from sojourn_demo.kernel import page
+from sojourn_demo.kernel.program import run_program
+from sojourn_demo.kernel.setup import (
+    HTTP_PORT,
+    IPERF_PORT,
+    MEDIA,
+    SERVER_READY,
+    VOIP_PORT,
+    Setup,
+)
+from sojourn_demo.kernel.site import Content, Site, script
+from sojourn_demo.kernel.video import PATH
+from sojourn_demo.load import iperf, irtt
+from sojourn_demo.load.commands import ENDS_WITH_PARENT, python
+from sojourn_demo.programs import Program, Programs
+
+TYPES = {".json": "application/json", ".webm": "video/webm"}
+
+
+async def serve(folder: Path) -> None:
+    """Serves until it is cancelled; raises `DemoError` if a server does not start."""
+    setup = Setup.read(folder)
+    contents = _contents(folder.parent / MEDIA) if setup.chromium else {}
+    with Site(contents, ("", HTTP_PORT)):
+        async with Programs(folder) as programs:
+
+            def start(name: str, *command: str) -> Program:
+                return programs.spawn(
+                    (*ENDS_WITH_PARENT, *command), name=name, has_ready_line=False
+                )
+
+            for port, control in enumerate(setup.controls, IPERF_PORT):
+                words = ("iperf3", "-s", "-p", str(port), "--forceflush")
+                server = start(f"iperf3-server-{control}", *words)
+                await programs.wait_until(server, partial(_is_listening, server.log))
+            if setup.irtt:
+                start("irtt-server", *irtt.server())
+            else:
+                to = f"{os.environ['SOJOURN_UE']}:{VOIP_PORT}"
+                start("voip-sender", *python("sojourn_demo.load.flow"), "send", to)
+            (folder / SERVER_READY).touch()
+            while True:
+                await asyncio.sleep(1.0)
+                programs.check()
+
+
+def _is_listening(log: Path) -> bool:
+    return iperf.LISTENING in log.read_bytes()
+
+
+def _contents(media: Path) -> dict[str, Content]:
+    """Player, video and page by path."""
+    video = {
+        f"/video/{path.name}": (TYPES[path.suffix], path.read_bytes()) for path in media.iterdir()
+    }
+    return {
+        PATH: ("text/html", script("player.html")),
+        "/player.js": ("text/javascript", script("player.js")),
+        **video,
+        **page.contents(),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(run_program("server of the demo", serve))

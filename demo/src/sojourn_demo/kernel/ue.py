@@ -1,0 +1,148 @@
+"""``python -m sojourn_demo.kernel.ue FOLDER``: the applications of a run, at the UE."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn_demo import DemoError
+from sojourn_demo.kernel import page, video
+from sojourn_demo.kernel.devtools import started
+from sojourn_demo.kernel.pages import load_pages
+from sojourn_demo.kernel.program import run_program
+from sojourn_demo.kernel.setup import (
+    BROWSER,
+    DONE,
+    HTTP_PORT,
+    IPERF_PORT,
+    MEASURED,
+    SERVER_READY,
+    VOIP_PORT,
+    Schedule,
+    Setup,
+    appeared,
+    write_json,
+)
+from sojourn_demo.load import iperf, irtt, ping
+from sojourn_demo.load.commands import BY_LINES, ENDS_WITH_PARENT, python
+from sojourn_demo.load.flow import read_received
+from sojourn_demo.load.rows import Row, write_rows
+from sojourn_demo.programs import Program, Programs
+
+IRTT_JSON: Final = "irtt.json"
+VOIP_CSV: Final = "voip.csv"
+PING: Final = "ping"
+IRTT_LATE_S: Final = 30.0
+"""How long irtt may take beyond its time and that of late answers."""
+
+
+class Ue:
+    """The clients of a run, and what they measured."""
+
+    def __init__(self, folder: Path, programs: Programs) -> None:
+        self._folder = folder
+        self._programs = programs
+        self._setup = Setup.read(folder)
+        self._server = os.environ["SOJOURN_SERVER"]
+        self._downloads: dict[str, iperf.Goodput] = {}
+
+    async def run(self) -> None:
+        """Starts the load, then goes through the phases; raises `DemoError`."""
+        await appeared(self._folder / SERVER_READY)
+        self._start(PING, *ping.command(self._server))
+        for port, control in enumerate(self._setup.controls, IPERF_PORT):
+            self._download(control, port)
+        schedule = await Schedule.awaited(self._folder)
+        voip = self._start_voip((schedule.end_us - schedule.begin_us) / 1e6)
+        if self._setup.chromium is not None:
+            phases = await self._browse(Path(self._setup.chromium), schedule)
+            write_json(self._folder / BROWSER, {"phases": phases})
+        await asyncio.sleep(max(0.0, schedule.end_us / 1e6 - time.time()))
+        for program in self._programs.started:
+            if not program.alive and program is not voip:
+                raise program.ended()
+        if self._setup.irtt:
+            await asyncio.to_thread(voip.process.wait, irtt.WAIT_S + IRTT_LATE_S)
+        (self._folder / DONE).touch()
+
+    def rows(self) -> Iterator[Row]:
+        """What was measured, with Unix times."""
+        for control, goodput in self._downloads.items():
+            for at_us, total in zip(goodput.at_us, goodput.total_bytes, strict=True):
+                yield control, "tcp", "goodput_bytes", at_us, total
+        for at_us, rtt_us in ping.replies(self._folder / f"{PING}.log"):
+            yield "ping", "ping", "rtt", at_us, rtt_us
+        for at_us, delay_us in self._voip():
+            yield "voip", "voip", "one_way", at_us, delay_us
+
+    def _voip(self) -> Iterator[tuple[int, float]]:
+        if self._setup.irtt:
+            yield from irtt.downlink(self._folder / IRTT_JSON)
+            return
+        came = read_received(self._folder / VOIP_CSV)
+        delays_us = came.received_us - came.sent_us
+        yield from zip(came.received_us.tolist(), delays_us.tolist(), strict=True)
+
+    def _download(self, control: str, port: int) -> None:
+        client = self._programs.spawn(
+            (
+                *(*ENDS_WITH_PARENT, "iperf3", "-c", self._server, "-p", str(port), "-R"),
+                *("-C", control, "-t", str(iperf.ENDLESS_S), *iperf.REPORTS),
+            ),
+            name=f"iperf3-{control}",
+        )
+        goodput = self._downloads[control] = iperf.Goodput()
+        threading.Thread(target=goodput.read, args=(client.process.stdout,), daemon=True).start()
+
+    def _start_voip(self, seconds: float) -> Program:
+        if self._setup.irtt:
+            words = irtt.client(self._server, seconds, self._folder / IRTT_JSON)
+            return self._start("irtt", *words)
+        out = self._folder / VOIP_CSV
+        receive = ("receive", "--port", str(VOIP_PORT), "--out", str(out))
+        return self._start("voip-receiver", *python("sojourn_demo.load.flow"), *receive)
+
+    async def _browse(self, chromium: Path, schedule: Schedule) -> list[dict[str, Any]]:
+        """Video and pages of both phases, each begun anew."""
+        site = f"http://{self._server}:{HTTP_PORT}"
+        phases: list[dict[str, Any]] = []
+        async with started(self._programs, chromium, self._folder) as browser:
+            for from_us, to_us in schedule.phases():
+                await asyncio.sleep(max(0.0, from_us / 1e6 - time.time()))
+                try:
+                    async with asyncio.TaskGroup() as tasks:
+                        player = video.watch(browser, f"{site}{video.PATH}", to_us)
+                        watched = tasks.create_task(player)
+                        pages = load_pages(browser, f"{site}{page.PATH}", to_us)
+                        loaded = tasks.create_task(pages)
+                except* DemoError as errors:
+                    raise errors.exceptions[0] from errors
+                phases.append({"video": watched.result(), "pages": loaded.result()})
+        return phases
+
+    def _start(self, name: str, *command: str) -> Program:
+        return self._programs.spawn(
+            (*ENDS_WITH_PARENT, *BY_LINES, *command), name=name, has_ready_line=False
+        )
+
+
+async def use(folder: Path) -> None:
+    """Runs the applications, keeps the load up until it is cancelled, and writes what they
+    measured."""
+    async with Programs(folder) as programs:
+        ue = Ue(folder, programs)
+        await ue.run()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            write_rows(folder / MEASURED, ue.rows())
+
+
+if __name__ == "__main__":
+    sys.exit(run_program("applications of the demo", use))
