@@ -37,6 +37,8 @@ LAB_CRATES = (
     "lab-live",
     "lab-recording",
     "lab-forecast",
+    "lab-batch",
+    "lab-sweep",
     "lab-reproduce",
     "replay-aqm",
     "gnb-lab",

@@ -12,9 +12,9 @@ use flexric_node::{
 };
 use lab_gateway::{
     LocalClient, ServeError,
-    cli::{Failure, command_line, exit_code, serve_scenario},
+    cli::{Failure, exit_code, serve_scenario},
 };
-use lab_world::{NodeInfo, RanFunction, World};
+use lab_world::{NodeInfo, RanFunction};
 use tempfile::TempDir;
 
 /// Digits of the lab's MNC.
@@ -39,9 +39,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         controls: log("--record-controls", record_controls.as_deref())?,
         reports: log("--record-reports", record_reports.as_deref())?,
     };
-    let record =
-        |folder: &Path, world: &mut World| CsvRecording::begin(folder, &command_line(), world);
-    serve_scenario("flexric-node", serve, record, |client, node| {
+    serve_scenario("flexric-node", serve, CsvRecording::begin, |client, node| {
         let agent = start(client, node, logs, nb_id, ric, &path);
         // The service models are loaded; a killed node must not leave the folder behind.
         drop(models);

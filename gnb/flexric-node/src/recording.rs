@@ -9,22 +9,21 @@ use std::path::{Path, PathBuf};
 use lab_gateway::cli::Failure;
 use lab_gateway::{Recording, RecordingError};
 use lab_world::World;
-use lab_world::table::{BEARER_COLUMNS, FLOW_COLUMNS};
+use lab_world::table::{BEARER_COLUMNS, FLOW_COLUMNS, csv_field};
 
 /// A recording being written.
 #[derive(Debug)]
 pub struct CsvRecording {
     folder: PathBuf,
-    command: String,
     bearers: BufWriter<File>,
 }
 
 impl CsvRecording {
-    /// Creates the folder and the table of bearers. `command` is the command line of the run.
+    /// Creates the folder and the table of bearers.
     ///
     /// # Errors
     /// When the folder or the file cannot be created.
-    pub fn begin(folder: &Path, command: &str, world: &mut World) -> Result<Self, Failure> {
+    pub fn begin(folder: &Path, world: &mut World) -> Result<Self, Failure> {
         let path = folder.join("bearers.csv");
         let header: Vec<&str> = BEARER_COLUMNS.iter().map(|column| column.name).collect();
         let bearers = fs::create_dir_all(folder)
@@ -33,7 +32,7 @@ impl CsvRecording {
             .and_then(|mut file| writeln!(file, "{}", header.join(",")).map(|()| file))
             .map_err(failure(&path))?;
         world.record_series(true);
-        Ok(Self { folder: folder.to_owned(), command: command.to_owned(), bearers })
+        Ok(Self { folder: folder.to_owned(), bearers })
     }
 
     fn write_bearers(&mut self, world: &mut World) -> io::Result<()> {
@@ -68,7 +67,7 @@ impl Recording<World> for CsvRecording {
             .and_then(|file| write_flows(BufWriter::new(file), world))
             .map_err(failure(&flows))?;
         let summary = self.folder.join("summary.json");
-        let text = world.summary().to_json(&self.command).map_err(io::Error::from);
+        let text = world.summary().to_json().map_err(io::Error::from);
         Ok(text.and_then(|text| fs::write(&summary, text)).map_err(failure(&summary))?)
     }
 }
@@ -76,10 +75,9 @@ impl Recording<World> for CsvRecording {
 fn write_flows(mut file: BufWriter<File>, world: &World) -> io::Result<()> {
     writeln!(file, "{}", FLOW_COLUMNS.join(","))?;
     for series in world.flow_series() {
-        // RFC 4180 §2.7: a quote within a quoted field is written twice.
-        let flow = series.flow.replace('"', "\"\"");
+        let flow = csv_field(series.flow);
         for (time_us, value) in &series.samples {
-            writeln!(file, "\"{flow}\",{},{},{time_us},{value}", series.kind, series.quantity)?;
+            writeln!(file, "{flow},{},{},{time_us},{value}", series.kind, series.quantity)?;
         }
     }
     file.flush()
@@ -102,8 +100,7 @@ mod tests {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/default.yaml");
         let mut world = World::new(&LoadedScenario::from_file(&file, &[]).unwrap()).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let mut recording =
-            Box::new(CsvRecording::begin(folder.path(), "command", &mut world).unwrap());
+        let mut recording = Box::new(CsvRecording::begin(folder.path(), &mut world).unwrap());
         for end_us in [400_000, 1_000_000] {
             world.step_until(end_us, &mut |_| {});
             recording.write(&mut world).unwrap();
@@ -116,7 +113,7 @@ mod tests {
         assert_eq!(lines.clone().count(), 1_001, "one bearer, from 0 to 1000 ms");
         assert!(lines.all(|line| line.split(',').count() == BEARER_COLUMNS.len()));
         let flows = read("flows.csv");
-        assert!(flows.lines().any(|line| line.starts_with("\"ping\",ping,rtt,")), "{flows}");
-        assert!(read("summary.json").contains("\"command\": \"command\""));
+        assert!(flows.lines().any(|line| line.starts_with("ping,ping,rtt,")), "{flows}");
+        assert!(read("summary.json").contains("\"scenario\": \"default\""));
     }
 }

@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use lab_gateway::cli::{Failure, command_line, exit_code};
+use lab_gateway::cli::{Failure, exit_code};
 use lab_gateway::{Recording, RecordingError};
 use lab_live::{LiveArgs, LiveNode, LiveSummary};
-use lab_recording::Recorder;
+use lab_recording::{Contents, Recorder};
 
 use super::{machine, table};
 
 /// Runs until the command ends; its exit code.
 pub(super) fn live(args: LiveArgs) -> ExitCode {
     let record = |folder: &Path, node: &mut LiveNode| {
-        Recorder::begin(folder, &command_line(), node.world_mut(), false)
+        Recorder::begin(folder, &Contents::default(), node.world_mut())
             .map(LiveTables)
             .map_err(machine)
     };

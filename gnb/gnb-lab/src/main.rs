@@ -3,9 +3,13 @@
 //! Results go to stdout, logs and errors to stderr. Exit code 0 for success, 2 for bad input (command
 //! line, scenario, trace), 1 for a system error.
 
+mod compare;
+mod contents;
 mod live;
+mod progress;
 mod reproduce;
 mod run;
+mod sweep;
 mod table;
 
 use std::io::{self, Write as _};
@@ -38,6 +42,14 @@ enum Command {
     #[command(after_help = "Example:\n  \
         gnb-lab run gnb/scenarios/default.yaml --out out/default --duration 5 --set cell.n_prb=51")]
     Run(run::RunArgs),
+    /// Run a scenario over values of its elements and over seeds, on all cores.
+    #[command(after_help = "Example:\n  \
+        gnb-lab sweep gnb/scenarios/default.yaml --over 'ues[*].channel.fixed_mcs=4..20..4' \\\n    \
+        --over 'ues[*].drbs[*].pipeline=fq_codel,sojourn' --seeds 5 --out out/sweep")]
+    Sweep(Box<sweep::SweepArgs>),
+    /// Compare recorded runs: tables with confidence intervals, distributions, plots over time.
+    #[command(after_help = "Example:\n  gnb-lab compare out/sweep --html out/compare.html")]
+    Compare(compare::CompareArgs),
     /// Run a scenario on the wall clock behind the E2 gateway.
     #[command(after_help = "Example:\n  \
         gnb-lab serve gnb/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
@@ -66,7 +78,7 @@ enum Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemaOf {
-    /// Scenario files of `run` and `serve`.
+    /// Scenario files.
     Scenario,
 }
 
@@ -75,6 +87,8 @@ fn main() -> ExitCode {
     log.start();
     let result = match command {
         Command::Run(args) => run::run(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
+        Command::Compare(args) => compare::compare_runs(&args),
         Command::Serve(args) => run::serve(*args),
         Command::Live(args) => return live::live(*args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

@@ -1,18 +1,17 @@
 //! `gnb-lab reproduce`.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
+use lab_batch::IdentityError;
 use lab_forecast::{Program, Served};
 use lab_gateway::cli::{Failure, command_line};
-use lab_reproduce::{
-    Inputs, Options, Paper, Progress, ReproduceError, Reproduction, Trained, papers,
-};
+use lab_reproduce::{Inputs, Options, Paper, ReproduceError, Reproduction, Trained, papers};
 
+use super::progress::RunsLine;
 use super::{print_line, stop_on_signal};
 
 /// Name for all papers.
@@ -90,10 +89,12 @@ fn failure(error: ReproduceError) -> Failure {
         | ReproduceError::UnknownExperiment { .. }
         | ReproduceError::TooShort { .. }
         | ReproduceError::Scenario { .. }
-        | ReproduceError::Input { .. } => Failure::Input(error.to_string()),
-        ReproduceError::Io { .. } | ReproduceError::Interrupted { .. } => {
-            Failure::Machine(error.to_string())
+        | ReproduceError::Identity(IdentityError::Input { .. }) => {
+            Failure::Input(error.to_string())
         }
+        ReproduceError::Identity(IdentityError::Program { .. })
+        | ReproduceError::Io { .. }
+        | ReproduceError::Interrupted { .. } => Failure::Machine(error.to_string()),
     }
 }
 
@@ -140,19 +141,9 @@ fn reproduce_paper(
         cache: folder.as_ref().map(|folder| folder.join("runs")),
         inputs: inputs.clone(),
     };
-    let shown = std::io::stderr().is_terminal();
-    let begun = std::time::Instant::now();
-    let progress = |at: Progress| {
-        if shown {
-            let took_s = begun.elapsed().as_secs_f64();
-            eprint!("\r{}: {} of {} runs, {took_s:.0} s ", paper.name, at.finished, at.total);
-            let _ = std::io::stderr().flush();
-        }
-    };
-    let result = lab_reproduce::reproduce(paper, &options, stop, &progress);
-    if shown {
-        eprint!("\r{:60}\r", "");
-    }
+    let line = RunsLine::new(paper.name);
+    let result = lab_reproduce::reproduce(paper, &options, stop, &|at| line.show(at));
+    line.clear();
     let reproduction = result.map_err(failure)?;
     for warning in &reproduction.warnings {
         tracing::warn!("{warning}");

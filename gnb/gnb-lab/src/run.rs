@@ -8,15 +8,13 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::Value;
 
-use lab_gateway::cli::{Failure, ScenarioArgs, ServeArgs, command_line, serve_scenario};
+use lab_gateway::cli::{Failure, ScenarioArgs, ServeArgs, serve_scenario};
 use lab_gateway::{Recording, RecordingError};
-use lab_recording::Recorder;
+use lab_recording::{CHUNK_US, Contents, Recorder};
 use lab_world::World;
 
+use super::contents::ContentsArgs;
 use super::{machine, print_line, stop_on_signal, table};
-
-/// Virtual time between two checks for SIGINT; also the length of a row group.
-const CHUNK_US: u64 = 1_000_000;
 
 /// Arguments of `gnb-lab run`.
 #[derive(Args, Debug)]
@@ -28,13 +26,12 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "SECONDS", help_heading = "Scenario")]
     duration: Option<f64>,
 
-    /// Folder for summary.json, bearers.parquet, flows.parquet and report.html.
+    /// Folder for summary.json, curves.json, report.html and the tables bearers and flows.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     out: PathBuf,
 
-    /// Also write packets.parquet: a row per downlink packet.
-    #[arg(long, help_heading = "Output")]
-    packets: bool,
+    #[command(flatten)]
+    contents: ContentsArgs,
 }
 
 /// Runs to the end or to SIGINT and writes the recording. The summary is printed even if the
@@ -47,7 +44,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
 
     let mut recorder =
-        Recorder::begin(&args.out, &command_line(), &mut world, args.packets).map_err(machine)?;
+        Recorder::begin(&args.out, &args.contents.contents(), &mut world).map_err(machine)?;
     let mut progress = Progress::new(end_us);
     let mut recorded = Ok(());
     while world.now_us() < end_us && !stop.load(Ordering::Relaxed) {
@@ -100,7 +97,7 @@ impl Progress {
 /// Serves until SIGINT, SIGTERM or the end of the duration.
 pub(super) fn serve(args: ServeArgs) -> Result<(), Failure> {
     let record = |folder: &Path, world: &mut World| {
-        Recorder::begin(folder, &command_line(), world, false).map(Tables).map_err(machine)
+        Recorder::begin(folder, &Contents::default(), world).map(Tables).map_err(machine)
     };
     serve_scenario("gnb-lab", args, record, |_, _| Ok(()))
 }

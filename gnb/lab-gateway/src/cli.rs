@@ -127,27 +127,38 @@ pub struct ScenarioArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Replace an element, e.g. cell.n_prb=51 or flows[0].congestion_control=reno.
+    /// Replace an element, e.g. cell.n_prb=51 or flows[0].congestion_control=reno; [*] is every element
+    /// of a list: ues[*].drbs[*].pipeline=sojourn.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<Override>,
 }
 
 impl ScenarioArgs {
-    /// Reads and validates the scenario with the elements of `further` replaced too.
-    ///
-    /// # Errors
-    /// [`ScenarioError`] as [`LoadedScenario::from_file`].
-    pub fn load(&self, further: &[(&str, Value)]) -> Result<LoadedScenario, ScenarioError> {
+    /// The scenario file.
+    pub fn path(&self) -> &Path {
+        &self.scenario
+    }
+
+    /// The replaced elements: those of `--set`, of `--seed`, of `further`.
+    pub fn overrides(&self, further: &[(&str, Value)]) -> Vec<Override> {
         let mut overrides = self.overrides.clone();
         let seed = self.seed.map(|seed| ("seed", Value::from(seed)));
         for (path, value) in seed.into_iter().chain(further.iter().cloned()) {
             overrides.extend(Override::new(path, value));
         }
-        LoadedScenario::from_file(&self.scenario, &overrides)
+        overrides
+    }
+
+    /// Reads and validates the scenario with the elements of `further` replaced too.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] as [`LoadedScenario::from_file`].
+    pub fn load(&self, further: &[(&str, Value)]) -> Result<LoadedScenario, ScenarioError> {
+        LoadedScenario::from_file(&self.scenario, &self.overrides(further))
     }
 }
 
-/// The command line of this process, as recordings and reports quote it.
+/// The command line of this process, as reports quote it.
 pub fn command_line() -> String {
     std::env::args().collect::<Vec<_>>().join(" ")
 }

@@ -19,7 +19,7 @@ pub const STYLE: &str = "body{font:14px sans-serif;max-width:900px;margin:2em au
     th:first-child,td:first-child{text-align:left}code{background:#f4f4f4;padding:.1em .3em}";
 
 /// The whole page.
-pub(super) fn page(summary: &Summary, trail: &Trail, world: &World, command: &str) -> String {
+pub(super) fn page(summary: &Summary, trail: &Trail, world: &World) -> String {
     let mut page = String::new();
     let title = escape(&summary.scenario);
     // Writing to a String cannot fail.
@@ -27,12 +27,11 @@ pub(super) fn page(summary: &Summary, trail: &Trail, world: &World, command: &st
         page,
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <style>{STYLE}</style></head><body><h1>{title}</h1>\
-         <p>{:.3} s of virtual time, seed {}, gnb-lab {}. <code>{}</code></p>\
+         <p>{:.3} s of virtual time, seed {}, gnb-lab {}.</p>\
          <p>Used resource blocks: {:.2} %.</p>",
         summary.duration_s,
         summary.seed,
         env!("CARGO_PKG_VERSION"),
-        escape(command),
         summary.cell.used_rb_pct,
     );
     flow_table(&mut page, summary);

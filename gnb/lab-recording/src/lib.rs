@@ -1,8 +1,14 @@
-//! Output files of a run: `summary.json`, `bearers.parquet`, `flows.parquet`, `packets.parquet` if
-//! enabled, and `report.html`.
+//! Output files of a run: `summary.json`, `curves.json`, the tables `bearers`, `flows` and, if enabled,
+//! `packets` in the chosen [`Format`]s, `report.html`.
+//!
+//! They depend on scenario, seed and program alone: neither on the folder nor on the time of day.
 
+pub mod curves;
+mod flent;
+mod format;
 mod html;
 pub mod plots;
+pub mod sheet;
 mod tables;
 mod trail;
 
@@ -10,6 +16,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use curves::Curves;
+pub use format::Format;
 pub use html::{STYLE, escape};
 use lab_world::table::{BEARER_COLUMNS, PACKET_COLUMNS};
 use lab_world::{BearerSample, PacketSample, World};
@@ -38,12 +46,27 @@ pub enum RecordingError {
 }
 
 impl RecordingError {
-    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 
-    fn table(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self {
+    pub(crate) fn table(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self {
         move |error| Self::Table { path: path.to_owned(), message: error.to_string() }
+    }
+}
+
+/// What is written of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Formats of the tables.
+    pub formats: Vec<Format>,
+    /// Whether there is a table of packets.
+    pub packets: bool,
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        Self { formats: vec![Format::Parquet], packets: false }
     }
 }
 
@@ -52,38 +75,38 @@ impl RecordingError {
 #[derive(Debug)]
 pub struct Recorder {
     folder: PathBuf,
-    command: String,
+    formats: Vec<Format>,
     bearers: Rows<BearerSample>,
     packets: Option<Rows<PacketSample>>,
     trail: Trail,
 }
 
 impl Recorder {
-    /// Makes the folder and begins the tables. `command` is how the run was asked for.
+    /// Makes the folder and begins the tables.
     ///
     /// # Errors
     /// When the folder or a file in it cannot be made.
     pub fn begin(
         folder: &Path,
-        command: &str,
+        contents: &Contents,
         world: &mut World,
-        packets: bool,
     ) -> Result<Self, RecordingError> {
+        let Contents { formats, packets } = contents;
         fs::create_dir_all(folder).map_err(RecordingError::io(folder))?;
         world.record_series(true);
-        world.record_packets(packets);
+        world.record_packets(*packets);
         Ok(Self {
             folder: folder.to_owned(),
-            command: command.to_owned(),
-            bearers: Rows::create(folder, "bearers", BEARER_COLUMNS)?,
+            formats: formats.clone(),
+            bearers: Rows::create(folder, "bearers", BEARER_COLUMNS, formats)?,
             packets: packets
-                .then(|| Rows::create(folder, "packets", PACKET_COLUMNS))
+                .then(|| Rows::create(folder, "packets", PACKET_COLUMNS, formats))
                 .transpose()?,
             trail: Trail::default(),
         })
     }
 
-    /// Takes what happened since the last call. Call it each second or so of virtual time.
+    /// Takes what happened since the last call. Call it each [`CHUNK_US`] or so.
     ///
     /// # Errors
     /// When a table cannot be written.
@@ -107,15 +130,44 @@ impl Recorder {
         if let Some(packets) = self.packets {
             packets.finish()?;
         }
-        tables::write_flows(&self.folder.join("flows.parquet"), world)?;
-        let path = self.folder.join("summary.json");
-        let summary = world.summary().to_json(&self.command).map_err(|error| {
-            RecordingError::Table { path: path.clone(), message: error.to_string() }
-        })?;
-        write(&path, &summary)?;
-        let page = html::page(&world.summary(), &self.trail, world, &self.command);
+        tables::write_flows(&self.folder, world, &self.formats)?;
+        if self.formats.contains(&Format::Flent) {
+            flent::write(&self.folder.join("flows.flent.gz"), world)?;
+        }
+        let summary = world.summary();
+        write_json(&self.folder.join(SUMMARY_FILE), summary.to_json())?;
+        let curves = Curves::of(world, &self.trail);
+        write_json(&self.folder.join(Curves::FILE), curves.to_json())?;
+        let page = html::page(&summary, &self.trail, world);
         write(&self.folder.join("report.html"), &page)
     }
+}
+
+/// Virtual time between two calls of [`Recorder::record`], µs; in Parquet the length of a row group.
+pub const CHUNK_US: u64 = 1_000_000;
+
+/// A value with enough significant digits to tell results apart.
+pub fn number(value: f64) -> String {
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value.abs() >= 100.0 {
+        format!("{value:.1}")
+    } else if value.abs() >= 1.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+/// Name of the file with the summary of a run.
+pub const SUMMARY_FILE: &str = "summary.json";
+
+fn write_json(path: &Path, text: serde_json::Result<String>) -> Result<(), RecordingError> {
+    let text = text.map_err(|error| RecordingError::Table {
+        path: path.to_owned(),
+        message: error.to_string(),
+    })?;
+    write(path, &text)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), RecordingError> {

@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bounded_input::{read_file, read_text};
-use lab_scenario::MAX_TRACE_BYTES;
+use bounded_input::read_text;
+use lab_batch::{identity, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::{Experiment, FloorOf, Forecasts, Observed, ReproduceError, Watch, XApp};
 
@@ -95,10 +94,7 @@ impl Cache {
     /// [`ReproduceError::Io`] if it cannot be created or this program cannot be read.
     pub(super) fn open(folder: PathBuf) -> Result<Self, ReproduceError> {
         fs::create_dir_all(&folder).map_err(ReproduceError::io(&folder))?;
-        let this = std::env::current_exe()
-            .map_err(ReproduceError::io(Path::new("path of this program")))?;
-        let bytes = fs::read(&this).map_err(ReproduceError::io(&this))?;
-        Ok(Self { folder, program: hex(&Sha256::digest(bytes)) })
+        Ok(Self { folder, program: identity::program().map_err(ReproduceError::Identity)? })
     }
 
     /// The key of a run.
@@ -112,22 +108,14 @@ impl Cache {
         directory: &Path,
     ) -> Result<Key<'a>, ReproduceError> {
         let Identity { scheme, seed, scenario, watch, xapp, forecasts, floor } = run;
-        let mut paths = Vec::new();
-        collect_paths(scenario, &mut paths);
-        let mut inputs = BTreeMap::new();
-        for path in paths {
-            let file = directory.join(path);
-            let bytes = read_file(&file, MAX_TRACE_BYTES)
-                .map_err(|source| ReproduceError::Input { path: file.clone(), source })?;
-            inputs.insert(path, hex(&Sha256::digest(bytes)));
-        }
+        let inputs = identity::inputs(scenario, directory).map_err(ReproduceError::Identity)?;
         let names: Vec<&str> = experiment
             .metrics
             .iter()
             .map(|metric| metric.name)
             .chain(experiment.curves.iter().map(|curve| curve.name))
             .collect();
-        let identity = json!({
+        let whole = json!({
             "program": self.program,
             "experiment": experiment.name,
             "scheme": scheme,
@@ -141,7 +129,7 @@ impl Cache {
             "floor": floor,
             "taken": names,
         });
-        let digest = hex(&Sha256::digest(identity.to_string()));
+        let digest = identity::sha256(whole.to_string());
         Ok(Key { experiment, scheme, seed, digest })
     }
 
@@ -179,35 +167,8 @@ impl Cache {
             "measured": measured,
         });
         let path = self.path(key);
-        let part = path.with_extension(format!("{}.part", std::process::id()));
-        fs::write(&part, format!("{kept}\n")).map_err(ReproduceError::io(&part))?;
-        fs::rename(&part, &path).map_err(ReproduceError::io(&path))
+        write_atomically(&path, &format!("{kept}\n")).map_err(ReproduceError::io(&path))
     }
-}
-
-/// Values of all keys named `path`: the input files of a scenario.
-fn collect_paths<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
-    match value {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                match inner {
-                    Value::String(path) if key == "path" => found.push(path),
-                    _ => collect_paths(inner, found),
-                }
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|inner| collect_paths(inner, found)),
-        _ => {}
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

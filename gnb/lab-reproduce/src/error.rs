@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bounded_input::FileError;
 use thiserror::Error;
 
+use lab_batch::IdentityError;
 use lab_scenario::ScenarioError;
 
 /// Why a reproduction did not finish.
@@ -59,14 +59,9 @@ pub enum ReproduceError {
         /// Its error.
         source: io::Error,
     },
-    /// A file that a scenario names cannot be read.
-    #[error("{}: {source}", path.display())]
-    Input {
-        /// Its path.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: FileError,
-    },
+    /// A file that a scenario names, or this program, cannot be read.
+    #[error("{0}")]
+    Identity(IdentityError),
     /// Interrupted.
     #[error("interrupted with {finished} of {total} runs finished; {}", kept_in(kept.as_deref()))]
     Interrupted {

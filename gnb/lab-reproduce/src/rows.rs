@@ -50,15 +50,9 @@ impl Row {
     }
 }
 
-/// A value with enough significant digits to distinguish schemes.
+/// A value as text; a dash for a missing one.
 fn number(value: Option<f64>) -> String {
-    match value {
-        None => "–".to_owned(),
-        Some(0.0) => "0".to_owned(),
-        Some(value) if value.abs() >= 100.0 => format!("{value:.1}"),
-        Some(value) if value.abs() >= 1.0 => format!("{value:.2}"),
-        Some(value) => format!("{value:.3}"),
-    }
+    value.map_or_else(|| "–".to_owned(), lab_recording::number)
 }
 
 /// An experiment with its rows.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use lab_batch::{Progress, Workers};
 use serde_json::Value;
 
 use super::cache::{Cache, Identity, Lookup, Measured};
@@ -33,15 +34,6 @@ pub struct Options {
     pub cache: Option<PathBuf>,
     /// External inputs.
     pub inputs: Inputs,
-}
-
-/// Progress of a reproduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Finished runs, those resumed included.
-    pub finished: usize,
-    /// All runs.
-    pub total: usize,
 }
 
 /// Result of a reproduction.
@@ -98,37 +90,20 @@ pub fn reproduce(
             })
         })
         .collect();
-    let pool = Pool {
-        tasks: &tasks,
+    let runner = Runner {
         cache: cache.as_ref(),
         stop,
-        progress,
-        next: AtomicUsize::new(0),
-        finished: AtomicUsize::new(0),
         resumed: AtomicUsize::new(0),
-        results: Mutex::new(vec![TaskState::Pending; tasks.len()]),
         warnings: Mutex::new(Vec::new()),
-        failed: Mutex::new(None),
     };
-    let jobs = options.jobs.or_else(|| std::thread::available_parallelism().ok());
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.map_or(1, NonZeroUsize::get).min(tasks.len()) {
-            scope.spawn(|| pool.work());
-        }
-    });
-    if let Some((_, error)) = into_inner(pool.failed) {
-        return Err(error);
-    }
-    let results = into_inner(pool.results);
-    let finished = results.iter().filter(|state| !matches!(state, TaskState::Pending)).count();
+    let workers = Workers { jobs: options.jobs, stop, progress };
+    let results = workers.run(&tasks, |number, task| runner.run(number, task))?;
+    let finished = results.iter().flatten().count();
     if finished < tasks.len() {
         let (total, kept) = (tasks.len(), options.cache.clone());
         return Err(ReproduceError::Interrupted { finished, total, kept });
     }
-    let mut results = results.into_iter().map(|state| match state {
-        TaskState::Done(measured) => Some(measured),
-        TaskState::Pending | TaskState::Missing => None,
-    });
+    let mut results = results.into_iter().map(Option::flatten);
     let tables = experiments
         .iter()
         .map(|experiment| {
@@ -138,7 +113,7 @@ pub fn reproduce(
             Table::of(experiment, repeats(experiment), runs.collect())
         })
         .collect();
-    let mut warnings = into_inner(pool.warnings);
+    let mut warnings = runner.warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
     warnings.sort();
     if paper.takes_model && options.inputs.trained.is_none() {
         warnings.push((tasks.len(), WITHOUT_MODEL.to_owned()));
@@ -147,7 +122,7 @@ pub fn reproduce(
         paper: *paper,
         seed: options.seed,
         tables,
-        resumed: pool.resumed.into_inner(),
+        resumed: runner.resumed.into_inner(),
         warnings: warnings.into_iter().map(|(_, warning)| warning).collect(),
     })
 }
@@ -184,61 +159,27 @@ fn shorten(experiments: &mut [Experiment], to_us: u64) -> Result<(), ReproduceEr
     Ok(())
 }
 
-/// State of a task.
-#[derive(Clone)]
-enum TaskState {
-    Pending,
-    /// Its cell cannot be run.
-    Missing,
-    Done(Measured),
-}
-
-/// State shared by workers.
-struct Pool<'a> {
-    tasks: &'a [Task<'a>],
+/// What all runs share.
+struct Runner<'a> {
     cache: Option<&'a Cache>,
     stop: &'a AtomicBool,
-    progress: &'a (dyn Fn(Progress) + Sync),
-    next: AtomicUsize,
-    finished: AtomicUsize,
     resumed: AtomicUsize,
-    /// By task.
-    results: Mutex<Vec<TaskState>>,
     warnings: Mutex<Vec<(usize, String)>>,
-    /// Error of the first failed task in order.
-    failed: Mutex<Option<(usize, ReproduceError)>>,
 }
 
-impl Pool<'_> {
-    fn work(&self) {
-        while !self.stop.load(Ordering::Relaxed) && lock(&self.failed).is_none() {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(task) = self.tasks.get(number) else { return };
-            match self.run(number, task) {
-                Ok(Outcome::Stopped) => return,
-                Ok(Outcome::Done(measured)) => {
-                    lock(&self.results)[number] =
-                        measured.map_or(TaskState::Missing, TaskState::Done);
-                    let finished = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
-                    (self.progress)(Progress { finished, total: self.tasks.len() });
-                }
-                Err(error) => {
-                    let mut failed = lock(&self.failed);
-                    if failed.as_ref().is_none_or(|(first, _)| number < *first) {
-                        *failed = Some((number, error));
-                    }
-                }
-            }
-        }
-    }
-
-    fn run(&self, number: usize, task: &Task<'_>) -> Result<Outcome, ReproduceError> {
+impl Runner<'_> {
+    /// Runs or resumes a task: `None` if stopped, `Some(None)` if its cell cannot be run.
+    fn run(
+        &self,
+        number: usize,
+        task: &Task<'_>,
+    ) -> Result<Option<Option<Measured>>, ReproduceError> {
         let Task { experiment, cell, seed } = *task;
         let (scenario, watch, xapp, forecasts, floor) = match &cell.work {
             Work::Run { scenario, watch, xapp, forecasts, floor } => {
                 (scenario, *watch, xapp.as_deref(), forecasts.as_deref(), *floor)
             }
-            Work::Missing(_) => return Ok(Outcome::Done(None)),
+            Work::Missing(_) => return Ok(Some(None)),
         };
         let scenario = with_seed(scenario, seed);
         // Paths of traces are absolute.
@@ -256,11 +197,13 @@ impl Pool<'_> {
             match cache.lookup(key) {
                 Lookup::Hit(measured) => {
                     self.resumed.fetch_add(1, Ordering::Relaxed);
-                    return Ok(Outcome::Done(Some(measured)));
+                    return Ok(Some(Some(measured)));
                 }
                 Lookup::Miss => {}
                 Lookup::Corrupt(why) => {
-                    lock(&self.warnings).push((number, format!("{why}; it was run again")));
+                    let warning = format!("{why}; it was run again");
+                    let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+                    warnings.push((number, warning));
                 }
             }
         }
@@ -272,7 +215,7 @@ impl Pool<'_> {
         let loaded = load(&scenario, directory, &cell.scheme).map_err(refused)?;
         let ric_inputs = RicInputs { xapp, forecasts };
         let Some(mut run) = observe(&loaded, watch, ric_inputs, self.stop).map_err(refused)? else {
-            return Ok(Outcome::Stopped);
+            return Ok(None);
         };
         if let Some(floor) = floor {
             floor::apply(&mut run, floor, &loaded).map_err(refused)?;
@@ -281,13 +224,8 @@ impl Pool<'_> {
         if let Some((cache, key)) = &key {
             cache.store(key, &measured)?;
         }
-        Ok(Outcome::Done(Some(measured)))
+        Ok(Some(Some(measured)))
     }
-}
-
-enum Outcome {
-    Done(Option<Measured>),
-    Stopped,
 }
 
 pub(super) fn with_seed(scenario: &Value, seed: u64) -> Value {
@@ -304,13 +242,4 @@ fn load(
     scheme: &str,
 ) -> Result<LoadedScenario, lab_scenario::ScenarioError> {
     LoadedScenario::from_value(scenario.clone(), &format!("scenario of {scheme}"), directory, &[])
-}
-
-/// Results stay valid when a worker panics.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn into_inner<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

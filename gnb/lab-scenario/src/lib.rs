@@ -58,14 +58,7 @@ impl LoadedScenario {
     /// not YAML, or does not fit the model.
     pub fn from_file(path: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
-        let bytes = read_bounded(path, MAX_SCENARIO_BYTES)
-            .map_err(|error| ScenarioError::new(&file, "", error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            ScenarioError::new(&file, "", FileError::NotText(at).to_string())
-        })?;
-        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self::from_yaml(&text, &file, &directory, overrides)
+        Self::from_value(read_tree(path)?, &file, folder_of(path), overrides)
     }
 
     /// Parses YAML text; `file` is its name in errors, relative paths refer to `directory`.
@@ -78,16 +71,7 @@ impl LoadedScenario {
         directory: &Path,
         overrides: &[Override],
     ) -> Result<Self, ScenarioError> {
-        if text.len() as u64 > MAX_SCENARIO_BYTES {
-            let message =
-                format!("{} bytes; a scenario has at most {MAX_SCENARIO_BYTES}", text.len());
-            return Err(ScenarioError::new(file, "", message));
-        }
-        if text.trim().is_empty() {
-            return Err(ScenarioError::new(file, "", "empty; expected a scenario"));
-        }
-        let value = parse_yaml(text).map_err(|error| ScenarioError::new(file, "", error))?;
-        Self::from_value(value, file, directory, overrides)
+        Self::from_value(parse_tree(text, file)?, file, directory, overrides)
     }
 
     /// Checks a scenario that is already a tree of values.
@@ -131,6 +115,38 @@ impl LoadedScenario {
         }
         self
     }
+}
+
+/// Reads a scenario file as a tree of values that is not yet checked, for
+/// [`LoadedScenario::from_value`].
+///
+/// # Errors
+/// As [`LoadedScenario::from_file`], except for what the model says.
+pub fn read_tree(path: &Path) -> Result<Value, ScenarioError> {
+    let file = path.display().to_string();
+    let bytes = read_bounded(path, MAX_SCENARIO_BYTES)
+        .map_err(|error| ScenarioError::new(&file, "", error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        ScenarioError::new(&file, "", FileError::NotText(at).to_string())
+    })?;
+    parse_tree(&text, &file)
+}
+
+/// The directory that the relative paths of a scenario file refer to.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+fn parse_tree(text: &str, file: &str) -> Result<Value, ScenarioError> {
+    if text.len() as u64 > MAX_SCENARIO_BYTES {
+        let message = format!("{} bytes; a scenario has at most {MAX_SCENARIO_BYTES}", text.len());
+        return Err(ScenarioError::new(file, "", message));
+    }
+    if text.trim().is_empty() {
+        return Err(ScenarioError::new(file, "", "empty; expected a scenario"));
+    }
+    parse_yaml(text).map_err(|error| ScenarioError::new(file, "", error))
 }
 
 /// The error within a flow: a flow reads its own mapping, so serde's path ends at the flow.

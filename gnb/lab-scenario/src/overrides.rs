@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-/// An override such as `cell.n_prb=51` or `flows[0].congestion_control=reno`.
+/// An override such as `cell.n_prb=51`, `flows[0].congestion_control=reno` or, for every element of a
+/// list, `ues[*].drbs[*].pipeline=sojourn`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     path: String,
@@ -16,6 +17,8 @@ pub struct Override {
 enum Step {
     Key(String),
     Index(usize),
+    /// Every element of a list.
+    Each,
 }
 
 impl Override {
@@ -35,31 +38,58 @@ impl Override {
         &self.path
     }
 
+    /// The value that replaces the element.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
     /// Sets the value; missing mappings on the path are created, list elements must exist.
     ///
     /// # Errors
     /// A message that names the step that does not exist.
     pub fn apply(&self, root: &mut Value) -> Result<(), String> {
-        let mut place = root;
-        for step in &self.steps {
-            if place.is_null() {
-                *place = Value::Object(serde_json::Map::new());
-            }
-            place = match (step, place) {
-                (Step::Key(key), Value::Object(map)) => {
-                    map.entry(key.clone()).or_insert(Value::Null)
-                }
-                (Step::Index(index), Value::Array(list)) => {
-                    let length = list.len();
-                    list.get_mut(*index)
-                        .ok_or_else(|| format!("[{index}] is not there; the list has {length}"))?
-                }
-                (Step::Key(key), _) => return Err(format!("'{key}' is not within a mapping")),
-                (Step::Index(index), _) => return Err(format!("[{index}] is not within a list")),
-            };
+        put(root, &self.steps, &self.value)
+    }
+
+    /// Whether the element at `path`, as in a [`Violation`](super::Violation), is within the replaced
+    /// one or around it.
+    pub fn concerns(&self, path: &str) -> bool {
+        let Some(steps) = parse_path(path) else { return false };
+        self.steps.iter().zip(&steps).all(|(own, other)| match (own, other) {
+            (Step::Each, Step::Index(_)) => true,
+            (own, other) => own == other,
+        })
+    }
+}
+
+fn put(place: &mut Value, steps: &[Step], value: &Value) -> Result<(), String> {
+    let Some((step, rest)) = steps.split_first() else {
+        *place = value.clone();
+        return Ok(());
+    };
+    if place.is_null() {
+        *place = Value::Object(serde_json::Map::new());
+    }
+    match (step, place) {
+        (Step::Key(key), Value::Object(map)) => {
+            put(map.entry(key.clone()).or_insert(Value::Null), rest, value)
         }
-        *place = self.value.clone();
-        Ok(())
+        (Step::Index(index), Value::Array(list)) => {
+            let length = list.len();
+            let element = list
+                .get_mut(*index)
+                .ok_or_else(|| format!("[{index}] is not there; the list has {length}"))?;
+            put(element, rest, value)
+        }
+        (Step::Each, Value::Array(list)) if list.is_empty() => {
+            Err("[*] is of an empty list".to_owned())
+        }
+        (Step::Each, Value::Array(list)) => {
+            list.iter_mut().try_for_each(|element| put(element, rest, value))
+        }
+        (Step::Key(key), _) => Err(format!("'{key}' is not within a mapping")),
+        (Step::Index(index), _) => Err(format!("[{index}] is not within a list")),
+        (Step::Each, _) => Err("[*] is not within a list".to_owned()),
     }
 }
 
@@ -91,7 +121,10 @@ fn parse_path(path: &str) -> Option<Vec<Step>> {
         let mut rest = indices;
         while !rest.is_empty() {
             let (index, tail) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(Step::Index(index.parse().ok()?));
+            steps.push(match index {
+                "*" => Step::Each,
+                number => Step::Index(number.parse().ok()?),
+            });
             rest = tail;
         }
     }
@@ -115,6 +148,31 @@ mod tests {
             "split": {"f1_delay_us": 10000}
         });
         assert_eq!(root, expected);
+    }
+
+    #[test]
+    fn a_star_replaces_in_every_element_of_a_list() {
+        let mut root = json!({"ues": [{"drbs": [{}, {"id": 2}]}, {"drbs": [{}]}], "flows": []});
+        let set = |text: &str, root: &mut Value| text.parse::<Override>().unwrap().apply(root);
+        set("ues[*].drbs[*].pipeline=sojourn", &mut root).unwrap();
+        let drb = json!({"pipeline": "sojourn"});
+        let second = json!({"id": 2, "pipeline": "sojourn"});
+        let expected =
+            json!({"ues": [{"drbs": [drb.clone(), second]}, {"drbs": [drb]}], "flows": []});
+        assert_eq!(root, expected);
+        assert_eq!(set("flows[*].start_s=1", &mut root).unwrap_err(), "[*] is of an empty list");
+        assert_eq!(set("ues[*][*]=1", &mut root).unwrap_err(), "[*] is not within a list");
+    }
+
+    #[test]
+    fn an_override_concerns_what_is_within_or_around_its_element() {
+        let change = "ues[*].channel.fixed_mcs=4".parse::<Override>().unwrap();
+        for path in ["ues[3].channel.fixed_mcs", "ues[0].channel", "ues[0].channel.fixed_mcs.a"] {
+            assert!(change.concerns(path), "{path}");
+        }
+        for path in ["ues[0].drbs", "cell", "flows[0].channel"] {
+            assert!(!change.concerns(path), "{path}");
+        }
     }
 
     #[test]

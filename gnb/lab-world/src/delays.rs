@@ -46,6 +46,17 @@ impl Delays {
         self.zeros + self.histogram.len()
     }
 
+    /// Each delay that occurred, to 0.1 %, in µs, with its number of samples, in order of the delay.
+    pub(crate) fn steps(&self) -> Vec<(u64, u64)> {
+        let zeros = (self.zeros > 0).then_some((0, self.zeros));
+        let max_us = self.histogram.max();
+        let recorded = self
+            .histogram
+            .iter_recorded()
+            .map(|step| (step.value_iterated_to().min(max_us), step.count_since_last_iteration()));
+        zeros.into_iter().chain(recorded).collect()
+    }
+
     /// The delay that a fraction of all samples do not exceed.
     fn quantile_us(&self, quantile: f64) -> u64 {
         let rank = (quantile * self.count() as f64).ceil() as u64;
@@ -104,5 +115,6 @@ mod tests {
         delays.record(0);
         (0..38).for_each(|_| delays.record(0));
         assert_eq!(DelayMs::from(&delays).p95, 0.0);
+        assert_eq!(delays.steps(), [(0, 134), (3_000, 6)]);
     }
 }

@@ -23,15 +23,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The text of `summary.json`: the summary, the program's version and the command line.
+    /// The text of `summary.json`: the summary and the program's version.
     ///
     /// # Errors
     /// Values that JSON cannot represent.
-    pub fn to_json(&self, command: &str) -> serde_json::Result<String> {
+    pub fn to_json(&self) -> serde_json::Result<String> {
         let mut summary = serde_json::to_value(self)?;
         if let Some(object) = summary.as_object_mut() {
             object.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
-            object.insert("command".to_owned(), command.into());
         }
         Ok(format!("{summary:#}\n"))
     }

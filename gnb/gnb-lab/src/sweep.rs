@@ -1,0 +1,104 @@
+//! `gnb-lab sweep`: a scenario over axes of values and seeds.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use lab_gateway::cli::{Failure, ScenarioArgs};
+use lab_sweep::{Axis, DEFAULT_MAX_RUNS, Options, Plan, Request, SweepError};
+use serde_json::Value;
+
+use super::contents::ContentsArgs;
+use super::progress::RunsLine;
+use super::{machine, print_line, stop_on_signal};
+
+/// Failed runs that are named.
+const MAX_NAMED: usize = 3;
+
+/// Arguments of `gnb-lab sweep`.
+#[derive(Args, Debug)]
+pub(super) struct SweepArgs {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+
+    /// Virtual time of each run, instead of the scenario's.
+    #[arg(long, value_name = "SECONDS", help_heading = "Scenario")]
+    duration: Option<f64>,
+
+    /// Vary an element that --set takes: values separated by commas, numbers also as FIRST..LAST or
+    /// FIRST..LAST..STEP, e.g. 'ues[*].channel.fixed_mcs=4..20..4'. Several axes are multiplied.
+    #[arg(long = "over", value_name = "PATH=VALUES", help_heading = "Sweep")]
+    axes: Vec<Axis>,
+
+    /// Seeds per combination of values, from the scenario's seed or --seed on.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Sweep",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    seeds: u32,
+
+    /// Refuse sweeps of more runs.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_RUNS, help_heading = "Sweep")]
+    max_runs: u64,
+
+    /// Number of runs in parallel. Default: number of cores.
+    #[arg(long, value_name = "N", help_heading = "Sweep")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Folder for sweep.json, runs.parquet, runs.csv, runs.json and a folder per run in runs. An
+    /// interrupted or extended sweep resumes from it.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    contents: ContentsArgs,
+
+    /// Discard the runs in the folder and run all again.
+    #[arg(long, help_heading = "Output")]
+    restart: bool,
+}
+
+/// Bad input or a system error.
+pub(super) fn failure(error: SweepError) -> Failure {
+    if error.is_input() { Failure::Input(error.to_string()) } else { machine(error) }
+}
+
+/// Runs what is missing and writes the table of all runs. Fails if a run failed.
+pub(super) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    let duration = args.duration.map(|seconds| ("duration_s", Value::from(seconds)));
+    let plan = Plan::new(&Request {
+        scenario: args.scenario.path().to_owned(),
+        overrides: args.scenario.overrides(duration.as_slice()),
+        axes: args.axes.clone(),
+        seeds: args.seeds,
+        max_runs: args.max_runs,
+    })
+    .map_err(failure)?;
+    let options = Options {
+        out: args.out.clone(),
+        contents: args.contents.contents(),
+        jobs: args.jobs,
+        restart: args.restart,
+    };
+    let stop = stop_on_signal()?;
+    let line = RunsLine::new("sweep");
+    let result = lab_sweep::run(&plan, &options, &stop, &|at| line.show(at));
+    line.clear();
+    let done = result.map_err(failure)?;
+    let again = match done.resumed {
+        0 => String::new(),
+        resumed => format!(", {resumed} of them finished before"),
+    };
+    print_line(&format!("{} runs{again}; written to {}", done.runs, args.out.display()))?;
+    if done.failed.is_empty() {
+        return Ok(());
+    }
+    let named = done.failed.iter().take(MAX_NAMED);
+    let named: Vec<String> =
+        named.map(|(folder, error)| format!("\n  {}: {error}", folder.display())).collect();
+    Err(machine(format!(
+        "{} of {} runs failed; their errors are in {}{}",
+        done.failed.len(),
+        done.runs,
+        args.out.join("runs.csv").display(),
+        named.concat(),
+    )))
+}

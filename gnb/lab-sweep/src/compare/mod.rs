@@ -1,0 +1,15 @@
+//! `gnb-lab compare`: recorded runs side by side, with statistics over seeds.
+
+mod comparison;
+mod contender;
+mod json;
+mod page;
+mod statistics;
+mod text;
+mod timeline;
+
+pub use comparison::{Comparison, Row};
+pub use json::json;
+pub use page::page;
+pub use statistics::Estimate;
+pub use text::text;
