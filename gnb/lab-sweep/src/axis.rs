@@ -1,5 +1,6 @@
 //! `--over path=values`: an axis of a sweep.
 
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use lab_scenario::Override;
@@ -33,7 +34,7 @@ impl FromStr for Axis {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = "expected PATH=VALUES such as cell.n_prb=51,106 or cell.n_prb=24..106..12";
         let (path, values) = text.split_once('=').ok_or_else(|| format!("'{text}': {expected}"))?;
-        let mut settings: Vec<Override> = Vec::new();
+        let (mut settings, mut known) = (Vec::new(), HashSet::new());
         for item in items(values) {
             let item = item.trim();
             if item.is_empty() {
@@ -47,7 +48,7 @@ impl FromStr for Axis {
                 None => vec![format!("{path}={item}").parse::<Override>()?],
             };
             for setting in more {
-                if settings.contains(&setting) {
+                if !known.insert(setting.value().to_string()) {
                     let value = label(setting.value());
                     return Err(format!("{path}: the value {value} is there twice"));
                 }
@@ -108,6 +109,16 @@ mod tests {
             values("p={template: sojourn, bulk_bound_us: 1},'a,b',[1, 2],true"),
             json!([{"template": "sojourn", "bulk_bound_us": 1}, "a,b", [1, 2], true])
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_an_axis_with_values_or_an_error(text in "[a-z.*0-9\\[\\]{}'\",= -]{0,40}") {
+            if let Ok(axis) = text.parse::<Axis>() {
+                proptest::prop_assert!(!axis.settings().is_empty());
+                proptest::prop_assert!(axis.settings().iter().all(|one| one.path() == axis.path()));
+            }
+        }
     }
 
     #[test]

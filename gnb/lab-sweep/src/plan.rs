@@ -34,6 +34,8 @@ pub struct Request {
 pub(crate) struct PlannedRun {
     /// Value of each axis.
     pub(crate) values: Vec<Value>,
+    /// The same as numbers of the settings of each axis.
+    chosen: Vec<usize>,
     pub(crate) seed: u64,
     /// Name of its folder.
     pub(crate) name: String,
@@ -67,13 +69,15 @@ impl Plan {
         let file = scenario.display().to_string();
         let directory = folder_of(scenario).to_owned();
         let mut plan = Self { axes: axes.clone(), base, file, directory, runs: Vec::new() };
-        for settings in product(axes) {
+        for chosen in product(axes) {
+            let settings = settings(axes, &chosen);
             let first_seed = plan.check(&settings)?;
             let values: Vec<Value> =
                 settings.iter().map(|setting| setting.value().clone()).collect();
             for seed in (0..u64::from(*seeds)).map(|repeat| first_seed.wrapping_add(repeat)) {
                 let name = folder_name(axes, &values, seed);
-                plan.runs.push(PlannedRun { values: values.clone(), seed, name });
+                let (values, chosen) = (values.clone(), chosen.clone());
+                plan.runs.push(PlannedRun { values, chosen, seed, name });
             }
         }
         Ok(plan)
@@ -103,15 +107,7 @@ impl Plan {
 
     /// The scenario of a run as a tree.
     pub(crate) fn tree(&self, run: &PlannedRun) -> Result<Value, ScenarioError> {
-        let settings: Vec<&Override> = self
-            .axes
-            .iter()
-            .zip(&run.values)
-            .filter_map(|(axis, value)| {
-                axis.settings().iter().find(|setting| setting.value() == value)
-            })
-            .collect();
-        let mut tree = with(&self.base, &settings)?;
+        let mut tree = with(&self.base, &settings(&self.axes, &run.chosen))?;
         if let Some(map) = tree.as_object_mut() {
             map.insert("seed".to_owned(), run.seed.into());
         }
@@ -154,18 +150,23 @@ fn check(axes: &[Axis], seeds: u32, max_runs: u64) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// All combinations of one setting per axis, the last axis fastest.
-fn product(axes: &[Axis]) -> Vec<Vec<&Override>> {
+/// All combinations of one setting per axis, as their numbers; the last axis fastest.
+fn product(axes: &[Axis]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |combinations, axis| {
-        let extended = |combination: Vec<_>| {
-            axis.settings().iter().map(move |setting| {
+        let extended = |combination: Vec<usize>| {
+            (0..axis.settings().len()).map(move |number| {
                 let mut next = combination.clone();
-                next.push(setting);
+                next.push(number);
                 next
             })
         };
         combinations.into_iter().flat_map(extended).collect()
     })
+}
+
+/// The settings of a combination.
+fn settings<'a>(axes: &'a [Axis], chosen: &[usize]) -> Vec<&'a Override> {
+    axes.iter().zip(chosen).filter_map(|(axis, number)| axis.settings().get(*number)).collect()
 }
 
 fn with(base: &Value, settings: &[&Override]) -> Result<Value, ScenarioError> {
