@@ -106,15 +106,18 @@ def measure(folder: Path, seconds: int) -> Rates:
     )
 
 
-def missing() -> str | None:
-    """What this machine lacks."""
-    if shutil.which("iperf3") is None:
-        return "iperf3 is not installed"
+def missing_devices() -> str | None:
+    """What this machine lacks for `gnb-lab live`."""
     probe = [str(GNB_LAB), "live", str(DEFAULT), "--relay", "--", "true"]
     done = subprocess.run(
         probe, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     return done.stderr.strip() or "it failed" if done.returncode else None
+
+
+def missing() -> str | None:
+    """What this machine lacks for this benchmark."""
+    return "iperf3 is not installed" if shutil.which("iperf3") is None else missing_devices()
 
 
 def main() -> None:

@@ -227,7 +227,7 @@ def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | 
         "missed": missed(samples),
         "others_cores": {"median": median(others), "most": max(others)} if others else None,
         "machine": {"cores": os.cpu_count(), "python": platform.python_version()},
-        "trends": [_as_json(each) for each in found],
+        "trends": [as_json(each) for each in found],
     }
     write(files.out, "soak.json", result)
     title = f"{at_s:.0f} s of the loop at 1 ms: {verdict}"
@@ -241,7 +241,7 @@ def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | 
     return verdict
 
 
-def _as_json(trend: Trend) -> dict[str, object]:
+def as_json(trend: Trend) -> dict[str, object]:
     """JSON has neither NaN nor infinity: null."""
     known = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value

@@ -40,7 +40,15 @@ impl WallClock {
 
     /// Virtual time of a moment, µs; that of the anchor if it was earlier.
     pub fn virtual_us(&self, moment: Instant) -> u64 {
-        self.anchor_virtual_us + micros(moment.saturating_duration_since(self.anchor))
+        self.virtual_ns(moment) / 1_000
+    }
+
+    /// As [`virtual_us`](Self::virtual_us), ns.
+    pub fn virtual_ns(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.anchor);
+        // 2^64 ns are 584 years.
+        let since_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        (self.anchor_virtual_us * 1_000).saturating_add(since_ns)
     }
 
     /// Unix time of virtual time 0, µs.

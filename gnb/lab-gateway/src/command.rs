@@ -19,6 +19,7 @@ use tonic::Status;
 use super::{
     limits::{Account, Refused},
     outbox::OutboxStream,
+    slot_lateness::SlotLateness,
 };
 
 /// Called with each report of a subscription by the thread that steps the world, one at a time; it
@@ -64,6 +65,8 @@ pub(super) struct Scrape {
     pub(super) bearers: Vec<BearerSample>,
     pub(super) bearer_delays: Vec<BearerDelay>,
     pub(super) counters: GnbCounters,
+    /// Of a node between real network stacks.
+    pub(super) slot_lateness: Option<SlotLateness>,
     pub(super) flows: Vec<FlowSample>,
     /// PRBs of the last full second.
     pub(super) prb_last_second: Option<CellSample>,

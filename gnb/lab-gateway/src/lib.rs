@@ -34,6 +34,7 @@ mod scrapes;
 mod serve;
 mod server;
 mod service;
+mod slot_lateness;
 mod subscriptions;
 mod world_thread;
 
@@ -46,6 +47,7 @@ pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
 pub use options::{ForecastOptions, ServeOptions};
 pub use serve::{check_summary_folder, serve, write_summary};
 pub use server::Gateway;
+pub use slot_lateness::SlotLateness;
 
 /// Generated from `interfaces/proto/e2_gateway.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all)]

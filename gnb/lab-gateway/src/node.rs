@@ -7,7 +7,7 @@ use lab_world::{
     SubscribeError, SubscriptionId, SubscriptionRequest, World,
 };
 
-use super::{clock::WallClock, command::Waker};
+use super::{clock::WallClock, command::Waker, slot_lateness::SlotLateness};
 
 /// A connected node.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +62,10 @@ pub trait E2Node: Send + 'static {
     fn gnb_counters(&self) -> GnbCounters;
     fn flow_samples(&self) -> Vec<FlowSample>;
     fn cell_sample(&self) -> CellSample;
+    /// Whether it keeps up, for a node between real network stacks.
+    fn slot_lateness(&self) -> Option<SlotLateness> {
+        None
+    }
     /// Summary of the run so far.
     fn summary(&self) -> serde_json::Value;
 }

@@ -258,6 +258,7 @@ impl<W: E2Node> Paced<W> {
                     bearers: self.world.bearer_samples(),
                     bearer_delays: self.world.bearer_delays(),
                     counters: self.world.gnb_counters(),
+                    slot_lateness: self.world.slot_lateness(),
                     flows: self.world.flow_samples(),
                     prb_last_second: self.prb_last_second,
                     subscribers: self.hub.subscribers(),

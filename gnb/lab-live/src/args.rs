@@ -8,6 +8,8 @@ use clap::Args;
 use lab_gateway::ServeOptions;
 use lab_gateway::cli::ScenarioArgs;
 
+use crate::device::{FaultSpec, SeamFile};
+
 /// Arguments of `gnb-lab live`.
 #[derive(Args, Clone, Debug)]
 // Several runs at the same time have no port in common.
@@ -34,8 +36,11 @@ pub struct LiveArgs {
     pub(crate) mtu: u32,
 
     /// Hand packets from device to device without the gNB: what this machine carries at most.
-    #[arg(long, help_heading = "Hosts", conflicts_with_all = ["out", "summary"])]
+    #[arg(long, help_heading = "Hosts", conflicts_with_all = ["out", "summary", "capture", "packet_log", "fault"])]
     pub(crate) relay: bool,
+
+    #[command(flatten)]
+    pub(crate) packets: PacketArgs,
 
     #[command(flatten)]
     pub(crate) gateway: ServeOptions,
@@ -43,6 +48,32 @@ pub struct LiveArgs {
     /// Folder for the recording of the run: summary, bearers, flows. Disabled if unset.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// What happens to packets at the seams between kernels, gNB and radio.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Packets")]
+pub(crate) struct PacketArgs {
+    /// Capture what passes a seam as pcapng. Seams: server-in, ue-in (before the gNB), air (delivered by
+    /// the UEs' PDCP), ue-out, server-out (behind the gNB). Several may share a file.
+    #[arg(long, value_name = "SEAM=FILE")]
+    pub(crate) capture: Vec<SeamFile>,
+
+    /// Write a JSON line for each packet of a seam: time, UE, flow, length, verdict, sojourn. Several may
+    /// share a file.
+    #[arg(long, value_name = "SEAM=FILE")]
+    pub(crate) packet_log: Vec<SeamFile>,
+
+    /// Size of each packet log; its last line says how many packets it left out.
+    #[arg(long, value_name = "MB", default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) packet_log_limit: u64,
+
+    /// Inject faults at a seam other than air, before its log and capture: loss, burst_start, burst_end,
+    /// burst_loss, duplicate, corrupt, reorder (probabilities), reorder_ms, delay_ms, outage_at_s,
+    /// outage_s, outage_every_s. The seed decides. May be given several times.
+    #[arg(long, value_name = "SEAM:KEY=VALUE,...")]
+    pub(crate) fault: Vec<FaultSpec>,
 }
 
 /// A command for one UE.

@@ -1,6 +1,7 @@
 //! Why a live run could not start or failed.
 
 use std::io;
+use std::path::PathBuf;
 
 use lab_gateway::{ServeError, cli::Failure};
 
@@ -54,6 +55,26 @@ pub enum LiveError {
         /// RNTIs known.
         known: String,
     },
+    /// Two options are in each other's way.
+    #[error("{option} {value}: {problem}")]
+    Packets {
+        /// Option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A file of packets cannot be written.
+    #[error("{option}: {}: {source}; expected a file that can be written", .path.display())]
+    File {
+        /// Option that names it.
+        option: &'static str,
+        /// File.
+        path: PathBuf,
+        /// Cause.
+        source: io::Error,
+    },
     /// The command could not be started.
     #[error("{command}: cannot start: {source}")]
     Command {
@@ -78,9 +99,9 @@ impl LiveError {
 impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Self {
         match error {
-            LiveError::TooManyUes { .. } | LiveError::UnknownUe { .. } => {
-                Self::Input(error.to_string())
-            }
+            LiveError::TooManyUes { .. }
+            | LiveError::UnknownUe { .. }
+            | LiveError::Packets { .. } => Self::Input(error.to_string()),
             LiveError::Serve(error) => error.into(),
             _ => Self::Machine(error.to_string()),
         }

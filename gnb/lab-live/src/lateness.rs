@@ -2,6 +2,7 @@
 //! written late.
 
 use hdrhistogram::Histogram;
+use lab_gateway::SlotLateness;
 use serde::Serialize;
 
 /// Longest lateness that is told apart.
@@ -15,6 +16,8 @@ pub(crate) struct Lateness {
     /// Slots that ran more than a slot late while the gNB carried packets, and slots in all.
     late_slots: u64,
     busy_slots: u64,
+    /// How late the latest slot ran.
+    worst_slot_us: u64,
     /// Delivery to a kernel after the virtual time of arrival.
     written: Option<Histogram<u64>>,
     /// Entry to the world after the time at which the packet was read.
@@ -28,6 +31,8 @@ pub(crate) struct LatenessSummary {
     pub(crate) late_slots: u64,
     /// Slots while the gNB carried packets.
     pub(crate) busy_slots: u64,
+    /// How late the latest of them ran.
+    pub(crate) worst_slot_us: u64,
     /// Delivery to a kernel after the time that the scenario says.
     pub(crate) delivery_us: Percentiles,
     /// Entry to the gNB after the kernel sent.
@@ -45,7 +50,13 @@ pub(crate) struct Percentiles {
 impl Default for Lateness {
     fn default() -> Self {
         let histogram = || Histogram::new_with_bounds(1, MAX_US, DIGITS).ok();
-        Self { late_slots: 0, busy_slots: 0, written: histogram(), read: histogram() }
+        Self {
+            late_slots: 0,
+            busy_slots: 0,
+            worst_slot_us: 0,
+            written: histogram(),
+            read: histogram(),
+        }
     }
 }
 
@@ -59,6 +70,8 @@ impl Lateness {
         let count_until = |us: u64| us.checked_sub(first_us).map_or(0, |span| span / slot_us + 1);
         let ran = count_until(until_us);
         self.busy_slots += ran;
+        // The first of them is the latest.
+        self.worst_slot_us = self.worst_slot_us.max(now_us.saturating_sub(first_us));
         self.late_slots += ran.min(count_until(now_us.saturating_sub(slot_us + 1)));
     }
 
@@ -72,10 +85,20 @@ impl Lateness {
         record(&mut self.read, world_us.saturating_sub(read_us));
     }
 
+    /// The slots, for metrics.
+    pub(crate) fn slots(&self) -> SlotLateness {
+        SlotLateness {
+            slots: self.busy_slots,
+            late_slots: self.late_slots,
+            worst_us: self.worst_slot_us,
+        }
+    }
+
     pub(crate) fn summary(&self) -> LatenessSummary {
         LatenessSummary {
             late_slots: self.late_slots,
             busy_slots: self.busy_slots,
+            worst_slot_us: self.worst_slot_us,
             delivery_us: percentiles(&self.written),
             entry_us: percentiles(&self.read),
         }
@@ -111,6 +134,7 @@ mod tests {
         assert_eq!((lateness.busy_slots, lateness.late_slots), (4, 2), "400 µs late");
         lateness.ran_slots(3000, 500, 2999, 9000);
         assert_eq!((lateness.busy_slots, lateness.late_slots), (4, 2), "no slot ran");
+        assert_eq!(lateness.slots(), SlotLateness { slots: 4, late_slots: 2, worst_us: 1100 });
     }
 
     #[test]

@@ -6,23 +6,33 @@
 //! [`LiveNode`] brings the datagrams in at the times they were read, takes out what arrived and writes
 //! it to the devices (`writer`). The world, its queues and its radio are those of virtual time.
 //!
+//! Between inbox and world, and between world and writer, packets pass the devices of `device`: faults,
+//! logs, captures; `files` are what these write, `packets` makes both from the options. `account` proves
+//! that every packet is somewhere.
+//!
 //! `hosts` runs the user's commands (`process`) on the sides, `session` ties all together; `relay` is the
 //! run without a gNB.
 
+mod account;
 mod args;
+mod crossing;
+mod device;
 mod error;
+mod files;
 mod hosts;
 mod inbox;
 mod lateness;
 mod net;
 mod node;
 mod offload;
+mod packets;
 mod process;
 mod reader;
 mod relay;
 mod session;
 mod summary;
 mod table;
+mod ways;
 mod writer;
 
 pub use args::LiveArgs;

@@ -13,6 +13,7 @@ use crate::error::LiveError;
 use crate::inbox::{Arrival, Inbox};
 use crate::net::{MAX_FRAME_BYTES, Tun};
 use crate::offload::datagrams;
+use crate::summary::ReadSummary;
 use crate::table::{FlowTable, Stray};
 
 /// Frames read from one device before the others have their turn.
@@ -142,6 +143,17 @@ impl Devices {
 }
 
 impl ReadCounts {
+    pub(crate) fn summary(&self) -> ReadSummary {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        ReadSummary {
+            frames: count(&self.frames),
+            refused_frames: count(&self.refused_frames),
+            not_ip_packets: count(&self.not_ip),
+            multicast_packets: count(&self.multicast),
+            packets_without_ue: count(&self.no_such_ue),
+        }
+    }
+
     fn stray(&self, stray: Stray) {
         let count = match stray {
             Stray::NotIp => &self.not_ip,

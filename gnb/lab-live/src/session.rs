@@ -7,19 +7,23 @@ use std::sync::Arc;
 use lab_gateway::cli::Failure;
 use lab_gateway::{Gateway, Recording, ServeError, check_summary_folder, write_summary};
 use lab_world::World;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::LiveArgs;
+use crate::device::{FaultSpec, Seams};
 use crate::error::LiveError;
 use crate::hosts::Hosts;
 use crate::inbox::Inbox;
 use crate::net::allow_namespaces;
 use crate::node::LiveNode;
+use crate::packets::{FileSummary, RunFacts, set_up};
 use crate::reader::{ReadCounts, Reader};
 use crate::relay::Relay;
 use crate::summary::LiveSummary;
 use crate::table::FlowTable;
+use crate::ways::Ways;
 use crate::writer::Writer;
 
 /// UEs with a namespace.
@@ -44,6 +48,11 @@ pub fn run<R: Recording<LiveNode>>(
     let world = World::new(&loaded)?;
     let table = FlowTable::new(&world.host_flows());
     check_ues(&args, &table, &loaded.file)?;
+    let facts = RunFacts {
+        seed: loaded.scenario.seed,
+        rntis: table.rntis().collect(),
+        flows: world.flows().map(|(name, ..)| name.into()).collect(),
+    };
     allow_namespaces()?;
     let hosts = Hosts::new(&table, args.mtu)?;
     if args.relay {
@@ -52,7 +61,9 @@ pub fn run<R: Recording<LiveNode>>(
         let code = runtime()?.block_on(hosts.run(&args, std::future::pending()))?;
         return Ok(ExitCode::from(code));
     }
-    let (mut node, reader) = between(&hosts, world, table)?;
+    let (seams, mut files) = set_up(&args.packets, &facts)?;
+    let checks = args.packets.fault.iter().any(FaultSpec::corrupts);
+    let (mut node, reader) = between(&hosts, world, table, seams, checks)?;
     let latest = node.latest_summary();
     let recording = match &args.out {
         Some(folder) => Some(Box::new(record(folder, &mut node)?) as Box<dyn Recording<LiveNode>>),
@@ -60,6 +71,7 @@ pub fn run<R: Recording<LiveNode>>(
     };
     let (code, summary) = runtime()?.block_on(carry(node, recording, &hosts, &args))?;
     drop(reader);
+    let summary = with_files(summary, &latest, files.finish());
     write_summary(args.gateway.summary.as_deref(), &summary)?;
     if let Some(summary) = &*latest.lock() {
         print(summary);
@@ -77,15 +89,34 @@ fn runtime() -> Result<Runtime, LiveError> {
         .map_err(LiveError::setup("the gateway's threads"))
 }
 
-/// The world between the hosts' devices, and the thread that reads them.
-fn between(hosts: &Hosts, world: World, table: FlowTable) -> Result<(LiveNode, Reader), LiveError> {
+/// The summary of a run with what its files have, which is known only now.
+fn with_files(
+    summary: Result<Value, ServeError>,
+    latest: &Mutex<Option<LiveSummary>>,
+    files: Vec<FileSummary>,
+) -> Result<Value, ServeError> {
+    let mut latest = latest.lock();
+    let Some(latest) = &mut *latest else { return summary };
+    latest.live.files = files;
+    summary.map(|json| latest.to_json().unwrap_or(json))
+}
+
+/// The world between the hosts' devices, and the thread that reads them. Packets may have wrong checksums
+/// if `checks`.
+fn between(
+    hosts: &Hosts,
+    world: World,
+    table: FlowTable,
+    seams: Seams,
+    checks: bool,
+) -> Result<(LiveNode, Reader), LiveError> {
     let (server, ues) = hosts.devices();
     let inbox = Arc::new(Inbox::default());
     let counts = Arc::new(ReadCounts::default());
-    let writers = ues.iter().map(|tun| Writer::new(Arc::clone(tun))).collect();
-    let to_server = Writer::new(Arc::clone(&server));
-    let node =
-        LiveNode::new(world, &table, Arc::clone(&inbox), to_server, writers, Arc::clone(&counts));
+    let writers = ues.iter().map(|tun| Writer::new(Arc::clone(tun), checks)).collect();
+    let to_server = Writer::new(Arc::clone(&server), checks);
+    let ways = Ways::new(&table, Arc::clone(&inbox), seams, to_server, writers);
+    let node = LiveNode::new(world, ways, Arc::clone(&counts));
     Ok((node, Reader::start(server, ues, table, inbox, counts)?))
 }
 

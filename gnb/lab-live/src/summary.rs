@@ -4,8 +4,12 @@ use std::fmt;
 
 use lab_world::Summary;
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::account::RunAccount;
+use crate::device::{Seam, SeamCounts};
 use crate::lateness::LatenessSummary;
+use crate::packets::FileSummary;
 use crate::writer::WriteCounts;
 
 /// The summary of a live run.
@@ -18,6 +22,15 @@ pub struct LiveSummary {
     pub live: HostSummary,
 }
 
+impl LiveSummary {
+    /// As JSON; `None`, and a line in the log, if it cannot be.
+    pub(crate) fn to_json(&self) -> Option<Value> {
+        serde_json::to_value(self)
+            .inspect_err(|error| tracing::error!(%error, "the summary cannot be written as JSON"))
+            .ok()
+    }
+}
+
 /// Devices and wall clock of a live run. Displayed as lines for a terminal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostSummary {
@@ -25,6 +38,39 @@ pub struct HostSummary {
     pub(crate) read: ReadSummary,
     pub(crate) written_to_server: WriteCounts,
     pub(crate) written_to_ues: WriteCounts,
+    pub(crate) seams: SeamSummaries,
+    pub(crate) packets: RunAccount,
+    /// Captures and logs.
+    pub(crate) files: Vec<FileSummary>,
+}
+
+/// What passed the seams between kernels and gNB, and what faults did there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct SeamSummaries {
+    pub(crate) server_in: SeamCounts,
+    pub(crate) ue_in: SeamCounts,
+    pub(crate) ue_out: SeamCounts,
+    pub(crate) server_out: SeamCounts,
+}
+
+impl SeamSummaries {
+    pub(crate) fn of(counts: impl Fn(Seam) -> SeamCounts) -> Self {
+        Self {
+            server_in: counts(Seam::ServerIn),
+            ue_in: counts(Seam::UeIn),
+            ue_out: counts(Seam::UeOut),
+            server_out: counts(Seam::ServerOut),
+        }
+    }
+
+    fn named(&self) -> [(Seam, &SeamCounts); 4] {
+        [
+            (Seam::ServerIn, &self.server_in),
+            (Seam::UeIn, &self.ue_in),
+            (Seam::UeOut, &self.ue_out),
+            (Seam::ServerOut, &self.server_out),
+        ]
+    }
 }
 
 /// What was read from the devices and did not enter the world.
@@ -38,17 +84,16 @@ pub(crate) struct ReadSummary {
     pub(crate) multicast_packets: u64,
     /// Packets to an address that no UE has.
     pub(crate) packets_without_ue: u64,
-    /// Packets read after the last step.
-    pub(crate) waiting_packets: u64,
 }
 
 impl fmt::Display for HostSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lateness, read, written_to_server: up, written_to_ues: down } = self;
-        let LatenessSummary { late_slots, busy_slots, delivery_us, entry_us } = lateness;
+        let Self { lateness, read, written_to_server: up, written_to_ues: down, .. } = self;
+        let LatenessSummary { late_slots, busy_slots, worst_slot_us, delivery_us, entry_us } =
+            lateness;
         writeln!(
             f,
-            "late slots {late_slots} of {busy_slots}; delivered late by p50 {} µs, p99 {} µs, max {} µs; \
+            "late slots {late_slots} of {busy_slots}, the latest by {worst_slot_us} µs; delivered late by p50 {} µs, p99 {} µs, max {} µs; \
              entered late by p99 {} µs",
             delivery_us.p50, delivery_us.p99, delivery_us.max, entry_us.p99,
         )?;
@@ -62,9 +107,41 @@ impl fmt::Display for HostSummary {
             ("packets not IP", read.not_ip_packets),
             ("to no UE", read.packets_without_ue),
             ("refused by a kernel", up.refused_packets + down.refused_packets),
+            ("to a UE that is not attached", self.packets.gnb.downlink.unattached),
+            ("of a UE that is not attached", self.packets.gnb.uplink.unattached),
+            ("unaccounted for", self.unaccounted_packets()),
         ];
         for (name, count) in outside.iter().filter(|(_, count)| *count > 0) {
             write!(f, "; {name} {count}")?;
+        }
+        self.write_faults(f)?;
+        for file in &self.files {
+            let FileSummary { path, received_packets, left_out_packets, .. } = file;
+            let written = received_packets - left_out_packets;
+            write!(f, "\n{}: packets {written}, left out {left_out_packets}", path.display())?;
+        }
+        Ok(())
+    }
+}
+
+impl HostSummary {
+    /// Packets that are nowhere, or in two places.
+    fn unaccounted_packets(&self) -> u64 {
+        let RunAccount { downlink, uplink, .. } = self.packets;
+        downlink.unaccounted_packets + uplink.unaccounted_packets
+    }
+
+    /// A line for each seam with faults.
+    fn write_faults(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (seam, counts) in self.seams.named() {
+            let named = counts.faults.named();
+            let mut met = named.iter().filter(|(_, count)| *count > 0).peekable();
+            if met.peek().is_some() {
+                write!(f, "\nfaults at {}, packets {}", seam.name(), counts.offered_packets)?;
+            }
+            for (name, count) in met {
+                write!(f, "; {name} {count}")?;
+            }
         }
         Ok(())
     }

@@ -12,6 +12,8 @@ use traffic::{Datagram, Ecn, IpVersion};
 #[derive(Debug)]
 pub(crate) struct Routed {
     pub(crate) flow: u32,
+    /// Number of its UE.
+    pub(crate) ue: usize,
     pub(crate) side: HostSide,
     pub(crate) datagram: Datagram,
 }
@@ -94,7 +96,7 @@ impl FlowTable {
         let flows = &self.ues[ue].flows;
         let own = flows.iter().find(|(dscp, _)| *dscp == datagram.dscp);
         let flow = own.or(flows.first()).map_or(0, |(_, index)| *index);
-        Routed { flow, side, datagram }
+        Routed { flow, ue, side, datagram }
     }
 }
 

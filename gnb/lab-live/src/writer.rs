@@ -28,8 +28,10 @@ pub(crate) struct WriteCounts {
 }
 
 impl Writer {
-    pub(crate) fn new(tun: Arc<Tun>) -> Self {
-        Self { tun, coalescer: Coalescer::default(), counts: WriteCounts::default() }
+    /// Of packets whose checksums may be wrong if `checks`.
+    pub(crate) fn new(tun: Arc<Tun>, checks: bool) -> Self {
+        let coalescer = if checks { Coalescer::checking() } else { Coalescer::default() };
+        Self { tun, coalescer, counts: WriteCounts::default() }
     }
 
     /// Adds a packet; it is written by the next [`flush`](Self::flush) at the latest.

@@ -40,6 +40,11 @@ impl Bearer {
         let aqm_drops = self.rlc_queue.as_ref().map_or(0, RlcQueue::dropped_packets);
         self.measured.rlc_dropped_packets + aqm_drops
     }
+
+    /// Packets that were in the gNB or on the air when the UE left.
+    pub(crate) fn released_packets(&self) -> u64 {
+        self.measured.released_packets + self.measured.late_packets
+    }
 }
 
 /// Drops, marks and events of the pipeline.
@@ -79,6 +84,10 @@ impl EventSink<GnbPacket> for Tally {
 /// Cumulative counts and delays of a bearer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
+    /// Packets that servers sent towards the bearer.
+    pub(crate) sent_packets: u64,
+    /// Packets that came from the core network while the UE was not attached.
+    pub(crate) unattached_packets: u64,
     /// Packets that entered SDAP.
     pub(crate) ingress_packets: u64,
     pub(crate) ingress_bytes: u64,
@@ -90,6 +99,12 @@ pub(crate) struct Measured {
     pub(crate) removed: SduDelays,
     /// SDUs that left the RLC so far.
     pub(crate) removals: Removals,
+    /// Packets the UE sent, attached or not.
+    pub(crate) uplink_packets: u64,
+    /// Of these, those it sent while it was not attached.
+    pub(crate) unattached_uplink_packets: u64,
+    /// Packets from the UE that arrived at their servers.
+    pub(crate) uplink_arrived_packets: u64,
     /// Bytes of IP packets the UE sent.
     pub(crate) uplink_bytes: u64,
     /// Packets dropped by a full RLC buffer.
@@ -98,6 +113,10 @@ pub(crate) struct Measured {
     pub(crate) radio_link_failures: u64,
     /// Packets that were queued or on F1-U when the UE left.
     pub(crate) released_packets: u64,
+    /// Packets that arrived at the ends of their flows in the UE.
+    pub(crate) arrived_packets: u64,
+    /// Packets that the UE's PDCP would have delivered after the UE had left.
+    pub(crate) late_packets: u64,
     /// SDUs whose last byte went to the MAC.
     pub(crate) drained_packets: u64,
     pub(crate) drained_bytes: u64,

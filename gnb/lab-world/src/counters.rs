@@ -64,6 +64,10 @@ pub struct GnbCounters {
     pub policer_dropped: u64,
     /// Packets dropped by the RLC: full buffer, or an AQM in its place.
     pub rlc_dropped: u64,
+    /// Packets that came from the core network for a UE that was not attached.
+    pub unattached_dropped: u64,
+    /// Packets that were in the gNB or on the air when their UE left.
+    pub released_dropped: u64,
     /// Packets marked CE by TC pipelines.
     pub marked: u64,
 }
@@ -79,6 +83,8 @@ impl World {
             counters.overflow_dropped +=
                 tally.dropped_packets - tally.aqm_dropped - tally.policer_dropped;
             counters.rlc_dropped += bearer.rlc_dropped_packets();
+            counters.unattached_dropped += bearer.measured.unattached_packets;
+            counters.released_dropped += bearer.released_packets();
             counters.marked += tally.marked_packets;
         }
         counters

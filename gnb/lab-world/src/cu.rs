@@ -48,7 +48,10 @@ impl Cu {
     ) -> Option<u32> {
         let index = packet.bearer;
         let bearer = &mut gnb.bearers[index as usize];
-        bearer.cell?;
+        if bearer.cell.is_none() {
+            bearer.measured.unattached_packets += 1;
+            return None;
+        }
         packet.ingress_us = gnb.now_us;
         bearer.measured.ingress_packets += 1;
         bearer.measured.ingress_bytes += u64::from(packet.len_bytes());

@@ -33,6 +33,11 @@ impl Flows {
     }
 
     /// The flow of an index.
+    pub(crate) fn get(&self, index: u32) -> Option<&BoundFlow> {
+        self.all.get(index as usize)
+    }
+
+    /// The flow of an index.
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut BoundFlow> {
         self.all.get_mut(index as usize)
     }
@@ -54,9 +59,12 @@ impl Flows {
 
     /// A downlink packet was decoded at its UE.
     pub(crate) fn arrive_at_ue(&mut self, packet: &GnbPacket, gnb: &mut GnbParts<'_>) {
-        if gnb.bearers[packet.bearer as usize].cell.is_none() {
+        let bearer = &mut gnb.bearers[packet.bearer as usize];
+        if bearer.cell.is_none() {
+            bearer.measured.late_packets += 1;
             return;
         }
+        bearer.measured.arrived_packets += 1;
         let flow = self.of_connection[packet.inner.flow as usize];
         let ue = &mut self.all[flow as usize].ends.ue;
         ue.on_packet(&packet.inner, gnb.now_us, &mut self.sent);
@@ -66,7 +74,9 @@ impl Flows {
     /// An uplink packet reaches its server.
     pub(crate) fn arrive_at_server(&mut self, packet: &traffic::Packet, gnb: &mut GnbParts<'_>) {
         let flow = self.of_connection[packet.flow as usize];
-        let server = &mut self.all[flow as usize].ends.server;
+        let bound = &mut self.all[flow as usize];
+        gnb.bearers[bound.bearer as usize].measured.uplink_arrived_packets += 1;
+        let server = &mut bound.ends.server;
         server.on_packet(packet, gnb.now_us, &mut self.sent);
         self.server_sends(flow, gnb);
     }
@@ -86,6 +96,7 @@ impl Flows {
     fn server_sends(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
         let bound = &mut self.all[flow as usize];
         gnb.timers.set(Timer::Server(flow), bound.ends.server.next_deadline_us());
+        gnb.bearers[bound.bearer as usize].measured.sent_packets += self.sent.len() as u64;
         for packet in self.sent.drain(..) {
             let jitter_us = self.core_jitter.below(u64::from(self.core_jitter_us) + 1);
             let at_us = gnb.now_us + bound.core_delay_us + jitter_us;
@@ -98,7 +109,9 @@ impl Flows {
         let bound = &self.all[flow as usize];
         gnb.timers.set(Timer::Ue(flow), bound.ends.ue.next_deadline_us());
         let bearer = &mut gnb.bearers[bound.bearer as usize];
+        bearer.measured.uplink_packets += self.sent.len() as u64;
         let Some(place) = bearer.cell else {
+            bearer.measured.unattached_uplink_packets += self.sent.len() as u64;
             self.sent.clear();
             return;
         };

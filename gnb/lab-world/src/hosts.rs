@@ -40,6 +40,29 @@ pub struct HostCounts {
     pub ue_sent: u64,
     /// Arrived at the UE.
     pub ue_arrived: u64,
+    /// Given by the server, sent at the next step.
+    pub server_waiting: u64,
+    /// Given by the UE, sent at the next step.
+    pub ue_waiting: u64,
+}
+
+/// A datagram of a real host that the UE's PDCP delivers. Times are virtual µs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AirPacket {
+    /// Index of its flow.
+    pub flow: u32,
+    /// COUNT of its PDCP PDU (38.323 §6.3.5).
+    pub count: u64,
+    /// Entered SDAP.
+    pub sdap_us: u64,
+    /// Entered the RLC.
+    pub rlc_us: u64,
+    /// Its last byte went to the MAC.
+    pub mac_us: u64,
+    /// Delivered by the UE's PDCP.
+    pub ue_us: u64,
+    /// The packet as it was sent.
+    pub packet: Packet,
 }
 
 impl World {
@@ -81,9 +104,11 @@ impl World {
     }
 
     /// Packets of a flow of real hosts; `None` for other flows.
-    pub fn host_counts(&mut self, flow: u32) -> Option<HostCounts> {
-        let (server, ue) = self.hosts(flow)?;
+    pub fn host_counts(&self, flow: u32) -> Option<HostCounts> {
+        let (server, ue) = self.flows.get(flow)?.ends.hosts()?;
         Some(HostCounts {
+            server_waiting: server.waiting_packets(),
+            ue_waiting: ue.waiting_packets(),
             server_sent: server.sent_packets(),
             server_arrived: server.arrivals().packets(),
             ue_sent: ue.sent_packets(),

@@ -4,6 +4,7 @@
 //! [`World`] is the interface. `build` sets it up from a scenario, `step` is the event loop, `e2` is the
 //! E2 agent, `measure` samples and summarizes.
 
+mod account;
 mod bearer;
 mod bearers;
 mod build;
@@ -36,6 +37,7 @@ mod ues;
 
 use ran::{Cell, Delivery};
 
+pub use account::{DownlinkAccount, PacketAccount, UplinkAccount};
 pub use counters::{DELAY_EDGES_US, DelayDistribution, DownlinkDelays, GnbCounters};
 pub use drql_limit::RlcSample;
 pub use e2::types::{
@@ -43,7 +45,7 @@ pub use e2::types::{
     NodeInfo, Output, Payload, RanFunction, RanFunctionInfo, Report, ReportLoad, RouteError,
     SubscribeError, SubscriptionId, SubscriptionRequest, periodic_trigger,
 };
-pub use hosts::{HostCounts, HostFlow, HostSide};
+pub use hosts::{AirPacket, HostCounts, HostFlow, HostSide};
 pub use ledger::PacketLedger;
 pub use packet::{SERVER, SERVER_V6, ue_address};
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};

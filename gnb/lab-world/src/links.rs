@@ -81,6 +81,11 @@ impl<T> Line<T> {
         self.items.front().map_or(u64::MAX, |(at_us, _)| *at_us)
     }
 
+    /// Items in flight.
+    pub(crate) fn len(&self) -> u64 {
+        self.items.len() as u64
+    }
+
     /// The items, by arrival.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|(_, item)| item)
@@ -114,7 +119,7 @@ mod tests {
         let mut line = Line::default();
         line.push(5, ());
         assert!(line.pop_due(4).is_none());
-        assert_eq!(line.next_us(), 5);
+        assert_eq!((line.next_us(), line.len()), (5, 1));
         assert!(line.pop_due(5).is_some());
         assert_eq!(line.next_us(), u64::MAX);
     }

@@ -1,6 +1,7 @@
 //! Measurements: samples each ms, recorded rows, snapshots and the summary of a run.
 
 use super::World;
+use super::hosts::AirPacket;
 use super::snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 use super::summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent};
 
@@ -16,6 +17,8 @@ pub(crate) struct Recording {
     pub(crate) series: Option<Vec<BearerSample>>,
     /// A row per packet that left the RLC.
     pub(crate) packets: Option<Vec<PacketSample>>,
+    /// Datagrams of real hosts, as they were sent over the air.
+    pub(crate) air: Option<Vec<AirPacket>>,
     /// RNTI and DRB of bearers whose pacer switched to forecasts (`true`) or back.
     pub(crate) pacing_changes: Option<Vec<(u16, u8, bool)>>,
 }
@@ -47,6 +50,17 @@ impl World {
     /// The rows recorded since the last call.
     pub fn take_packets(&mut self) -> Vec<PacketSample> {
         take(&mut self.recording.packets)
+    }
+
+    /// Starts or stops recording the datagrams of real hosts that the UEs' PDCP delivers; see
+    /// [`take_air`](Self::take_air).
+    pub fn record_air(&mut self, enabled: bool) {
+        enable(&mut self.recording.air, enabled);
+    }
+
+    /// The datagrams recorded since the last call, in the order of delivery.
+    pub fn take_air(&mut self) -> Vec<AirPacket> {
+        take(&mut self.recording.air)
     }
 
     /// Starts or stops recording changes of pacing; see
@@ -230,6 +244,9 @@ impl World {
             tc_dropped_packets: bearer.tally.dropped_packets,
             tc_marked_packets: bearer.tally.marked_packets,
             rlc_dropped_packets: bearer.rlc_dropped_packets(),
+            unattached_packets: measured.unattached_packets,
+            unattached_uplink_packets: measured.unattached_uplink_packets,
+            released_packets: bearer.released_packets(),
             f1_lost_packets,
             f1_lost_uplink_packets,
             radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),

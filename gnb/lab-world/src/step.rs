@@ -12,6 +12,7 @@ use super::bearer::Bearer;
 use super::cu::{Cu, GnbParts};
 use super::du;
 use super::flows::Flows;
+use super::hosts::AirPacket;
 use super::measure::SAMPLE_PERIOD_US;
 use super::packet::GnbPacket;
 use super::snapshot::PacketSample;
@@ -203,6 +204,17 @@ impl World {
                     Body::Tcp(segment) => segment.age_us,
                     _ => 0,
                 },
+            });
+        }
+        if let (Some(air), Body::Host(_)) = (&mut self.recording.air, &packet.inner.body) {
+            air.push(AirPacket {
+                flow,
+                count: delivery.count,
+                sdap_us: packet.ingress_us,
+                rlc_us: packet.rlc_us,
+                mac_us: delivery.dequeued_us,
+                ue_us: delivery.delivered_us,
+                packet: packet.inner.clone(),
             });
         }
         self.links.radio_down.push(delivery.delivered_us.max(self.now_us), packet);

@@ -105,6 +105,12 @@ pub struct BearerSummary {
     pub tc_marked_packets: u64,
     /// Packets dropped by a full RLC buffer or its AQM.
     pub rlc_dropped_packets: u64,
+    /// Packets that came from the core network while the UE was not attached.
+    pub unattached_packets: u64,
+    /// Packets the UE sent while it was not attached.
+    pub unattached_uplink_packets: u64,
+    /// Packets that were in the gNB or on the air when the UE left.
+    pub released_packets: u64,
     /// Downlink packets lost on F1-U.
     pub f1_lost_packets: u64,
     /// Uplink packets lost on F1-U.

@@ -90,17 +90,17 @@ impl<P> Reordering<P> {
         self.discarded
     }
 
-    /// Takes a packet from the RLC; passes deliverable packets to `deliver` with their time.
+    /// Takes a packet from the RLC; passes deliverable packets to `deliver` with their COUNT and time.
     pub fn receive(
         &mut self,
         count: u64,
         payload: Payload<P>,
         now_us: u64,
-        mut deliver: impl FnMut(Payload<P>, u64),
+        mut deliver: impl FnMut(u64, Payload<P>, u64),
     ) {
         self.expire(now_us, &mut deliver);
         if self.t_reordering_us == 0 {
-            deliver(payload, now_us);
+            deliver(count, payload, now_us);
             return;
         }
         if count < self.deliver_next {
@@ -110,7 +110,7 @@ impl<P> Reordering<P> {
         }
         self.next = self.next.max(count + 1);
         if count == self.deliver_next {
-            deliver(payload, now_us);
+            deliver(count, payload, now_us);
             self.deliver_next += 1;
             self.deliver_consecutive(now_us, &mut deliver);
         } else {
@@ -123,11 +123,12 @@ impl<P> Reordering<P> {
     }
 
     /// Expires t-Reordering if it is due by `now_us`.
-    pub fn expire(&mut self, now_us: u64, mut deliver: impl FnMut(Payload<P>, u64)) {
+    pub fn expire(&mut self, now_us: u64, mut deliver: impl FnMut(u64, Payload<P>, u64)) {
         while let Some(at_us) = self.expires_us.filter(|at| *at <= now_us) {
             self.expires_us = None;
             while let Some(first) = self.held.first_entry().filter(|e| *e.key() < self.reorder) {
-                deliver(first.remove(), at_us);
+                let (count, payload) = first.remove_entry();
+                deliver(count, payload, at_us);
             }
             self.deliver_next = self.reorder;
             self.deliver_consecutive(at_us, &mut deliver);
@@ -135,9 +136,9 @@ impl<P> Reordering<P> {
         }
     }
 
-    fn deliver_consecutive(&mut self, now_us: u64, mut deliver: impl FnMut(Payload<P>, u64)) {
+    fn deliver_consecutive(&mut self, now_us: u64, mut deliver: impl FnMut(u64, Payload<P>, u64)) {
         while let Some(payload) = self.held.remove(&self.deliver_next) {
-            deliver(payload, now_us);
+            deliver(self.deliver_next, payload, now_us);
             self.deliver_next += 1;
         }
     }
@@ -159,9 +160,12 @@ mod tests {
         let mut out = Vec::new();
         for (count, at_us) in steps {
             let payload = Payload { sdu: *count, enqueued_us: 0, dequeued_us: 0 };
-            pdcp.receive(*count, payload, *at_us, |p, at| out.push((p.sdu, at)));
+            pdcp.receive(*count, payload, *at_us, |count, p, at| {
+                assert_eq!(count, p.sdu, "the COUNT is that of the packet");
+                out.push((p.sdu, at));
+            });
         }
-        pdcp.expire(until_us, |p, at| out.push((p.sdu, at)));
+        pdcp.expire(until_us, |_, p, at| out.push((p.sdu, at)));
         out
     }
 
@@ -183,7 +187,7 @@ mod tests {
         let mut delivered = 0;
         for (count, at_us) in [(1, 0), (0, 100_000)] {
             let payload = Payload { sdu: (), enqueued_us: 0, dequeued_us: 0 };
-            pdcp.receive(count, payload, at_us, |_, _| delivered += 1);
+            pdcp.receive(count, payload, at_us, |_, _, _| delivered += 1);
         }
         assert_eq!((delivered, pdcp.discarded_packets(), pdcp.held_packets()), (1, 1, 0));
     }

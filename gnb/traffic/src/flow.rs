@@ -184,6 +184,14 @@ impl Flow {
         }
     }
 
+    /// The ends of a flow of real hosts: server, UE.
+    pub fn hosts(&self) -> Option<(&HostEnd, &HostEnd)> {
+        match (&self.server, &self.ue) {
+            (ServerSide::Host(server), UeSide::Host(ue)) => Some((server, ue)),
+            _ => None,
+        }
+    }
+
     /// Payload handed to the application at the UE, bytes.
     pub fn goodput_bytes(&self) -> u64 {
         self.ue.arrivals().goodput().total_bytes()

@@ -57,6 +57,11 @@ impl HostEnd {
         self.sent_packets
     }
 
+    /// Packets that the host has given and that leave at the next [`Endpoint::poll`].
+    pub fn waiting_packets(&self) -> u64 {
+        self.outgoing.len() as u64
+    }
+
     /// Packets that arrived at the host.
     pub fn arrivals(&self) -> &Arrivals {
         &self.arrivals
@@ -124,12 +129,12 @@ mod tests {
         assert_eq!(server.next_deadline_us(), None);
         server.send(datagram(100), 7);
         server.send(datagram(200), 9);
-        assert_eq!(server.next_deadline_us(), Some(7));
+        assert_eq!((server.next_deadline_us(), server.waiting_packets()), (Some(7), 2));
         let mut out = Vec::new();
         server.poll(8, &mut out);
         assert_eq!(server.next_deadline_us(), Some(9), "the second is not due");
         server.poll(9, &mut out);
-        assert_eq!(server.sent(), (2, 300));
+        assert_eq!((server.sent(), server.waiting_packets()), ((2, 300), 0));
         for mut packet in out {
             assert_eq!((packet.ecn, packet.dscp), (Ecn::Ect1, 46));
             packet.ecn = Ecn::Ce;

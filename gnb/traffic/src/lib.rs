@@ -56,6 +56,7 @@ pub use host::{HostConfig, HostEnd};
 pub use ip::{Ecn, IpVersion};
 pub use packet::{Body, FlowId, Packet};
 pub use ping::PingConfig;
+pub use rng::SplitMix64;
 pub use sprout::SproutConfig;
 pub use stats::{DelayRecorder, DelaySummary, Figures, FlowStats};
 pub use tcp::{CongestionControl, TcpConfig, TcpStats};

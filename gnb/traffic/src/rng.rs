@@ -18,7 +18,7 @@ pub(crate) fn jitter_us(seed: u64, bound_us: u64) -> u64 {
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
-pub(crate) struct SplitMix64 {
+pub struct SplitMix64 {
     state: u64,
 }
 
@@ -28,7 +28,7 @@ impl SplitMix64 {
     }
 
     /// The stream number `number` of a seed.
-    pub(crate) fn stream(seed: u64, number: u64) -> Self {
+    pub fn stream(seed: u64, number: u64) -> Self {
         Self::new(mix(seed ^ mix(number.wrapping_add(WEYL))))
     }
 
@@ -38,13 +38,13 @@ impl SplitMix64 {
     }
 
     /// Uniform in `0..bound`; 0 if the bound is 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         // The high word of a 64×64 product maps the draw to the range without the bias of a modulo.
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Uniform in the open interval (0, 1), so that its logarithm exists.
-    pub(crate) fn open01(&mut self) -> f64 {
+    pub fn open01(&mut self) -> f64 {
         ((self.word() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 

@@ -10,7 +10,7 @@ use prometheus_client::{
     metrics::MetricType,
 };
 
-use crate::command::Scrape;
+use crate::{command::Scrape, slot_lateness::SlotLateness};
 
 /// Encodes one scrape's measurements.
 #[derive(Debug)]
@@ -169,12 +169,20 @@ impl WorldCollector {
     }
 
     fn drops(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let GnbCounters { aqm_dropped, overflow_dropped, rlc_dropped, policer_dropped, .. } =
-            self.scrape.counters;
+        let GnbCounters {
+            aqm_dropped,
+            overflow_dropped,
+            rlc_dropped,
+            policer_dropped,
+            unattached_dropped,
+            released_dropped,
+            ..
+        } = self.scrape.counters;
         let mut metric = encoder.encode_descriptor(
             "gnb_dropped_packets",
             "Downlink packets dropped, by cause: aqm (queue discipline), overflow (limit of a TC \
-             queue or buffer), rlc (full RLC buffer), policer.",
+             queue or buffer), rlc (full RLC buffer), policer, unattached (for a UE that is not \
+             attached), released (in the gNB or on the air when their UE left).",
             None,
             MetricType::Counter,
         )?;
@@ -183,6 +191,8 @@ impl WorldCollector {
             ("overflow", overflow_dropped),
             ("rlc", rlc_dropped),
             ("policer", policer_dropped),
+            ("unattached", unattached_dropped),
+            ("released", released_dropped),
         ] {
             // Few nodes have policers.
             if count > 0 || cause != "policer" {
@@ -193,6 +203,31 @@ impl WorldCollector {
             }
         }
         Ok(())
+    }
+
+    /// Slots of a node between real network stacks, which has to keep up with the wall clock.
+    fn live_slots(&self, encoder: &mut DescriptorEncoder<'_>, slots: &SlotLateness) -> fmt::Result {
+        self.node_counter(
+            encoder,
+            "live_slots",
+            "Slots that ran while the gNB carried packets of real hosts.",
+            slots.slots,
+        )?;
+        self.node_counter(
+            encoder,
+            "live_late_slots",
+            "Slots that ran more than a slot late while the gNB carried packets of real hosts.",
+            slots.late_slots,
+        )?;
+        encoder
+            .encode_descriptor(
+                "live_slot_lateness_max_seconds",
+                "How late the latest of these slots ran, since the start.",
+                None,
+                MetricType::Gauge,
+            )?
+            .encode_family(&NodeLabels { node: self.node() })?
+            .encode_gauge(&(float(slots.worst_us) / 1e6))
     }
 
     fn distributions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -308,6 +343,9 @@ impl Collector for WorldCollector {
             "Downlink packets marked CE by TC pipelines.",
             self.scrape.counters.marked,
         )?;
+        if let Some(slots) = &self.scrape.slot_lateness {
+            self.live_slots(&mut encoder, slots)?;
+        }
         self.paced_bearers(&mut encoder)?;
         self.bearers(
             &mut encoder,

@@ -7,6 +7,7 @@ use lab_world::{
 };
 
 use super::*;
+use crate::slot_lateness::SlotLateness;
 
 fn flow(name: &str, goodput_bytes: u64, rtt_us: Option<u64>) -> FlowSample {
     FlowSample { name: name.to_owned(), kind: "any", rnti: 17, drb: 1, goodput_bytes, rtt_us }
@@ -48,8 +49,11 @@ fn scrape(bearers: u16) -> Scrape {
             overflow_dropped: 6,
             policer_dropped: 0,
             rlc_dropped: 7,
+            unattached_dropped: 9,
+            released_dropped: 4,
             marked: 8,
         },
+        slot_lateness: None,
         flows: vec![flow("bulk", 77, None), flow("ping", 0, Some(12_500))],
         prb_last_second: Some(CellSample { used_prb: 50, available_prb: 200 }),
         subscribers: 2,
@@ -113,6 +117,8 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
             r#"sojourn_gnb_dropped_packets_total{node="gnb",cause="aqm"} 5"#,
             r#"sojourn_gnb_dropped_packets_total{node="gnb",cause="overflow"} 6"#,
             r#"sojourn_gnb_dropped_packets_total{node="gnb",cause="rlc"} 7"#,
+            r#"sojourn_gnb_dropped_packets_total{node="gnb",cause="unattached"} 9"#,
+            r#"sojourn_gnb_dropped_packets_total{node="gnb",cause="released"} 4"#,
             r#"sojourn_gnb_marked_packets_total{node="gnb"} 8"#,
             r#"sojourn_cu_paced_bearers{node="gnb",by="forecast"} 1"#,
             r#"sojourn_cu_paced_bearers{node="gnb",by="measurements"} 1"#,
@@ -133,6 +139,22 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
             assert!(value >= 0.0 && (value > 0.0 || name.contains("cpu")), "{name} {value}");
         }
     }
+}
+
+/// What `gnb-lab live` adds: whether it kept up.
+#[test]
+fn slots_of_a_node_between_real_hosts_are_shown_and_of_others_not() {
+    assert!(!text(&[], scrape(1)).contains("live_"));
+    let slots = SlotLateness { slots: 2_000, late_slots: 3, worst_us: 1_893 };
+    let text = text(&[], Scrape { slot_lateness: Some(slots), ..scrape(1) });
+    assert_lines(
+        &text,
+        &[
+            r#"sojourn_live_slots_total{node="gnb"} 2000"#,
+            r#"sojourn_live_late_slots_total{node="gnb"} 3"#,
+            r#"sojourn_live_slot_lateness_max_seconds{node="gnb"} 0.001893"#,
+        ],
+    );
 }
 
 #[test]

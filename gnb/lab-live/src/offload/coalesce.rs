@@ -28,6 +28,9 @@ pub(crate) struct Coalescer {
     head: Vec<u8>,
     payloads: Vec<Bytes>,
     open: Option<Open>,
+    /// Whether packets may have wrong checksums. These stay alone: of joined packets the kernel trusts
+    /// that their checksums were right.
+    checks: bool,
 }
 
 /// The run of segments that is open.
@@ -42,11 +45,18 @@ struct Open {
 }
 
 impl Coalescer {
+    /// One that joins packets only after checking their checksums.
+    pub(crate) fn checking() -> Self {
+        Self { checks: true, ..Self::default() }
+    }
+
     /// Adds a packet; what cannot be joined with it goes to `write` before.
     pub(crate) fn push(&mut self, packet: Bytes, write: &mut dyn FnMut(Frame<'_>)) {
         let layout = TcpLayout::of(&packet).filter(|layout| {
             // Pure acknowledgements, SYN, URG and RST stay alone; so does the end of a run.
-            layout.flags(&packet) & !(PSH | FIN | 0xc0) == ACK && packet.len() > layout.payload_at
+            layout.flags(&packet) & !(PSH | FIN | 0xc0) == ACK
+                && packet.len() > layout.payload_at
+                && (!self.checks || layout.is_intact(&packet))
         });
         let Some(layout) = layout else {
             self.flush(write);
@@ -188,11 +198,14 @@ mod tests {
     }
 
     fn joined(packets: &[Bytes]) -> Vec<Vec<u8>> {
+        joined_by(Coalescer::default(), packets)
+    }
+
+    fn joined_by(mut coalescer: Coalescer, packets: &[Bytes]) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         let mut write = |frame: Frame<'_>| {
             frames.push([frame.head, &frame.payloads.concat()].concat());
         };
-        let mut coalescer = Coalescer::default();
         for packet in packets {
             coalescer.push(packet.clone(), &mut write);
         }
@@ -295,6 +308,22 @@ mod tests {
         assert_eq!(parts(&pieces), [3, 1, 3]);
         pieces.remove(1);
         assert_eq!(parts(&pieces), [1, 1, 1, 3], "and a lost packet");
+    }
+
+    /// The kernel checks what is not joined; of joined packets it trusts that somebody has.
+    #[test]
+    fn a_corrupted_packet_stays_alone_with_its_wrong_checksum() {
+        for is_ipv6 in [false, true] {
+            let mut pieces = cut(&frame(is_ipv6, 12, &[5; 10_000], 1448, ACK));
+            let mut corrupted = pieces[3].to_vec();
+            *corrupted.last_mut().unwrap() ^= 0x10;
+            pieces[3] = corrupted.clone().into();
+            let frames = joined_by(Coalescer::checking(), &pieces);
+            assert_eq!(frames.len(), 3, "{is_ipv6}");
+            let alone = [&VnetHeader::default().bytes(false)[..], &corrupted].concat();
+            assert_eq!(frames[1], alone, "{is_ipv6}");
+            assert_eq!(joined(&pieces).len(), 1, "without checking it is joined");
+        }
     }
 
     #[test]

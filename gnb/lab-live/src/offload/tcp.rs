@@ -112,6 +112,11 @@ impl TcpLayout {
             .add_word((len_bytes - self.tcp_at) as u16)
     }
 
+    /// Whether the checksum of TCP of a whole packet is right.
+    pub(super) fn is_intact(&self, packet: &[u8]) -> bool {
+        self.pseudo_header(packet, packet.len()).add(&packet[self.tcp_at..]).checksum() == 0
+    }
+
     /// Sets the checksum of TCP of a whole packet.
     pub(super) fn set_checksum(&self, packet: &mut [u8]) {
         let at = self.tcp_at + CHECKSUM;

@@ -3,6 +3,7 @@
 // clippy.toml exempts test functions only, not the functions they call.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic)]
 
+mod account;
 mod apps;
 mod clairvoyant;
 mod common;

@@ -386,8 +386,8 @@ fn to_pdcp<P>(
     at_us: u64,
     out: &mut Vec<Delivery<P>>,
 ) {
-    pdcp.receive(count, payload, at_us, |payload, delivered_us| {
-        out.push(delivery(bearer, payload, delivered_us));
+    pdcp.receive(count, payload, at_us, |count, payload, delivered_us| {
+        out.push(delivery(bearer, count, payload, delivered_us));
     });
 }
 
@@ -397,10 +397,17 @@ fn expire_pdcp<P>(
     at_us: u64,
     out: &mut Vec<Delivery<P>>,
 ) {
-    pdcp.expire(at_us, |payload, delivered_us| out.push(delivery(bearer, payload, delivered_us)));
+    pdcp.expire(at_us, |count, payload, delivered_us| {
+        out.push(delivery(bearer, count, payload, delivered_us));
+    });
 }
 
-fn delivery<P>(bearer: BearerIndex, payload: Payload<P>, delivered_us: u64) -> Delivery<P> {
+fn delivery<P>(
+    bearer: BearerIndex,
+    count: u64,
+    payload: Payload<P>,
+    delivered_us: u64,
+) -> Delivery<P> {
     let Payload { sdu, enqueued_us, dequeued_us } = payload;
-    Delivery { bearer, sdu, enqueued_us, dequeued_us, delivered_us }
+    Delivery { bearer, count, sdu, enqueued_us, dequeued_us, delivered_us }
 }

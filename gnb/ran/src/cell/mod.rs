@@ -37,6 +37,8 @@ pub type BearerIndex = usize;
 pub struct Delivery<P> {
     /// Its bearer.
     pub bearer: BearerIndex,
+    /// Its COUNT, of which PDCP sends the low bits as sequence number (38.323 §6.3.5).
+    pub count: u64,
     /// The packet.
     pub sdu: P,
     /// When the RLC enqueued it.

@@ -1,0 +1,190 @@
+//! The devices and files that the options ask for.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use crate::args::PacketArgs;
+use crate::device::{CaptureDevice, FaultInjector, LogDevice, Seam, SeamFile, Seams};
+use crate::error::LiveError;
+use crate::files::{
+    CaptureFile, CapturedPacket, Direction, InterfaceCounts, InterfaceName, LogCounts, LogFile,
+    LogLine, Spool,
+};
+
+const CAPTURE: &str = "--capture";
+const PACKET_LOG: &str = "--packet-log";
+const BYTES_PER_MB: u64 = 1_000_000;
+/// Program in captures.
+const APPLICATION: &str = concat!("gnb-lab ", env!("CARGO_PKG_VERSION"));
+
+/// What devices know of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct RunFacts {
+    pub(crate) seed: u64,
+    /// RNTI of each UE.
+    pub(crate) rntis: Arc<[u16]>,
+    /// Name of each flow of the scenario.
+    pub(crate) flows: Arc<[Arc<str>]>,
+}
+
+/// The files of packets of a run.
+#[derive(Debug, Default)]
+pub(crate) struct PacketFiles {
+    captures: Vec<(PathBuf, Spool<CapturedPacket>, Arc<[InterfaceCounts]>)>,
+    logs: Vec<(PathBuf, Spool<LogLine>, Arc<LogCounts>)>,
+}
+
+/// What a file of packets has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FileSummary {
+    /// Option that asked for it.
+    pub(crate) option: &'static str,
+    pub(crate) path: PathBuf,
+    /// Packets that came to its seams.
+    pub(crate) received_packets: u64,
+    /// Of these, those that are not in the file: the disk was too slow or full, or the file.
+    pub(crate) left_out_packets: u64,
+}
+
+/// Makes the devices and starts the files. At each seam faults come first, then its log, then its capture:
+/// both have what the faults let through, and the log what they drop.
+pub(crate) fn set_up(
+    args: &PacketArgs,
+    facts: &RunFacts,
+) -> Result<(Seams, PacketFiles), LiveError> {
+    check(args)?;
+    let (mut seams, mut files) = (Seams::default(), PacketFiles::default());
+    for (number, spec) in (0..).zip(&args.fault) {
+        let injector = FaultInjector::new(spec.clone(), facts.seed, number);
+        seams.stack_mut(spec.seam).add(Box::new(injector));
+    }
+    for path in paths(&args.packet_log) {
+        let counts = Arc::new(LogCounts::default());
+        let most_bytes = args.packet_log_limit * BYTES_PER_MB;
+        let format = LogFile::new(Arc::clone(&counts), most_bytes);
+        let spool = Spool::start(PACKET_LOG, path, format)?;
+        for seam in seams_of(path, &args.packet_log) {
+            let device = LogDevice {
+                inlet: spool.inlet(),
+                counts: Arc::clone(&counts),
+                seam,
+                rntis: Arc::clone(&facts.rntis),
+                flows: Arc::clone(&facts.flows),
+                epoch: seams.epoch().clone(),
+            };
+            seams.stack_mut(seam).add(Box::new(device));
+        }
+        files.logs.push((path.to_owned(), spool, counts));
+    }
+    for path in paths(&args.capture) {
+        files.captures.push(capture(path, &args.capture, facts, &mut seams)?);
+    }
+    Ok((seams, files))
+}
+
+/// A capture of all seams that go to this file.
+fn capture(
+    path: &Path,
+    captures: &[SeamFile],
+    facts: &RunFacts,
+    seams: &mut Seams,
+) -> Result<(PathBuf, Spool<CapturedPacket>, Arc<[InterfaceCounts]>), LiveError> {
+    let interfaces: Vec<_> = seams_of(path, captures)
+        .flat_map(|seam| facts.rntis.iter().map(move |rnti| interface(seam, *rnti)))
+        .collect();
+    let counts: Arc<[_]> = interfaces.iter().map(|_| InterfaceCounts::default()).collect();
+    let file = CaptureFile::new(interfaces, Arc::clone(&counts), os(), APPLICATION.to_owned());
+    let spool = Spool::start(CAPTURE, path, file)?;
+    for (number, seam) in seams_of(path, captures).enumerate() {
+        let device = CaptureDevice {
+            inlet: spool.inlet(),
+            counts: Arc::clone(&counts),
+            first_interface: number * facts.rntis.len(),
+            direction: if seam.is_inbound() { Direction::Inbound } else { Direction::Outbound },
+            epoch: seams.epoch().clone(),
+        };
+        seams.stack_mut(seam).add(Box::new(device));
+    }
+    Ok((path.to_owned(), spool, counts))
+}
+
+fn interface(seam: Seam, rnti: u16) -> InterfaceName {
+    InterfaceName {
+        name: format!("{} {rnti}", seam.name()),
+        description: format!("UE {rnti}: {}", seam.description()),
+    }
+}
+
+/// The operating system, as captures name it.
+fn os() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim()).trim_end().to_owned()
+}
+
+/// The files of an option, each once.
+fn paths(files: &[SeamFile]) -> Vec<&Path> {
+    let mut paths: Vec<&Path> = Vec::new();
+    for SeamFile { path, .. } in files {
+        if !paths.contains(&path.as_path()) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+fn seams_of<'a>(path: &'a Path, files: &'a [SeamFile]) -> impl Iterator<Item = Seam> + 'a {
+    files.iter().filter(move |file| file.path == path).map(|file| file.seam)
+}
+
+/// Refuses a seam twice in a file, and one file for captures and logs.
+fn check(args: &PacketArgs) -> Result<(), LiveError> {
+    let refused = |option, file: &SeamFile, problem| {
+        let value = format!("{}={}", file.seam.name(), file.path.display());
+        Err(LiveError::Packets { option, value, problem })
+    };
+    for (option, files) in [(CAPTURE, &args.capture), (PACKET_LOG, &args.packet_log)] {
+        for (at, file) in files.iter().enumerate() {
+            if files[..at].contains(file) {
+                return refused(option, file, "given twice; expected once");
+            }
+        }
+    }
+    let is_capture = |file: &&SeamFile| args.capture.iter().any(|other| other.path == file.path);
+    args.packet_log
+        .iter()
+        .find(is_capture)
+        .map_or(Ok(()), |file| refused(PACKET_LOG, file, "the file of a capture; expected another"))
+}
+
+impl PacketFiles {
+    /// Completes the files; what each of them has.
+    pub(crate) fn finish(&mut self) -> Vec<FileSummary> {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let mut summaries = Vec::new();
+        for (path, spool, counts) in &mut self.captures {
+            spool.finish();
+            summaries.push(FileSummary {
+                option: CAPTURE,
+                path: path.clone(),
+                received_packets: counts.iter().map(|own| count(&own.received)).sum(),
+                left_out_packets: counts.iter().map(|own| count(&own.left_out)).sum(),
+            });
+        }
+        for (path, spool, counts) in &mut self.logs {
+            spool.finish();
+            summaries.push(FileSummary {
+                option: PACKET_LOG,
+                path: path.clone(),
+                received_packets: count(&counts.received),
+                left_out_packets: count(&counts.left_out),
+            });
+        }
+        summaries
+    }
+}
+
+#[cfg(test)]
+mod tests;
