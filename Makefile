@@ -215,6 +215,11 @@ bench: setup ## Speed, as ratios and rates measured in one run
 soak: setup ## Two hours of the loop at 1 ms: memory, threads, descriptors, CPU, latencies; out/soak
 	$(BIN)/python benchmarks/soak.py --out $(OUT)/soak $(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) $(if $(RESUME),--resume)
 
+# LIVE_SECONDS=3600. Needs a TUN device and root, or unprivileged user namespaces.
+.PHONY: live-hour
+live-hour: setup ## An hour of kernel TCP and UDP through gnb-lab live under faults: every packet accounted for, memory flat; out/live-hour
+	$(BIN)/python benchmarks/live_hour.py --out $(OUT)/live-hour $(if $(LIVE_SECONDS),--seconds $(LIVE_SECONDS))
+
 .PHONY: hostile
 hostile: setup ## What a hostile client can take from another, 30 s for each attack
 	$(BIN)/python benchmarks/hostile.py --out $(OUT)/bench

@@ -42,7 +42,7 @@ pub(crate) struct PacketFiles {
 pub(crate) struct FileSummary {
     /// Option that asked for it.
     pub(crate) option: &'static str,
-    pub(crate) path: PathBuf,
+    pub(crate) path: String,
     /// Packets that came to its seams.
     pub(crate) received_packets: u64,
     /// Of these, those that are not in the file: the disk was too slow or full, or the file.
@@ -168,7 +168,7 @@ impl PacketFiles {
             spool.finish();
             summaries.push(FileSummary {
                 option: CAPTURE,
-                path: path.clone(),
+                path: path.display().to_string(),
                 received_packets: counts.iter().map(|own| count(&own.received)).sum(),
                 left_out_packets: counts.iter().map(|own| count(&own.left_out)).sum(),
             });
@@ -177,7 +177,7 @@ impl PacketFiles {
             spool.finish();
             summaries.push(FileSummary {
                 option: PACKET_LOG,
-                path: path.clone(),
+                path: path.display().to_string(),
                 received_packets: count(&counts.received),
                 left_out_packets: count(&counts.left_out),
             });

@@ -118,7 +118,7 @@ impl fmt::Display for HostSummary {
         for file in &self.files {
             let FileSummary { path, received_packets, left_out_packets, .. } = file;
             let written = received_packets - left_out_packets;
-            write!(f, "\n{}: packets {written}, left out {left_out_packets}", path.display())?;
+            write!(f, "\n{}: packets {written}, left out {left_out_packets}", path)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::spool::Format;
 
@@ -18,6 +18,7 @@ pub(crate) struct LogLine {
     /// C-RNTI of its UE.
     pub(crate) rnti: u16,
     /// Name of its flow in the scenario.
+    #[serde(serialize_with = "as_text")]
     pub(crate) flow: Arc<str>,
     /// Protocol number of the IANA registry.
     pub(crate) protocol: u8,
@@ -39,6 +40,10 @@ pub(crate) struct LogLine {
     /// On the air.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pdcp_count: Option<u64>,
+}
+
+fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
 }
 
 /// Packets of a log.

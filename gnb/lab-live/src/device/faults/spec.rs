@@ -99,7 +99,7 @@ impl Given {
             "outage_every_s" => (&mut self.outage_every_s, MAX_OUTAGE_S),
             _ => return Err(format!("key {key:?}; expected one of {KEYS}")),
         };
-        let number = value.parse().ok().filter(|number| (0.0..=most).contains(number));
+        let number = value.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
         let number = number.ok_or_else(|| format!("{key} {value:?}; expected 0 to {most}"))?;
         match place.replace(number) {
             None => Ok(()),
