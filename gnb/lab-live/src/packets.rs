@@ -33,8 +33,16 @@ pub(crate) struct RunFacts {
 /// The files of packets of a run.
 #[derive(Debug, Default)]
 pub(crate) struct PacketFiles {
-    captures: Vec<(PathBuf, Spool<CapturedPacket>, Arc<[InterfaceCounts]>)>,
-    logs: Vec<(PathBuf, Spool<LogLine>, Arc<LogCounts>)>,
+    captures: Vec<OpenFile<CapturedPacket, Arc<[InterfaceCounts]>>>,
+    logs: Vec<OpenFile<LogLine, Arc<LogCounts>>>,
+}
+
+/// A file of packets that is being written, with what is counted of it.
+#[derive(Debug)]
+struct OpenFile<R, C> {
+    path: PathBuf,
+    spool: Spool<R>,
+    counts: C,
 }
 
 /// What a file of packets has.
@@ -77,7 +85,7 @@ pub(crate) fn set_up(
             };
             seams.stack_mut(seam).add(Box::new(device));
         }
-        files.logs.push((path.to_owned(), spool, counts));
+        files.logs.push(OpenFile { path: path.to_owned(), spool, counts });
     }
     for path in paths(&args.capture) {
         files.captures.push(capture(path, &args.capture, facts, &mut seams)?);
@@ -91,7 +99,7 @@ fn capture(
     captures: &[SeamFile],
     facts: &RunFacts,
     seams: &mut Seams,
-) -> Result<(PathBuf, Spool<CapturedPacket>, Arc<[InterfaceCounts]>), LiveError> {
+) -> Result<OpenFile<CapturedPacket, Arc<[InterfaceCounts]>>, LiveError> {
     let interfaces: Vec<_> = seams_of(path, captures)
         .flat_map(|seam| facts.rntis.iter().map(move |rnti| interface(seam, *rnti)))
         .collect();
@@ -108,7 +116,7 @@ fn capture(
         };
         seams.stack_mut(seam).add(Box::new(device));
     }
-    Ok((path.to_owned(), spool, counts))
+    Ok(OpenFile { path: path.to_owned(), spool, counts })
 }
 
 fn interface(seam: Seam, rnti: u16) -> InterfaceName {
@@ -164,7 +172,7 @@ impl PacketFiles {
     pub(crate) fn finish(&mut self) -> Vec<FileSummary> {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut summaries = Vec::new();
-        for (path, spool, counts) in &mut self.captures {
+        for OpenFile { path, spool, counts } in &mut self.captures {
             spool.finish();
             summaries.push(FileSummary {
                 option: CAPTURE,
@@ -173,7 +181,7 @@ impl PacketFiles {
                 left_out_packets: counts.iter().map(|own| count(&own.left_out)).sum(),
             });
         }
-        for (path, spool, counts) in &mut self.logs {
+        for OpenFile { path, spool, counts } in &mut self.logs {
             spool.finish();
             summaries.push(FileSummary {
                 option: PACKET_LOG,

@@ -17,13 +17,12 @@ mod stack;
 mod stackable;
 
 pub(crate) use capture::CaptureDevice;
-pub(crate) use counts::FaultCounts;
 pub(crate) use faults::{FaultInjector, FaultSpec};
 pub(crate) use packet_log::LogDevice;
 pub(crate) use parcel::{AirTimes, Marks, Parcel};
 pub(crate) use seam::{Seam, SeamFile};
 pub(crate) use seams::Seams;
-pub(crate) use stack::{SeamCounts, Stack};
+pub(crate) use stack::SeamCounts;
 
 #[cfg(test)]
 pub(crate) mod testing {
