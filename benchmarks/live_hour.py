@@ -33,10 +33,10 @@ from ric import E2GatewayClient
 from ric.errors import RicError
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
-from soak import as_json, free_port, show
+from soak import as_json, show
 from soak_trend import Sample, Trend, overall, trends
 from sojourn_demo import DemoError
-from sojourn_demo.programs import Program, Programs
+from sojourn_demo.programs import Program, Programs, free_address
 from tc_messages import HEADER, transaction
 
 RNTIS: Final = (17921, 17922)
@@ -160,7 +160,7 @@ class Files:
 
 async def run(files: Files, seconds: float, every_s: float) -> Run:
     """Runs it for a time; raises `DemoError` if a program ends before."""
-    gateway, metrics = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    gateway, metrics = free_address(), free_address()
     found, controls, text = list[Sample](), Controls(), ""
     async with Programs(files.out) as programs:
         live = programs.spawn(files.command(seconds, gateway, metrics), has_ready_line=False)

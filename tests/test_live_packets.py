@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,10 +17,11 @@ from typing import Any
 
 import pytest
 from live_runs import RNTI, Live, missing
+from loop import PATIENCE_S, ROOT
 from measuring import counted
 from pcapng_file import Packet, read
+from sojourn_demo.programs import free_address
 
-ROOT = Path(__file__).parent.parent
 LACKS = missing()
 pytestmark = pytest.mark.skipif(LACKS is not None, reason=f"gnb-lab live cannot run here: {LACKS}")
 PINGS = pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
@@ -30,7 +30,6 @@ RAW_IP = 101
 NANOSECONDS = b"\x09"
 INBOUND, OUTBOUND = 1, 2
 IF_NAME, IF_RESOLUTION, RECEIVED, DROPPED = 2, 9, 4, 5
-PATIENCE_S = 30.0
 
 
 @pytest.fixture
@@ -223,8 +222,7 @@ def test_packets_for_and_of_a_ue_that_is_not_attached_are_counted(live: Live) ->
 
 @PINGS
 def test_late_slots_are_a_metric_beside_those_of_the_gateway(live: Live) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = free_address()
     command = live.arguments("--metrics-listen", address, command=ping(200, 0.05))
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         until_s, text = time.monotonic() + PATIENCE_S, ""
