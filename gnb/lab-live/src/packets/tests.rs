@@ -66,7 +66,7 @@ fn a_capture_of_two_seams_has_their_packets_and_counts() {
         assert!(name.contains(expected), "{name:?}");
     }
     assert_eq!((names.len(), of(6).count() as u64, of(5).count()), (4, passed + 1, 4));
-    let last = of(6).last().unwrap();
+    let last = of(6).next_back().unwrap();
     assert_eq!(last[..4], 2_u32.to_le_bytes(), "interface of ue-out 17921");
     let nanoseconds = 1_000_000_u32 + 500_000;
     assert_eq!(last[4..12], [[0; 4], nanoseconds.to_le_bytes()].concat());
