@@ -82,6 +82,9 @@ pub struct TcpConfig {
     pub delayed_ack_us: u64,
     /// `bbr` adds aggregated acknowledgements to its window, as Linux since 5.1; the draft does not.
     pub bbr_ack_aggregation: bool,
+    /// `reno` counts acknowledgements (RFC 5681 §3.1), not acknowledged bytes (RFC 3465): with
+    /// delayed acknowledgements its window grows at half the speed.
+    pub reno_ack_counting: bool,
     /// `c2tcp`: average RTT to which it tunes its setpoint, 1..=60000 ms; 50 if unset (JSAC 2019).
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 60_000)))]
     pub c2tcp_target_ms: Option<u32>,
@@ -110,6 +113,7 @@ impl Default for TcpConfig {
             min_rto_us: 200_000,
             delayed_ack_us: 40_000,
             bbr_ack_aggregation: false,
+            reno_ack_counting: false,
             c2tcp_target_ms: None,
             c2tcp_setpoint_ms: None,
             c2tcp_interval_ms: None,
@@ -182,6 +186,10 @@ impl TcpConfig {
             let expected = "false unless congestion_control is bbr";
             return Err(ConfigError::new("bbr_ack_aggregation", "true", expected));
         }
+        if self.reno_ack_counting && control != CongestionControl::Reno {
+            let expected = "false unless congestion_control is reno";
+            return Err(ConfigError::new("reno_ack_counting", "true", expected));
+        }
         for (field, value) in [
             ("c2tcp_target_ms", self.c2tcp_target_ms),
             ("c2tcp_setpoint_ms", self.c2tcp_setpoint_ms),
@@ -217,6 +225,7 @@ mod tests {
         for good in [
             r#"{"congestion_control": "prague", "ecn": true}"#,
             r#"{"congestion_control": "bbr", "bbr_ack_aggregation": true}"#,
+            r#"{"congestion_control": "reno", "reno_ack_counting": true}"#,
             r#"{"congestion_control": "c2tcp", "c2tcp_setpoint_ms": 80, "c2tcp_interval_ms": 20}"#,
         ] {
             with(good).unwrap();
@@ -229,6 +238,10 @@ mod tests {
             (
                 r#"{"bbr_ack_aggregation": true}"#,
                 "bbr_ack_aggregation: true; expected false unless congestion_control is bbr",
+            ),
+            (
+                r#"{"reno_ack_counting": true}"#,
+                "reno_ack_counting: true; expected false unless congestion_control is reno",
             ),
             (
                 r#"{"c2tcp_setpoint_ms": 80}"#,

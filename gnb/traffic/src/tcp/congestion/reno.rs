@@ -1,4 +1,5 @@
-//! NewReno: RFC 5681, with appropriate byte counting (RFC 3465).
+//! NewReno: RFC 5681, with appropriate byte counting (RFC 3465) unless acknowledgements are to be
+//! counted.
 
 use super::hystart::{Growth, HyStart, growth};
 use super::{
@@ -17,6 +18,8 @@ pub struct Reno {
     ssthresh_bytes: Option<u64>,
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acked_bytes: u64,
+    /// An acknowledgement counts as one segment, however much it acknowledges.
+    counts_acks: bool,
     hystart: Option<HyStart>,
 }
 
@@ -31,6 +34,7 @@ impl Reno {
             cwnd_bytes: u64::from(config.initial_window_segments) * mss_bytes,
             ssthresh_bytes: None,
             acked_bytes: 0,
+            counts_acks: config.reno_ack_counting,
             hystart: config.hystart.then(HyStart::new),
         }
     }
@@ -75,9 +79,15 @@ impl Reno {
 
 impl CongestionController for Reno {
     fn on_ack(&mut self, ack: &AckEvent) {
-        let mut acked = ack.delivered_bytes;
+        let counted = if self.counts_acks {
+            // RFC 5681 §3.1, equations 2 and 3: at most a segment for each acknowledgement.
+            AckEvent { delivered_bytes: ack.delivered_bytes.min(self.mss_bytes), ..*ack }
+        } else {
+            *ack
+        };
+        let mut acked = counted.delivered_bytes;
         if self.is_in_slow_start() {
-            acked = self.slow_start(ack);
+            acked = self.slow_start(&counted);
         }
         // RFC 3465 §2.1: one segment for each window of bytes acknowledged.
         self.acked_bytes += acked;
@@ -150,6 +160,26 @@ mod tests {
         for _ in 0..10 {
             reno.on_ack(&ack(MSS));
         }
+        assert_eq!(reno.window_bytes(), 11 * MSS);
+    }
+
+    /// RFC 5681 §3.1: an acknowledgement of two segments counts as one.
+    #[test]
+    fn counted_acknowledgements_grow_the_window_by_a_segment_each_at_most() {
+        let config = TcpConfig { hystart: false, reno_ack_counting: true, ..TcpConfig::default() };
+        let mut reno = Reno::new(&config);
+        for _ in 0..5 {
+            reno.on_ack(&ack(2 * MSS));
+        }
+        assert_eq!(reno.window_bytes(), 15 * MSS);
+        reno.on_ack(&ack(MSS / 2));
+        assert_eq!(reno.window_bytes(), 15 * MSS + MSS / 2);
+        reno.reduce_to(10 * MSS);
+        for _ in 0..9 {
+            reno.on_ack(&ack(2 * MSS));
+        }
+        assert_eq!(reno.window_bytes(), 10 * MSS);
+        reno.on_ack(&ack(2 * MSS));
         assert_eq!(reno.window_bytes(), 11 * MSS);
     }
 
