@@ -1,17 +1,21 @@
-//! `gnb-lab live`: the lab between real network stacks.
+//! `gnb-lab live` and `gnb-lab link`: the lab between real network stacks.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use lab_gateway::cli::{Failure, exit_code};
 use lab_gateway::{Recording, RecordingError};
-use lab_live::{LiveArgs, LiveNode, LiveSummary};
+use lab_live::{LiveNode, LiveOptions, LiveSummary};
 use lab_recording::{Contents, Recorder};
+use lab_scenario::{LoadedScenario, ScenarioError};
 
 use super::{machine, table};
 
 /// Runs until the command ends; its exit code.
-pub(super) fn live(args: LiveArgs) -> ExitCode {
+pub(super) fn live(
+    loaded: Result<LoadedScenario, ScenarioError>,
+    options: &LiveOptions,
+) -> ExitCode {
     let record = |folder: &Path, node: &mut LiveNode| {
         Recorder::begin(folder, &Contents::default(), node.world_mut())
             .map(LiveTables)
@@ -20,7 +24,8 @@ pub(super) fn live(args: LiveArgs) -> ExitCode {
     // Standard output is the command's.
     let print =
         |summary: &LiveSummary| eprintln!("{}\n{}", table::of(&summary.world), summary.live);
-    match lab_live::run(args, record, print) {
+    let run = |loaded| lab_live::run(&loaded, options, record, print);
+    match loaded.map_err(Failure::from).and_then(run) {
         Ok(code) => code,
         Err(failure) => exit_code("gnb-lab", Err::<(), Failure>(failure)),
     }

@@ -58,6 +58,10 @@ enum Command {
     #[command(after_help = "Example:\n  \
         gnb-lab live gnb/scenarios/default.yaml --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
     Live(Box<lab_live::LiveArgs>),
+    /// Run two recorded links between real network stacks, as Mahimahi's mm-link does.
+    #[command(after_help = "Example:\n  \
+        gnb-lab link UP.trace DOWN.trace --delay 20 --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
+    Link(Box<lab_live::LinkArgs>),
     /// Repeat the experiments of a paper and print its results beside those measured here.
     #[command(after_help = "Example:\n  \
         gnb-lab reproduce irazabal2021 --experiment static --repeats 1 --out out/reproduce")]
@@ -90,7 +94,8 @@ fn main() -> ExitCode {
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Compare(args) => compare::compare_runs(&args),
         Command::Serve(args) => run::serve(*args),
-        Command::Live(args) => return live::live(*args),
+        Command::Live(args) => return live::live(args.load(), &args.options),
+        Command::Link(args) => return live::live(args.load(), &args.options),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::ReplayAqm => replay(),
         Command::Schema { of: SchemaOf::Scenario } => {

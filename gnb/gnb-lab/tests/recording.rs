@@ -198,8 +198,18 @@ fn every_command_has_an_example_and_a_log_level_in_its_help() {
     let (_, commands) = top.split_once("Commands:\n").unwrap();
     let commands: Vec<&str> =
         commands.lines().map_while(|line| line.split_whitespace().next()).collect();
-    let expected =
-        ["run", "sweep", "compare", "serve", "live", "reproduce", "replay-aqm", "schema", "help"];
+    let expected = [
+        "run",
+        "sweep",
+        "compare",
+        "serve",
+        "live",
+        "link",
+        "reproduce",
+        "replay-aqm",
+        "schema",
+        "help",
+    ];
     assert_eq!(commands, expected);
     for command in &commands[..expected.len() - 1] {
         help(&[command]);

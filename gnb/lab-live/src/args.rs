@@ -7,17 +7,36 @@ use std::str::FromStr;
 use clap::Args;
 use lab_gateway::ServeOptions;
 use lab_gateway::cli::ScenarioArgs;
+use lab_scenario::{LoadedScenario, ScenarioError};
 
 use crate::device::{FaultSpec, SeamFile};
 
 /// Arguments of `gnb-lab live`.
 #[derive(Args, Clone, Debug)]
-// Several runs at the same time have no port in common.
-#[command(mut_arg("listen", |arg| arg.default_value("127.0.0.1:0")))]
 pub struct LiveArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
 
+    /// Commands, devices, gateway and output.
+    #[command(flatten)]
+    pub options: LiveOptions,
+}
+
+impl LiveArgs {
+    /// The scenario, with a flow of real hosts for each UE if it has none.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] as [`LoadedScenario::from_file`].
+    pub fn load(&self) -> Result<LoadedScenario, ScenarioError> {
+        Ok(self.scenario.load(&[])?.with_hosts())
+    }
+}
+
+/// Commands, devices, gateway and output of a run between network stacks.
+#[derive(Args, Clone, Debug)]
+// Several runs at the same time have no port in common.
+#[command(mut_arg("listen", |arg| arg.default_value("127.0.0.1:0")))]
+pub struct LiveOptions {
     /// Command that runs at the first UE, with its arguments; a shell if unset. The run ends with it.
     #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<OsString>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::LiveArgs;
+use crate::args::LiveOptions;
 use crate::error::LiveError;
 use crate::net::{Side, Tun};
 use crate::process::{Ground, Process, exit_code, shell};
@@ -46,7 +46,7 @@ impl Hosts {
     /// runs. Returns the exit code of COMMAND.
     pub(crate) async fn run(
         &self,
-        args: &LiveArgs,
+        args: &LiveOptions,
         world: impl Future<Output = ()>,
     ) -> Result<u8, LiveError> {
         let mut others = Vec::new();
@@ -71,7 +71,7 @@ impl Hosts {
 
     async fn foreground(
         &self,
-        args: &LiveArgs,
+        args: &LiveOptions,
         world: impl Future<Output = ()>,
     ) -> Result<u8, LiveError> {
         let listen_for = |kind| signal(kind).map_err(LiveError::setup("signal handlers"));

@@ -10,6 +10,8 @@
 //! logs, captures; `files` are what these write, `packets` makes both from the options. `account` proves
 //! that every packet is somewhere.
 //!
+//! `link` makes a scenario of two traces.
+//!
 //! `hosts` runs the user's commands (`process`) on the sides, `session` ties all together; `relay` is the
 //! run without a gNB.
 
@@ -22,6 +24,7 @@ mod files;
 mod hosts;
 mod inbox;
 mod lateness;
+mod link;
 mod net;
 mod node;
 mod offload;
@@ -35,8 +38,9 @@ mod table;
 mod ways;
 mod writer;
 
-pub use args::LiveArgs;
+pub use args::{LiveArgs, LiveOptions};
 pub use error::LiveError;
+pub use link::LinkArgs;
 pub use node::LiveNode;
 pub use session::run;
 pub use summary::{HostSummary, LiveSummary};

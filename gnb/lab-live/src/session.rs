@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use lab_gateway::cli::Failure;
 use lab_gateway::{Gateway, Recording, ServeError, check_summary_folder, write_summary};
+use lab_scenario::LoadedScenario;
 use lab_world::World;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::args::LiveArgs;
+use crate::args::LiveOptions;
 use crate::device::{FaultSpec, Seams};
 use crate::error::LiveError;
 use crate::hosts::Hosts;
@@ -39,15 +40,15 @@ const WORKERS: usize = 1;
 /// # Errors
 /// Invalid input or a system error.
 pub fn run<R: Recording<LiveNode>>(
-    args: LiveArgs,
+    loaded: &LoadedScenario,
+    args: &LiveOptions,
     record: impl FnOnce(&Path, &mut LiveNode) -> Result<R, Failure>,
     print: impl FnOnce(&LiveSummary),
 ) -> Result<ExitCode, Failure> {
     check_summary_folder(&args.gateway)?;
-    let loaded = args.scenario.load(&[])?.with_hosts();
-    let world = World::new(&loaded)?;
+    let world = World::new(loaded)?;
     let table = FlowTable::new(&world.host_flows());
-    check_ues(&args, &table, &loaded.file)?;
+    check_ues(args, &table, &loaded.file)?;
     let facts = RunFacts {
         seed: loaded.scenario.seed,
         rntis: table.rntis().collect(),
@@ -58,7 +59,7 @@ pub fn run<R: Recording<LiveNode>>(
     if args.relay {
         let (server, ues) = hosts.devices();
         let _relay = Relay::start(server, ues, table)?;
-        let code = runtime()?.block_on(hosts.run(&args, std::future::pending()))?;
+        let code = runtime()?.block_on(hosts.run(args, std::future::pending()))?;
         return Ok(ExitCode::from(code));
     }
     let (seams, mut files) = set_up(&args.packets, &facts)?;
@@ -69,7 +70,7 @@ pub fn run<R: Recording<LiveNode>>(
         Some(folder) => Some(Box::new(record(folder, &mut node)?) as Box<dyn Recording<LiveNode>>),
         None => None,
     };
-    let (code, summary) = runtime()?.block_on(carry(node, recording, &hosts, &args))?;
+    let (code, summary) = runtime()?.block_on(carry(node, recording, &hosts, args))?;
     drop(reader);
     let summary = with_files(summary, &latest, files.finish());
     write_summary(args.gateway.summary.as_deref(), &summary)?;
@@ -120,7 +121,7 @@ fn between(
     Ok((node, Reader::start(server, ues, table, inbox, counts)?))
 }
 
-fn check_ues(args: &LiveArgs, table: &FlowTable, file: &str) -> Result<(), LiveError> {
+fn check_ues(args: &LiveOptions, table: &FlowTable, file: &str) -> Result<(), LiveError> {
     let found = table.rntis().count();
     if found > MAX_UES {
         return Err(LiveError::TooManyUes { file: file.to_owned(), found, most: MAX_UES });
@@ -137,7 +138,7 @@ async fn carry(
     node: LiveNode,
     recording: Option<Box<dyn Recording<LiveNode>>>,
     hosts: &Hosts,
-    args: &LiveArgs,
+    args: &LiveOptions,
 ) -> Result<(u8, Result<Value, ServeError>), LiveError> {
     let mut gateway = Gateway::start_recorded(node, recording, &args.gateway).await?;
     let listen = gateway.address().to_string();

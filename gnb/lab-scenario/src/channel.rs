@@ -232,12 +232,7 @@ pub(super) fn check(channel: &Channel, max_mcs: u8, path: &str) -> Check {
             let path = format!("{path}.rate_series");
             series(*period_ms, values_kbps, (MAX_KBPS, "rate"), (&path, "values_kbps"))
         }
-        Channel::Mahimahi(trace) => {
-            let path = format!("{path}.mahimahi");
-            let bytes = trace.opportunity_bytes;
-            within_if_set(format_args!("{path}.opportunity_bytes"), bytes, 100..=65_535)?;
-            file(&trace.path, &path)
-        }
+        Channel::Mahimahi(trace) => mahimahi(trace, &format!("{path}.mahimahi")),
         Channel::GaussMarkov(process) => {
             let path = format!("{path}.gauss_markov");
             within(format_args!("{path}.mean_snr_db"), process.mean_snr_db, -50.0..=80.0)?;
@@ -252,6 +247,12 @@ pub(super) fn check(channel: &Channel, max_mcs: u8, path: &str) -> Check {
             within_if_set(format_args!("{path}.period_ms"), period_ms, 1..=MAX_MS)
         }
     }
+}
+
+pub(super) fn mahimahi(trace: &Mahimahi, path: &str) -> Check {
+    let bytes = trace.opportunity_bytes;
+    within_if_set(format_args!("{path}.opportunity_bytes"), bytes, 100..=65_535)?;
+    file(&trace.path, path)
 }
 
 /// Checks a series: `max` is the highest value and the quantity, `place` the path of the series and the

@@ -117,6 +117,7 @@ fn check_ue(ue: &Ue, max_mcs: u8, path: &str) -> Check {
     span(path, ("join_at_s", ue.join_at_s), ("leave_at_s", ue.leave_at_s))?;
     channel::check(&ue.channel, max_mcs, &format!("{path}.channel"))?;
     link::ue_harq(ue.harq.as_ref(), &format!("{path}.harq"))?;
+    link::recorded_uplink(ue.uplink.as_ref(), &format!("{path}.uplink"))?;
     let message = "empty; expected at least one DRB";
     ensure(!ue.drbs.is_empty(), format_args!("{path}.drbs"), message)?;
     let mut ids = HashSet::new();

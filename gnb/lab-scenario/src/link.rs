@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::channel::Mahimahi;
+
 /// HARQ of the cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -87,6 +89,27 @@ pub struct UplinkAccess {
     /// From the end of the PUSCH until a packet leaves the gNB's PDCP.
     #[schemars(range(max = 1_000_000))]
     pub decode_us: Option<u32>,
+}
+
+/// An uplink of recorded delivery opportunities behind a drop-tail queue in the UE, as `mm-link` of
+/// Mahimahi has it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedUplink {
+    /// Opportunities for bytes of IP packets; 1500 each if unset, without headers of PDCP, RLC and MAC.
+    pub mahimahi: Mahimahi,
+    /// Most packets that wait; 10000 if unset.
+    #[serde(default = "ten_thousand")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub limit_packets: u32,
+    /// Most bytes that wait; unlimited if unset.
+    #[serde(default)]
+    #[schemars(range(min = 1500))]
+    pub limit_bytes: Option<u32>,
+}
+
+fn ten_thousand() -> u32 {
+    10_000
 }
 
 /// F1-U beyond its delay (38.425). Each bearer has one tunnel per direction.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::channel::Channel;
 use super::flow::Flow;
-use super::link::{F1, Harq, Overhead, UeHarq, UplinkAccess};
+use super::link::{F1, Harq, Overhead, RecordedUplink, UeHarq, UplinkAccess};
 use super::pipeline::PipelineSpec;
 use super::rlc::Rlc;
 use super::scheduler::{self, MacScheduler};
@@ -224,6 +224,9 @@ pub struct Ue {
     /// Errors of its transport blocks; those of the cell if unset.
     #[serde(default)]
     pub harq: Option<UeHarq>,
+    /// Recorded uplink; requests and grants of `cell.uplink` if unset.
+    #[serde(default)]
+    pub uplink: Option<RecordedUplink>,
     /// When the UE attaches.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]

@@ -43,6 +43,8 @@ flows[0].c2tcp_setpoint_ms=80
   -> flows[0].c2tcp_setpoint_ms: 80; expected unset unless congestion_control is c2tcp
 flows[0]={name: bulk, kind: tcp, congestion_control: bbr3, bbr_ack_aggregation: true}
   -> flows[0].bbr_ack_aggregation: true; expected false unless congestion_control is bbr
+flows[0]={name: bulk, kind: tcp, congestion_control: cubic, reno_ack_counting: true}
+  -> flows[0].reno_ack_counting: true; expected false unless congestion_control is reno
 flows[0]={name: bulk, kind: tcp, congestion_control: c2tcp, c2tcp_target_ms: 0}
   -> flows[0].c2tcp_target_ms: 0; expected 1 to 60000 ms
 flows[1].pacing=true
@@ -71,6 +73,11 @@ ues[0].channel={rate_series: {period_ms: 10, values_kbps: []}}
   -> ues[0].channel.rate_series.values_kbps: empty; expected at least one rate
 ues[0].channel={mahimahi: {path: x, opportunity_bytes: 10}}
   -> ues[0].channel.mahimahi.opportunity_bytes: 10 is outside 100..=65535
+ues[0].uplink={mahimahi: {path: ""}} -> ues[0].uplink.mahimahi.path: empty; expected a file
+ues[0].uplink={mahimahi: {path: x}, limit_packets: 0}
+  -> ues[0].uplink.limit_packets: 0 is outside 1..=1000000
+ues[0].uplink={mahimahi: {path: x}, limit_bytes: 10}
+  -> ues[0].uplink.limit_bytes: 10 is outside 1500..=4294967295
 ues[0].drbs=[{id: 1, priority: 17}] -> ues[0].drbs[0].priority: 17 is outside 1..=16
 ues[0].leave_at_s=0 -> ues[0].leave_at_s: 0 is not after join_at_s (0)
 ues[0].drbs=[{id: 1}, {id: 1}] -> ues[0].drbs[1].id: 1 is taken by an earlier DRB

@@ -48,6 +48,8 @@ pub struct UplinkAccount {
     pub sent: u64,
     /// Sent while the UE was not attached.
     pub unattached: u64,
+    /// Dropped by the full queue of a UE with a recorded uplink.
+    pub dropped_by_ue: u64,
     /// Lost on F1-U.
     pub lost_on_f1: u64,
     /// On the way to a server.
@@ -85,7 +87,7 @@ impl DownlinkAccount {
 impl UplinkAccount {
     /// Packets that ended before they arrived.
     pub fn ended(&self) -> u64 {
-        self.unattached + self.lost_on_f1
+        self.unattached + self.dropped_by_ue + self.lost_on_f1
     }
 
     /// Packets that are nowhere, or in two places; 0 if the account closes.
@@ -113,6 +115,7 @@ impl World {
                 arrived_packets,
                 uplink_packets,
                 unattached_uplink_packets,
+                uplink_dropped_packets,
                 uplink_arrived_packets,
                 ..
             } = bearer.measured;
@@ -122,6 +125,7 @@ impl World {
             downlink.arrived += arrived_packets;
             uplink.sent += uplink_packets;
             uplink.unattached += unattached_uplink_packets;
+            uplink.dropped_by_ue += uplink_dropped_packets;
             uplink.lost_on_f1 += bearer.f1.as_ref().map_or(0, |f1| f1.lost_packets().1);
             uplink.arrived += uplink_arrived_packets;
         }

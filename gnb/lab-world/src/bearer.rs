@@ -107,6 +107,8 @@ pub(crate) struct Measured {
     pub(crate) uplink_arrived_packets: u64,
     /// Bytes of IP packets the UE sent.
     pub(crate) uplink_bytes: u64,
+    /// Packets dropped by the UE's full queue.
+    pub(crate) uplink_dropped_packets: u64,
     /// Packets dropped by a full RLC buffer.
     pub(crate) rlc_dropped_packets: u64,
     /// RLC-AM failures (maxRetxThreshold reached) until the UE left.

@@ -92,6 +92,14 @@ impl Builder<'_> {
             let path = format!("ues[{index}]");
             let entry = index;
             let channel = channels.get(&ue.channel, &format!("{path}.channel"))?;
+            let recorded_uplink = match &ue.uplink {
+                Some(uplink) => {
+                    let path = format!("{path}.uplink.mahimahi");
+                    let trace = channels.mahimahi(&uplink.mahimahi, &path)?;
+                    Some(radio::recorded_uplink(uplink, trace))
+                }
+                None => None,
+            };
             for offset in 0..ue.count {
                 let rnti = ue.rnti + offset;
                 let mut own = Vec::with_capacity(ue.drbs.len());
@@ -101,6 +109,7 @@ impl Builder<'_> {
                     slice: radio::slice_of(scenario, entry),
                     errors: ue.harq.as_ref().map(|own| radio::ue_errors(own, &harq)),
                     uplink: Some(uplink_of(ues.len() as u64)),
+                    recorded_uplink: recorded_uplink.clone(),
                 };
                 trial
                     .add_ue(config.clone())

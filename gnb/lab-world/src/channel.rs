@@ -55,12 +55,7 @@ impl Channels {
             }
             Channel::UccCsv(csv) => self.ucc_csv(csv, &format!("{path}.ucc_csv")),
             Channel::Mahimahi(trace) => {
-                let path = format!("{path}.mahimahi.path");
-                let read = self.mahimahi(&trace.path, &path)?;
-                Ok(ran::Channel::Mahimahi(match trace.opportunity_bytes {
-                    Some(bytes) => read.with_opportunity_bytes(bytes),
-                    None => read,
-                }))
+                self.mahimahi(trace, &format!("{path}.mahimahi")).map(ran::Channel::Mahimahi)
             }
             Channel::GaussMarkov(process) => Ok(ran::Channel::GaussMarkov(GaussMarkov {
                 mean_snr_db: process.mean_snr_db,
@@ -75,7 +70,20 @@ impl Channels {
         }
     }
 
-    fn mahimahi(&mut self, name: &str, path: &str) -> Result<MahimahiTrace, Violation> {
+    /// The opportunities at element `path` of the scenario.
+    pub(super) fn mahimahi(
+        &mut self,
+        trace: &lab_scenario::Mahimahi,
+        path: &str,
+    ) -> Result<MahimahiTrace, Violation> {
+        let read = self.mahimahi_file(&trace.path, &format!("{path}.path"))?;
+        Ok(match trace.opportunity_bytes {
+            Some(bytes) => read.with_opportunity_bytes(bytes),
+            None => read,
+        })
+    }
+
+    fn mahimahi_file(&mut self, name: &str, path: &str) -> Result<MahimahiTrace, Violation> {
         if let Some(trace) = self.mahimahi.get(name) {
             return Ok(trace.clone());
         }

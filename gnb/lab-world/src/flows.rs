@@ -118,7 +118,10 @@ impl Flows {
         for packet in self.sent.drain(..) {
             let len_bytes = packet.len_bytes + bound.ip_version.extra_bytes();
             let sent = gnb.cell.send_uplink(place, len_bytes, gnb.now_us);
-            let Some(at_us) = sent else { continue };
+            let Some(at_us) = sent else {
+                bearer.measured.uplink_dropped_packets += 1;
+                continue;
+            };
             bearer.measured.uplink_bytes += u64::from(len_bytes);
             let at_cu = bearer.f1.as_mut().map_or(Some(at_us), |f1| f1.send_up(at_us));
             let Some(at_us) = at_cu else { continue };

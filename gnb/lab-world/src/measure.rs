@@ -249,6 +249,7 @@ impl World {
             released_packets: bearer.released_packets(),
             f1_lost_packets,
             f1_lost_uplink_packets,
+            uplink_dropped_packets: measured.uplink_dropped_packets,
             radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),
             rlc_hol_ms: DelayMs::from(&measured.rlc_hol),
             rlc_sojourn_ms: DelayMs::from(&measured.rlc_sojourn),

@@ -115,6 +115,8 @@ pub struct BearerSummary {
     pub f1_lost_packets: u64,
     /// Uplink packets lost on F1-U.
     pub f1_lost_uplink_packets: u64,
+    /// Uplink packets dropped by the full queue of a UE.
+    pub uplink_dropped_packets: u64,
     /// Re-establishments of RLC-AM after maxRetxThreshold.
     pub radio_link_failures: u64,
     /// Age of the head of the RLC buffer, sampled each ms.

@@ -24,8 +24,15 @@ fn loaded(config: CellConfig, mcs: u8, n: u16, queued_bytes: u32, bearer: &Beare
     let mut bearers = Vec::new();
     for rnti in 1..=n {
         let channel = Channel::FixedMcs(mcs);
-        cell.add_ue(UeConfig { rnti, channel, slice: 0, errors: None, uplink: None })
-            .expect("a new RNTI");
+        cell.add_ue(UeConfig {
+            rnti,
+            channel,
+            slice: 0,
+            errors: None,
+            uplink: None,
+            recorded_uplink: None,
+        })
+        .expect("a new RNTI");
         bearers.push(cell.add_bearer(rnti, bearer.clone()).expect("a new DRB"));
     }
     for bearer in &bearers {

@@ -9,7 +9,7 @@ use crate::pdcp::PdcpConfig;
 use crate::rlc::{AmConfig, RlcMode};
 use crate::tbs::nr::{McsTable, NrOverhead};
 use crate::tbs::{TbsConfig, TbsTables};
-use crate::uplink::UplinkConfig;
+use crate::uplink::{RecordedUplinkConfig, UplinkConfig};
 
 /// PRBs reserved for common channels in some slots of a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,6 +182,8 @@ pub struct UeConfig {
     pub errors: Option<BlockErrors>,
     /// Uplink access; [`CellConfig::uplink_config`] if `None`.
     pub uplink: Option<UplinkConfig>,
+    /// Uplink by a trace, in place of scheduling requests and grants.
+    pub recorded_uplink: Option<RecordedUplinkConfig>,
 }
 
 /// A data radio bearer of a UE.

@@ -47,7 +47,7 @@ pub use mac::{
 };
 pub use numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 pub use rlc::{AmConfig, AmSnLength, RlcMode, RlcReport, SduDelays};
-pub use uplink::{Uplink, UplinkConfig};
+pub use uplink::{RecordedUplinkConfig, UplinkConfig};
 
 /// A packet carried by the RLC. Only its length is used.
 pub trait Sdu {

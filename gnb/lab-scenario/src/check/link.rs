@@ -1,7 +1,10 @@
 //! Ranges of RLC, HARQ and uplink access.
 
 use crate::rules::{Check, MAX_DELAY_US, ensure, within, within_if_set};
-use crate::{F1, Harq, Overhead, Rlc, RlcAqm, RlcMode, RlcStatusReporting, UeHarq, UplinkAccess};
+use crate::{
+    F1, Harq, Overhead, RecordedUplink, Rlc, RlcAqm, RlcMode, RlcStatusReporting, UeHarq,
+    UplinkAccess, channel,
+};
 
 const MAX_TIMER_US: u32 = 10_000_000;
 
@@ -43,6 +46,14 @@ pub(super) fn overhead(overhead: &Overhead) -> Check {
     within_if_set("cell.overhead.mixed_dmrs_symbols", overhead.mixed_dmrs_symbols, 1..=4)?;
     one_of("dmrs_re", overhead.dmrs_re, &[6, 12], "6 or 12")?;
     one_of("x_overhead", overhead.x_overhead, &[0, 6, 12, 18], "0, 6, 12 or 18")
+}
+
+pub(super) fn recorded_uplink(uplink: Option<&RecordedUplink>, path: &str) -> Check {
+    let Some(uplink) = uplink else { return Ok(()) };
+    channel::mahimahi(&uplink.mahimahi, &format!("{path}.mahimahi"))?;
+    let (packets, bytes) = (uplink.limit_packets, uplink.limit_bytes);
+    within(format_args!("{path}.limit_packets"), packets, 1..=1_000_000)?;
+    within_if_set(format_args!("{path}.limit_bytes"), bytes, 1500..=u32::MAX)
 }
 
 pub(super) fn ue_harq(harq: Option<&UeHarq>, path: &str) -> Check {

@@ -3,7 +3,8 @@
 use ran::rlc::{SnLength, UmConfig};
 use ran::{
     AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Duplexing, EqpConfig, HarqConfig,
-    Numerology, PfConfig, RlcMode, SchedulerConfig, SliceShare, UplinkConfig,
+    MahimahiTrace, Numerology, PfConfig, RecordedUplinkConfig, RlcMode, SchedulerConfig,
+    SliceShare, UplinkConfig,
 };
 
 use crate::random::SplitMix64;
@@ -64,6 +65,17 @@ pub(super) fn uplink(
         bsr_to_pusch_us: given.bsr_to_pusch_us.unwrap_or(base.bsr_to_pusch_us),
         tbs_bytes: given.tbs_bytes.unwrap_or(base.tbs_bytes),
         decode_us: given.decode_us.unwrap_or(base.decode_us),
+    }
+}
+
+pub(super) fn recorded_uplink(
+    given: &lab_scenario::RecordedUplink,
+    trace: MahimahiTrace,
+) -> RecordedUplinkConfig {
+    RecordedUplinkConfig {
+        trace,
+        limit_packets: given.limit_packets,
+        limit_bytes: given.limit_bytes.unwrap_or(u32::MAX),
     }
 }
 

@@ -138,6 +138,33 @@ fn packets_of_hosts_are_accounted_for_under_reconfiguration() {
     }
 }
 
+/// `mm-link`'s uplink: 4 opportunities in 10 ms are 4.8 Mbit/s; the queue of 20 packets drops the rest.
+#[test]
+fn a_recorded_uplink_has_the_rate_of_its_trace_and_a_bounded_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("up.trace"), "1\n1\n7\n10\n").unwrap();
+    let uplink = "ues[0].uplink={mahimahi: {path: up.trace}, limit_packets: 20}";
+    let mut loaded = scenario("default.yaml", &[HOST, uplink]);
+    loaded.directory = folder.path().to_owned();
+    let mut world = World::new(&loaded).unwrap();
+    let mut longest_us = 0;
+    for sent in 0..10_000_u64 {
+        let now_us = sent * 1000;
+        world.step_until(now_us, &mut |_| {});
+        world.send_from_host(0, HostSide::Ue, datagram(HostSide::Ue, 1500));
+        while let Some((at_us, packet)) = world.take_arrived(0, HostSide::Server) {
+            longest_us = longest_us.max(at_us - packet.sent_us);
+        }
+    }
+    world.step_until(11_000_000, &mut |_| {});
+    let arrived = world.host_counts(0).unwrap().server_arrived;
+    let dropped = world.summary().bearers[0].uplink_dropped_packets;
+    assert_eq!(arrived + dropped, 10_000);
+    assert!((4_000..4_030).contains(&arrived), "{arrived} in 10 s");
+    // Twenty packets wait 50 ms, and the core network takes 2 ms.
+    assert!((45_000..62_000).contains(&longest_us), "{longest_us}");
+}
+
 #[test]
 fn a_flow_of_hosts_is_selected_by_its_dscp() {
     let flows = "flows=[{name: any, kind: host}, {name: voice, kind: host, dscp: 46, qfi: 1}]";

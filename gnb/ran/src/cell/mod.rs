@@ -20,7 +20,7 @@ use crate::mac::scheduler::{SchedulerConfig, Slice};
 use crate::numerology::SlotKind;
 use crate::rlc::SduDelays;
 use crate::tbs::TbsTables;
-use crate::uplink::{Uplink, UplinkConfig};
+use crate::uplink::{RecordedUplink, ScheduledUplink, Uplink, UplinkConfig};
 use crate::{Channel, MacReport, RlcReport};
 use bearer::Bearer;
 use schedule::Scratch;
@@ -91,7 +91,7 @@ impl<P: Sdu> Cell<P> {
     pub fn new(config: CellConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let uplink = config.uplink_config();
-        Uplink::new(uplink, config.numerology, &config.duplexing)?;
+        ScheduledUplink::new(uplink, config.numerology, &config.duplexing)?;
         Ok(Self {
             uplink,
             tables: config.tbs_tables(),
@@ -143,8 +143,14 @@ impl<P: Sdu> Cell<P> {
         if let Some(errors) = &config.errors {
             errors.validate("ue.errors")?;
         }
-        let access = config.uplink.unwrap_or(self.uplink);
-        let uplink = Uplink::new(access, self.config.numerology, &self.config.duplexing)?;
+        let uplink = match &config.recorded_uplink {
+            Some(recorded) => Uplink::Recorded(RecordedUplink::new(recorded.clone())?),
+            None => {
+                let (numerology, duplexing) = (self.config.numerology, &self.config.duplexing);
+                let access = config.uplink.unwrap_or(self.uplink);
+                Uplink::Scheduled(ScheduledUplink::new(access, numerology, duplexing)?)
+            }
+        };
         let now_us = self.next_slot_us();
         let ue = Ue::new(config, slice, &self.config, uplink, now_us);
         self.any_random_channel |= ue.channel.is_random();
@@ -367,13 +373,15 @@ impl<P: Sdu> Cell<P> {
     }
 
     /// Sends a packet of the UE's IP layer at `now_us` through `index`; returns when it leaves the
-    /// gNB's PDCP. `now_us` must not decrease between calls, slots included.
+    /// gNB's PDCP, `None` if the UE's queue is full or there is no such bearer. `now_us` must not
+    /// decrease between calls, slots included.
     pub fn send_uplink(&mut self, index: BearerIndex, len_bytes: u32, now_us: u64) -> Option<u64> {
         let bearer = self.bearers.get_mut(index)?.as_mut()?;
         let ue = self.ues[bearer.ue].as_mut()?;
+        let leaves_us = ue.uplink.send(len_bytes, now_us)?;
         let tbs_bytes = bearer.count_uplink(len_bytes);
         ue.counters.count_uplink(tbs_bytes.into(), len_bytes.into(), 1);
-        Some(ue.uplink.send(len_bytes, now_us))
+        Some(leaves_us)
     }
 
     /// RLC status of a bearer.

@@ -88,6 +88,23 @@ impl MahimahiTrace {
         Self { opportunity_bytes, ..self }
     }
 
+    /// Bytes of an opportunity.
+    pub fn opportunity_bytes(&self) -> u32 {
+        self.opportunity_bytes
+    }
+
+    /// Time of an opportunity, counted from 0 over all rounds.
+    pub fn time_us(&self, opportunity: u64) -> u64 {
+        let in_round = self.times_ms.len() as u64;
+        let (round, at) = (opportunity / in_round, (opportunity % in_round) as usize);
+        (round * self.period_ms() + u64::from(self.times_ms[at])) * 1000
+    }
+
+    /// The first opportunity at `at_us` or later, as [`time_us`](Self::time_us) counts them.
+    pub fn first_from(&self, at_us: u64) -> u64 {
+        self.before(at_us)
+    }
+
     /// Milliseconds after which the trace repeats.
     pub fn period_ms(&self) -> u64 {
         self.times_ms.last().map_or(1, |ms| u64::from(*ms))
@@ -143,6 +160,18 @@ mod tests {
         assert_eq!(halves, trace.bytes_between(0, 40_000));
         assert_eq!(trace.bytes_between(1000, 1500), 3000);
         assert_eq!(trace.bytes_between(1500, 2000), 0);
+    }
+
+    #[test]
+    fn opportunities_are_counted_over_all_rounds() {
+        let trace = MahimahiTrace::parse("0\n3\n3\n5\n").unwrap();
+        let times_us: Vec<u64> = (0..9).map(|at| trace.time_us(at)).collect();
+        assert_eq!(times_us, [0, 3000, 3000, 5000, 5000, 8000, 8000, 10_000, 10_000]);
+        for at_us in 0..20_000 {
+            let first = trace.first_from(at_us);
+            assert!(trace.time_us(first) >= at_us, "{at_us}");
+            assert!(first == 0 || trace.time_us(first - 1) < at_us, "{at_us}");
+        }
     }
 
     #[test]

@@ -1,9 +1,8 @@
-//! Uplink delay of a packet: scheduling request, grant, uplink slot.
-//!
-//! The delay depends on earlier packets only, so the delivery time is known when a packet is sent.
+//! An uplink by scheduling request, grant, uplink slot.
 
 use std::collections::VecDeque;
 
+use super::ControlGrant;
 use crate::error::{ConfigError, ensure};
 use crate::numerology::{Duplexing, Numerology};
 
@@ -64,20 +63,9 @@ impl UplinkConfig {
     }
 }
 
-/// Room for RLC control in a PUSCH.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ControlGrant {
-    /// When the PUSCH begins, which is when the UE builds its content.
-    pub start_us: u64,
-    /// When the gNB's RLC receives it.
-    pub arrives_us: u64,
-    /// Bytes of the transport block, MAC subheader included.
-    pub most_bytes: u32,
-}
-
 /// The uplink of one UE: a FIFO served one transport block at a time, RLC control first.
 #[derive(Debug, Clone)]
-pub struct Uplink {
+pub struct ScheduledUplink {
     config: UplinkConfig,
     numerology: Numerology,
     duplexing: Duplexing,
@@ -91,7 +79,7 @@ pub struct Uplink {
     displaced_bytes: u32,
 }
 
-impl Uplink {
+impl ScheduledUplink {
     /// An idle uplink.
     ///
     /// # Errors
@@ -220,12 +208,12 @@ mod tests {
     use super::*;
     use crate::config::CellConfig;
 
-    fn nr() -> Uplink {
+    fn nr() -> ScheduledUplink {
         let cell = CellConfig::nr_n78_106prb();
-        Uplink::new(UplinkConfig::nr_n78(), cell.numerology, &cell.duplexing).unwrap()
+        ScheduledUplink::new(UplinkConfig::nr_n78(), cell.numerology, &cell.duplexing).unwrap()
     }
 
-    fn mean_access_us(make: impl Fn() -> Uplink) -> f64 {
+    fn mean_access_us(make: impl Fn() -> ScheduledUplink) -> f64 {
         let samples = (0..1000).map(|i| {
             let now_us = 1_000_000 + i * 10;
             (make().send(64, now_us) - now_us) as f64
@@ -246,8 +234,9 @@ mod tests {
         let mean_us = mean_access_us(nr);
         assert!((8_000.0..9_000.0).contains(&mean_us), "{mean_us}");
         let cell = CellConfig::lte_5mhz();
-        let lte =
-            || Uplink::new(UplinkConfig::lte_fdd(), cell.numerology, &cell.duplexing).unwrap();
+        let lte = || {
+            ScheduledUplink::new(UplinkConfig::lte_fdd(), cell.numerology, &cell.duplexing).unwrap()
+        };
         let mean_us = mean_access_us(lte);
         assert!((16_500.0..17_500.0).contains(&mean_us), "{mean_us}");
     }
@@ -283,7 +272,8 @@ mod tests {
             (UplinkConfig { sr_period_us: 0, ..config }, &cell.duplexing, "sr_period_us: 0"),
             (UplinkConfig { sr_offset_us: 5000, ..config }, &cell.duplexing, "sr_offset_us: 5000"),
         ] {
-            let error = Uplink::new(config, cell.numerology, duplexing).unwrap_err().to_string();
+            let error =
+                ScheduledUplink::new(config, cell.numerology, duplexing).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
     }
