@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class Live:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.scenario = dict(SCENARIO)
+        self.scenario = deepcopy(SCENARIO)
         (folder / "server.py").write_text(SERVER)
         (folder / "client.py").write_text(CLIENT)
 
