@@ -231,6 +231,26 @@ def test_the_summary_has_what_applications_had_in_each_phase(
     }
 
 
+def test_the_run_without_control_is_laid_over_the_other(
+    tmp_path: Path, runs: tuple[Run, Run]
+) -> None:
+    """Its programs took half a second longer to start."""
+    clock = RadioClock()
+    clock.add(EPOCH_US - 500_000, 0)
+    schedule = Schedule(EPOCH_US + 8_000_000, EPOCH_US + 18_000_000, EPOCH_US + 28_000_000)
+    late = Run.read(tmp_path / "without", schedule, clock)
+    assert (late.begin_s, late.measured.s(BEGAN_MS)) == (8.5, 8.5)
+    moved = late.beginning(8.0)
+    assert (moved.begin_s, moved.switch_s, moved.recording.duration_s) == (8.0, 18.0, 28.0)
+    assert moved.measured.s(BEGAN_MS) == 8.0
+    summary = conclude(tmp_path, (runs[0], late))
+    assert summary["runs"]["without_control"]["begin_s"] == 8.5
+    assert summary["without_control"]["downloads_mbps"] == pytest.approx(
+        {"cubic": 24.0, "bbr": 16.0}
+    )
+    assert "the other run is moved by -0.5 s" in (tmp_path / "report.html").read_text()
+
+
 def test_the_page_says_it_in_words_tables_and_plots(tmp_path: Path, runs: tuple[Run, Run]) -> None:
     conclude(tmp_path, runs, skipped=("No irtt & so on.",))
     text = (tmp_path / "report.html").read_text()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +38,10 @@ class Series:
     at_s: Floats
     value: Floats
 
+    def later(self, by_s: float) -> Series:
+        """The same values later."""
+        return Series(self.at_s + by_s, self.value)
+
     def between(self, from_s: float, to_s: float) -> Floats:
         """The values within ``[from_s, to_s)``."""
         return self.value[(self.at_s >= from_s) & (self.at_s < to_s)]
@@ -49,6 +53,10 @@ class Counter:
 
     at_s: Floats
     total: Floats
+
+    def later(self, by_s: float) -> Counter:
+        """The same quantity later."""
+        return Counter(self.at_s + by_s, self.total)
 
     def rates(self, edges_s: Floats) -> Floats:
         """Its mean rate per second between neighbouring edges."""
@@ -93,6 +101,18 @@ class Recording:
     used_prb: Counter
     available_prb: Counter
     revision: Series
+
+    def later(self, by_s: float) -> Recording:
+        """The same run, all of it later."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {
+            name: value.later(by_s)
+            for name, value in values.items()
+            if isinstance(value, Series | Counter)
+        }
+        return replace(
+            self, duration_s=self.duration_s + by_s, pings_s=self.pings_s + by_s, **moved
+        )
 
     def switched_s(self) -> float | None:
         """When a pipeline other than the first came into force; None if none did."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ class Measured:
 
     Attributes:
         clock: That of the gNB.
+        later_s: What is added to its times.
         downloads: Bytes of each download by its congestion control, Mbit over s of the run.
         browsed: The phases of the browser, in their order; none without a browser.
     """
@@ -49,6 +50,7 @@ class Measured:
     clock: RadioClock
     downloads: dict[str, Counter]
     browsed: tuple[Browsed, ...]
+    later_s: float = 0.0
 
     @classmethod
     def read(cls, folder: Path, clock: RadioClock) -> Measured:
@@ -85,7 +87,12 @@ class Measured:
 
     def s(self, unix_ms: float) -> float:
         """A time of the run, s."""
-        return float(self.clock.at(1e3 * unix_ms)) / 1e6
+        return float(self.clock.at(1e3 * unix_ms)) / 1e6 + self.later_s
+
+    def later(self, by_s: float) -> Measured:
+        """The same, later by `by_s`."""
+        downloads = {name: counter.later(by_s) for name, counter in self.downloads.items()}
+        return replace(self, downloads=downloads, later_s=self.later_s + by_s)
 
 
 def plots(controlled: Measured, without: Measured, summary: Mapping[str, Any]) -> Iterable[str]:

@@ -90,28 +90,43 @@ class Run:
         recording = replace(whole, duration_s=min(whole.duration_s, end_s))
         return cls(recording, measured, Lateness.read(folder), begin_s, switch_s)
 
+    def beginning(self, begin_s: float) -> Run:
+        """The same run, moved so that its first phase begins at `begin_s`."""
+        by_s = begin_s - self.begin_s
+        return replace(
+            self,
+            recording=self.recording.later(by_s),
+            measured=self.measured.later(by_s),
+            begin_s=begin_s,
+            switch_s=self.switch_s + by_s,
+        )
+
 
 def conclude_runs(
     arguments: Namespace, console: Console, tools: Tools, controlled: Run, alone: Run
 ) -> None:
-    """Writes summary and report, and prints the tables; `alone` had no control."""
+    """Writes summary and report, and prints the tables; `alone` had no control. Its first phase is
+    laid over that of `controlled`, from which it differs by how long programs took to start."""
     title = f"{TITLE}, by real network stacks"
     if arguments.trace:
         title += f" ({arguments.trace.name})"
 
     named = {"with control": controlled, "without control": alone}
+    moved = alone.beginning(controlled.begin_s)
 
     def figures(phase: Mapping[str, Any], with_control: bool) -> Mapping[str, Any]:
-        run = controlled if with_control else alone
+        run = controlled if with_control else moved
         return run.measured.figures(phase, 0 if phase["name"] == "uncontrolled" else 1)
 
     conclude(
-        *(arguments.out, console, title, (controlled.recording, alone.recording)),
+        *(arguments.out, console, title, (controlled.recording, moved.recording)),
         Footnote(
             twin="another run of the same scenario, seed and programs, its controller observing",
             drained="those that the MAC took from the RLC",
-            clock="Times are of the gNB's clock, which is that of the wall but for time that it"
-            " skipped where the machine was too slow; delays are of the wall",
+            clock="Times are of the gNB's clock in the run with control; the other run is moved by"
+            f" {controlled.begin_s - alone.begin_s:+.1f} s, so that its phases begin at the same"
+            " time. The clock is that of the wall but for time that it skipped where a machine was"
+            " too slow; delays are of the wall",
             notes=[*tools.skipped, *(run.lateness.sentence(name) for name, run in named.items())],
         ),
         control_from_s=controlled.switch_s,
@@ -129,6 +144,6 @@ def conclude_runs(
             "skipped": list(tools.skipped),
         },
         applications=Applications(
-            figures, lambda summary: plots(controlled.measured, alone.measured, summary)
+            figures, lambda summary: plots(controlled.measured, moved.measured, summary)
         ),
     )
