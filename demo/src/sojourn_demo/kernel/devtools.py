@@ -10,8 +10,9 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,10 @@ FLAGS: Final = (
 )
 
 
+Awaited = int | tuple[str, str]
+"""Number of a command whose answer is awaited, or session and address of a page that is to come."""
+
+
 class Browser:
     """A running browser; see `started`."""
 
@@ -44,7 +49,7 @@ class Browser:
         self._program = program
         self._commands = commands
         self._answers = answers
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._waiting: dict[Awaited, asyncio.Future[dict[str, Any]]] = {}
         self._numbers = count(1)
 
     async def call(
@@ -59,23 +64,23 @@ class Browser:
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if session is not None:
             message["sessionId"] = session
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        os.write(self._commands, json.dumps(message).encode() + b"\0")
-        try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                found = await answer
-        except TimeoutError as error:
-            raise (
-                self._program.late(ANSWER_WITHIN_S)
-                if self._program.alive
-                else self._program.ended()
-            ) from error
-        finally:
-            del self._waiting[number]
+        with self._awaited(number) as answer:
+            os.write(self._commands, json.dumps(message).encode() + b"\0")
+            found = await self._within(answer)
         if "error" in found:
             raise DemoError(f"Chromium: {method}: {found['error'].get('message')}")
         result: dict[str, Any] = found["result"]
         return result
+
+    async def navigate(self, session: str, url: str) -> None:
+        """Takes the page of `session` to `url`; see `Page.navigate`."""
+        await self.call("Page.enable", session)
+        with self._awaited((session, url)) as navigated:
+            done = await self.call("Page.navigate", session, url=url)
+            if "errorText" in done:
+                raise DemoError(f"Chromium: {url}: {done['errorText']}")
+            # What is evaluated before would be of the page before.
+            await self._within(navigated)
 
     @asynccontextmanager
     async def page(self) -> AsyncIterator[Page]:
@@ -94,13 +99,32 @@ class Browser:
                 await self.call("Target.disposeBrowserContext", browserContextId=context)
 
     async def read(self) -> None:
-        """Hands out answers until it is cancelled; events of pages are not asked for."""
+        """Hands out answers and pages that came until it is cancelled."""
         while True:
             message = await self._answers.readuntil(b"\0")
             found = json.loads(message[:-1])
-            waiting = self._waiting.get(found.get("id"))
+            what: Awaited = found.get("id", 0)
+            if found.get("method") == "Page.frameNavigated":
+                what = (found["sessionId"], found["params"]["frame"]["url"])
+            waiting = self._waiting.get(what)
             if waiting is not None and not waiting.done():
                 waiting.set_result(found)
+
+    @contextmanager
+    def _awaited(self, what: Awaited) -> Iterator[asyncio.Future[dict[str, Any]]]:
+        self._waiting[what] = asyncio.get_running_loop().create_future()
+        try:
+            yield self._waiting[what]
+        finally:
+            del self._waiting[what]
+
+    async def _within(self, answer: asyncio.Future[dict[str, Any]]) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                return await answer
+        except TimeoutError as error:
+            late = self._program.alive
+            raise self._program.late(ANSWER_WITHIN_S) if late else self._program.ended() from error
 
 
 class Page:
@@ -112,9 +136,7 @@ class Page:
 
     async def navigate(self, url: str) -> None:
         """Goes to `url`; returns when its answer begins, or raises `DemoError`."""
-        done = await self._browser.call("Page.navigate", self._session, url=url)
-        if "errorText" in done:
-            raise DemoError(f"Chromium: {url}: {done['errorText']}")
+        await self._browser.navigate(self._session, url)
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression; that of the promise if it is one.
@@ -175,6 +197,9 @@ async def started(programs: Programs, chromium: Path, folder: Path) -> AsyncIter
         transport.close()
         os.close(commands)
         await programs.stop(program)
+        # Its helpers, which end with it, but some moments later.
+        with suppress(ProcessLookupError):
+            os.killpg(program.process.pid, signal.SIGKILL)
         shutil.rmtree(profile, ignore_errors=True)
 
 

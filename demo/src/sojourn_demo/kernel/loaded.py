@@ -144,8 +144,9 @@ class Loaded:
             *("--observe-for-s", str(observe_s if self.controlled else NEVER_S)),
             *(("--policy", str(policy)) if policy else ()),
         )
-        url = f"http://{controller.ready['metrics']}/readyz"
-        await gnb.programs.wait_until(controller, lambda: _answers(url))
+        site = f"http://{controller.ready['metrics']}"
+        self.console.print(f"live page  {site}/live/")
+        await gnb.programs.wait_until(controller, lambda: _answers(f"{site}/readyz"))
         return launched_s
 
     async def _watch(self, gnb: Gnb) -> Schedule:
