@@ -55,10 +55,10 @@ class Gnb:
         )
 
     async def ready(self) -> None:
-        """Waits for its doors and for the servers; raises `DemoError` if they do not come."""
+        """Waits for its doors and for the applications; raises `DemoError` if they do not come."""
         url = f"http://{self._metrics}/healthz"
         await self.programs.wait_until(self.program, lambda: _answers(url))
-        await self.appeared(setup.SERVER_READY)
+        await self.appeared(setup.UE_READY)
 
     async def appeared(self, name: str) -> None:
         """Waits for a file of a program at server or UE; raises `DemoError` if one failed."""

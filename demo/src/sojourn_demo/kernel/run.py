@@ -27,8 +27,9 @@ from sojourn_demo.recording import Recording, read_recording, write_scenario
 from sojourn_demo.report import Footnote
 
 SETTLE_S: Final = 8.0
-"""From the start of the gNB to that of the controller: load and forecaster start. Where a machine
-needs longer, the second run takes as long as the first: their phases are of the same seconds."""
+"""From the start of the gNB to that of the controller: load, browser and forecaster start. Where a
+machine needs longer, the second run takes as long as the first, so that their phases are of the
+same seconds."""
 EXTRA_S: Final = 300.0
 """The scenario lasts this much longer than all phases together."""
 

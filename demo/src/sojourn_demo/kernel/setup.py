@@ -20,6 +20,7 @@ VOIP_PORT: Final = 5010
 MEDIA: Final = "media"
 """Folder of the video, beside those of the runs."""
 SERVER_READY: Final = "server.ready"
+UE_READY: Final = "ue.ready"
 DONE: Final = "ue.done"
 BROWSER: Final = "browser.json"
 """What the browser measured, with Unix times."""
@@ -55,8 +56,8 @@ class Setup:
     def write(self, folder: Path) -> None:
         """Writes it for server and UE, and removes what an earlier run left."""
         folder.mkdir(parents=True, exist_ok=True)
-        left = (SERVER_READY, DONE, FAILED, BROWSER, MEASURED, APPLICATIONS, GNB, Schedule.FILE)
-        for name in left:
+        states = (SERVER_READY, UE_READY, DONE, FAILED, Schedule.FILE)
+        for name in (*states, BROWSER, MEASURED, APPLICATIONS, GNB):
             (folder / name).unlink(missing_ok=True)
         write_json(folder / "setup.json", asdict(self))
 

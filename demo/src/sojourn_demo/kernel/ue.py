@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
 from sojourn_demo import DemoError
 from sojourn_demo.kernel import page, video
-from sojourn_demo.kernel.devtools import started
+from sojourn_demo.kernel.devtools import Browser, started
 from sojourn_demo.kernel.pages import load_pages
 from sojourn_demo.kernel.program import run_program
 from sojourn_demo.kernel.setup import (
@@ -23,6 +25,7 @@ from sojourn_demo.kernel.setup import (
     IPERF_PORT,
     MEASURED,
     SERVER_READY,
+    UE_READY,
     VOIP_PORT,
     Schedule,
     Setup,
@@ -58,17 +61,23 @@ class Ue:
         self._start(PING, *ping.command(self._server))
         for port, control in enumerate(self._setup.controls, IPERF_PORT):
             self._download(control, port)
-        schedule = await Schedule.awaited(self._folder)
-        voip = self._start_voip((schedule.end_us - schedule.begin_us) / 1e6)
-        if self._setup.chromium is not None:
-            phases = await self._browse(Path(self._setup.chromium), schedule)
-            write_json(self._folder / BROWSER, {"phases": phases})
+        async with AsyncExitStack() as stack:
+            browser = None
+            if (chromium := self._setup.chromium) is not None:
+                starting = started(self._programs, Path(chromium), self._folder)
+                browser = await stack.enter_async_context(starting)
+            (self._folder / UE_READY).touch()
+            schedule = await Schedule.awaited(self._folder)
+            voip = self._start_voip((schedule.end_us - schedule.begin_us) / 1e6)
+            if browser is not None:
+                phases = await self._browse(browser, schedule)
+                write_json(self._folder / BROWSER, {"phases": phases})
         await asyncio.sleep(max(0.0, schedule.end_us / 1e6 - time.time()))
         for program in self._programs.started:
             if not program.alive and program is not voip:
                 raise program.ended()
         if self._setup.irtt:
-            await asyncio.to_thread(voip.process.wait, irtt.WAIT_S + IRTT_LATE_S)
+            await _ended_well(voip)
         (self._folder / DONE).touch()
 
     def rows(self) -> Iterator[Row]:
@@ -108,28 +117,38 @@ class Ue:
         receive = ("receive", "--port", str(VOIP_PORT), "--out", str(out))
         return self._start("voip-receiver", *python("sojourn_demo.load.flow"), *receive)
 
-    async def _browse(self, chromium: Path, schedule: Schedule) -> list[dict[str, Any]]:
+    async def _browse(self, browser: Browser, schedule: Schedule) -> list[dict[str, Any]]:
         """Video and pages of both phases, each begun anew."""
         site = f"http://{self._server}:{HTTP_PORT}"
         phases: list[dict[str, Any]] = []
-        async with started(self._programs, chromium, self._folder) as browser:
-            for from_us, to_us in schedule.phases():
-                await asyncio.sleep(max(0.0, from_us / 1e6 - time.time()))
-                try:
-                    async with asyncio.TaskGroup() as tasks:
-                        player = video.watch(browser, f"{site}{video.PATH}", to_us)
-                        watched = tasks.create_task(player)
-                        pages = load_pages(browser, f"{site}{page.PATH}", to_us)
-                        loaded = tasks.create_task(pages)
-                except* DemoError as errors:
-                    raise errors.exceptions[0] from errors
-                phases.append({"video": watched.result(), "pages": loaded.result()})
+        for from_us, to_us in schedule.phases():
+            await asyncio.sleep(max(0.0, from_us / 1e6 - time.time()))
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    player = video.watch(browser, f"{site}{video.PATH}", to_us)
+                    watched = tasks.create_task(player)
+                    pages = load_pages(browser, f"{site}{page.PATH}", to_us)
+                    loaded = tasks.create_task(pages)
+            except* DemoError as errors:
+                raise errors.exceptions[0] from errors
+            phases.append({"video": watched.result(), "pages": loaded.result()})
         return phases
 
     def _start(self, name: str, *command: str) -> Program:
         return self._programs.spawn(
             (*ENDS_WITH_PARENT, *BY_LINES, *command), name=name, has_ready_line=False
         )
+
+
+async def _ended_well(client: Program) -> None:
+    """Waits for irtt's client; raises `DemoError` if it failed, or does not end."""
+    patience_s = irtt.WAIT_S + IRTT_LATE_S
+    try:
+        status = await asyncio.to_thread(client.process.wait, patience_s)
+    except subprocess.TimeoutExpired as error:
+        raise client.late(patience_s) from error
+    if status != 0:
+        raise client.ended()
 
 
 async def use(folder: Path) -> None:
