@@ -32,6 +32,9 @@ def _of_applications(after: Mapping[str, Any], alone: Mapping[str, Any]) -> str:
         )
     if "page_load_ms" in after:
         said += f" Pages {_loaded(after)}; without control they {_loaded(alone)}."
+    if said and alone["drained_mbps"]:
+        share = after["drained_mbps"] / alone["drained_mbps"]
+        said += f" All flows together had <b>{share:.0%}</b> of the bytes without control."
     return said
 
 
