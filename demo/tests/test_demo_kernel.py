@@ -259,8 +259,8 @@ def test_the_page_says_it_in_words_tables_and_plots(tmp_path: Path, runs: tuple[
         "The video started after <b>1.0 s</b>, never stalled and had <b>0.84 Mbit/s</b>; without"
         " control it started after <b>1.0 s</b>, stalled once for <b>1.5 s</b> and had"
         " <b>0.84 Mbit/s</b>. Pages loaded in <b>0.4 s</b> (median, 1 of 1); without control they"
-        " had not loaded by the end (0 of 1). All flows together had <b>100%</b> of the bytes without"
-        " control."
+        " had not loaded by the end (0 of 1). All flows together had <b>100%</b> of the bytes"
+        " without control."
     ) in text
     assert "No irtt &amp; so on." in text
     assert (
