@@ -23,6 +23,26 @@ from sojourn_demo.programs import Program, free_address
 LACKS = missing()
 pytestmark = pytest.mark.skipif(LACKS is not None, reason=f"gnb-lab live cannot run here: {LACKS}")
 
+# Endless downloads, as many as connect; and a client with 16 of them.
+ENDLESS = """
+import socket, threading
+def send(peer):
+    while True:
+        peer.sendall(bytes(1 << 16))
+listener = socket.create_server(("", 5202))
+while True:
+    threading.Thread(target=send, args=listener.accept()[:1], daemon=True).start()
+"""
+DOWNLOADS = """
+import os, socket, threading
+def read():
+    with socket.create_connection((os.environ["SOJOURN_SERVER"], 5202)) as peer:
+        while peer.recv(1 << 16):
+            pass
+for _ in range(16):
+    threading.Thread(target=read).start()
+"""
+
 
 @pytest.fixture
 def live(tmp_path: Path) -> Live:
@@ -119,8 +139,10 @@ def test_a_controller_cures_the_bearer_of_real_traffic(live: Live) -> None:
     """Kernel TCP fills the RLC of a bearer, and the delay falls when the controller may act."""
     live.scenario["ues"][0] |= {"channel": {"fixed_mcs": 5}, "drbs": [{"id": 1}]}
     gateway, decisions, log = free_address(), live.folder / "decisions.jsonl", live.folder / "ping"
-    server = f"{sys.executable} {live.folder / 'server.py'}"
-    download = f"{sys.executable} {live.folder / 'client.py'} 1000000000 SOJOURN_SERVER"
+    (live.folder / "endless.py").write_text(ENDLESS)
+    (live.folder / "downloads.py").write_text(DOWNLOADS)
+    server = f"{sys.executable} {live.folder / 'endless.py'}"
+    download = f"{sys.executable} {live.folder / 'downloads.py'}"
     command = ["sh", "-c", f"exec stdbuf -oL ping -D -n -i 0.1 $SOJOURN_SERVER > {log}"]
     options = ("--listen", gateway, "--server", server, "--ue", f"{RNTI}={download}")
     gnb = Program(
@@ -129,7 +151,7 @@ def test_a_controller_cures_the_bearer_of_real_traffic(live: Live) -> None:
     bin_folder = Path(sys.executable).parent
     controller = Program(
         [
-            *(bin_folder / "tc-controller", "--gateway", gateway, "--observe-for-s", "6"),
+            *(bin_folder / "tc-controller", "--gateway", gateway, "--observe-for-s", "8"),
             *("--metrics-listen", ANY_PORT, "--decision-log", decisions),
         ],
         live.folder / "controller.log",
