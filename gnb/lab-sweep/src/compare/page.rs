@@ -25,9 +25,10 @@ pub fn page(comparison: &Comparison) -> String {
     let _ = write!(
         page,
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Comparison</title>\
-         <style>{STYLE}</style></head><body><h1>Comparison</h1><p>gnb-lab {}. Means over the seeds \
-         ± 95 % confidence interval (Student's t); differences to <b>{}</b>, of pairs of equal seeds \
-         where both have the same.</p>",
+         <style>{STYLE}td+td{{white-space:nowrap}}</style></head><body><h1>Comparison</h1>\
+         <p>gnb-lab {}. Means over the seeds ± 95 % confidence interval (Student's t). Differences are \
+         to <b>{}</b>; where both sides have the same seeds, they are means over pairs of equal \
+         seeds.</p>",
         env!("CARGO_PKG_VERSION"),
         escape(comparison.label(0)),
     );
