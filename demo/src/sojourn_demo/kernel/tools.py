@@ -91,7 +91,7 @@ def gnb_lab() -> Path:
 
 def check_namespaces(scenario: Path) -> None:
     """Raises `DemoError` with what `gnb-lab live` lacks here, or finds wrong with `scenario`."""
-    words = [str(gnb_lab()), "live", str(scenario), "--relay", "--", "true"]
+    words = [str(gnb_lab()), "live", str(scenario), "--relay", "--", "sh", "-c", ":"]
     done = subprocess.run(  # noqa: S603 - a program of this environment
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
