@@ -110,7 +110,6 @@ TRUSTED: Final = {
         "sojourn_demo.load.flow:receive",
         "sojourn_demo.load.irtt:downlink",
         "sojourn_demo.load.rows:read_rows",
-        "sojourn_demo.load.rows:write_rows",
         "sojourn_demo.oai.recorder:Recorder.write",
         "sojourn_demo.oai.run:write_policy",
         "sojourn_demo.ops.stack:Prometheus._get",

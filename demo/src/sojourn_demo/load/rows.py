@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
+from csv import writer
 from pathlib import Path
 from typing import Final
 
-from pyarrow import csv as arrow
+from pyarrow import csv
 
 from sojourn_demo.load.radio_clock import RadioClock
 
@@ -18,7 +18,7 @@ Row = tuple[str, str, str, int, float]
 
 def read_rows(path: Path) -> list[Row]:
     """Reads what `write_rows` wrote."""
-    table = arrow.read_csv(path).to_pydict()
+    table = csv.read_csv(path).to_pydict()
     return list(zip(*(table[name] for name in COLUMNS), strict=True))
 
 
@@ -34,6 +34,6 @@ def in_radio_time(rows: Iterable[Row], clock: RadioClock) -> Iterator[Row]:
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Writes a table of rows."""
     with path.open("w", newline="") as file:
-        table = csv.writer(file)
+        table = writer(file)
         table.writerow(COLUMNS)
         table.writerows(rows)
