@@ -78,9 +78,12 @@ impl World {
     fn ledger_of(&self, bearer: &Bearer) -> PacketLedger {
         let Bearer { tc, tally, measured, rlc_queue, .. } = bearer;
         let rlc = bearer.cell.and_then(|place| self.cell.bearer_status(place));
-        let in_air = bearer.cell.and_then(|place| self.cell.sdus_in_air(place));
+        let undelivered = bearer.cell.and_then(|place| self.cell.sdus_undelivered(place));
+        let undelivered = undelivered.unwrap_or(0) as u64;
+        // RLC-AM may send again what the UE has.
+        let waiting = rlc.map_or(0, |status| u64::from(status.occupancy_packets)).min(undelivered);
         let managed = rlc_queue.as_ref().map_or(0, |queue| queue.backlog().1);
-        let waiting = rlc.map_or(0, |status| status.occupancy_packets + managed);
+        let managed = bearer.cell.map_or(0, |_| u64::from(managed));
         let in_pipeline = bearer.cell.map_or(0, |_| tc.backlog_packets());
         PacketLedger {
             rnti: bearer.rnti,
@@ -92,9 +95,9 @@ impl World {
             on_f1: 0,
             lost_on_f1: bearer.f1.as_ref().map_or(0, |f1| f1.lost_packets().0),
             recalled: 0,
-            in_rlc: waiting.into(),
+            in_rlc: waiting + managed,
             dropped_by_rlc: bearer.rlc_dropped_packets(),
-            in_air: in_air.unwrap_or(0) as u64,
+            in_air: undelivered - waiting,
             delivered: measured.drained_packets,
             released: measured.released_packets,
         }

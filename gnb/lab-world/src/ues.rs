@@ -53,9 +53,8 @@ impl World {
             let Some(place) = bearer.cell else { continue };
             let failures = self.cell.radio_link_failures(place);
             bearer.measured.radio_link_failures += failures.unwrap_or(0);
-            let waiting = self.cell.bearer_status(place).map_or(0, |rlc| rlc.occupancy_packets);
-            let in_air = self.cell.sdus_in_air(place).unwrap_or(0);
-            bearer.measured.released_packets += u64::from(waiting) + in_air as u64;
+            let undelivered = self.cell.sdus_undelivered(place).unwrap_or(0);
+            bearer.measured.released_packets += undelivered as u64;
         }
         self.cell.remove_ue(rnti);
         for index in bearers {

@@ -81,9 +81,9 @@ impl<P> AmEntity<P> {
         self.radio_link_failures
     }
 
-    /// SDUs sent and not delivered to PDCP.
-    pub(super) fn in_flight(&self) -> usize {
-        self.tx.in_flight() + self.rx.held_payloads()
+    /// SDUs not delivered to PDCP, sent or not.
+    pub(super) fn undelivered(&self) -> usize {
+        self.tx.undelivered() + self.rx.held_payloads()
     }
 
     /// The start of a slot: status reports are received, sent and requested, in this order.

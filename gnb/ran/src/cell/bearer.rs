@@ -336,11 +336,11 @@ impl<P: Sdu> Bearer<P> {
         in_rlc + self.pdcp.discarded_packets()
     }
 
-    /// SDUs in transit to the UE or held back there.
-    pub(super) fn held_at_ue(&self) -> usize {
+    /// SDUs that the UE's PDCP has not delivered, without those in transport blocks to be sent again.
+    pub(super) fn undelivered(&self) -> usize {
         let in_rlc = match &self.entity {
-            Entity::Um { rx, .. } => rx.held_payloads(),
-            Entity::Am(am) => am.in_flight(),
+            Entity::Um { tx, rx } => tx.occupancy_packets() as usize + rx.held_payloads(),
+            Entity::Am(am) => am.undelivered(),
         };
         in_rlc + self.pdcp.held_packets()
     }

@@ -445,10 +445,18 @@ impl<P: Sdu> Cell<P> {
     /// SDUs of a bearer that have left the RLC queue and are not delivered: in transit, in pending
     /// retransmissions, or held back at the UE.
     pub fn sdus_in_air(&self, index: BearerIndex) -> Option<usize> {
+        // An SDU that RLC-AM sends again waits in the RLC.
+        let waiting = self.bearers.get(index)?.as_ref()?.occupancy().1;
+        Some(self.sdus_undelivered(index)?.saturating_sub(waiting as usize))
+    }
+
+    /// SDUs of a bearer that its RLC has taken and that are not delivered: in the RLC or
+    /// [in the air](Self::sdus_in_air).
+    pub fn sdus_undelivered(&self, index: BearerIndex) -> Option<usize> {
         let bearer = self.bearers.get(index)?.as_ref()?;
         let pdus = self.pending.iter().flat_map(|block| &block.pdus);
         let blocks = pdus.filter(|(owner, pdu)| *owner == index && pdu.carries_payload()).count();
-        Some(blocks + bearer.held_at_ue())
+        Some(blocks + bearer.undelivered())
     }
 
     /// PRBs given to a UE since the first slot, retransmissions included.

@@ -206,9 +206,9 @@ impl<P> AmTransmitter<P> {
         (self.retx_pdus, self.retx_pdu_bytes)
     }
 
-    /// SDUs sent in full and not received.
-    pub fn in_flight(&self) -> usize {
-        self.queue.iter().take(self.unsent).filter(|held| held.sdu.is_some()).count()
+    /// SDUs not received in full, sent or not.
+    pub fn undelivered(&self) -> usize {
+        self.queue.iter().filter(|held| held.sdu.is_some()).count()
     }
 
     /// Transport block bytes for everything that may be sent in one pull.
