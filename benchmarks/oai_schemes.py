@@ -88,7 +88,7 @@ def in_lab(folder: Path, arguments: argparse.Namespace, pipeline: Any) -> Record
         "cell": {
             **{"rat": "nr", "n_prb": 106, "scs_khz": 30, "mcs_table": "qam64"},
             "tdd": {"pattern": "DDDDDDDMUU", "mixed_dl_symbols": 6, "mixed_ul_symbols": 4},
-            # 126 resource elements of a PRB have data, by the size of OAI's blocks (38.214 §5.1.3.2).
+            # 126 resource elements of a PRB have data, by the blocks of OAI (38.214 §5.1.3.2).
             "overhead": {"pdcch_symbols": 2, "dmrs_symbols": 3, "dmrs_re": 6},
             # OAI schedules a UE in six slots of a pattern; the mixed one is not among them.
             "reserved": {"period_slots": 10, "slots": [0, 7], "n_prb": 106},
