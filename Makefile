@@ -101,6 +101,11 @@ test-oai: flexric-bridge flexric-sm ## Tests in the OpenAirInterface gNB of OAI_
 dist: setup ## Wheels, programs and the chart's package under one version: out/dist
 	$(BIN)/python deploy/dist.py --packages $(PACKAGES) --modules $(MODULES)
 
+.PHONY: test-live
+test-live: setup ## Kernel traffic through gnb-lab live and link, the demo on it; needs network namespaces (root)
+	SOJOURN_TEST_LIVE=1 $(BIN)/python -m pytest -q -p no:xdist tests/test_kernel_traffic.py \
+	  tests/test_kernel_link.py tests/test_live_packets.py tests/test_demo_live.py
+
 .PHONY: test-dist
 test-dist: dist ## The wheels alone in a fresh environment: programs, a control loop
 	SOJOURN_TEST_DIST=$(OUT)/dist $(BIN)/python -m pytest -q tests/test_dist.py

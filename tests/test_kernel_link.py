@@ -44,7 +44,9 @@ def transfer(folder: Path, traces: tuple[Path, Path], size: int, *options: str) 
     """Moves bytes down, then up; the summary of the run."""
     (folder / "server.py").write_text(SERVER)
     (folder / "client.py").write_text(CLIENT)
-    server = ("--server", f"{sys.executable} {folder / 'server.py'}")
+    # Reno fills a queue, whatever this kernel's default is.
+    reno = "echo reno > /proc/sys/net/ipv4/tcp_congestion_control"
+    server = ("--server", f"{reno}; exec {sys.executable} {folder / 'server.py'}")
     summary = ("--summary", str(folder / "summary.json"))
     client = [sys.executable, str(folder / "client.py"), str(size), "SOJOURN_SERVER"]
     done = run(traces, *server, *summary, *options, command=client)
