@@ -25,9 +25,14 @@ pub(super) struct SweepArgs {
     #[arg(long, value_name = "SECONDS", help_heading = "Scenario")]
     duration: Option<f64>,
 
-    /// Vary an element that --set takes: values separated by commas, numbers also as FIRST..LAST or
-    /// FIRST..LAST..STEP, e.g. 'ues[*].channel.fixed_mcs=4..20..4'. Several axes are multiplied.
-    #[arg(long = "over", value_name = "PATH=VALUES", help_heading = "Sweep")]
+    // Not a documentation comment: rustdoc takes [*] for a link.
+    #[arg(
+        long = "over",
+        value_name = "PATH=VALUES",
+        help_heading = "Sweep",
+        help = "Vary an element that --set takes: values separated by commas, numbers also as FIRST..LAST or \
+                FIRST..LAST..STEP, e.g. 'ues[*].channel.fixed_mcs=4..20..4'. Several axes are multiplied"
+    )]
     axes: Vec<Axis>,
 
     /// Seeds per combination of values, from the scenario's seed or --seed on.
