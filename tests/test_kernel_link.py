@@ -98,7 +98,7 @@ def test_mistakes_name_the_trace_and_the_line(traces: tuple[Path, Path]) -> None
     down.write_text("1\n2\nx7\n")
     done = run(traces, command=["true"])
     assert done.returncode == 2
-    assert done.stderr.startswith("gnb-lab: gnb-lab link: ues[0].channel.mahimahi.path: ")
+    assert done.stderr.startswith("gnb-lab: link: ues[0].channel.mahimahi.path: ")
     assert f"{down}: line 3: 'x7'; expected a whole number" in done.stderr
     down.write_text("1\n")
     up.unlink()

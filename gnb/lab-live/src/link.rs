@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::LiveOptions;
 
 /// Name of the scenario in messages.
-const SCENARIO: &str = "gnb-lab link";
+const SCENARIO: &str = "link";
 const RNTI: u16 = 17921;
 /// A datagram of 1500 bytes and its headers of PDCP, RLC and MAC: an opportunity of the downlink carries it
 /// whole, as `mm-link` does.
