@@ -71,7 +71,10 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
         for at in range(arguments.rounds):
             for name, settings in (
                 ("off", {"SOJOURN_OFF": "1"}),
-                ("sojourn", {"SOJOURN_PIPELINE": "sojourn"}),
+                (
+                    "sojourn",
+                    {"SOJOURN_PIPELINE": "sojourn", "SOJOURN_SLOT_CLOCK": arguments.slot_clock},
+                ),
             ):
                 own = Path(tempfile.mkdtemp(prefix=f"{name}{at}-", dir=folder))
                 found = await measure(own, arguments.mbps, arguments.seconds, **settings)
@@ -83,6 +86,7 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     return {
         "mbps": arguments.mbps,
+        "slot_clock": arguments.slot_clock,
         "rounds": rounds,
         "added_cpu": means["sojourn"] / means["off"] - 1,
     }
@@ -94,6 +98,12 @@ def main() -> None:
     parser.add_argument("--mbps", type=float, default=30.0)
     parser.add_argument("--seconds", type=float, default=12.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--slot-clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="of the slot times: the wall, or the CPU time of the MAC's thread",
+    )
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     if INSIDE not in os.environ:

@@ -13,6 +13,8 @@
 static sojourn_gnb_t* the_gnb;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_bool has_mac;
+/* Of the slot times. The thread's own has no time that other threads took, and costs a system call. */
+static clockid_t slot_clock = CLOCK_MONOTONIC;
 
 static uint64_t clock_ns(clockid_t clock) {
   struct timespec now;
@@ -20,12 +22,12 @@ static uint64_t clock_ns(clockid_t clock) {
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-uint64_t adapter_now_ns(void) {
-  return clock_ns(CLOCK_MONOTONIC);
+uint64_t adapter_now_us(void) {
+  return clock_ns(CLOCK_MONOTONIC) / 1000;
 }
 
-uint64_t adapter_now_us(void) {
-  return adapter_now_ns() / 1000;
+uint64_t adapter_slot_clock_ns(void) {
+  return clock_ns(slot_clock);
 }
 
 bool adapter_has_mac(void) {
@@ -74,6 +76,20 @@ static bool number(const char* name, uint64_t* value) {
   return false;
 }
 
+/* The clock of the slot times by the environment; false if it names none. */
+static bool choose_slot_clock(void) {
+  const char* name = getenv("SOJOURN_SLOT_CLOCK");
+  if (name == NULL || *name == '\0' || strcmp(name, "wall") == 0) {
+    return true;
+  }
+  if (strcmp(name, "cpu") == 0) {
+    slot_clock = CLOCK_THREAD_CPUTIME_ID;
+    return true;
+  }
+  fprintf(stderr, "sojourn: SOJOURN_SLOT_CLOCK=%s; expected wall or cpu\n", name);
+  return false;
+}
+
 static void create(void) {
   const char* off = getenv("SOJOURN_OFF");
   if (off != NULL && strcmp(off, "1") == 0) {
@@ -85,7 +101,7 @@ static void create(void) {
   uint64_t status_ms = 1000;
   char error[256] = "a seam is missing";
   if (number("SOJOURN_BUFFERS", &buffers) && number("SOJOURN_SEED", &seed) &&
-      number("SOJOURN_STATUS_MS", &status_ms) && adapter_seams_are_there()) {
+      number("SOJOURN_STATUS_MS", &status_ms) && choose_slot_clock() && adapter_seams_are_there()) {
     sojourn_gnb_functions_t const functions = {.forward = adapter_forward};
     sojourn_gnb_settings_t const settings = {
         .pipeline = getenv("SOJOURN_PIPELINE"),

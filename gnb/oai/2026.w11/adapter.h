@@ -19,8 +19,9 @@
                  "another OAI generation: " #name " has other arguments")
 
 /* The monotonic clock. */
-uint64_t adapter_now_ns(void);
 uint64_t adapter_now_us(void);
+/* The clock of the slot times: the monotonic one, or the CPU time of this thread. */
+uint64_t adapter_slot_clock_ns(void);
 
 /* The host, made on the first call; null if it cannot serve: then everything passes untouched. */
 sojourn_gnb_t* adapter_gnb(void);

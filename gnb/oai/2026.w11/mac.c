@@ -47,8 +47,8 @@ void WRAP(nr_mac_rlc_status_ind)(uint16_t rnti, frame_t frame, int channels,
   if (gnb == NULL) {
     return;
   }
-  uint64_t const began_ns = adapter_now_ns();
-  uint64_t const now_us = began_ns / 1000;
+  uint64_t const began_ns = adapter_slot_clock_ns();
+  uint64_t const now_us = adapter_now_us();
   for (int i = 0; i < channels; ++i) {
     if (lcid[i] < FIRST_DRB_CHANNEL) {
       continue;
@@ -60,7 +60,7 @@ void WRAP(nr_mac_rlc_status_ind)(uint16_t rnti, frame_t frame, int channels,
       status[i].bytes_in_buffer = total > MAX_STATUS_BYTES ? MAX_STATUS_BYTES : (uint32_t)total;
     }
   }
-  spent_ns += adapter_now_ns() - began_ns;
+  spent_ns += adapter_slot_clock_ns() - began_ns;
 }
 
 int WRAP(nr_mac_rlc_multi_data_req)(const module_id_t module, const uint16_t rnti, const bool gnb,
@@ -68,14 +68,14 @@ int WRAP(nr_mac_rlc_multi_data_req)(const module_id_t module, const uint16_t rnt
                                     char* buffer, tb_size_t* pdu_sizes, int pdus) {
   sojourn_gnb_t* host = adapter_gnb();
   if (host != NULL && gnb && lcid >= FIRST_DRB_CHANNEL && block_bytes > 0) {
-    uint64_t const began_ns = adapter_now_ns();
+    uint64_t const began_ns = adapter_slot_clock_ns();
     mac_rlc_status_resp_t status = {0};
     /* Asked here: SRBs, retransmissions and other DRBs of the UE came first. The frame is for a
        message about unknown channels, which OAI writes in every 128th. */
     REAL(nr_mac_rlc_status_ind)(rnti, 1, 1, &lcid, &status);
     sojourn_gnb_block_pulled(host, rnti, (uint8_t)lcid, (uint32_t)block_bytes,
                              (uint32_t)status.bytes_in_buffer, adapter_now_us());
-    spent_ns += adapter_now_ns() - began_ns;
+    spent_ns += adapter_slot_clock_ns() - began_ns;
   }
   return REAL(nr_mac_rlc_multi_data_req)(module, rnti, gnb, lcid, block_bytes, buffer, pdu_sizes,
                                          pdus);

@@ -83,7 +83,7 @@ static void deliver(void* data, ue_id_t ue, int drb, char* pdu, int size, int sd
 int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_t* sdu,
                         uint32_t length) {
   (void)context;
-  uint64_t const began_ns = adapter_now_ns();
+  uint64_t const began_ns = adapter_slot_clock_ns();
   handing.active = true;
   handing.rnti = bearer.rnti;
   handing.in_rlc = -1;
@@ -93,7 +93,7 @@ int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_
                              (sdu_size_t)length, (unsigned char*)sdu, PDCP_TRANSMISSION_MODE_DATA,
                              NULL, NULL);
   handing.active = false;
-  forwarded_ns += adapter_now_ns() - began_ns;
+  forwarded_ns += adapter_slot_clock_ns() - began_ns;
   return handing.in_rlc;
 }
 
