@@ -85,7 +85,8 @@ def test_an_overload_waits_in_the_rlc_until_the_pipeline_takes_it(gnb: Path) -> 
 
 def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Path) -> None:
     status = tmp_path / "status.json"
-    seen = run(gnb, 12, 8, SOJOURN_PIPELINE="sojourn", SOJOURN_STATUS_FILE=str(status))
+    settings = {"SOJOURN_STATUS_FILE": str(status), "SOJOURN_SLOT_CLOCK": "cpu"}
+    seen = run(gnb, 12, 8, SOJOURN_PIPELINE="sojourn", **settings)
     assert seen.gaps == 0
     report = json.loads(status.read_text())
     own, whole = report["slot_times_own"], report["slot_times"]
@@ -112,6 +113,7 @@ def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Pa
         ({"SOJOURN_PIPELINE": "codell"}, 'pipeline "codell"; expected one of transparent'),
         ({"SOJOURN_BUFFERS": "many"}, "SOJOURN_BUFFERS=many; expected a number"),
         ({"SOJOURN_BUFFERS": "3"}, "buffers 3; expected 64 to 1048576"),
+        ({"SOJOURN_SLOT_CLOCK": "sun"}, "SOJOURN_SLOT_CLOCK=sun; expected wall or cpu"),
     ],
 )
 def test_what_cannot_serve_says_why_and_lets_all_packets_pass(
