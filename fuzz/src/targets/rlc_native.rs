@@ -3,14 +3,14 @@
 
 use rlc_native::{
     Axes, COLUMNS, Coverage, Fields, Index, Losses, ModelOutput, Offsets, Outcomes, Previous, Rule,
-    add_and_order, forecasts_at, outcomes, samples, update_outside_ratio,
+    add_and_order, forecasts_at, samples, update_outside_ratio,
 };
 
 use crate::cursor::Cursor;
 
 pub(crate) fn check(input: &[u8]) {
     let mut input = Cursor::new(input);
-    match input.below(8) {
+    match input.below(7) {
         0 => read_samples(&mut input),
         1 => model_output(&mut input),
         2 => offsets(&mut input),
@@ -19,11 +19,6 @@ pub(crate) fn check(input: &[u8]) {
         5 => {
             let (plain, offset) = (floats(&mut input), floats(&mut input));
             let _ = add_and_order(&plain, &offset, input.u8().into());
-        }
-        6 => {
-            let levels = floats(&mut input);
-            let [fresh, limited, rates, limits] = std::array::from_fn(|_| flags(&mut input));
-            let _ = outcomes(&levels, &fresh, &limited, &rates, &limits);
         }
         _ => {
             let (features, low, high) =
@@ -101,10 +96,9 @@ fn offsets(input: &mut Cursor<'_>) {
     let (levels, plain, actual) = (floats(input), floats(input), floats(input));
     let (mut theta, mut size, mut offset) = (floats(input), floats(input), floats(input));
     let (mut begun, counts) = (flags(input), flags(input));
-    let point = isize::from(input.u8().cast_signed());
     with_index(input, |input, slots| {
-        let _ = forecasts_at(&plain, &offset, axes, rows, slots, point);
         with_index(input, |_, points| {
+            let _ = forecasts_at(&plain, &offset, axes, rows, slots, points);
             let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
             let mut state = Offsets {
                 axes,
@@ -133,29 +127,31 @@ fn losses(input: &mut Cursor<'_>) {
     let mut counted = input.vec(|input| i64::from(input.u8()));
     let (mut set_aside, counts) = (flags(input), flags(input));
     let mut point = pairs(input, |input| input.f64());
-    let at = isize::from(input.u8().cast_signed());
-    with_index(input, |_, slots| {
-        let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
-        let mut losses = Losses {
-            levels: &levels,
-            points,
-            bearer: &mut bearer,
-            outcomes: &mut counted,
-            set_aside: &mut set_aside,
-            point: &mut point,
-        };
-        let _ = losses.learn(&rule, slots, at, &outcomes, &model, &persistence);
+    with_index(input, |input, slots| {
+        with_index(input, |_, at| {
+            let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
+            let mut losses = Losses {
+                levels: &levels,
+                points,
+                bearer: &mut bearer,
+                outcomes: &mut counted,
+                set_aside: &mut set_aside,
+                point: &mut point,
+            };
+            let _ = losses.learn(&rule, slots, at, &outcomes, &model, &persistence);
+        });
     });
 }
 
 fn coverage(input: &mut Cursor<'_>) {
     let (points, rows) = (input.u8().into(), usize::from(input.u8()));
-    let at = isize::from(input.u8().cast_signed());
     let (actual, persistence, model) = (floats(input), floats(input), floats(input));
     let (counts, served) = (flags(input), flags(input));
     let [mut checked, mut covered] =
         std::array::from_fn(|_| input.vec(|input| i64::from(input.u8())));
     let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
     let mut coverage = Coverage { points, checked: &mut checked, covered: &mut covered };
-    let _ = coverage.learn(at, &outcomes, &persistence, &model, &served);
+    with_index(input, |_, at| {
+        let _ = coverage.learn(at, &outcomes, &persistence, &model, &served);
+    });
 }

@@ -118,6 +118,11 @@ def test_forecasts_at_a_point_are_sorted_and_not_negative(case: Case) -> None:
     plain, slots = case.forecasts()[..., 0], case.index()
     expected = np.maximum(np.sort(plain[..., None] + offset[slots][:, :, 1], axis=-1), 0)
     np.testing.assert_array_equal(rlc_native.forecasts_at(slots, 1, plain, offset), expected)
+    points = case.rng.integers(0, case.points, case.rows)
+    numbers = np.arange(case.slots)[slots]
+    chosen = offset[numbers[:, None], np.arange(case.quantities), points[:, None]]
+    expected = np.maximum(np.sort(plain[..., None] + chosen, axis=-1), 0)
+    np.testing.assert_array_equal(rlc_native.forecasts_at(slots, points, plain, offset), expected)
 
 
 class Scores:
@@ -201,16 +206,19 @@ def test_outcomes_within_the_served_interval_are_covered(case: Case) -> None:
     covered, expected_checked, expected_covered = checked.copy(), checked.copy(), checked.copy()
     for point in (0, 3, 0):
         actual = case.actual()
+        points = np.full(case.rows, point, np.intp)
+        points[case.rows // 2 :] = 2
         model, persistence = (np.sort(case.forecasts(), axis=-1) for _ in range(2))
         served = None if case.rng.random() < 0.3 else case.rng.random(case.rows) < 0.5
         rlc_native.cover(
-            point, actual, persistence, model, served, checked=checked, covered=covered
+            points, actual, persistence, model, served, checked=checked, covered=covered
         )
         by_model = np.zeros(case.rows, np.bool_) if served is None else served
         forecast = np.where(by_model[:, None, None], model, persistence)
-        expected_checked[:, point] += (~np.isnan(actual)).sum(axis=0)
         inside = (actual >= forecast[..., 0]) & (actual <= forecast[..., -1])
-        expected_covered[:, point] += inside.sum(axis=0)
+        for row, at in enumerate(points.tolist()):
+            expected_checked[:, at] += ~np.isnan(actual[row])
+            expected_covered[:, at] += inside[row]
     np.testing.assert_array_equal(checked, expected_checked)
     np.testing.assert_array_equal(covered, expected_covered)
 
@@ -227,18 +235,6 @@ def test_the_share_outside_the_range_follows_the_samples(case: Case) -> None:
     expected = outside + (0.1 * (share - outside) if case.rows else 0)
     rlc_native.update_outside_ratio(features, low, high, 0.1, outside)
     np.testing.assert_allclose(outside, expected, rtol=1e-12)
-
-
-@cases()
-def test_rates_of_first_reports_and_unreported_limits_are_unknown(case: Case) -> None:
-    shape = (case.rows, case.quantities)
-    levels = case.rng.random(shape, np.float32)
-    # Non-contiguous columns, as in the forecaster.
-    fresh, limited = case.rng.random((case.rows, 2)).T > 0.5
-    rates, limits = case.rng.random((2, case.quantities)) > 0.5
-    unknown = (rates & ~fresh[:, None]) | (limits & ~limited[:, None])
-    found = rlc_native.outcomes(levels, fresh, limited, rates, limits)
-    np.testing.assert_array_equal(found, np.where(unknown, np.float32(np.nan), levels))
 
 
 def test_outcomes_and_forecasts_may_be_non_contiguous() -> None:
@@ -336,7 +332,7 @@ def test_invalid_scores_are_named() -> None:
     def score(**other: object) -> None:
         arguments = {
             "slots": slice(0, 2),
-            "point": 0,
+            "points": 0,
             "actual": actual,
             "model": forecast,
             "persistence": forecast,
@@ -349,13 +345,12 @@ def test_invalid_scores_are_named() -> None:
     score()
     for name, wrong, message in (
         ("slots", np.array([0, 4]), "slots of row 1 is 4, of 4"),
-        ("point", 4, "point of row 0 is 4, of 4"),
+        ("points", 4, "point of row 0 is 4, of 4"),
         ("actual", one(2, quantities + 1), "actual has shape"),
         ("model", forecast[:1], "model has shape"),
         ("persistence", forecast[..., 1:], "persistence has shape"),
         ("levels", one(0), "model has shape"),
         ("bearer", one(4, 3), "bearer has shape"),
-        ("outcomes", np.zeros(3, np.int64), "outcomes has length 3, for 4 rows"),
         ("set_aside", np.zeros(5, np.bool_), "set_aside has length 5, for 4 rows"),
         ("by_point", np.zeros((quantities, 4, 3)), "by_point has shape"),
     ):
@@ -372,7 +367,7 @@ COUNTERS = {"checked": np.zeros((2, 3), np.int64), "covered": np.zeros((2, 3), n
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"point": 3}, "point of row 0 is 3, of 3"),
+        ({"points": 3}, "point of row 0 is 3, of 3"),
         ({"actual": one(2, 2)}, r"actual has shape \[2, 2\], expected \[1, 2\]"),
         ({"persistence": one(1, 2, 0)}, "persistence has length 0"),
         ({"model": one(1, 2, 4), "served": np.ones(1, np.bool_)}, "model has shape"),
@@ -382,12 +377,9 @@ COUNTERS = {"checked": np.zeros((2, 3), np.int64), "covered": np.zeros((2, 3), n
     ],
 )
 def test_invalid_coverage_is_named(arguments: dict[str, object], message: str) -> None:
-    valid = {"point": 0, "actual": one(1, 2), "persistence": one(1, 2, 3), **COUNTERS}
+    valid = {"points": 0, "actual": one(1, 2), "persistence": one(1, 2, 3), **COUNTERS}
     with pytest.raises(ValueError, match=f"^{message}"):
         rlc_native.cover(**{**valid, **arguments})  # type: ignore[arg-type]
-
-
-TWO, THREE = np.ones(2, np.bool_), np.ones(3, np.bool_)
 
 
 @pytest.mark.parametrize(
@@ -395,9 +387,6 @@ TWO, THREE = np.ones(2, np.bool_), np.ones(3, np.bool_)
     [
         ("update_outside_ratio", (one(2, 3), one(2), one(2), 0.1, np.zeros(2)), "features has"),
         ("update_outside_ratio", (one(2, 2), one(3), one(2), 0.1, np.zeros(2)), "low has length 3"),
-        ("outcomes", (one(2, 2), TWO, TWO, THREE, THREE), r"levels has shape \[2, 2\], expected"),
-        ("outcomes", (one(2, 3), TWO, THREE, THREE, THREE), "limited has length 3, for 2 rows"),
-        ("outcomes", (one(2, 3), TWO, TWO, THREE, TWO), "limits has length 2, for 3 rows"),
         ("forecasts_at", (slice(0, 2), 0, one(2, 3), one(4, 2, 5, 3)), "plain has shape"),
         ("forecasts_at", (slice(3, 5), 0, one(2, 2), one(4, 2, 5, 3)), "slots of row 1 is 4"),
         ("forecasts_at", (slice(0, 2), -1, one(2, 2), one(4, 2, 5, 3)), "point of row 0 is -1"),

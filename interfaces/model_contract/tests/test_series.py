@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlc_model import Bearer, BearerSeries, ContractError, FeatureExtractor, Quantity, run_arrays
+from rlc_model import (
+    Bearer,
+    BearerSeries,
+    ContractError,
+    FeatureExtractor,
+    Quantity,
+    limit_outcomes,
+    run_arrays,
+)
 from rlc_model.records import REQUIRED_FIELDS
 from rlc_model.series import report_array
 
@@ -105,6 +113,20 @@ def test_targets_are_unknown_without_a_rate_limit_or_report() -> None:
     occupancy = run.targets[Quantity.OCCUPANCY]
     assert np.flatnonzero(~np.isnan(occupancy[:, 1])).tolist() == [4, 5]
     assert (run.features[~run.present] == 0).all()
+
+
+def test_a_limit_is_told_once_per_status_and_is_the_truth_at_any_time() -> None:
+    rng = np.random.default_rng(1)
+    one = series(rng, 17, 10, reported=1.0)
+    limit = 1_000.0 * np.arange(10)
+    limit[4] = np.nan
+    one.limit_bytes[:] = limit
+    run = run_arrays([one], context_us=4_000)
+    assert np.flatnonzero(run.told[:, 0]).tolist() == [0, 8]
+    np.testing.assert_array_equal(run.targets[Quantity.QUEUE_LIMIT][:, 0], limit)
+    alone = limit_outcomes((Quantity.DRAIN, Quantity.QUEUE_LIMIT), limit)
+    assert np.isnan(alone[:, 0]).all()
+    np.testing.assert_array_equal(alone[:, 1], limit.astype(np.float32))
 
 
 def test_limit_mcs_and_tbs_are_from_an_earlier_instant() -> None:

@@ -50,7 +50,8 @@ def series(
     targets[:, list(Quantity).index(Quantity.DRAIN)] = features[:, 1]
     fresh = np.arange(len(values)) > 0
     at_us = 1_000 * np.arange(len(values), dtype=np.int64)
-    return Series(name, f"size-{size:g}", cell, mobility, at_us, features, fresh, targets)
+    told = np.zeros(len(values), np.bool_)
+    return Series(name, f"size-{size:g}", cell, mobility, at_us, features, fresh, targets, told)
 
 
 def corpus(rows: int = 6_000) -> list[Series]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from made_corpus import layout, series
+from rlc_model import FEATURES, Quantity
 from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.metrics import Calibration
 from rlc_train.online import track
@@ -77,3 +80,30 @@ def test_a_longer_history_makes_no_relevant_difference() -> None:
     whole = forecaster.predict(Part(one, 0, 9_000), from_start)[1:]
     width = (whole[..., -1] - whole[..., 0]).mean()
     assert np.abs(short - whole).mean() < 0.02 * width
+
+
+def test_limits_are_learned_when_they_are_told() -> None:
+    """A limit that changes every millisecond and is told every 20 ms: the back-test calibrates by
+    what the forecaster is told, and the truth between two tellings is covered as well."""
+    rng = np.random.default_rng(3)
+    rows, every = 20_000, 20
+    limit = (100_000 + 500 * np.cumsum(rng.standard_normal(rows))).astype(np.float32)
+    told = np.arange(rows) % every == 0
+    features, targets = series(rows=rows).features, series(rows=rows).targets
+    last = limit[np.maximum(np.arange(rows) - 1, 0) // every * every]
+    features[:, FEATURES.index("queue_limit_bytes")] = last
+    targets[:, list(Quantity).index(Quantity.QUEUE_LIMIT)] = limit
+    one = replace(series(rows=rows), features=features, targets=targets, told=told)
+    axes = layout(points=20, quantities=(Quantity.QUEUE_LIMIT,))
+    forecast = np.broadcast_to(last[:, None, None, None], (rows, *axes.shape))
+    origins = np.arange(6_000, rows - 40, dtype=np.intp)
+    corrected = track(one, axes, forecast, origins)
+    actual = labels(one, axes, origins)[..., None]
+    below = (actual < corrected).mean(axis=(0, 1, 2))
+    assert np.abs(below - axes.levels).max() < 0.03
+    # Between two tellings nothing is learned.
+    never = replace(one, told=np.zeros(rows, np.bool_))
+    np.testing.assert_array_equal(track(never, axes, forecast, origins), forecast[origins])
+    targets[~told] = np.nan
+    only_told = replace(one, targets=targets)
+    np.testing.assert_array_equal(track(only_told, axes, forecast, origins), corrected)

@@ -79,23 +79,6 @@ def add_and_order(plain: NDArray[np.float32], offset: NDArray[np.float32]) -> ND
     `plain` has the shape of `offset`, or one value for several consecutive ones.
     """
 
-def outcomes(
-    levels: NDArray[np.float32],
-    fresh: NDArray[np.bool_],
-    limited: NDArray[np.bool_],
-    rates: NDArray[np.bool_],
-    limits: NDArray[np.bool_],
-) -> NDArray[np.float32]:
-    """``(B, quantity)`` levels, NaN if unknown.
-
-    Args:
-        levels: ``(B, quantity)``.
-        fresh: ``(B,)`` whether a row's rates are known.
-        limited: ``(B,)`` whether its queue limit is.
-        rates: ``(quantity,)`` which quantities are rates.
-        limits: ``(quantity,)`` which are queue limits.
-    """
-
 def track(
     slots: slice | NDArray[np.intp],
     points: int | NDArray[np.intp],
@@ -113,15 +96,15 @@ def track(
 
 def forecasts_at(
     slots: slice | NDArray[np.intp],
-    point: int,
+    points: int | NDArray[np.intp],
     plain: NDArray[np.float32],
     offset: NDArray[np.float32],
 ) -> NDArray[np.float32]:
-    """:func:`add_and_order` at one point, ``(N, quantity, Q)``.
+    """:func:`add_and_order` at points, ``(N, quantity, Q)``.
 
     Args:
         slots: N of them.
-        point: The point.
+        points: The point, or ``(N,)``.
         plain: ``(N, quantity)``, one value for all quantiles.
         offset: ``(S, quantity, M, Q)``.
     """
@@ -138,7 +121,7 @@ class Rule:
 def score(
     rule: Rule,
     slots: slice | NDArray[np.intp],
-    point: int,
+    points: int | NDArray[np.intp],
     actual: NDArray[np.float32],
     model: NDArray[np.float32],
     persistence: NDArray[np.float32],
@@ -150,12 +133,12 @@ def score(
     set_aside: NDArray[np.bool_],
     by_point: NDArray[np.float64],
 ) -> tuple[int, float, float, int, int]:
-    """Updates pinball losses at a point and the choice between model and persistence.
+    """Updates pinball losses and the choice between model and persistence.
 
     Args:
         rule: Averaging and hysteresis.
         slots: N of them.
-        point: The point.
+        points: The point, or ``(N,)``.
         actual: ``(N, quantity)``; NaN if unknown.
         model: ``(N, quantity, Q)``.
         persistence: ``(N, quantity, Q)``.
@@ -172,7 +155,7 @@ def score(
     """
 
 def cover(
-    point: int,
+    points: int | NDArray[np.intp],
     actual: NDArray[np.float32],
     persistence: NDArray[np.float32],
     model: NDArray[np.float32] | None = None,
@@ -184,7 +167,7 @@ def cover(
     """Counts known outcomes and those within the outermost quantiles served, per quantity.
 
     Args:
-        point: The point.
+        points: The point, or ``(N,)``.
         actual: ``(N, quantity)``; NaN if unknown.
         persistence: ``(N, quantity, Q)``.
         model: ``(N, quantity, Q)``.

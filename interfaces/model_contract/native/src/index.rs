@@ -82,35 +82,6 @@ impl Outcomes<'_> {
     }
 }
 
-/// The `(N, K)` levels of a report as outcomes: NaN if unknown.
-///
-/// `fresh` and `limited`, `(N,)`: whether a row's rates and queue limit are known. `rates` and
-/// `limits`, `(K,)`: whether a quantity is a rate or a queue limit.
-///
-/// # Errors
-/// [`LengthError`] when the slices do not match.
-pub fn outcomes(
-    levels: &[f32],
-    fresh: &[bool],
-    limited: &[bool],
-    rates: &[bool],
-    limits: &[bool],
-) -> Result<Vec<f32>, LengthError> {
-    let (rows, quantities) = (fresh.len(), rates.len());
-    crate::check("levels", levels.len(), rows.saturating_mul(quantities), rows)?;
-    crate::check("limited", limited.len(), rows, rows)?;
-    crate::check("limits", limits.len(), quantities, quantities)?;
-    let kinds = || rates.iter().zip(limits);
-    let each = fresh.iter().zip(limited).flat_map(|row| kinds().map(move |kind| (row, kind)));
-    let known =
-        each.map(|((fresh, limited), (rate, limit))| (*fresh || !rate) && (*limited || !limit));
-    Ok(levels
-        .iter()
-        .zip(known)
-        .map(|(level, known)| if known { *level } else { f32::NAN })
-        .collect())
-}
-
 /// Arrays that do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArrayError {
@@ -151,23 +122,6 @@ impl std::error::Error for ArrayError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_of_first_reports_and_unknown_limits_are_not_outcomes() {
-        let levels = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        let (rates, limits) = ([false, true, false], [false, false, true]);
-        let found = outcomes(&levels, &[true, false], &[false, true], &rates, &limits).unwrap();
-        assert_eq!(
-            found.iter().map(|value| value.is_nan()).collect::<Vec<_>>(),
-            [false, false, true, false, true, false]
-        );
-        assert_eq!((found[0], found[1], found[3], found[5]), (1.0, 2.0, 4.0, 6.0));
-        let refused = outcomes(&levels, &[true; 2], &[true], &rates, &limits).unwrap_err();
-        assert_eq!(refused.to_string(), "limited has length 1, for 2 rows");
-        let refused = outcomes(&levels, &[true; 2], &[true; 2], &rates, &[true]).unwrap_err();
-        assert_eq!(refused.to_string(), "limits has length 1, for 3 rows");
-        assert!(outcomes(&levels[1..], &[true; 2], &[true; 2], &rates, &limits).is_err());
-    }
 
     #[test]
     fn an_index_out_of_range_is_named() {

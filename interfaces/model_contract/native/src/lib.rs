@@ -11,7 +11,7 @@ mod score;
 mod track;
 
 pub use forecast::{Forecasts, ModelOutput, add_and_order, all_finite};
-pub use index::{ArrayError, Index, Outcomes, outcomes};
+pub use index::{ArrayError, Index, Outcomes};
 use sample::check;
 pub use sample::{COLUMNS, Fields, LengthError, MAX_RATE_BYTES_PER_MS, Previous, samples};
 pub use score::{Coverage, Losses, Rule, ScoreUpdate, update_outside_ratio};

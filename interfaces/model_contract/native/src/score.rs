@@ -46,7 +46,7 @@ pub struct ScoreUpdate {
 }
 
 impl Losses<'_> {
-    /// Compares `(N, K, Q)` forecasts for a point with outcomes of distinct slots.
+    /// Compares `(N, K, Q)` forecasts for points with outcomes.
     ///
     /// Quantities differ in unit; the first one, on which consumers act, decides.
     ///
@@ -56,19 +56,19 @@ impl Losses<'_> {
         &mut self,
         rule: &Rule,
         slots: Index<'_>,
-        point: isize,
+        points: Index<'_>,
         outcomes: &Outcomes<'_>,
         model: &[f32],
         persistence: &[f32],
     ) -> Result<ScoreUpdate, ArrayError> {
         let quantities = self.check(outcomes, model, persistence)?;
         slots.check("slots", outcomes.rows, self.bearer.len())?;
-        let point = checked_point(point, self.points)?;
+        points.check("point", outcomes.rows, self.points)?;
         let quantiles = self.levels.len();
         let mut update =
             ScoreUpdate { rows: outcomes.counting().count(), ..ScoreUpdate::default() };
+        let mut sums = vec![PointSum::default(); self.points];
         for quantity in 0..quantities {
-            let (mut sum, mut known) = ([0.0_f64; 2], 0_u32);
             for row in outcomes.counting() {
                 let at = row * quantities + quantity;
                 let actual = outcomes.actual[at];
@@ -79,24 +79,26 @@ impl Losses<'_> {
                     pinball_loss(actual, &forecast[at * quantiles..][..quantiles], self.levels)
                 };
                 let losses = [of(model), of(persistence)];
-                known += 1;
-                for (sum, loss) in sum.iter_mut().zip(losses) {
+                let sum = &mut sums[points.at(row)];
+                sum.known += 1;
+                for (sum, loss) in sum.losses.iter_mut().zip(losses) {
                     *sum += f64::from(loss);
                 }
                 if quantity == 0 {
                     self.decide(rule, slots.at(row), losses, &mut update);
                 }
             }
-            if known == 0 {
-                continue;
-            }
-            let mean = sum.map(|sum| sum / f64::from(known));
             if quantity == 0 {
-                update.loss = mean;
+                update.loss = mean_of(&sums);
             }
-            let running = &mut self.point[quantity * self.points + point];
-            for (running, mean) in running.iter_mut().zip(mean) {
-                *running += rule.weight * (mean - *running);
+            let running = &mut self.point[quantity * self.points..][..self.points];
+            for (running, sum) in running.iter_mut().zip(&mut sums) {
+                let sum = std::mem::take(sum);
+                if sum.known > 0 {
+                    for (running, loss) in running.iter_mut().zip(sum.losses) {
+                        *running += rule.weight * (loss / f64::from(sum.known) - *running);
+                    }
+                }
             }
         }
         Ok(update)
@@ -146,6 +148,19 @@ impl Losses<'_> {
     }
 }
 
+/// Losses of the known outcomes at a point.
+#[derive(Debug, Clone, Copy, Default)]
+struct PointSum {
+    losses: [f64; 2],
+    known: u32,
+}
+
+/// Mean losses over all points; 0 without outcomes.
+fn mean_of(sums: &[PointSum]) -> [f64; 2] {
+    let known = sums.iter().map(|sum| sum.known).sum::<u32>().max(1);
+    [0, 1].map(|of| sums.iter().map(|sum| sum.losses[of]).sum::<f64>() / f64::from(known))
+}
+
 /// Mean over the quantiles of `max(τ·d, (τ − 1)·d)`, `d = actual − forecast`.
 #[inline]
 fn pinball_loss(actual: f32, forecast: &[f32], levels: &[f32]) -> f32 {
@@ -168,7 +183,7 @@ pub struct Coverage<'a> {
 }
 
 impl Coverage<'_> {
-    /// Counts outcomes at a point.
+    /// Counts outcomes at points.
     ///
     /// `persistence` and `model` are `(N, K, Q)`; `served` marks the rows whose model was served. Both
     /// are empty if the model was never served.
@@ -177,7 +192,7 @@ impl Coverage<'_> {
     /// [`ArrayError`] when slices do not match; the state is then unchanged.
     pub fn learn(
         &mut self,
-        point: isize,
+        points: Index<'_>,
         outcomes: &Outcomes<'_>,
         persistence: &[f32],
         model: &[f32],
@@ -187,7 +202,7 @@ impl Coverage<'_> {
         let quantities = quantities("checked", self.checked.len(), self.points)?;
         check("covered", self.covered.len(), self.checked.len(), rows)?;
         outcomes.check(quantities)?;
-        let point = checked_point(point, self.points)?;
+        points.check("point", rows, self.points)?;
         let forecasts = outcomes.actual.len();
         let quantiles = persistence.len().checked_div(forecasts).unwrap_or(0);
         if forecasts > 0 && (quantiles == 0 || quantiles * forecasts != persistence.len()) {
@@ -206,7 +221,7 @@ impl Coverage<'_> {
                 let actual = outcomes.actual[at];
                 let forecast = &forecast[at * quantiles..][..quantiles];
                 let within = actual >= forecast[0] && actual <= forecast[quantiles - 1];
-                let cell = quantity * self.points + point;
+                let cell = quantity * self.points + points.at(row);
                 self.checked[cell] += i64::from(!actual.is_nan());
                 self.covered[cell] += i64::from(within);
             }
@@ -252,12 +267,6 @@ fn quantities(name: &'static str, length: usize, points: usize) -> Result<usize,
     Ok(quantities)
 }
 
-fn checked_point(point: isize, points: usize) -> Result<usize, ArrayError> {
-    let index = Index::One(point);
-    index.check("point", 1, points)?;
-    Ok(index.at(0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,7 +299,8 @@ mod tests {
         fn learn(&mut self, actual: f32, model: f32, persistence: f32) -> ScoreUpdate {
             let outcomes = Outcomes { rows: 1, actual: &[actual], counts: &[] };
             let (slots, model, persistence) = (Index::From(1), [model; 3], [persistence; 3]);
-            self.losses().learn(&RULE, slots, 2, &outcomes, &model, &persistence).unwrap()
+            let point = Index::One(2);
+            self.losses().learn(&RULE, slots, point, &outcomes, &model, &persistence).unwrap()
         }
     }
 
@@ -322,10 +332,23 @@ mod tests {
         );
         let uncounted = Outcomes { rows: 1, actual: &[1.0], counts: &[false] };
         let forecast = [0.0; 3];
-        let found =
-            state.losses().learn(&RULE, Index::From(0), 0, &uncounted, &forecast, &forecast);
+        let (slots, point) = (Index::From(0), Index::One(0));
+        let found = state.losses().learn(&RULE, slots, point, &uncounted, &forecast, &forecast);
         assert_eq!(found, Ok(ScoreUpdate::default()));
         assert_eq!((state.bearer, state.outcomes), ([[0.0; 2]; 2], [0; 2]));
+    }
+
+    #[test]
+    fn outcomes_at_several_points_are_averaged_by_point() {
+        let mut state = State::default();
+        let outcomes = Outcomes { rows: 3, actual: &[10.0, 20.0, 30.0], counts: &[] };
+        let (slots, points) = (Index::Each(&[1, 1, 1]), Index::Each(&[0, 2, 0]));
+        let zero = [0.0; 9];
+        let found = state.losses().learn(&RULE, slots, points, &outcomes, &zero, &zero).unwrap();
+        assert!((found.loss[0] - 10.0).abs() < 1e-6);
+        // The loss of 0 is half the value; half of the mean at each point is kept.
+        assert_eq!(state.point.map(|[model, _]| model.round()), [5.0, 0.0, 5.0]);
+        assert_eq!(state.outcomes, [0, 3]);
     }
 
     #[test]
@@ -336,10 +359,12 @@ mod tests {
         let persistence = [0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0];
         let model = persistence.map(|value| value + 10.0);
         let outcomes = Outcomes { rows: 2, actual: &[2.0, f32::NAN, 10.0, 2.0], counts: &[] };
-        coverage.learn(1, &outcomes, &persistence, &model, &[false, true]).unwrap();
-        coverage.learn(1, &outcomes, &persistence, &[], &[]).unwrap();
-        assert_eq!(checked, [0, 4, 0, 2]);
-        assert_eq!(covered, [0, 3, 0, 1]);
+        let served = [false, true];
+        coverage.learn(Index::One(1), &outcomes, &persistence, &model, &served).unwrap();
+        coverage.learn(Index::One(1), &outcomes, &persistence, &[], &[]).unwrap();
+        coverage.learn(Index::Each(&[0, 1]), &outcomes, &persistence, &[], &[]).unwrap();
+        assert_eq!(checked, [1, 5, 0, 3]);
+        assert_eq!(covered, [1, 3, 0, 2]);
     }
 
     #[test]
@@ -349,6 +374,7 @@ mod tests {
         let one = Outcomes { rows: 1, actual: &[1.0], counts: &[] };
         let mut refused = |slot, point, outcomes, model: &[f32], persistence: &[f32]| {
             let slots = Index::From(slot);
+            let point = Index::One(point);
             let learned = state.losses().learn(&RULE, slots, point, &outcomes, model, persistence);
             learned.unwrap_err().to_string()
         };
@@ -361,6 +387,7 @@ mod tests {
         let (mut checked, mut covered) = ([0; 1], [0; 1]);
         let mut coverage = Coverage { points: 1, checked: &mut checked, covered: &mut covered };
         let mut refused = |point, persistence: &[f32], model: &[f32], served: &[bool]| {
+            let point = Index::One(point);
             coverage.learn(point, &one, persistence, model, served).unwrap_err().to_string()
         };
         assert_eq!(refused(-1, &forecast, &[], &[]), "point of row 0 is -1, of 1");
@@ -368,7 +395,7 @@ mod tests {
         assert_eq!(refused(0, &forecast, &[], &[true]), "model has length 0, for 1 rows");
         assert_eq!(refused(0, &forecast, &forecast, &[true; 2]), "served has length 2, for 1 rows");
         let mut coverage = Coverage { points: 1, checked: &mut [0; 1], covered: &mut [0; 2] };
-        assert!(coverage.learn(0, &one, &forecast, &[], &[]).is_err());
+        assert!(coverage.learn(Index::One(0), &one, &forecast, &[], &[]).is_err());
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Offsets<'_> {
     }
 }
 
-/// `(N, K, Q)` forecasts at a point, sorted and clipped at 0: `plain`, `(N, K)` or `(N, K, Q)`, plus
+/// `(N, K, Q)` forecasts at points, sorted and clipped at 0: `plain`, `(N, K)` or `(N, K, Q)`, plus
 /// the offsets of slots, `(S, K, M, Q)`.
 ///
 /// # Errors
@@ -146,11 +146,10 @@ pub fn forecasts_at(
     axes: Axes,
     rows: usize,
     slots: Index<'_>,
-    point: isize,
+    points: Index<'_>,
 ) -> Result<Vec<f32>, ArrayError> {
     let count = axes.slots("offset", offset.len(), axes.quantiles)?;
     slots.check("slots", rows, count)?;
-    let points = Index::One(point);
     points.check("point", rows, axes.points)?;
     // A value for each cell, or for each of its quantiles; nothing else bounds the rows.
     let cells = rows.saturating_mul(axes.quantities);
@@ -225,7 +224,8 @@ mod tests {
         assert_eq!(state.theta[9..], moved);
         assert!(state.theta[..9].iter().all(|theta| *theta == 0.0));
         assert_eq!(state.offset[9..], moved.iter().map(|theta| theta * 10.0).collect::<Vec<_>>());
-        let forecast = forecasts_at(&[100.0], &state.offset, AXES, 1, Index::From(1), 1).unwrap();
+        let (slot, point) = (Index::From(1), Index::One(1));
+        let forecast = forecasts_at(&[100.0], &state.offset, AXES, 1, slot, point).unwrap();
         assert_eq!(forecast, moved.iter().map(|theta| 100.0 + theta * 10.0).collect::<Vec<_>>());
     }
 
@@ -272,14 +272,15 @@ mod tests {
         let error = learn(short, &[0], 0, &[1.0], &[1.0]).unwrap_err();
         assert_eq!(error, "theta has length 6, for 2 rows");
         let forecast = |last: &[f32], offset: &[f32], slot, point| {
-            forecasts_at(last, offset, AXES, 1, Index::From(slot), point)
+            forecasts_at(last, offset, AXES, 1, Index::From(slot), Index::One(point))
         };
         assert!(forecast(&[1.0], &[0.0; 6], 0, 0).is_ok());
         assert!(forecast(&[1.0], &[0.0; 7], 0, 0).is_err());
         assert!(forecast(&[1.0], &[0.0; 6], 1, 0).is_err());
         assert!(forecast(&[1.0], &[0.0; 6], 0, -1).is_err());
         assert!(forecast(&[], &[0.0; 6], 0, 0).is_err());
-        let rows = forecasts_at(&[1.0], &[0.0; 6], AXES, usize::MAX, Index::One(0), 0);
+        let (slot, point) = (Index::One(0), Index::One(0));
+        let rows = forecasts_at(&[1.0], &[0.0; 6], AXES, usize::MAX, slot, point);
         let error = rows.unwrap_err().to_string();
         assert!(error.starts_with("plain has length 1"), "before memory for the rows: {error}");
     }

@@ -9,8 +9,9 @@ A model is a directory of three files:
 A fourth, ``SHA256SUMS.sig``, is its signature (:mod:`rlc_model.signature`).
 
 Start with :mod:`rlc_model.contract` (read, check, write), then :mod:`rlc_model.features` (from
-reports to samples), :mod:`rlc_model.series` (whole runs, for training) and
-:mod:`rlc_model.scaler`. Nothing here needs an ML framework.
+reports to samples), :mod:`rlc_model.outcomes` (what forecasts are compared with),
+:mod:`rlc_model.series` (whole runs, for training) and :mod:`rlc_model.scaler`. Nothing here needs
+an ML framework.
 """
 
 from rlc_model.contract import ModelContract, read_contract, write_contract
@@ -18,6 +19,7 @@ from rlc_model.errors import ContractError
 from rlc_model.features import CONTEXT, FEATURES, FeatureExtractor, Samples
 from rlc_model.graph import check_graph
 from rlc_model.manifest import Manifest, Quantity
+from rlc_model.outcomes import limit_outcomes, outcomes
 from rlc_model.scaler import MinMaxScaler
 from rlc_model.series import Bearer, BearerSeries, RunArrays, run_arrays
 
@@ -35,6 +37,8 @@ __all__ = [
     "RunArrays",
     "Samples",
     "check_graph",
+    "limit_outcomes",
+    "outcomes",
     "read_contract",
     "run_arrays",
     "write_contract",

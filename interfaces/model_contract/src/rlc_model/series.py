@@ -17,6 +17,7 @@ from rlc_model.context_cache import HOLD_US
 from rlc_model.errors import ContractError
 from rlc_model.features import CONTEXT, FEATURES, rlc_features
 from rlc_model.manifest import Quantity
+from rlc_model.outcomes import outcomes
 from rlc_model.records import REPORT, REQUIRED_FIELDS, Records
 
 LONGEST_RUN_STEPS: Final = 24 * 3600 * 1000
@@ -45,9 +46,10 @@ class RunArrays:
         known: ``(T, B, 3)`` bool, as :class:`~rlc_model.features.Samples`.
         present: ``(T, B)`` bool; False without a report: before the bearer's first, after its last,
             and in gaps.
-        targets: ``(T, B)`` float32 values of each quantity; NaN if unknown (not `present`; a rate
-            that is not `fresh`; no limit). The target of instant t at horizon h is row
+        targets: ``(T, B)`` float32 outcomes of each quantity, see :mod:`rlc_model.outcomes`; NaN
+            if unknown or not `present`. The target of instant t at horizon h is row
             ``t + h / period``.
+        told: ``(T, B)`` bool; True where the forecaster is told the limit of that instant.
     """
 
     start_us: int
@@ -58,6 +60,7 @@ class RunArrays:
     known: NDArray[np.bool_]
     present: NDArray[np.bool_]
     targets: Mapping[Quantity, NDArray[np.float32]]
+    told: NDArray[np.bool_]
 
     @property
     def steps(self) -> int:
@@ -131,18 +134,16 @@ def run_arrays(
     fresh = np.zeros((steps, bearers), np.bool_)
     known = np.zeros((steps, bearers, len(CONTEXT)), np.bool_)
     present = np.zeros((steps, bearers), np.bool_)
-    limits = np.full((steps, bearers), np.nan, np.float32)
+    told = np.zeros((steps, bearers), np.bool_)
+    quantities = tuple(Quantity)
+    targets = np.full((len(quantities), steps, bearers), np.nan, np.float32)
     for column, one in enumerate(series):
         rows = _rows(one, start_us, period_us)
-        features[rows, column], fresh[rows, column], known[rows, column] = bearer_features(
-            one, context_us
-        )
+        values, valid, known[rows, column] = bearer_features(one, context_us)
+        features[rows, column], fresh[rows, column] = values, valid
         present[rows, column] = True
-        limits[rows, column] = one.limit_bytes
-    occupancy, drain = (
-        np.where(valid, features[:, :, FEATURES.index(quantity.value)], np.float32(np.nan))
-        for quantity, valid in ((Quantity.OCCUPANCY, present), (Quantity.DRAIN, present & fresh))
-    )
+        told[rows, column] = _reported(one, context_us) & ~np.isnan(one.limit_bytes)
+        targets[:, rows, column] = outcomes(quantities, values, valid, one.limit_bytes).T
     return RunArrays(
         start_us,
         period_us,
@@ -151,12 +152,8 @@ def run_arrays(
         fresh,
         known,
         present,
-        {
-            Quantity.OCCUPANCY: occupancy,
-            Quantity.DRAIN: drain,
-            # The limit at that instant, not the older one that a sample uses as feature.
-            Quantity.QUEUE_LIMIT: limits,
-        },
+        dict(zip(quantities, targets, strict=True)),
+        told,
     )
 
 
@@ -175,8 +172,7 @@ def bearer_features(
     elapsed_ms = np.diff(series.at_us, prepend=series.at_us[0] - 1_000) / 1_000.0
     records = Records.of(report.dtype)
     features, _, fresh = rlc_features(records, report, before, elapsed_ms, seen)
-    period = (series.at_us - series.at_us[0]) // context_us
-    reported = np.diff(period, prepend=-1) > 0
+    reported = _reported(series, context_us)
     limit_row = _last_reported(reported & ~np.isnan(series.limit_bytes), series.at_us)
     mac_row = _last_reported(reported & ~np.isnan(series.mcs), series.at_us)
     limit_known, mac_known = limit_row >= 0, mac_row >= 0
@@ -184,6 +180,12 @@ def bearer_features(
     features[mac_known, 7] = series.mcs[mac_row[mac_known]]
     features[mac_known, 8] = series.tbs_bytes[mac_row[mac_known]]
     return features, fresh, np.stack([limit_known, mac_known, mac_known], axis=1)
+
+
+def _reported(series: BearerSeries, context_us: int) -> NDArray[np.bool_]:
+    """Rows with a report of limit, MCS and block size: the first of each period."""
+    period = (series.at_us - series.at_us[0]) // context_us
+    return np.asarray(np.diff(period, prepend=-1) > 0)
 
 
 def _last_reported(valid: NDArray[np.bool_], at_us: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -62,6 +62,7 @@ def run_series(run: Run, context_us: int) -> list[Series]:
             arrays.features[rows, column],
             arrays.fresh[rows, column],
             targets.astype(np.float32),
+            arrays.told[rows, column],
         )
         parts = split_at_gaps(whole)
         if len(parts) > 1:

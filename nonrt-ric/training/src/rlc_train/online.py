@@ -1,17 +1,19 @@
 """Online conformal calibration in a back-test, identical to the forecaster's.
 
-The update is that of :mod:`rlc_model.calibration`; one point per sample is checked in the
-forecaster's order.
+The update is that of :mod:`rlc_model.calibration`, and outcomes are those that the forecaster is
+told (:mod:`rlc_model.outcomes`): one point per sample is checked in the forecaster's order, and
+queue limits at all points when a TC status tells one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rlc_model import Quantity, limit_outcomes
 from rlc_model.calibration import Offsets, round_length
 
 from rlc_train.horizon import Layout
@@ -124,7 +126,7 @@ def track_all(
         ``(N, Q, M, K)`` for each lane, with the offsets at the origin.
     """
     count, longest = len(lanes), lanes[0].stop
-    outcomes, due = _outcomes(lanes, layout), _due(lanes, layout)
+    outcomes, due, told = _outcomes(lanes, layout), _due(lanes, layout), _told(lanes, layout)
     wanted = np.zeros((longest, count), np.bool_)
     for index, lane in enumerate(lanes):
         wanted[lane.origins, index] = True
@@ -141,6 +143,9 @@ def track_all(
         if len(checked):
             then, point = due[row, checked, 0] % depth, due[row, checked, 1]
             offsets.learn(checked, point, outcomes[row, checked], recent[then, checked, :, point])
+        if row in told:
+            of, then, point, actual = told[row]
+            offsets.learn(of, point, actual, recent[then % depth, of, :, point])
         now = recent[row % depth, :n]
         now[:] = forecast_at(row, n)
         for index in np.flatnonzero(wanted[row, :n]).tolist():
@@ -150,12 +155,45 @@ def track_all(
 
 
 def _outcomes(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
-    """``(T, B, Q)`` targets; NaN if unknown."""
+    """``(T, B, Q)`` outcomes in RLC reports; NaN if unknown, as all queue limits."""
     values = np.full((lanes[0].stop, len(lanes), len(layout.quantities)), np.nan, np.float32)
     for index, lane in enumerate(lanes):
         rows = lane.series.targets[: lane.stop, layout.target_columns]
         values[: len(rows), index] = rows
+    values[..., [q is Quantity.QUEUE_LIMIT for q in layout.quantities]] = np.nan
     return values
+
+
+class _Told(NamedTuple):
+    """Queue limits told at a row: ``(N,)`` lanes, origins and points, ``(N, Q)`` outcomes."""
+
+    lanes: NDArray[np.intp]
+    origins: NDArray[np.intp]
+    points: NDArray[np.intp]
+    actual: NDArray[np.float32]
+
+
+def _told(lanes: Sequence[Lane], layout: Layout) -> dict[int, _Told]:
+    """The queue limits to check, by row."""
+    if Quantity.QUEUE_LIMIT not in layout.quantities:
+        return {}
+    column = list(Quantity).index(Quantity.QUEUE_LIMIT)
+    found = []
+    for index, lane in enumerate(lanes):
+        rows, known = label_rows(lane.series, layout, np.arange(lane.stop, dtype=np.intp))
+        known &= (rows < lane.stop) & lane.series.told[rows]
+        origins, points = np.nonzero(known)
+        found.append(np.stack([rows[known], np.full(len(origins), index), origins, points]))
+    rows, of, origins, points = np.concatenate(found, axis=1)
+    limits = np.array([lanes[i].series.targets[r, column] for i, r in zip(of, rows, strict=True)])
+    actual = limit_outcomes(layout.quantities, limits)
+    order = np.argsort(rows, kind="stable")
+    first = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    return {
+        int(rows[part[0]]): _Told(of[part], origins[part], points[part], actual[part])
+        for part in np.split(order, first[1:])
+        if len(part)
+    }
 
 
 def _due(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:

@@ -28,7 +28,8 @@ class Series:
         features: ``(T, F)`` float32, columns as ``rlc_model.FEATURES``.
         fresh: ``(T,)`` bool; False if rates are unknown.
         targets: ``(T, len(Quantity))`` float32, columns in the order of ``rlc_model.Quantity``:
-            values at that instant; NaN if unknown.
+            outcomes of that instant, see :mod:`rlc_model.outcomes`; NaN if unknown.
+        told: ``(T,)`` bool; True where the forecaster is told the queue limit of that instant.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Series:
     features: NDArray[np.float32]
     fresh: NDArray[np.bool_]
     targets: NDArray[np.float32]
+    told: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
         length = len(self.at_us)
@@ -47,8 +49,10 @@ class Series:
                 f"{self.name}.features",
                 f"has shape {self.features.shape}; expected {(length, len(FEATURES))}",
             )
-        if self.fresh.shape != (length,):
-            raise TrainError(f"{self.name}.fresh", f"has shape {self.fresh.shape}")
+        for name in ("fresh", "told"):
+            shape = getattr(self, name).shape
+            if shape != (length,):
+                raise TrainError(f"{self.name}.{name}", f"has shape {shape}; expected {(length,)}")
         if self.targets.shape != (length, len(Quantity)):
             raise TrainError(
                 f"{self.name}.targets",
@@ -73,7 +77,7 @@ class Series:
 
     def cut(self, start: int, stop: int) -> Series:
         """The samples ``[start, stop)``."""
-        arrays = ("at_us", "features", "fresh", "targets")
+        arrays = ("at_us", "features", "fresh", "targets", "told")
         return replace(self, **{name: getattr(self, name)[start:stop] for name in arrays})
 
 
@@ -134,10 +138,10 @@ def require(series: Sequence[Series], place: str) -> Sequence[Series]:
 
 
 def digest(series: Iterable[Series]) -> str:
-    """SHA-256 over names, times, features and targets."""
+    """SHA-256 over names and all arrays."""
     sha = hashlib.sha256()
     for one in sorted(series, key=lambda s: s.name):
         sha.update(one.name.encode())
-        for array in (one.at_us, one.features, one.fresh, one.targets):
+        for array in (one.at_us, one.features, one.fresh, one.targets, one.told):
             sha.update(np.ascontiguousarray(array).tobytes())
     return sha.hexdigest()

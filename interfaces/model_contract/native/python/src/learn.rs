@@ -28,23 +28,6 @@ impl Rule {
 }
 
 #[pyfunction]
-pub(crate) fn outcomes<'py>(
-    py: Python<'py>,
-    levels: PyReadonlyArray2<'py, f32>,
-    fresh: PyReadonlyArray1<'py, bool>,
-    limited: PyReadonlyArray1<'py, bool>,
-    rates: PyReadonlyArray1<'py, bool>,
-    limits: PyReadonlyArray1<'py, bool>,
-) -> PyResult<Bound<'py, PyArray2<f32>>> {
-    let shape = [fresh.len(), rates.len()];
-    shaped("levels", levels.shape(), &shape)?;
-    let (levels, fresh, limited) = (flat(&levels), flat(&fresh), flat(&limited));
-    let values = rlc_native::outcomes(&levels, &fresh, &limited, &flat(&rates), &flat(&limits))
-        .map_err(|error| refused(error.into()))?;
-    PyArray1::from_vec(py, values).reshape(shape)
-}
-
-#[pyfunction]
 #[pyo3(signature = (slots, points, actual, plain, counts=None, *, levels, theta, size, offset, begun))]
 #[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
 pub(crate) fn track(
@@ -95,34 +78,34 @@ pub(crate) fn track(
 pub(crate) fn forecasts_at<'py>(
     py: Python<'py>,
     slots: &Bound<'_, PyAny>,
-    point: isize,
+    points: &Bound<'_, PyAny>,
     plain: PyReadonlyArray2<'_, f32>,
     offset: PyReadonlyArray4<'_, f32>,
 ) -> PyResult<Bound<'py, PyArray3<f32>>> {
-    let &[_, quantities, points, quantiles] = offset.shape() else {
+    let &[_, quantities, of_points, quantiles] = offset.shape() else {
         return Err(PyValueError::new_err("offset: expected four axes"));
     };
     let rows = plain.shape()[0];
     shaped("plain", plain.shape(), &[rows, quantities])?;
-    let slots = Indices::of("slots", slots)?;
-    let axes = Axes { quantities, points, quantiles };
+    let (slots, points) = (Indices::of("slots", slots)?, Indices::of("point", points)?);
+    let axes = Axes { quantities, points: of_points, quantiles };
     let (plain, offset) = (flat(&plain), flat(&offset));
-    let slots = slots.index("slots", rows)?;
+    let (slots, points) = (slots.index("slots", rows)?, points.index("point", rows)?);
     let values =
-        rlc_native::forecasts_at(&plain, &offset, axes, rows, slots, point).map_err(refused)?;
+        rlc_native::forecasts_at(&plain, &offset, axes, rows, slots, points).map_err(refused)?;
     PyArray1::from_vec(py, values).reshape([rows, quantities, quantiles])
 }
 
 #[pyfunction]
 #[pyo3(signature = (
-    rule, slots, point, actual, model, persistence, counts=None,
+    rule, slots, points, actual, model, persistence, counts=None,
     *, levels, bearer, outcomes, set_aside, by_point
 ))]
 #[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
 pub(crate) fn score(
     rule: &Bound<'_, Rule>,
     slots: &Bound<'_, PyAny>,
-    point: isize,
+    points: &Bound<'_, PyAny>,
     actual: PyReadonlyArray2<'_, f32>,
     model: PyReadonlyArray3<'_, f32>,
     persistence: PyReadonlyArray3<'_, f32>,
@@ -133,23 +116,23 @@ pub(crate) fn score(
     set_aside: &Bound<'_, PyArray1<bool>>,
     by_point: &Bound<'_, PyArray3<f64>>,
 ) -> PyResult<(usize, f64, f64, usize, usize)> {
-    let &[quantities, points, _] = by_point.shape() else {
+    let &[quantities, of_points, _] = by_point.shape() else {
         return Err(PyValueError::new_err("by_point: expected three axes"));
     };
     let (rows, capacity) = (actual.shape()[0], bearer.shape()[0]);
-    shaped("by_point", by_point.shape(), &[quantities, points, 2])?;
+    shaped("by_point", by_point.shape(), &[quantities, of_points, 2])?;
     shaped("bearer", bearer.shape(), &[capacity, 2])?;
     shaped("actual", actual.shape(), &[rows, quantities])?;
     for (name, forecast) in [("model", &model), ("persistence", &persistence)] {
         shaped(name, forecast.shape(), &[rows, quantities, levels.len()])?;
     }
-    let slots = Indices::of("slots", slots)?;
+    let (slots, points) = (Indices::of("slots", slots)?, Indices::of("point", points)?);
     let (actual, model, persistence) = (flat(&actual), flat(&model), flat(&persistence));
     let counts = counts.as_ref().map(flat).unwrap_or_default();
     let levels = flat(&levels);
     let update = Losses {
         levels: &levels,
-        points,
+        points: of_points,
         bearer: writable("bearer", bearer)?.as_slice_mut()?.as_chunks_mut().0,
         outcomes: writable("outcomes", outcomes)?.as_slice_mut()?,
         set_aside: writable("set_aside", set_aside)?.as_slice_mut()?,
@@ -158,7 +141,7 @@ pub(crate) fn score(
     .learn(
         &rule.get().0,
         slots.index("slots", rows)?,
-        point,
+        points.index("point", rows)?,
         &Outcomes { rows, actual: &actual, counts: &counts },
         &model,
         &persistence,
@@ -169,9 +152,9 @@ pub(crate) fn score(
 }
 
 #[pyfunction]
-#[pyo3(signature = (point, actual, persistence, model=None, served=None, *, checked, covered))]
+#[pyo3(signature = (points, actual, persistence, model=None, served=None, *, checked, covered))]
 pub(crate) fn cover(
-    point: isize,
+    points: &Bound<'_, PyAny>,
     actual: PyReadonlyArray2<'_, f32>,
     persistence: PyReadonlyArray3<'_, f32>,
     model: Option<PyReadonlyArray3<'_, f32>>,
@@ -179,7 +162,7 @@ pub(crate) fn cover(
     checked: &Bound<'_, PyArray2<i64>>,
     covered: &Bound<'_, PyArray2<i64>>,
 ) -> PyResult<()> {
-    let &[quantities, points] = checked.shape() else {
+    let &[quantities, of_points] = checked.shape() else {
         return Err(PyValueError::new_err("checked: expected two axes"));
     };
     let &[rows, _, quantiles] = persistence.shape() else {
@@ -195,12 +178,19 @@ pub(crate) fn cover(
     let (actual, persistence) = (flat(&actual), flat(&persistence));
     let model = model.as_ref().map(flat).unwrap_or_default();
     let served = served.as_ref().map(flat).unwrap_or_default();
+    let points = Indices::of("point", points)?;
     Coverage {
-        points,
+        points: of_points,
         checked: writable("checked", checked)?.as_slice_mut()?,
         covered: writable("covered", covered)?.as_slice_mut()?,
     }
-    .learn(point, &Outcomes { rows, actual: &actual, counts: &[] }, &persistence, &model, &served)
+    .learn(
+        points.index("point", rows)?,
+        &Outcomes { rows, actual: &actual, counts: &[] },
+        &persistence,
+        &model,
+        &served,
+    )
     .map_err(refused)
 }
 

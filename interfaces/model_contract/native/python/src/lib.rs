@@ -151,7 +151,6 @@ fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RATE_BYTES_PER_MS", rlc_native::MAX_RATE_BYTES_PER_MS)?;
     module.add_class::<Fields>()?;
     module.add_class::<learn::Rule>()?;
-    module.add_function(wrap_pyfunction!(learn::outcomes, module)?)?;
     module.add_function(wrap_pyfunction!(learn::track, module)?)?;
     module.add_function(wrap_pyfunction!(learn::forecasts_at, module)?)?;
     module.add_function(wrap_pyfunction!(learn::score, module)?)?;

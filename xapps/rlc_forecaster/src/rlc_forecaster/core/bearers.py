@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Index = slice | NDArray[np.intp]
+Points = int | NDArray[np.intp]
+"""The horizon point of all rows, or of each."""
 
 _NONE: Final = np.empty(0, np.intp)
 

@@ -13,7 +13,7 @@ import rlc_native
 from numpy.typing import NDArray
 from rlc_model.calibration import Offsets
 
-from rlc_forecaster.core.bearers import Index, end_of, grown, slots_in
+from rlc_forecaster.core.bearers import Index, Points, end_of, grown, slots_in
 from rlc_forecaster.core.forecast import Layout
 
 POOL_EVERY: Final = 64
@@ -52,26 +52,28 @@ class QuantileTracker:
         known = slots[slots < len(self._offsets.size)]
         self._initialize(known)
 
-    def at_point(self, slots: Index, point: int, base: NDArray[np.float32]) -> NDArray[np.float32]:
-        """``(N, quantity, Q)`` forecasts at a point, from ``(N, quantity)`` values."""
+    def at_points(
+        self, slots: Index, points: Points, base: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """``(N, quantity, Q)`` forecasts at points, from ``(N, quantity)`` values."""
         self._make_room(end_of(slots))
-        return rlc_native.forecasts_at(slots, point, base, self._offsets.offset)
+        return rlc_native.forecasts_at(slots, points, base, self._offsets.offset)
 
     def learn(
         self,
         slots: Index,
-        point: int,
+        points: Points,
         actual: NDArray[np.float32],
         base: NDArray[np.float32],
         *,
         counts: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Updates the offsets by outcomes at a point; arguments as those of
+        """Updates the offsets by outcomes; arguments as those of
         :meth:`rlc_model.calibration.Offsets.learn`."""
         if not len(actual):
             return
         self._make_room(end_of(slots))
-        self._offsets.learn(slots, point, actual, base, counts=counts)
+        self._offsets.learn(slots, points, actual, base, counts=counts)
         self._learned += 1
         if self._learned % POOL_EVERY == 0:
             self._pool(slots if counts is None else slots_in(slots)[counts])
@@ -132,28 +134,30 @@ class Persistence:
     def learn(
         self,
         slots: Index,
-        point: int,
+        points: Points,
         actual: NDArray[np.float32],
         last: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        """Updates the quantiles at a point by outcomes.
+        """Updates the quantiles by outcomes.
 
         Args:
             slots: N of them.
-            point: The horizon point.
+            points: The horizon point, or ``(N,)``.
             actual: ``(N, quantity)``; NaN if unknown.
             last: ``(N, quantity)`` values at the origin.
 
         Returns:
             ``(N, quantity, Q)`` forecasts before the update.
         """
-        forecast = self.at_point(slots, point, last)
-        self._tracker.learn(slots, point, actual, last)
+        forecast = self.at_points(slots, points, last)
+        self._tracker.learn(slots, points, actual, last)
         return forecast
 
-    def at_point(self, slots: Index, point: int, last: NDArray[np.float32]) -> NDArray[np.float32]:
-        """``(N, quantity, Q)`` forecasts at a point, from ``(N, quantity)`` last values."""
-        return self._tracker.at_point(slots, point, last)
+    def at_points(
+        self, slots: Index, points: Points, last: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """``(N, quantity, Q)`` forecasts at points, from ``(N, quantity)`` last values."""
+        return self._tracker.at_points(slots, points, last)
 
 
 def add_offsets(base: NDArray[np.float32], offset: NDArray[np.float32]) -> NDArray[np.float32]:

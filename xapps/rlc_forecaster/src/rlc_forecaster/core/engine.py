@@ -13,7 +13,7 @@ from rlc_model import ContractError, FeatureExtractor
 from rlc_forecaster.core.bearers import BearerSlots, Rows
 from rlc_forecaster.core.forecast import Batch, Layout
 from rlc_forecaster.core.model import StepModel
-from rlc_forecaster.core.model_run import ModelRun, Sample
+from rlc_forecaster.core.model_run import ModelRun, Sample, ToldLimits
 from rlc_forecaster.core.model_swap import RECENT_SAMPLES, ModelSwap
 from rlc_forecaster.core.scores import Hysteresis
 
@@ -99,6 +99,7 @@ class Forecaster:
         self._times: deque[int] = deque(maxlen=RECENT_SAMPLES)
         self._recent: deque[Sample] = deque(maxlen=RECENT_SAMPLES)
         self._to_learn: Sample | None = None
+        self._told: ToldLimits | None = None
         self._latest: Batch | None = None
         self._run = ModelRun(model, layout or Layout(), period_us, self._hysteresis)
         self._swap: ModelSwap | None = None
@@ -165,7 +166,11 @@ class Forecaster:
             ContractError: As :meth:`rlc_model.FeatureExtractor.update_limit`.
         """
         there, slots = self._slots.find(rnti, drb)
-        self._features.update_limit(slots, np.asarray(limit_bytes, np.float64)[there], at_us)
+        values = np.asarray(limit_bytes, np.float64)[there]
+        self._features.update_limit(slots, values, at_us)
+        known = ~np.isnan(values)
+        if known.any():
+            self._note_told(ToldLimits(at_us, slots[known], values[known]))
 
     def update_mac(
         self,
@@ -251,6 +256,19 @@ class Forecaster:
             self.counters.bearers_gone += len(gone)
             self._features.forget(gone)
 
+    def _note_told(self, told: ToldLimits) -> None:
+        """Keeps limits for the next sample: those of one instant, so that they stay few."""
+        before = self._told
+        if before is not None and before.at_us == told.at_us:
+            others = ~np.isin(before.slots, told.slots)
+            told = ToldLimits(
+                told.at_us,
+                np.concatenate([before.slots[others], told.slots]),
+                np.concatenate([before.limit_bytes[others], told.limit_bytes]),
+            )
+        if before is None or before.at_us <= told.at_us:
+            self._told = told
+
     def _sample(self, report: NDArray[np.void], at_us: int, silence_us: int) -> Sample:
         rows = self._slots.rows(report, at_us)
         new = outdated = _NO_SLOTS
@@ -265,7 +283,8 @@ class Forecaster:
         if silence_us > LONGEST_GAP_US:
             outdated = rows.slots
         samples = self._features.extract(rows.slots, report, at_us)
-        return Sample(at_us, rows, samples, new, outdated)
+        told, self._told = self._told, None
+        return Sample(at_us, rows, samples, new, outdated, told)
 
     def _is_clock_reset(self, at_us: int) -> bool:
         if at_us in self._times:
@@ -281,6 +300,7 @@ class Forecaster:
         self._late.clear()
         self._times.clear()
         self._recent.clear()
+        self._told = None
         self._last_us = -1
         # Every bearer counts as new: differences with the old time are meaningless.
         self._slots = BearerSlots(LONGEST_GAP_US)

@@ -4,7 +4,8 @@ One horizon point is due per check, in turn: the cost is that of one point, and 
 checked many times per second. Of many bearers only a part is checked in one round of the points, so
 that learning never takes longer than forecasting. Many bearers are checked at every third report
 only, more of them at once: with 256 bearers this takes 0.6 of the time of checking a third of them
-at every report. Forecasts are kept by reference, not copied.
+at every report. A queue limit is told more rarely, once per TC status, and then checked at all
+points. Forecasts are kept by reference, not copied.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_model.calibration import round_length
 
-from rlc_forecaster.core.bearers import Index, Rows, grown
+from rlc_forecaster.core.bearers import Index, Points, Rows, grown, slots_in
 from rlc_forecaster.core.forecast import Layout
 
 ROWS_A_REPORT: Final = 64
@@ -23,6 +24,8 @@ ROWS_A_REPORT: Final = 64
 REPORTS_PER_CHECK: Final = 3
 """With many bearers; one check must not delay the next report. With an even number, or five, some
 slots of a TDD pattern would never be checked."""
+LATEST_TOLD: Final = 4
+"""Reports by which the TC status of an instant may come after the RLC report of it."""
 
 
 class PastForecasts(NamedTuple):
@@ -32,6 +35,7 @@ class PastForecasts(NamedTuple):
         tick: Number of the report period.
         rows: The bearers.
         levels: ``(B, quantity)`` values at the report, the basis of persistence.
+        limited: ``(B,)`` whether a queue limit was known; else there is no forecast of it.
         forecasts: ``(B, quantity, M, Q)`` of the model, calibrated; None without a model.
         uncalibrated: ``(B, quantity, M, Q)`` of the model; None without a model.
         warm: ``(B,)`` whether the model was warmed up.
@@ -41,6 +45,7 @@ class PastForecasts(NamedTuple):
     tick: int
     rows: Rows
     levels: NDArray[np.float32]
+    limited: NDArray[np.bool_]
     forecasts: NDArray[np.float32] | None
     uncalibrated: NDArray[np.float32] | None
     warm: NDArray[np.bool_]
@@ -48,11 +53,11 @@ class PastForecasts(NamedTuple):
 
 
 class DueForecasts(NamedTuple):
-    """Past forecasts for the present report at one horizon point; fields as in `PastForecasts`.
+    """Past forecasts for one instant; fields as in `PastForecasts`.
 
     Attributes:
-        point: The horizon point.
-        rows: The N rows of the present report that have one.
+        points: The horizon point, or ``(N,)``.
+        rows: Of those asked for, the N that have a forecast.
         levels: ``(N, quantity)``.
         forecasts: ``(N, quantity, Q)``; None without a model.
         uncalibrated: ``(N, quantity, Q)``; None without a model.
@@ -60,7 +65,7 @@ class DueForecasts(NamedTuple):
         served: ``(N,)``.
     """
 
-    point: int
+    points: Points
     rows: Index
     levels: NDArray[np.float32]
     forecasts: NDArray[np.float32] | None
@@ -70,14 +75,15 @@ class DueForecasts(NamedTuple):
 
 
 class History:
-    """A ring of past forecasts, as deep as the farthest horizon."""
+    """A ring of past forecasts, somewhat deeper than the farthest horizon."""
 
     def __init__(self, layout: Layout, period_us: int) -> None:
         self._layout = layout
         self._period_us = period_us
         farthest = layout.horizon_us(layout.points - 1)
-        self._ring: list[PastForecasts | None] = [None] * (farthest // period_us + 2)
+        self._ring: list[PastForecasts | None] = [None] * (farthest // period_us + 2 + LATEST_TOLD)
         self._first_tick = np.zeros(0, np.int64)
+        self._told_us = np.zeros(0, np.int64)
         self._round_length = round_length(layout.points)
         self._turn = 0
         self._round = 0
@@ -116,9 +122,8 @@ class History:
         self._turn = (self._turn + 1) % self._round_length
         if self._turn == 0:
             self._round += 1
-        tick = self.tick(at_us - self._layout.horizon_us(point))
-        past = self._ring[tick % len(self._ring)]
-        if past is None or past.tick != tick:
+        past = self._for(at_us, point)
+        if past is None:
             return None
         most = wait * ROWS_A_REPORT
         parts = -(-len(rows) // most)
@@ -128,13 +133,76 @@ class History:
             # The bearers did not change in between.
             same = slice(first, end)
             return _at_point(past, point, same, same)
-        self._first_tick = grown(self._first_tick, max(rows.highest, past.rows.highest))
-        where = np.full(max(rows.highest, past.rows.highest), -1, np.intp)
-        where[past.rows.slots] = np.arange(len(past.rows))
         slots = rows.slots[first:end]
-        then = where[slots]
-        known = np.flatnonzero((then >= 0) & (self._first_tick[slots] <= tick))
+        then = _rows_of(slots, past.rows)
+        known = np.flatnonzero(self._valid(slots, then, past))
         return _at_point(past, point, first + known, then[known])
+
+    def due_of(
+        self, slots: NDArray[np.intp], at_us: int
+    ) -> tuple[DueForecasts, NDArray[np.intp]] | None:
+        """Forecasts of queue limits for `at_us` at all points, and their slots.
+
+        Of many slots those checked longest ago are taken. None if no forecast was made.
+        """
+        self._told_us = grown(self._told_us, int(slots.max()) + 1 if len(slots) else 0)
+        chosen = np.arange(len(slots))
+        if len(slots) > ROWS_A_REPORT:
+            chosen = np.argsort(self._told_us[slots], kind="stable")[:ROWS_A_REPORT]
+        slots = slots[chosen]
+        self._told_us[slots] = at_us
+        due: list[DueForecasts] = []
+        then, of_rows = chosen, None
+        for point in range(self._layout.points):
+            past = self._for(at_us, point)
+            if past is None:
+                continue
+            if past.rows is not of_rows:
+                then, of_rows = _rows_of(slots, past.rows), past.rows
+            known = np.flatnonzero(self._valid(slots, then, past) & past.limited[then])
+            due.append(_at_point(past, point, known, then[known]))
+        if not any(len(one.levels) for one in due):
+            return None
+        joined, rows = _joined(due)
+        return joined._replace(rows=chosen[rows]), slots[rows]
+
+    def _for(self, at_us: int, point: int) -> PastForecasts | None:
+        """The forecasts that have `at_us` at a point."""
+        tick = self.tick(at_us - self._layout.horizon_us(point))
+        past = self._ring[tick % len(self._ring)]
+        return None if past is None or past.tick != tick else past
+
+    def _valid(
+        self, slots: NDArray[np.intp], then: NDArray[np.intp], past: PastForecasts
+    ) -> NDArray[np.bool_]:
+        """Whether the slots have forecasts, and had the same bearers."""
+        self._first_tick = grown(self._first_tick, int(slots.max()) + 1 if len(slots) else 0)
+        return np.asarray((then >= 0) & (self._first_tick[slots] <= past.tick))
+
+
+def _rows_of(slots: NDArray[np.intp], rows: Rows) -> NDArray[np.intp]:
+    """``(N,)`` rows of slots in an earlier report; −1 if it does not have them."""
+    highest = max(rows.highest, int(slots.max()) + 1 if len(slots) else 0)
+    where = np.full(highest, -1, np.intp)
+    where[rows.slots] = np.arange(len(rows))
+    return where[slots]
+
+
+def _joined(due: list[DueForecasts]) -> tuple[DueForecasts, NDArray[np.intp]]:
+    """Forecasts at several points one after the other, and their rows."""
+    rows = np.concatenate([slots_in(one.rows) for one in due])
+    forecasts = [one.forecasts for one in due if one.forecasts is not None]
+    uncalibrated = [one.uncalibrated for one in due if one.uncalibrated is not None]
+    joined = DueForecasts(
+        np.concatenate([np.full(len(one.levels), one.points, np.intp) for one in due]),
+        rows,
+        np.concatenate([one.levels for one in due]),
+        np.concatenate(forecasts) if forecasts else None,
+        np.concatenate(uncalibrated) if uncalibrated else None,
+        np.concatenate([one.warm for one in due]),
+        np.concatenate([one.served for one in due]),
+    )
+    return joined, rows
 
 
 def _at_point(past: PastForecasts, point: int, rows: Index, then: Index) -> DueForecasts:

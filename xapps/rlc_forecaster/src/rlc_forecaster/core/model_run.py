@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import rlc_native
 from numpy.typing import NDArray
-from rlc_model import FEATURES, Quantity, Samples
+from rlc_model import FEATURES, Samples, limit_outcomes, outcomes
 
 from rlc_forecaster.core.bearers import Index, Rows
 from rlc_forecaster.core.calibration import Persistence, QuantileTracker
@@ -16,6 +15,20 @@ from rlc_forecaster.core.forecast import Fallback, Layout, Source
 from rlc_forecaster.core.history import DueForecasts, History, PastForecasts
 from rlc_forecaster.core.model import CarriedState, StepModel
 from rlc_forecaster.core.scores import Coverage, Drift, Hysteresis, Skill
+
+
+class ToldLimits(NamedTuple):
+    """Queue limits of some bearers from one TC status.
+
+    Attributes:
+        at_us: When they were collected.
+        slots: ``(N,)``.
+        limit_bytes: ``(N,)``, none NaN.
+    """
+
+    at_us: int
+    slots: NDArray[np.intp]
+    limit_bytes: NDArray[np.float64]
 
 
 class Sample(NamedTuple):
@@ -27,6 +40,7 @@ class Sample(NamedTuple):
         samples: From the feature extractor.
         new: Slots of new bearers.
         outdated: Slots whose carried state is too old.
+        told: The newest queue limits since the report before; None if there are none.
     """
 
     at_us: int
@@ -34,6 +48,7 @@ class Sample(NamedTuple):
     samples: Samples
     new: NDArray[np.intp]
     outdated: NDArray[np.intp]
+    told: ToldLimits | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +94,7 @@ class ModelRun:
         self.carried = CarriedState(model) if model is not None else None
         self.drift = Drift(*model.feature_range) if model is not None else None
         self._columns = np.array([FEATURES.index(q.value) for q in self.layout.quantities])
-        self._rates = np.array([q is Quantity.DRAIN for q in self.layout.quantities])
-        self._limits = np.array([q is Quantity.QUEUE_LIMIT for q in self.layout.quantities])
+        self._period_us = period_us
         self.calibration = QuantileTracker(self.layout)
         self._history = History(self.layout, period_us)
         self._newest: PastForecasts | None = None
@@ -128,7 +142,14 @@ class ModelRun:
         serving = self._serve(rows, warm, stale)
         tick = self._history.tick(sample.at_us)
         self._newest = PastForecasts(
-            tick, rows, levels, forecasts, uncalibrated, warm, serving.served
+            tick,
+            rows,
+            levels,
+            sample.samples.known[:, 0],
+            forecasts,
+            uncalibrated,
+            warm,
+            serving.served,
         )
         if forecasts is None:
             return self.persistence.forecast(rows.index, rows.highest, levels), serving
@@ -151,37 +172,43 @@ class ModelRun:
         if newest is None:
             return
         self._history.record(newest)
+        if sample.told is not None:
+            self._learn_limits(sample.told, sample.at_us)
         due = self._history.due(sample.rows, sample.at_us)
         if due is None or not len(due.levels):
             return
+        features, fresh = sample.samples.features, sample.samples.fresh
         if self.drift is not None:
-            self.drift.update_range(sample.samples.features)
-        self._learn(sample.rows.slots_of(due.rows), due, self._actual(sample, newest))
+            self.drift.update_range(features)
+        actual = outcomes(self.layout.quantities, features[due.rows], fresh[due.rows])
+        self._learn(sample.rows.slots_of(due.rows), due, actual)
 
-    def _learn(self, slots: Index, due: DueForecasts, levels: NDArray[np.float32]) -> None:
-        actual, point = levels[due.rows], due.point
+    def _learn_limits(self, told: ToldLimits, at_us: int) -> None:
+        # The status is of the nearest report's instant.
+        periods = round((told.at_us - at_us) / self._period_us)
+        found = self._history.due_of(told.slots, at_us + periods * self._period_us)
+        if found is not None:
+            due, slots = found
+            actual = limit_outcomes(self.layout.quantities, told.limit_bytes[due.rows])
+            self._learn(slots, due, actual)
+
+    def _learn(self, slots: Index, due: DueForecasts, actual: NDArray[np.float32]) -> None:
+        points = due.points
         if self.updates_persistence:
-            persistence = self.persistence.learn(slots, point, actual, due.levels)
+            persistence = self.persistence.learn(slots, points, actual, due.levels)
         else:
-            persistence = self.persistence.at_point(slots, point, due.levels)
+            persistence = self.persistence.at_points(slots, points, due.levels)
         model, uncalibrated = due.forecasts, due.uncalibrated
         if model is None or uncalibrated is None:
-            self.coverage.learn(point, actual, persistence)
+            self.coverage.learn(points, actual, persistence)
             return
-        self.coverage.learn(point, actual, persistence, model, due.served)
-        losses = self.skill.learn(slots, point, actual, model, persistence, counts=due.warm)
+        self.coverage.learn(points, actual, persistence, model, due.served)
+        losses = self.skill.learn(slots, points, actual, model, persistence, counts=due.warm)
         if losses is None:
             return
         if self.drift is not None:
             self.drift.update_losses(*losses)
-        self.calibration.learn(slots, point, actual, uncalibrated, counts=due.warm)
-
-    def _actual(self, sample: Sample, newest: PastForecasts) -> NDArray[np.float32]:
-        """Outcomes at the report, NaN if unknown."""
-        samples = sample.samples
-        return rlc_native.outcomes(
-            newest.levels, samples.fresh, samples.known[:, 0], self._rates, self._limits
-        )
+        self.calibration.learn(slots, points, actual, uncalibrated, counts=due.warm)
 
     def _serve(self, rows: Rows, warm: NDArray[np.bool_], stale: bool) -> Serving:
         # Its inputs rarely change from one report to the next.

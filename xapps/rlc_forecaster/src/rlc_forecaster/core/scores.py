@@ -9,7 +9,7 @@ import numpy as np
 import rlc_native
 from numpy.typing import NDArray
 
-from rlc_forecaster.core.bearers import Index, end_of, grown
+from rlc_forecaster.core.bearers import Index, Points, end_of, grown
 from rlc_forecaster.core.forecast import Layout
 
 WEIGHT: Final = 0.005
@@ -78,18 +78,18 @@ class Skill:
     def learn(
         self,
         slots: Index,
-        point: int,
+        points: Points,
         actual: NDArray[np.float32],
         model: NDArray[np.float32],
         persistence: NDArray[np.float32],
         *,
         counts: NDArray[np.bool_] | None = None,
     ) -> tuple[float, float] | None:
-        """Scores forecasts for a point.
+        """Scores forecasts.
 
         Args:
             slots: N of them.
-            point: The horizon point.
+            points: The horizon point, or ``(N,)``.
             actual: ``(N, quantity)``; NaN if unknown.
             model: ``(N, quantity, Q)``.
             persistence: ``(N, quantity, Q)``.
@@ -103,7 +103,7 @@ class Skill:
         rows, model_loss, persistence_loss, lost, regained = rlc_native.score(
             self._rule,
             slots,
-            point,
+            points,
             actual,
             model,
             persistence,
@@ -149,23 +149,23 @@ class Coverage:
 
     def learn(
         self,
-        point: int,
+        points: Points,
         actual: NDArray[np.float32],
         persistence: NDArray[np.float32],
         model: NDArray[np.float32] | None = None,
         served: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Counts outcomes at a point.
+        """Counts outcomes.
 
         Args:
-            point: The horizon point.
+            points: The horizon point, or ``(N,)``.
             actual: ``(N, quantity)``; NaN if unknown.
             persistence: ``(N, quantity, Q)`` forecasts of persistence.
             model: ``(N, quantity, Q)`` forecasts of the model; None without a model.
             served: ``(N,)`` whether the model's was served; None if never.
         """
         rlc_native.cover(
-            point,
+            points,
             actual,
             persistence,
             model,
