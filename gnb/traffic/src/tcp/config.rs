@@ -82,6 +82,8 @@ pub struct TcpConfig {
     pub delayed_ack_us: u64,
     /// `bbr` adds aggregated acknowledgements to its window, as Linux since 5.1; the draft does not.
     pub bbr_ack_aggregation: bool,
+    /// `bbr` paces at 1 % below its rate, as Linux since 4.20; the draft does not.
+    pub bbr_pacing_margin: bool,
     /// `reno` counts acknowledgements (RFC 5681 §3.1), not acknowledged bytes (RFC 3465): with
     /// delayed acknowledgements its window grows at half the speed.
     pub reno_ack_counting: bool,
@@ -113,6 +115,7 @@ impl Default for TcpConfig {
             min_rto_us: 200_000,
             delayed_ack_us: 40_000,
             bbr_ack_aggregation: false,
+            bbr_pacing_margin: false,
             reno_ack_counting: false,
             c2tcp_target_ms: None,
             c2tcp_setpoint_ms: None,
@@ -182,9 +185,14 @@ impl TcpConfig {
                 return Err(ConfigError::new(field, "false", "true or unset with prague"));
             }
         }
-        if self.bbr_ack_aggregation && control != CongestionControl::Bbr {
-            let expected = "false unless congestion_control is bbr";
-            return Err(ConfigError::new("bbr_ack_aggregation", "true", expected));
+        for (field, is_set) in [
+            ("bbr_ack_aggregation", self.bbr_ack_aggregation),
+            ("bbr_pacing_margin", self.bbr_pacing_margin),
+        ] {
+            if is_set && control != CongestionControl::Bbr {
+                let expected = "false unless congestion_control is bbr";
+                return Err(ConfigError::new(field, "true", expected));
+            }
         }
         if self.reno_ack_counting && control != CongestionControl::Reno {
             let expected = "false unless congestion_control is reno";
@@ -224,7 +232,7 @@ mod tests {
         };
         for good in [
             r#"{"congestion_control": "prague", "ecn": true}"#,
-            r#"{"congestion_control": "bbr", "bbr_ack_aggregation": true}"#,
+            r#"{"congestion_control": "bbr", "bbr_ack_aggregation": true, "bbr_pacing_margin": true}"#,
             r#"{"congestion_control": "reno", "reno_ack_counting": true}"#,
             r#"{"congestion_control": "c2tcp", "c2tcp_setpoint_ms": 80, "c2tcp_interval_ms": 20}"#,
         ] {
@@ -238,6 +246,10 @@ mod tests {
             (
                 r#"{"bbr_ack_aggregation": true}"#,
                 "bbr_ack_aggregation: true; expected false unless congestion_control is bbr",
+            ),
+            (
+                r#"{"bbr_pacing_margin": true}"#,
+                "bbr_pacing_margin: true; expected false unless congestion_control is bbr",
             ),
             (
                 r#"{"reno_ack_counting": true}"#,

@@ -58,6 +58,23 @@ fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
     }
 }
 
+/// With a margin the queue that probing leaves drains in the cycles that follow; without it it stands.
+#[test]
+fn the_pacing_margin_of_bbr_drains_its_standing_queue() {
+    let draft = with(CongestionControl::Bbr);
+    let linux = TcpConfig { bbr_pacing_margin: true, ..draft.clone() };
+    let [without, paced_below] = [draft, linux].map(|config| {
+        observe(&mut Pair::tcp(config, RATE_BPS, RTT_US, 1_000), 3_000_000, 40_000_000)
+    });
+    assert!(paced_below.utilisation > 0.95, "{:.3}", paced_below.utilisation);
+    assert!(
+        paced_below.mean_wait_us < 0.8 * without.mean_wait_us,
+        "{:.0} {:.0}",
+        paced_below.mean_wait_us,
+        without.mean_wait_us
+    );
+}
+
 #[test]
 fn probe_rtt_follows_its_interval_and_lasts_200_ms() {
     for (congestion, interval_s) in [(CongestionControl::Bbr, 10), (CongestionControl::Bbr3, 5)] {

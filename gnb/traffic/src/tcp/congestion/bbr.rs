@@ -6,6 +6,10 @@
 //! exceeds 2p (TDD, aggregated acknowledgements) the rate r then settles at r·R = 2·r·p + Q, below the
 //! bottleneck's rate.
 //!
+//! `bbr_pacing_margin` paces at 1 % below the estimated bandwidth, as Linux does since 4.20 ("tcp_bbr:
+//! adjust TCP BBR for departure time pacing") and the draft does not. Without it a queue once built
+//! stands until the phase of gain 0.75 drains it.
+//!
 //! Not implemented: long-term bandwidth sampling, which Linux has for token-bucket policers and the
 //! draft has not. The host has no segmentation offload: the send quantum (§4.2.2) counts in the window
 //! as in the draft, but datagrams leave one by one.
@@ -37,6 +41,9 @@ const FULL_BW_ROUNDS: u32 = 3;
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// Linux, `bbr_extra_acked_max_us`: bound of the excess, as a time at the bandwidth.
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
+
+/// Linux, `bbr_pacing_margin_percent`.
+const PACING_MARGIN: f64 = 0.01;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -78,6 +85,8 @@ pub struct Bbr {
     cwnd: Window,
     packet_conservation: bool,
     pacing: PacingRate,
+    /// Share of the bandwidth that a gain of 1 paces at.
+    paced_share: f64,
 }
 
 impl Bbr {
@@ -107,6 +116,7 @@ impl Bbr {
             cwnd: Window::new(sizes),
             packet_conservation: false,
             pacing: PacingRate::new(&sizes, HIGH_GAIN),
+            paced_share: if config.bbr_pacing_margin { 1.0 - PACING_MARGIN } else { 1.0 },
         }
     }
 
@@ -224,7 +234,8 @@ impl Bbr {
 
     /// §4.2.1.
     fn set_pacing_rate(&mut self, gain: f64) {
-        self.pacing.set(path::scaled(self.btl_bw.bps, gain), self.filled_pipe);
+        let bps = path::scaled(self.btl_bw.bps, gain * self.paced_share);
+        self.pacing.set(bps, self.filled_pipe);
     }
 
     /// §4.2.2.
