@@ -102,6 +102,8 @@ class Cell:
 def scenario(pipeline: Any, seconds: float, control: str | None) -> dict[str, Any]:
     """The cell, with a flow of the lab if `control` names one."""
     flow = {"name": "bulk", "kind": "tcp", "congestion_control": control}
+    if control == "bbr":
+        flow |= {"bbr_ack_aggregation": True, "bbr_pacing_margin": True}
     return {
         "name": "parity of TCP",
         "duration_s": seconds,
