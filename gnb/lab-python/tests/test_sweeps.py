@@ -117,8 +117,9 @@ def test_a_cluster_makes_the_same_bytes_and_either_resumes_the_other(
     here, there = tmp_path / "here", tmp_path / "there"
     call("sweep", *arguments, "--out", str(here))
     seen: list[tuple[int, int]] = []
-    said = on_cluster([*arguments, "--out", str(there)], dask, lambda *at: seen.append(at))
-    assert said.startswith("4 runs")
+    afresh = [*arguments, "--out", str(there), "--restart"]
+    said = on_cluster(afresh, dask, lambda *at: seen.append(at))
+    assert said.startswith("4 runs, 4 of them finished before"), "no run was made again here"
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert files(there) == files(here)
 
