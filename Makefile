@@ -24,7 +24,7 @@ PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/r
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz gnb/flexric-sm $(wildcard xapps/flexric_bridge/swig/*.py) \
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz gnb/lab-python/py gnb/flexric-sm $(wildcard xapps/flexric_bridge/swig/*.py) \
                   $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
 # Crates that are Python modules.

@@ -10,6 +10,7 @@ pub(crate) mod radio_pdus;
 pub(crate) mod replay_aqm;
 pub(crate) mod rlc_native;
 pub(crate) mod scenario;
+pub(crate) mod sweep_axes;
 pub(crate) mod tc_rf_calls;
 pub(crate) mod templates;
 pub(crate) mod traces;

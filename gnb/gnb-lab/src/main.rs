@@ -47,6 +47,11 @@ enum Command {
         gnb-lab sweep gnb/scenarios/default.yaml --over 'ues[*].channel.fixed_mcs=4..20..4' \\\n    \
         --over 'ues[*].drbs[*].pipeline=fq_codel,sojourn' --seeds 5 --out out/sweep")]
     Sweep(Box<sweep::SweepArgs>),
+    /// Make one run of a sweep, given on stdin as a line of sweep --missing: for schedulers of clusters.
+    #[command(after_help = "Example:\n  \
+        gnb-lab sweep gnb/scenarios/default.yaml --seeds 5 --out out/sweep --missing | head -1 \\\n    \
+        | gnb-lab sweep-run --inputs out/inputs --out out/run")]
+    SweepRun(sweep::SweepRunArgs),
     /// Compare recorded runs: tables with confidence intervals, distributions, plots over time.
     #[command(after_help = "Example:\n  gnb-lab compare out/sweep --html out/compare.html")]
     Compare(compare::CompareArgs),
@@ -92,6 +97,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Sweep(args) => sweep::sweep(&args),
+        Command::SweepRun(args) => sweep::sweep_run(&args),
         Command::Compare(args) => compare::compare_runs(&args),
         Command::Serve(args) => run::serve(*args),
         Command::Live(args) => return live::live(args.load(), &args.options),

@@ -1,11 +1,13 @@
-//! `gnb-lab sweep`: a scenario over axes of values and seeds.
+//! `gnb-lab sweep`: a scenario over axes of values and seeds. `gnb-lab sweep-run`: a run of it elsewhere.
 
+use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use bounded_input::drain;
 use clap::Args;
 use lab_gateway::cli::{Failure, ScenarioArgs};
-use lab_sweep::{Axis, DEFAULT_MAX_RUNS, Options, Plan, Request, SweepError};
+use lab_sweep::{Axis, DEFAULT_MAX_RUNS, Options, Order, Plan, Request, SweepError};
 use serde_json::Value;
 
 use super::contents::ContentsArgs;
@@ -14,6 +16,8 @@ use super::{machine, print_line, stop_on_signal};
 
 /// Failed runs that are named.
 const MAX_NAMED: usize = 3;
+/// Largest order of a run.
+const MAX_ORDER_BYTES: u64 = 16 << 20;
 
 /// Arguments of `gnb-lab sweep`.
 #[derive(Args, Debug)]
@@ -59,6 +63,23 @@ pub(super) struct SweepArgs {
     /// Discard the runs in the folder and run all again.
     #[arg(long, help_heading = "Output")]
     restart: bool,
+
+    /// Run nothing: prepare the folder and print the runs that it lacks, a JSON object a line, for
+    /// sweep-run on other machines.
+    #[arg(long, help_heading = "Output")]
+    missing: bool,
+}
+
+/// Arguments of `gnb-lab sweep-run`.
+#[derive(Args, Debug)]
+pub(super) struct SweepRunArgs {
+    /// Folder with the files that the scenario reads, by the names in the line.
+    #[arg(long, value_name = "DIR")]
+    inputs: PathBuf,
+
+    /// Folder of the run; made as a whole or not at all.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
 }
 
 /// Bad input or a system error.
@@ -83,6 +104,10 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         jobs: args.jobs,
         restart: args.restart,
     };
+    if args.missing {
+        let missing = lab_sweep::missing(&plan, &options).map_err(failure)?;
+        return print_orders(&missing.orders);
+    }
     let stop = stop_on_signal()?;
     let line = RunsLine::new("sweep");
     let result = lab_sweep::run(&plan, &options, &stop, &|at| line.show(at));
@@ -106,4 +131,31 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         args.out.join("runs.csv").display(),
         named.concat(),
     )))
+}
+
+fn print_orders(orders: &[Order]) -> Result<(), Failure> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let print = |order: &Order| -> io::Result<()> {
+        serde_json::to_writer(&mut stdout, order)?;
+        stdout.write_all(b"\n")
+    };
+    match orders.iter().try_for_each(print).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(machine(format!("stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes the run of the line on stdin.
+pub(super) fn sweep_run(args: &SweepRunArgs) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let line = drain(io::stdin().lock(), MAX_ORDER_BYTES)
+        .map_err(|error| Failure::Input(format!("stdin: {error}")))?;
+    let line = String::from_utf8_lossy(&line);
+    let made = Order::parse(&line).and_then(|order| order.make(&args.inputs, &args.out, &stop));
+    match made.map_err(failure)? {
+        true => print_line(&format!("1 run; written to {}", args.out.display())),
+        false => Err(machine("interrupted; nothing is written")),
+    }
 }

@@ -3,13 +3,25 @@
 // clippy.toml allows these in test functions; functions that tests share are tests as well.
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 fn gnb_lab(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_gnb-lab")).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+/// With text on stdin.
+fn gnb_lab_with(arguments: &[&str], stdin: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gnb-lab"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
@@ -89,4 +101,48 @@ fn failed_runs_make_the_exit_status_1() {
     assert_eq!(code, 1, "{stderr}");
     assert!(stdout.starts_with("2 runs; written to "), "{stdout}");
     assert!(stderr.contains("1 of 2 runs failed") && stderr.contains("no-such-trace"), "{stderr}");
+}
+
+#[test]
+fn a_run_made_elsewhere_is_one_that_the_sweep_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (scenario, out) = (default().to_str().unwrap().to_owned(), path("sweep"));
+    let trace = path("link.trace");
+    std::fs::write(&trace, "1\n3\n5\n").unwrap();
+    let set = format!("ues[0].channel={{mahimahi: {{path: {trace}}}}}");
+    let arguments =
+        ["sweep", &scenario, "--set", &set, "--seeds", "2", "--duration", "0.5", "--out", &out];
+    let (code, orders, stderr) = gnb_lab(&[&arguments[..], &["--missing"]].concat());
+    assert_eq!((code, stderr.as_str(), orders.lines().count()), (0, "", 2));
+
+    let order = orders.lines().next().unwrap();
+    let parsed: Value = serde_json::from_str(order).unwrap();
+    let (input, made) = (&parsed["inputs"][0], parsed["folder"].as_str().unwrap());
+    let inputs = folder.path().join("inputs");
+    std::fs::create_dir(&inputs).unwrap();
+    let there = inputs.join(input["name"].as_str().unwrap());
+    std::fs::copy(input["source"].as_str().unwrap(), &there).unwrap();
+    let make = |order: &str| {
+        let inputs = inputs.to_str().unwrap();
+        gnb_lab_with(&["sweep-run", "--inputs", inputs, "--out", made], order)
+    };
+    let (code, stdout, stderr) = make(order);
+    assert_eq!((code, stdout, stderr.as_str()), (0, format!("1 run; written to {made}\n"), ""));
+    let (code, stdout, _) = gnb_lab(&arguments);
+    assert_eq!(code, 0);
+    assert_eq!(stdout, format!("2 runs, 1 of them finished before; written to {out}\n"));
+
+    let mut other = parsed.clone();
+    other["program"] = "0".repeat(64).into();
+    let (code, _, stderr) = make(&other.to_string());
+    assert_eq!(code, 1);
+    assert!(stderr.contains("this gnb-lab is another build than that of the sweep"), "{stderr}");
+    std::fs::write(&there, "1\n").unwrap();
+    let (code, _, stderr) = make(order);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("not that of its scenario and input files"), "{stderr}");
+    let (code, _, stderr) = make("{}");
+    assert_eq!(code, 1);
+    assert!(stderr.contains("order of a run: missing field"), "{stderr}");
 }

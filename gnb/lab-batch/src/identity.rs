@@ -98,6 +98,26 @@ fn collect_paths<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
+/// Replaces the paths of the files that a scenario names; one that `places` lacks stays.
+pub fn relocate(scenario: &mut Value, places: &BTreeMap<String, String>) {
+    match scenario {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                match inner {
+                    Value::String(path) if key == "path" => {
+                        if let Some(place) = places.get(path) {
+                            path.clone_from(place);
+                        }
+                    }
+                    _ => relocate(inner, places),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|inner| relocate(inner, places)),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +135,19 @@ mod tests {
         };
         assert_eq!(digest("1\n"), digest("1\n"));
         assert_ne!(digest("1\n"), digest("2\n"));
+    }
+
+    #[test]
+    fn relocated_are_exactly_the_files_that_a_scenario_names() {
+        let mut scenario = json!({"name": "a", "ues": [{"channel": {"mahimahi": {"path": "a"}}},
+            {"channel": {"ucc": {"path": "b", "column": "a"}}}]});
+        let places = BTreeMap::from([("a".to_owned(), "there/a".to_owned())]);
+        relocate(&mut scenario, &places);
+        assert_eq!(input_paths(&scenario), ["there/a", "b"]);
+        assert_eq!(
+            (&scenario["name"], &scenario["ues"][1]["channel"]["ucc"]["column"]),
+            (&json!("a"), &json!("a"))
+        );
     }
 
     #[test]

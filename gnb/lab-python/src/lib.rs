@@ -1,14 +1,17 @@
-//! Python module `gnb_lab`: the lab's world, stepped by hand. Documented in `gnb_lab.pyi`.
+//! Python module `gnb_lab._native`: the lab's world, stepped by hand. Documented in `_native.pyi`.
 
 // `create_exception!` leaves no place for a doc comment; the stub documents both.
 #![allow(missing_docs)]
 
+mod columns;
 mod quiet;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use columns::{Recording, Table};
 use lab_scenario::{LoadedScenario, Override, json_schema};
+use lab_world::table::BEARER_COLUMNS;
 use lab_world::{
     self as world, ControlRequest, Output, Payload, RanFunction, SubscriptionId,
     SubscriptionRequest,
@@ -123,6 +126,7 @@ struct World {
     /// Arrived while a control was waited for.
     waiting: VecDeque<world::Indication>,
     stepper: Stepper,
+    recording: Recording,
 }
 
 /// Times of arrival and collection and records of reports; indications between and after them.
@@ -172,7 +176,8 @@ impl World {
         if let Some(epoch_us) = epoch_us {
             inner.set_epoch_us(epoch_us);
         }
-        Ok(Self { inner, waiting: VecDeque::new(), stepper: Stepper::default() })
+        let (waiting, stepper, recording) = Default::default();
+        Ok(Self { inner, waiting, stepper, recording })
     }
 
     #[getter]
@@ -269,7 +274,7 @@ impl World {
         if step_us == 0 {
             return Err(PyValueError::new_err("step_us: 0; expected at least 1"));
         }
-        let Self { inner, waiting, stepper } = self;
+        let Self { inner, waiting, stepper, .. } = self;
         let until = Until { t_us, stop_above_us, passing: &passing };
         let span = py.detach(|| stepper.step(inner, waiting, step_us, until));
         let Span { at_us, collected_at_us, records, passed, rest } = span;
@@ -332,31 +337,37 @@ impl World {
     }
 
     fn bearers<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.inner
-            .bearer_samples()
-            .into_iter()
-            .map(|sample| {
-                let row = PyDict::new(py);
-                row.set_item("time_us", sample.time_us)?;
-                row.set_item("rnti", sample.rnti)?;
-                row.set_item("drb", sample.drb)?;
-                row.set_item("rlc_occupancy_bytes", sample.rlc_occupancy_bytes)?;
-                row.set_item("rlc_occupancy_packets", sample.rlc_occupancy_packets)?;
-                row.set_item("rlc_hol_us", sample.hol_us)?;
-                row.set_item("rlc_mean_sojourn_us", sample.mean_sojourn_us)?;
-                row.set_item("tc_backlog_bytes", sample.tc_backlog_bytes)?;
-                row.set_item("tc_backlog_packets", sample.tc_backlog_packets)?;
-                row.set_item("pacer_limit_bytes", sample.pacer_limit_bytes)?;
-                row.set_item("ingress_bytes", sample.ingress_bytes)?;
-                row.set_item("drained_bytes", sample.drained_bytes)?;
-                row.set_item("mcs", sample.mcs)?;
-                row.set_item("used_prb", sample.used_prb)?;
-                row.set_item("cell_used_prb", sample.cell.used_prb)?;
-                row.set_item("cell_available_prb", sample.cell.available_prb)?;
-                row.set_item("tc_revision", sample.tc_revision)?;
-                Ok(row)
-            })
-            .collect()
+        let samples = self.inner.bearer_samples();
+        let row = |sample| {
+            let row = PyDict::new(py);
+            for column in BEARER_COLUMNS {
+                row.set_item(column.name, (column.value)(&sample))?;
+            }
+            Ok(row)
+        };
+        samples.into_iter().map(row).collect()
+    }
+
+    #[pyo3(signature = (*, packets=false))]
+    fn record(&mut self, packets: bool) {
+        self.recording.begin(&mut self.inner, packets);
+    }
+
+    #[pyo3(signature = (table="bearers"))]
+    fn frame<'py>(&mut self, py: Python<'py>, table: &str) -> PyResult<Bound<'py, PyAny>> {
+        let Self { inner, recording, .. } = self;
+        let recorded: Option<Table<'_>> = recording.table(py, inner, table);
+        let tables = py.import("gnb_lab.tables")?;
+        match recorded {
+            Some((rows, columns)) => tables.call_method1("of_columns", (rows, columns)),
+            None => Err(PyValueError::new_err(match table {
+                "bearers" => "bearers: not recorded; expected World.record() before".to_owned(),
+                "packets" => {
+                    "packets: not recorded; expected World.record(packets=True) before".to_owned()
+                }
+                _ => format!("'{table}': no such table; expected bearers, flows or packets"),
+            })),
+        }
     }
 
     fn packet_ledgers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -399,7 +410,8 @@ impl World {
 
     fn fork(&self, py: Python<'_>) -> Self {
         let inner = py.detach(|| self.inner.fork());
-        Self { inner, waiting: self.waiting.clone(), stepper: self.stepper.clone() }
+        let (waiting, stepper) = (self.waiting.clone(), self.stepper.clone());
+        Self { inner, waiting, stepper, recording: self.recording.clone() }
     }
 
     fn __repr__(&self) -> String {
@@ -413,7 +425,7 @@ fn scenario_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 #[pymodule]
-#[pyo3(name = "gnb_lab")]
+#[pyo3(name = "_native")]
 fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -4,6 +4,10 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+/// Most keys and indices of a path. Scenarios are not nested as deeply; recursion over a tree that is
+/// could exhaust the stack.
+const MAX_STEPS: usize = 32;
+
 /// An override such as `cell.n_prb=51`, `flows[0].congestion_control=reno` or, for every element of a
 /// list, `ues[*].drbs[*].pipeline=sojourn`.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +32,10 @@ impl Override {
     /// A message if `path` is malformed.
     pub fn new(path: &str, value: Value) -> Result<Self, String> {
         let steps = parse_path(path).ok_or_else(|| {
-            format!("'{path}': expected a path such as cell.n_prb or flows[0].start_s")
+            format!(
+                "'{path}': expected a path such as cell.n_prb or flows[0].start_s, of at most \
+                 {MAX_STEPS} keys and indices"
+            )
         })?;
         Ok(Self { path: path.to_owned(), steps, value })
     }
@@ -128,7 +135,7 @@ fn parse_path(path: &str) -> Option<Vec<Step>> {
             rest = tail;
         }
     }
-    Some(steps)
+    (steps.len() <= MAX_STEPS).then_some(steps)
 }
 
 #[cfg(test)]
@@ -180,6 +187,17 @@ mod tests {
         let mut root = json!({"flows": []});
         let error = "flows[3].name=x".parse::<Override>().unwrap().apply(&mut root).unwrap_err();
         assert_eq!(error, "[3] is not there; the list has 0");
+    }
+
+    #[test]
+    fn a_path_deeper_than_any_scenario_is_refused() {
+        let deep = |steps: usize| format!("{}=1", vec!["a"; steps].join("."));
+        let mut root = json!({});
+        deep(MAX_STEPS).parse::<Override>().unwrap().apply(&mut root).unwrap();
+        for steps in [MAX_STEPS + 1, 50_000] {
+            let error = deep(steps).parse::<Override>().unwrap_err();
+            assert!(error.ends_with("of at most 32 keys and indices"), "{error}");
+        }
     }
 
     #[test]

@@ -6,25 +6,30 @@ use std::str::FromStr;
 use lab_scenario::Override;
 use serde_json::Value;
 
-use super::range;
+use super::range::{self, MAX_VALUES};
 
 /// An element of the scenario and the values that it takes in turn, such as
 /// `ues[*].channel.fixed_mcs=4..20..4` or `ues[*].drbs[*].pipeline=fq_codel,sojourn`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    settings: Vec<Override>,
-    path: String,
+    element: Override,
+    values: Vec<Value>,
 }
 
 impl Axis {
     /// Path of the element.
     pub fn path(&self) -> &str {
-        &self.path
+        self.element.path()
     }
 
-    /// The element set to each value, in the order given.
-    pub fn settings(&self) -> &[Override] {
-        &self.settings
+    /// The values in the order given: at least one, none twice.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The element set to a value, by the value's number.
+    pub(crate) fn setting(&self, number: usize) -> Option<Override> {
+        Override::new(self.path(), self.values.get(number)?.clone()).ok()
     }
 }
 
@@ -33,40 +38,45 @@ impl FromStr for Axis {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = "expected PATH=VALUES such as cell.n_prb=51,106 or cell.n_prb=24..106..12";
-        let (path, values) = text.split_once('=').ok_or_else(|| format!("'{text}': {expected}"))?;
-        let (mut settings, mut known) = (Vec::new(), HashSet::new());
-        for item in items(values) {
+        let (path, given) = text.split_once('=').ok_or_else(|| format!("'{text}': {expected}"))?;
+        let element = Override::new(path, Value::Null)?;
+        let (mut values, mut known) = (Vec::new(), HashSet::new());
+        for item in items(given) {
             let item = item.trim();
             if item.is_empty() {
                 return Err(format!("'{text}': a value is missing; {expected}"));
             }
             let more = match range::expand(item).map_err(|error| format!("{path}: {error}"))? {
-                Some(values) => values
-                    .into_iter()
-                    .map(|value| Override::new(path, value))
-                    .collect::<Result<Vec<_>, _>>()?,
-                None => vec![format!("{path}={item}").parse::<Override>()?],
+                Some(values) => values,
+                None => vec![format!("{path}={item}").parse::<Override>()?.value().clone()],
             };
-            for setting in more {
-                if !known.insert(setting.value().to_string()) {
-                    let value = label(setting.value());
-                    return Err(format!("{path}: the value {value} is there twice"));
+            if values.len() + more.len() > MAX_VALUES {
+                return Err(format!("{path}: more than {MAX_VALUES} values"));
+            }
+            for value in more {
+                if !known.insert(value.to_string()) {
+                    return Err(format!("{path}: the value {} is there twice", label(&value)));
                 }
-                settings.push(setting);
+                values.push(value);
             }
         }
-        Ok(Self { settings, path: path.to_owned() })
+        Ok(Self { element, values })
     }
 }
 
-/// The parts between commas that are in no brackets and no quotes.
+/// The parts between commas that are in no brackets and no quotes. As in YAML, a quote begins a value,
+/// after another it goes on, and between double quotes a backslash is before a character that ends nothing.
 fn items(text: &str) -> Vec<&str> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0i32);
-    let mut quote = None;
+    let (mut quote, mut is_escaped, mut before) = (None, false, ',');
     for (at, character) in text.char_indices() {
         match (quote, character) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some('"'), '\\') => is_escaped = true,
             (Some(open), _) => quote = (character != open).then_some(open),
-            (None, '"' | '\'') => quote = Some(character),
+            (None, '"' | '\'') if matches!(before, ',' | '[' | '{' | ':' | '\'') => {
+                quote = Some(character);
+            }
             (None, '[' | '{') => depth += 1,
             (None, ']' | '}') => depth -= 1,
             (None, ',') if depth <= 0 => {
@@ -74,6 +84,9 @@ fn items(text: &str) -> Vec<&str> {
                 begin = at + 1;
             }
             (None, _) => {}
+        }
+        if !character.is_whitespace() {
+            before = character;
         }
     }
     found.push(&text[begin..]);
@@ -94,8 +107,7 @@ mod tests {
     use serde_json::json;
 
     fn values(text: &str) -> Value {
-        let axis = text.parse::<Axis>().unwrap();
-        axis.settings().iter().map(|setting| setting.value().clone()).collect()
+        text.parse::<Axis>().unwrap().values().to_vec().into()
     }
 
     #[test]
@@ -109,14 +121,21 @@ mod tests {
             values("p={template: sojourn, bulk_bound_us: 1},'a,b',[1, 2],true"),
             json!([{"template": "sojourn", "bulk_bound_us": 1}, "a,b", [1, 2], true])
         );
+        assert_eq!(
+            values(r#"p="a\",b", 'it'',s', its',{a: "]"}"#),
+            json!(["a\",b", "it',s", "its'", {"a": "]"}])
+        );
     }
 
     proptest::proptest! {
         #[test]
         fn any_text_is_an_axis_with_values_or_an_error(text in "[a-z.*0-9\\[\\]{}'\",= -]{0,40}") {
             if let Ok(axis) = text.parse::<Axis>() {
-                proptest::prop_assert!(!axis.settings().is_empty());
-                proptest::prop_assert!(axis.settings().iter().all(|one| one.path() == axis.path()));
+                proptest::prop_assert!(!axis.values().is_empty());
+                for (number, value) in axis.values().iter().enumerate() {
+                    let setting = axis.setting(number);
+                    proptest::prop_assert_eq!(setting.as_ref().map(Override::value), Some(value));
+                }
             }
         }
     }
@@ -130,6 +149,7 @@ mod tests {
             ("cell.n_prb=1,2,1", "cell.n_prb: the value 1 is there twice"),
             ("cell.n_prb=9..1", "cell.n_prb: '9..1': it ends before it begins"),
             ("a..b=1", "expected a path such as"),
+            ("a=1..90000,100001..190000", "a: more than 100000 values"),
         ] {
             let error = text.parse::<Axis>().unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

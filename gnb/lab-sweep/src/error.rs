@@ -26,6 +26,21 @@ pub enum SweepError {
         /// What is different.
         what: String,
     },
+    /// A scenario that cannot be run.
+    #[error("{message}")]
+    Run {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A run as a message.
+    #[error("order of a run: {0}")]
+    Order(String),
+    /// A run as a message that another program wrote.
+    #[error(
+        "this gnb-lab is another build than that of the sweep; \
+         expected the same program on all machines"
+    )]
+    OtherBuild,
     /// A file of results is missing or damaged.
     #[error("{}: {message}", path.display())]
     Results {
@@ -79,9 +94,17 @@ impl SweepError {
     /// Whether the user's input is to blame, not the machine.
     pub fn is_input(&self) -> bool {
         match self {
-            Self::Scenario(_) | Self::Axes(_) | Self::Changed { .. } | Self::Results { .. } => true,
+            Self::Scenario(_)
+            | Self::Axes(_)
+            | Self::Changed { .. }
+            | Self::Run { .. }
+            | Self::Results { .. } => true,
             Self::Identity(error) => matches!(error, IdentityError::Input { .. }),
-            Self::Io { .. } | Self::Recording(_) | Self::Interrupted { .. } => false,
+            Self::Order(_)
+            | Self::OtherBuild
+            | Self::Io { .. }
+            | Self::Recording(_)
+            | Self::Interrupted { .. } => false,
         }
     }
 }

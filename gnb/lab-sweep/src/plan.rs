@@ -34,7 +34,7 @@ pub struct Request {
 pub(crate) struct PlannedRun {
     /// Value of each axis.
     pub(crate) values: Vec<Value>,
-    /// The same as numbers of the settings of each axis.
+    /// The same as numbers of the values of each axis.
     chosen: Vec<usize>,
     pub(crate) seed: u64,
     /// Name of its folder.
@@ -46,7 +46,7 @@ pub(crate) struct PlannedRun {
 pub struct Plan {
     pub(crate) axes: Vec<Axis>,
     pub(crate) base: Value,
-    file: String,
+    pub(crate) file: String,
     directory: PathBuf,
     pub(crate) runs: Vec<PlannedRun>,
 }
@@ -94,7 +94,7 @@ impl Plan {
     }
 
     /// Checks the scenario of a combination; returns its seed.
-    fn check(&self, settings: &[&Override]) -> Result<u64, ScenarioError> {
+    fn check(&self, settings: &[Override]) -> Result<u64, ScenarioError> {
         let tree = with(&self.base, settings)?;
         match LoadedScenario::from_value(tree, &self.file, &self.directory, &[]) {
             Ok(loaded) => Ok(loaded.scenario.seed),
@@ -137,11 +137,10 @@ fn check(axes: &[Axis], seeds: u32, max_runs: u64) -> Result<(), SweepError> {
             return Err(SweepError::Axes(format!("{path}: is given twice")));
         }
     }
-    let sizes = axes.iter().map(|axis| axis.settings().len() as u128);
+    let sizes = axes.iter().map(|axis| axis.values().len() as u128);
     let runs = sizes.fold(u128::from(seeds), u128::saturating_mul);
     if runs > u128::from(max_runs) {
-        let values: Vec<String> =
-            axes.iter().map(|axis| axis.settings().len().to_string()).collect();
+        let values: Vec<String> = axes.iter().map(|axis| axis.values().len().to_string()).collect();
         return Err(SweepError::Axes(format!(
             "{} values and {seeds} seeds are {runs} runs; at most {max_runs} (--max-runs)",
             values.join(" × "),
@@ -154,7 +153,7 @@ fn check(axes: &[Axis], seeds: u32, max_runs: u64) -> Result<(), SweepError> {
 fn product(axes: &[Axis]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |combinations, axis| {
         let extended = |combination: Vec<usize>| {
-            (0..axis.settings().len()).map(move |number| {
+            (0..axis.values().len()).map(move |number| {
                 let mut next = combination.clone();
                 next.push(number);
                 next
@@ -165,11 +164,11 @@ fn product(axes: &[Axis]) -> Vec<Vec<usize>> {
 }
 
 /// The settings of a combination.
-fn settings<'a>(axes: &'a [Axis], chosen: &[usize]) -> Vec<&'a Override> {
-    axes.iter().zip(chosen).filter_map(|(axis, number)| axis.settings().get(*number)).collect()
+fn settings(axes: &[Axis], chosen: &[usize]) -> Vec<Override> {
+    axes.iter().zip(chosen).filter_map(|(axis, number)| axis.setting(*number)).collect()
 }
 
-fn with(base: &Value, settings: &[&Override]) -> Result<Value, ScenarioError> {
+fn with(base: &Value, settings: &[Override]) -> Result<Value, ScenarioError> {
     let mut tree = base.clone();
     for setting in settings {
         setting

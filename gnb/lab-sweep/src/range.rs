@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Most values of a range.
-const MAX_VALUES: i128 = 100_000;
+/// Most values of an axis.
+pub(crate) const MAX_VALUES: usize = 100_000;
 /// Most digits of a number.
 const MAX_DIGITS: usize = 15;
 
@@ -54,7 +54,7 @@ pub(crate) fn expand(text: &str) -> Result<Option<Vec<Value>>, String> {
         return Err(format!("'{text}': {wrong}; expected a range such as 4..20..4"));
     }
     let count = (last - first) / step + 1;
-    if count > MAX_VALUES {
+    if count > MAX_VALUES as i128 {
         return Err(format!("'{text}': {count} values; a range has at most {MAX_VALUES}"));
     }
     Ok(Some((0..count).map(|index| number(first + index * step, decimals)).collect()))

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use lab_batch::{IdentityError, Progress, Workers, identity};
-use lab_recording::{CHUNK_US, Contents, Recorder};
-use lab_scenario::LoadedScenario;
-use lab_world::World;
+use lab_recording::Contents;
 use serde_json::Value;
 
 use super::SweepError;
+use super::make::make;
 use super::measures::RecordedRun;
+use super::order::Order;
 use super::plan::{Plan, PlannedRun};
-use super::state::{self, SWEEP_FILE, SweepFile, runs_folder};
+use super::state::{self, Identity, SWEEP_FILE, SweepFile, runs_folder};
 use super::table::{self, Outcome};
 
 /// Where and how a sweep is run.
@@ -42,12 +42,23 @@ pub struct Done {
     pub failed: Vec<(PathBuf, String)>,
 }
 
-/// A run with its digest, or the reason why its input files cannot be read.
+/// A run with what it depends on.
 struct Task<'a> {
     run: &'a PlannedRun,
     folder: PathBuf,
-    digest: Result<String, String>,
+    /// Digests of its input files by path, or why one cannot be read.
+    inputs: Result<BTreeMap<String, String>, String>,
+    digest: String,
     is_finished: bool,
+}
+
+/// What another scheduler has to make of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missing {
+    /// All runs.
+    pub runs: usize,
+    /// Of these, not finished.
+    pub orders: Vec<Order>,
 }
 
 /// Runs what the folder lacks of a plan and writes the table of all runs. `stop` interrupts it;
@@ -65,19 +76,8 @@ pub fn run(
     stop: &AtomicBool,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Done, SweepError> {
-    let Options { out, contents, jobs, restart } = options;
-    let file = SweepFile::of(plan, contents)?;
-    let runs = runs_folder(out);
-    if out.join(SWEEP_FILE).exists() {
-        if *restart && runs.exists() {
-            fs::remove_dir_all(&runs).map_err(SweepError::io(&runs))?;
-        } else if !*restart {
-            file.check_against(out)?;
-        }
-    }
-    fs::create_dir_all(&runs).map_err(SweepError::io(&runs))?;
-    let tasks = tasks(plan, &file, &runs)?;
-    file.write(out)?;
+    let Options { out, contents, jobs, .. } = options;
+    let (_, tasks) = prepare(plan, options)?;
     let workers = Workers { jobs: *jobs, stop, progress };
     let results =
         workers.run(&tasks, |_, task| Ok::<_, SweepError>(outcome(plan, task, contents, stop)))?;
@@ -98,20 +98,62 @@ pub fn run(
     })
 }
 
+/// Prepares the folder as [`run`] does; returns the runs that it lacks, for others to make. Then [`run`]
+/// writes the tables. A run with an input file that cannot be read is left to it.
+///
+/// # Errors
+/// As [`run`].
+pub fn missing(plan: &Plan, options: &Options) -> Result<Missing, SweepError> {
+    let (file, tasks) = prepare(plan, options)?;
+    let mut orders = Vec::new();
+    for Task { run, folder, inputs, .. } in tasks.iter().filter(|task| !task.is_finished) {
+        if let Ok(inputs) = inputs {
+            let (folder, tree) = (folder.clone(), plan.tree(run)?);
+            let directory = plan.directory();
+            orders.push(Order::new(folder, tree, inputs, directory, &plan.file, &file.identity));
+        }
+    }
+    Ok(Missing { runs: tasks.len(), orders })
+}
+
+/// Makes or checks the folder of a sweep.
+fn prepare<'a>(
+    plan: &'a Plan,
+    options: &Options,
+) -> Result<(SweepFile, Vec<Task<'a>>), SweepError> {
+    let Options { out, contents, restart, .. } = options;
+    let file = SweepFile::of(plan, contents)?;
+    let runs = runs_folder(out);
+    if out.join(SWEEP_FILE).exists() {
+        if *restart && runs.exists() {
+            fs::remove_dir_all(&runs).map_err(SweepError::io(&runs))?;
+        } else if !*restart {
+            file.check_against(out)?;
+        }
+    }
+    fs::create_dir_all(&runs).map_err(SweepError::io(&runs))?;
+    let tasks = tasks(plan, &file.identity, &runs)?;
+    file.write(out)?;
+    Ok((file, tasks))
+}
+
 /// The runs of a plan, and which of them are finished.
-fn tasks<'a>(plan: &'a Plan, file: &SweepFile, runs: &Path) -> Result<Vec<Task<'a>>, SweepError> {
+fn tasks<'a>(
+    plan: &'a Plan,
+    identity: &Identity,
+    runs: &Path,
+) -> Result<Vec<Task<'a>>, SweepError> {
     let mut known = HashMap::new();
     let task = |run: &'a PlannedRun| {
         let tree = plan.tree(run)?;
         let folder = runs.join(&run.name);
-        let digest = inputs(&tree, plan.directory(), &mut known)
-            .map(|inputs| file.digest(&tree, &inputs))
-            .map_err(|error| error.to_string());
-        let is_finished = match &digest {
-            Ok(digest) => state::is_finished(&folder, digest)?,
-            Err(_) => false,
+        let inputs = inputs(&tree, plan.directory(), &mut known).map_err(|error| error.to_string());
+        let digest = match &inputs {
+            Ok(inputs) => identity.digest(&tree, inputs),
+            Err(_) => String::new(),
         };
-        Ok(Task { run, folder, digest, is_finished })
+        let is_finished = inputs.is_ok() && state::is_finished(&folder, &digest)?;
+        Ok(Task { run, folder, inputs, digest, is_finished })
     };
     plan.runs.iter().map(task).collect()
 }
@@ -150,7 +192,7 @@ fn outcome(
     {
         return Some(Outcome { measures: Ok(measures), is_resumed: true });
     }
-    let measures = match make(plan, task, contents, stop) {
+    let measures = match made(plan, task, contents, stop) {
         Ok(false) => return None,
         Ok(true) => read(),
         Err(error) => Err(error),
@@ -158,55 +200,14 @@ fn outcome(
     Some(Outcome { measures, is_resumed: false })
 }
 
-/// Makes a run in a folder beside its own, which is renamed at the end: a folder is a whole run or not
-/// there. Returns whether it was made, not stopped.
-fn make(
+/// Makes a run. Returns whether it was made, not stopped.
+fn made(
     plan: &Plan,
     task: &Task<'_>,
     contents: &Contents,
     stop: &AtomicBool,
 ) -> Result<bool, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let digest = task.digest.as_ref().map_err(Clone::clone)?;
-    let loaded = plan.load(task.run).map_err(|error| text(&error))?;
-    let part = task.folder.with_file_name(format!("{}.part", task.run.name));
-    let removed = |folder: &Path| match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("{}: {error}", folder.display()))
-        }
-        _ => Ok(()),
-    };
-    removed(&part)?;
-    let made = record(&loaded, &part, contents, stop);
-    if !matches!(made, Ok(true)) {
-        removed(&part)?;
-        return made;
-    }
-    state::finish(&part, digest).map_err(|error| text(&error))?;
-    removed(&task.folder)?;
-    fs::rename(&part, &task.folder)
-        .map_err(|error| format!("{}: {error}", task.folder.display()))?;
-    Ok(true)
-}
-
-/// Runs a scenario to its end and records it in a folder. Returns whether it reached the end.
-fn record(
-    loaded: &LoadedScenario,
-    folder: &Path,
-    contents: &Contents,
-    stop: &AtomicBool,
-) -> Result<bool, String> {
-    let mut world = World::new(loaded).map_err(|error| error.to_string())?;
-    let end_us = (loaded.scenario.duration_s * 1e6).round() as u64;
-    let recorded = Recorder::begin(folder, contents, &mut world).and_then(|mut recorder| {
-        while world.now_us() < end_us {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(false);
-            }
-            world.step_until((world.now_us() + CHUNK_US).min(end_us), &mut |_| {});
-            recorder.record(&mut world)?;
-        }
-        recorder.finish(&mut world).map(|()| true)
-    });
-    recorded.map_err(|error| error.to_string())
+    task.inputs.as_ref().map_err(Clone::clone)?;
+    let loaded = plan.load(task.run).map_err(|error| error.to_string())?;
+    make(&loaded, &task.digest, &task.folder, contents, stop).map_err(|error| error.to_string())
 }

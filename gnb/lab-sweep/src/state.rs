@@ -19,14 +19,48 @@ const RUN_FILE: &str = "run.json";
 /// Most changed elements that are named.
 const MAX_NAMED: usize = 5;
 
+/// What the runs of a sweep depend on beside their scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    /// Digest of the program.
+    pub(crate) program: String,
+    /// Formats of the tables, and whether there are packets.
+    pub(crate) formats: Vec<String>,
+    pub(crate) packets: bool,
+}
+
+impl Identity {
+    /// Of this program.
+    ///
+    /// # Errors
+    /// [`SweepError::Identity`] if it cannot be read.
+    fn of(contents: &Contents) -> Result<Self, SweepError> {
+        Ok(Self {
+            program: identity::program()?,
+            formats: contents.formats.iter().map(ToString::to_string).collect(),
+            packets: contents.packets,
+        })
+    }
+
+    /// Digest of everything that a run depends on: also its scenario, and the digests of the files that
+    /// this names.
+    pub(crate) fn digest(&self, tree: &Value, inputs: &BTreeMap<String, String>) -> String {
+        let whole = json!({
+            "program": self.program,
+            "formats": self.formats,
+            "packets": self.packets,
+            "scenario": tree,
+            "inputs": inputs,
+        });
+        identity::sha256(whole.to_string())
+    }
+}
+
 /// What a folder of runs is of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SweepFile {
-    /// Digest of the program.
-    program: String,
-    /// Formats of the tables, and whether there are packets.
-    formats: Vec<String>,
-    packets: bool,
+    #[serde(flatten)]
+    pub(crate) identity: Identity,
     /// The scenario without the values of the axes.
     scenario: Value,
     /// Paths of the axes.
@@ -63,9 +97,7 @@ impl SweepFile {
             seed: run.seed,
         };
         Ok(Self {
-            program: identity::program()?,
-            formats: contents.formats.iter().map(ToString::to_string).collect(),
-            packets: contents.packets,
+            identity: Identity::of(contents)?,
             scenario: plan.base.clone(),
             axes: plan.axes.iter().map(|axis| axis.path().to_owned()).collect(),
             runs: plan.runs.iter().map(entry).collect(),
@@ -89,10 +121,11 @@ impl SweepFile {
     pub(crate) fn check_against(&self, folder: &Path) -> Result<(), SweepError> {
         let old = Self::read(folder)?;
         let mut changed = Vec::new();
-        if old.program != self.program {
+        let [there, now] = [&old.identity, &self.identity];
+        if there.program != now.program {
             changed.push("another build of gnb-lab".to_owned());
         }
-        if (&old.formats, old.packets) != (&self.formats, self.packets) {
+        if (&there.formats, there.packets) != (&now.formats, now.packets) {
             changed.push("other --format or --packets".to_owned());
         }
         if old.axes != self.axes {
@@ -111,18 +144,6 @@ impl SweepFile {
         }
         let what = format!("its runs are of {}", changed.join(", "));
         Err(SweepError::Changed { path: folder.join(SWEEP_FILE), what })
-    }
-
-    /// Digest of everything that a run depends on.
-    pub(crate) fn digest(&self, tree: &Value, inputs: &BTreeMap<String, String>) -> String {
-        let whole = json!({
-            "program": self.program,
-            "formats": self.formats,
-            "packets": self.packets,
-            "scenario": tree,
-            "inputs": inputs,
-        });
-        identity::sha256(whole.to_string())
     }
 }
 

@@ -1,12 +1,10 @@
-"""An emulated gNB with UEs and traffic on virtual time.
-
-The same world that `gnb-lab serve` paces to the wall clock, stepped by hand: an xApp's core runs
-in lockstep with it, and `fork` answers what-if questions.
-"""
+"""The part of `gnb_lab` in Rust: an emulated gNB with UEs and traffic on virtual time."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
+
+import pyarrow as pa
 
 __version__: str
 
@@ -132,6 +130,20 @@ class World:
 
     def bearers(self) -> list[dict[str, Any]]:
         """The bearers as they are now: the columns of `bearers.parquet`."""
+
+    def record(self, *, packets: bool = False) -> None:
+        """Records a row per bearer and ms from now on, and with `packets` one per downlink packet.
+
+        The rows are kept in memory: 150 bytes each.
+        """
+
+    def frame(self, table: Literal["bearers", "flows", "packets"] = "bearers") -> pa.Table:
+        """What was recorded so far as a table, with the columns of the Parquet file of its name.
+
+        `flows` needs no `record`: a world has the samples of its flows from virtual time 0 on.
+        Raises `ValueError` for a table that is not recorded, `ModuleNotFoundError` without pyarrow
+        (`gnb-lab[tables]`).
+        """
 
     def packet_ledgers(self) -> list[dict[str, int]]:
         """Downlink packets of each bearer, attached or not, by where they are or how they ended.
