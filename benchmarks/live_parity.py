@@ -29,7 +29,12 @@ RNTI = 17921
 RLC_BYTES = 1_500_000
 """A thousand packets of a full RLC."""
 
-CONTROLS = ("reno", "cubic", "bbr")
+AS_IN_LINUX: dict[str, dict[str, bool]] = {
+    "reno": {"hystart": False},
+    "cubic": {},
+    "bbr": {"bbr_ack_aggregation": True, "bbr_pacing_margin": True},
+}
+"""Settings of the lab's senders for what Linux does; HyStart is in its Cubic alone."""
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 GOODPUT_RATIO = 0.10
@@ -102,8 +107,7 @@ class Cell:
 def scenario(pipeline: Any, seconds: float, control: str | None) -> dict[str, Any]:
     """The cell, with a flow of the lab if `control` names one."""
     flow = {"name": "bulk", "kind": "tcp", "congestion_control": control}
-    if control == "bbr":
-        flow |= {"bbr_ack_aggregation": True, "bbr_pacing_margin": True}
+    flow |= AS_IN_LINUX[control] if control else {}
     return {
         "name": "parity of TCP",
         "duration_s": seconds,
@@ -217,17 +221,17 @@ def main() -> None:
         print(f"parity of TCP: skipped, {lacks}")
         return
     there = AVAILABLE.read_text().split()
-    if lacking := [control for control in CONTROLS if control not in there]:
+    if lacking := [control for control in AS_IN_LINUX if control not in there]:
         print(f"without {', '.join(lacking)}: this kernel has {', '.join(there)}", file=sys.stderr)
     print("| TCP | pipeline | Mbit/s, lab / kernel | mean ms | p95 ms | dropped | |")
     print("|---|---|---|---|---|---|---|")
     cells = []
-    for cell in measure(arguments.seconds, [each for each in CONTROLS if each in there]):
+    for cell in measure(arguments.seconds, [each for each in AS_IN_LINUX if each in there]):
         print(row(cell), flush=True)
         cells.append(cell)
     judged = [cell for cell in cells if not cell.is_late()]
     agree = sum(not cell.differs() for cell in judged)
-    orders = {control: order_differs(judged, control) for control in CONTROLS}
+    orders = {control: order_differs(judged, control) for control in AS_IN_LINUX}
     print(f"{agree} of {len(judged)} agree; {len(cells) - len(judged)} not judged")
     for control, pairs in orders.items():
         for pair in pairs:
