@@ -45,6 +45,11 @@ $(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) Cargo.toml $(wildcard interfa
 	$(STEP) 4/4 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
+$(VENV)/.training: $(VENV)/.packages nonrt-ric/training/constraints.txt
+	$(STEP) training 'TensorFlow, LightGBM, MLflow, Dask' $(BIN)/python -m pip install -c constraints.txt -c nonrt-ric/training/constraints.txt \
+	  --no-build-isolation -e 'nonrt-ric/training[tensorflow,baselines,mlflow,dask]'
+	@touch $@
+
 .PHONY: native
 native: $(VENV)/.tools
 # One build: the header generator enables features of syn, with which the tests are built as well.
@@ -61,8 +66,7 @@ setup: native $(VENV)/.packages ## Build everything; every command-line tool is 
 	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: setup-training
-setup-training: setup ## Dependencies of training: TensorFlow, LightGBM, MLflow, Dask
-	$(BIN)/python -m pip install -q -c nonrt-ric/training/constraints.txt -e 'nonrt-ric/training[tensorflow,baselines,mlflow,dask]' --no-build-isolation
+setup-training: setup $(VENV)/.training ## Dependencies of training: TensorFlow, LightGBM, MLflow, Dask
 
 .PHONY: flexric-node
 flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, FLEXRIC_BUILD)
@@ -134,12 +138,12 @@ readme-picture: demo ## The picture of the README, from a run of the demo
 	$(BIN)/python -m sojourn_demo.picture $(OUT)/demo docs/images/demo.svg
 
 .PHONY: test
-test: setup ## Every test that needs no root and no service
+test: setup-training ## Every test that needs no root and no service
 	$(BIN)/python tests/run.py
 
 .PHONY: test-training
-test-training: setup-training ## The tests and the tutorial that need TensorFlow; after make test
-	$(BIN)/python tests/run.py training
+test-training: setup-training ## Of make test those that need TensorFlow, LightGBM, MLflow or Dask, and the tutorial
+	$(BIN)/python tests/run.py Training
 
 .PHONY: flexric-bridge
 flexric-bridge: setup ## The bridge's FlexRIC SDK module; needs FLEXRIC_SRC, FLEXRIC_BUILD and swig

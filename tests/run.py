@@ -3,8 +3,7 @@
 The pure crates run with overflow checks and debug assertions; the lab runs optimised, because
 its tests simulate minutes of traffic and share the build that `make setup` made.
 
-With the argument `training` it runs the tests that were skipped without TensorFlow and the like and
-adds them to the count.
+`python tests/run.py NAME...` runs the suites of these names alone, and keeps no count.
 """
 
 from __future__ import annotations
@@ -88,13 +87,13 @@ SUITES = (
         CARGO,
     ),
     # More files at a time than two cores: most tests of running programs wait.
-    Suite("Python", (*PYTEST_COMMAND, "-n3"), PYTEST),
-)
-
-TRAINING = Suite(
-    "Training",
-    (*PYTEST_COMMAND, "-n2", "-m", "training_extras", "nonrt-ric/training"),
-    PYTEST,
+    Suite("Python", (*PYTEST_COMMAND, "-n3", "-m", "not training_extras"), PYTEST),
+    # By itself: TensorFlow and LightGBM keep both cores busy, and others run in real time.
+    Suite(
+        "Training",
+        (*PYTEST_COMMAND, "-n2", "-m", "training_extras", "nonrt-ric/training"),
+        PYTEST,
+    ),
 )
 
 
@@ -137,30 +136,21 @@ def run(suite: Suite, total: Count) -> bool:
     return process.returncode == 0
 
 
-def before() -> Count:
-    """The counts of an earlier run, if any, less the tests that it skipped and that run now."""
-    if not COUNT_FILE.exists():
-        return Count()
-    match = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped", COUNT_FILE.read_text())
-    if match is None:
-        sys.exit(f"{COUNT_FILE}: has no counts of tests; expected the output of make test")
-    passed, failed, skipped = map(int, match.groups())
-    command = [*TRAINING.command, "--collect-only"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    return Count(passed, failed, max(0, skipped - listed.count("::")))
-
-
 def main() -> int:
-    """Runs all suites; 0 only if every one of them passed."""
+    """Runs all suites, or those that are named; 0 only if every one of them passed."""
     # A shell that starts this in the background makes it ignore SIGINT, which the programs under
     # test would inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    training = sys.argv[1:] == ["training"]
-    total = before() if training else Count()
-    good = [run(suite, total) for suite in ((TRAINING,) if training else SUITES)]
+    names = sys.argv[1:]
+    known = [suite.name for suite in SUITES]
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"tests/run.py: no suite {unknown[0]!r}; expected of {known}")
+    total = Count()
+    good = [run(suite, total) for suite in SUITES if not names or suite.name in names]
     closing = f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped"
-    COUNT_FILE.parent.mkdir(exist_ok=True)
-    COUNT_FILE.write_text(closing + "\n")
+    if not names:
+        COUNT_FILE.parent.mkdir(exist_ok=True)
+        COUNT_FILE.write_text(closing + "\n")
     print(closing, flush=True)
     return 0 if all(good) and total.passed else 1
 

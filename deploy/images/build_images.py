@@ -92,7 +92,7 @@ IMAGES: Final = (
         "training",
         4000,
         ("sojourn-training[tensorflow,baselines,mlflow,dask]", "gnb-lab", *XAPP),
-        ("nonrt-ric/training/constraints.txt", "constraints.txt"),
+        ("constraints.txt", "nonrt-ric/training/constraints.txt"),
     ),
 )
 

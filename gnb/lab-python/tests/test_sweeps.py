@@ -47,11 +47,20 @@ def dask() -> Iterator[str]:
     """Address of a scheduler with a worker of two threads."""
     if find_spec("distributed") is None:
         pytest.skip("distributed is not installed: make setup-training")
+    with cluster(workers=1) as own:
+        yield own.scheduler_address
+
+
+def cluster(workers: int) -> Any:
+    """In this process, with two threads a worker."""
     distributed: Any = import_module("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
-    ) as cluster:
-        yield cluster.scheduler_address
+    return distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=2,
+        processes=False,
+        protocol="tcp://",
+        dashboard_address=":0",
+    )
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -175,6 +184,25 @@ def test_an_unreachable_cluster_gives_one_line(
     assert main(["sweep", *arguments, *out, "--dask", "tcp://127.0.0.1:9"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("gnb-lab: --dask: no scheduler answers at tcp://127.0.0.1:9")
+
+
+@pytest.mark.usefixtures("dask")
+def test_a_cluster_without_workers_and_a_lost_scheduler_are_told(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gnb_lab.cluster.TIMEOUT_S", 0.5)
+    complete = [*arguments, "--out", str(tmp_path / "sweep")]
+    with (
+        cluster(workers=0) as empty,
+        pytest.raises(gnb_lab.SweepError, match=r"has no workers; expected at least one"),
+    ):
+        on_cluster(complete, empty.scheduler_address, lambda *at: None)
+    with (
+        cluster(workers=1) as lost,
+        pytest.raises(gnb_lab.SweepError, match=r"the same command resumes"),
+    ):
+        on_cluster(complete, lost.scheduler_address, lambda *at: lost.close())
+    assert len(missing(arguments, tmp_path / "sweep")) == 3
 
 
 def test_without_dask_the_extra_is_named(

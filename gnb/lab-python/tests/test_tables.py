@@ -118,6 +118,11 @@ def test_a_folder_without_the_table_is_told(run: Path, sweep: Path, tmp_path: Pa
     (tmp_path / "bearers.parquet").write_bytes(b"PAR1")
     with pytest.raises(gnb_lab.TableError, match=r"bearers\.parquet: cannot be read: "):
         gnb_lab.read(tmp_path)
-    (tmp_path / "sweep.json").write_text("{}")
-    with pytest.raises(gnb_lab.TableError, match=r"sweep\.json: not the description of a sweep"):
-        gnb_lab.read(tmp_path, "bearers")
+    for text, said in (
+        ("{", "cannot be read"),
+        ('{"axes": 1}', "not the description"),
+        ("[]", "not"),
+    ):
+        (tmp_path / "sweep.json").write_text(text)
+        with pytest.raises(gnb_lab.TableError, match=rf"sweep\.json: {said}"):
+            gnb_lab.read(tmp_path, "bearers")

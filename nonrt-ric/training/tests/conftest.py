@@ -13,7 +13,7 @@ EXTRAS = {"keras", "baselines_extra", "mlflow_extra", "dask_extra"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks these tests for `make test-training`."""
+    """Marks these tests for the suite Training of `make test`."""
     for item in items:
         if EXTRAS & set(getattr(item, "fixturenames", ())):
             item.add_marker("training_extras")

@@ -17,7 +17,7 @@ from rlc_train.rundir import RunDirectory
 SETTINGS = """
 quantities: [occupancy_bytes, drained_bytes_per_ms]
 network: {units: 8}
-fit: {epochs: 6, lanes: 8, steps: 32, piece_samples: 1024, warm_up_samples: 64}
+fit: {epochs: 6, lanes: 8, steps: 32, piece_samples: 1024, warm_up_samples: 64, xla: false}
 split: {held_out_cells: [c]}
 origins: 1500
 baselines: [persistence, adaptive-persistence, mean-of-5, linear-quantile]
@@ -139,9 +139,8 @@ def test_commands_out_of_order_are_refused_with_the_order(
     ],
 )
 def test_invalid_settings_name_the_field(
-    tmp_path: Path, keras: None, capsys: pytest.CaptureFixture[str], text: str, message: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
-    del keras
     (tmp_path / "s.yaml").write_text(text)
     words = ["--data", str(tmp_path), "--run", str(tmp_path / "run")]
     assert main(["train", *words, "--settings", str(tmp_path / "s.yaml")]) == 2

@@ -29,11 +29,18 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs, which share a database: MLflow takes seconds to make one."""
+    return tmp_path_factory.mktemp("runs")
+
+
 @pytest.fixture
-def run_directory(tmp_path: Path) -> RunDirectory:
-    """A run with a promoted model with zero weights."""
-    directory = RunDirectory(tmp_path / "run")
-    settings = Settings(network=NetworkShape(units=4))
+def run_directory(runs: Path, request: pytest.FixtureRequest) -> RunDirectory:
+    """A run with a promoted model with zero weights, named after the test."""
+    name = str(request.node.name)
+    directory = RunDirectory(runs / name)
+    settings = Settings(name=name, network=NetworkShape(units=4))
     directory.begin(settings, {"sha256": "0" * 64, "t_m_us": 10.0})
     directory.write("curve.json", {"curve": [[1.0, 0.9], [0.8, 0.7]], "best_epoch": 1})
     directory.write("verdict.json", {"promoted": True})
@@ -61,7 +68,7 @@ def test_a_run_is_published_once(run_directory: RunDirectory) -> None:
     run = client.get_run(first.run_id)
     assert run.data.params["network.units"] == "4"
     assert run.data.metrics["validation_loss"] == 0.7
-    version = client.get_model_version("rlc-lstm", "1")
+    version = client.get_model_version(run_directory.path.name, "1")
     stored = Path(version.source.removeprefix("file://"))
     assert read_contract(stored) == read_contract(run_directory.path / "model")
 
@@ -74,7 +81,8 @@ def test_an_unreachable_registry_loses_nothing(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         uri = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    with pytest.raises(RegistryError, match=r"does not accept the run: .*/run has the run"):
+    kept = rf"does not accept the run: .*/{run_directory.path.name} has the run"
+    with pytest.raises(RegistryError, match=kept):
         publish(run_directory, uri)
     assert before == {p.name: p.read_bytes() for p in run_directory.path.iterdir() if p.is_file()}
     assert publish(run_directory).version == "1"

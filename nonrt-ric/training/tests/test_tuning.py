@@ -29,7 +29,9 @@ pytestmark = [
 ]
 
 AXES = layout(points=2)
-FIT = FitSettings(lanes=4, steps=16, piece_samples=256, warm_up_samples=16, batches_per_epoch=2)
+FIT = FitSettings(
+    lanes=4, steps=16, piece_samples=256, warm_up_samples=16, batches_per_epoch=2, xla=False
+)
 
 
 def task(directory: Path) -> search.Task:

@@ -12,6 +12,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,8 +102,13 @@ class _Sweep:
         except KeyboardInterrupt as error:
             message = f"interrupted with {finished} of {self._total} missing runs finished; "
             raise SweepError(message + "the same command resumes") from error
+        except OSError as error:
+            message = f"--dask: the scheduler was lost: {error}; the same command resumes"
+            raise SweepError(message) from error
         finally:
-            self._client.cancel(list(self._folders))
+            # A lost scheduler has nothing left to cancel.
+            with suppress(OSError):
+                self._client.cancel(list(self._folders))
 
     def _submit(self) -> None:
         """Hands out runs until every thread of the workers has enough."""

@@ -82,9 +82,12 @@ def _of_all_runs(folder: Path, table: RunTable, columns: Sequence[str] | None) -
 
     path = folder / "sweep.json"
     try:
-        axes: list[str] = json.loads(path.read_text(encoding="utf-8"))["axes"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TableError(f"{path}: not the description of a sweep: {error}") from error
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path}: cannot be read: {error}") from error
+    axes = description.get("axes") if isinstance(description, dict) else None
+    if not isinstance(axes, list) or not all(isinstance(axis, str) for axis in axes):
+        raise TableError(f"{path}: not the description of a sweep; expected a list of axes")
     keys = [*axes, "seed", "run"]
     runs = _parquet(folder / "runs.parquet", [*keys, "error"])
     seen: set[str] = set()

@@ -104,7 +104,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     "default": {},
     "small": {
         "network": {"units": 16},
-        "fit": {"epochs": 3, "lanes": 16, "steps": 32, "piece_samples": 1024},
+        "fit": {"epochs": 3, "lanes": 16, "steps": 32, "piece_samples": 1024, "xla": False},
         "origins": 2000,
         "baselines": ["persistence", "adaptive-persistence", "mean-of-5", "linear-quantile"],
     },

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from rlc_train.baselines.summary import SummaryForecaster
 from rlc_train.horizon import Layout
@@ -45,7 +46,9 @@ class LinearQuantile(SummaryForecaster):
         """Learns the weights."""
         data = list(self.training_data(parts, layout, TRAINING_ORIGINS))
         x, y = (np.concatenate(arrays) for arrays in zip(*data, strict=True))
-        self._solve(x, y.reshape(len(x), -1), layout, seed)
+        # The products of a step take a millisecond: threads would wait for each other for longer.
+        with threadpool_limits(1, "blas"):
+            self._solve(x, y.reshape(len(x), -1), layout, seed)
 
     def residual(self, x: NDArray[np.float32], layout: Layout) -> NDArray[np.float32]:
         """The linear function."""

@@ -167,8 +167,7 @@ def _steps(
         forecast, after = forward(samples, state, keep, training=False)
         return measure(actual, known, forecast, size, layout), tf.reduce_sum(known), after
 
-    # XLA halves the time on two cores, because most operations are small.
-    options = {"jit_compile": True, "autograph": False}
+    options = {"jit_compile": settings.xla, "autograph": False}
     return tf.function(learn, **options), tf.function(evaluate, **options)
 
 

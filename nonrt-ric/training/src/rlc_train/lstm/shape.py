@@ -76,6 +76,9 @@ class FitSettings(BaseModel):
     batches_per_epoch: Annotated[int, Field(ge=1)] | None = None
     """Limit of batches; None for the whole training part."""
     gradient_norm: Annotated[float, Field(gt=0)] = 1.0
+    xla: bool = True
+    """Whether XLA compiles a batch. That takes seconds at the start and halves the time of a batch
+    on two cores, because most operations are small."""
 
 
 def bytes_per_occupancy(scaler: MinMaxScaler) -> NDArray[np.float32]:

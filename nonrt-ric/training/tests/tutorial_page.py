@@ -1,0 +1,41 @@
+"""Runs the commands of `docs/tutorial-forecaster.md`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[3]
+OUT: Final = ROOT / "out" / "tutorial"
+SECTION: Final = re.compile(r"^## (.*)$", re.MULTILINE)
+BLOCK: Final = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SEARCH: Final = "2. Settings"
+"""The section whose results no other uses."""
+
+
+def sections() -> dict[str, str]:
+    """Title of a section → the commands of its `sh` blocks."""
+    page = (ROOT / "docs" / "tutorial-forecaster.md").read_text()
+    _, *found = SECTION.split(page)
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return {title: "".join(BLOCK.findall(text)) for title, text in pairs}
+
+
+def run(commands: str, timeout_s: float) -> str:
+    """Standard output of commands that all succeeded."""
+    # Tests of chief and workers may have set these.
+    clean = {name: value for name, value in os.environ.items() if "KERASTUNER" not in name}
+    done = subprocess.run(
+        ["bash", "-c", "set -em\n" + commands],
+        cwd=ROOT,
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4_000:] + done.stderr[-4_000:]
+    return done.stdout
