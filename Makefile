@@ -42,7 +42,7 @@ $(VENV)/.tools: constraints.txt requirements-dev.txt
 	@touch $@
 
 $(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) Cargo.toml $(wildcard interfaces/proto/*.proto)
-	$(STEP) 4/4 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	$(STEP) 3/4 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
 $(VENV)/.training: $(VENV)/.packages nonrt-ric/training/constraints.txt
@@ -50,23 +50,32 @@ $(VENV)/.training: $(VENV)/.packages nonrt-ric/training/constraints.txt
 	  --no-build-isolation -e 'nonrt-ric/training[tensorflow,baselines,mlflow,dask]'
 	@touch $@
 
-.PHONY: native
-native: $(VENV)/.tools
+.PHONY: programs
+programs: $(VENV)/.tools
 # One build: the header generator enables features of syn, with which the tests are built as well.
 	$(STEP) 2/4 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
 	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h target/release/sojourn_gnb.h
 	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so \
 	  target/release/libsojourn_gnb.a
-	$(STEP) 3/4 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
+
+.PHONY: modules
+modules:
+	$(STEP) 4/4 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
 	  'for module in $(MODULES); do $(BIN)/maturin develop --release --locked -m $$module/Cargo.toml; done'
 
+# Packages are fetched while Rust compiles; maturin comes last, since one pip at a time may change the environment.
 .PHONY: setup
-setup: native $(VENV)/.packages ## Build everything; every command-line tool is then in .venv/bin
+setup: $(VENV)/.tools ## Build everything; every command-line tool is then in .venv/bin
+	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.packages
+	@$(MAKE) --no-print-directory modules
 	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: setup-training
-setup-training: setup $(VENV)/.training ## Dependencies of training: TensorFlow, LightGBM, MLflow, Dask
+setup-training: $(VENV)/.tools ## The same with the dependencies of training: TensorFlow, LightGBM, MLflow, Dask
+	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.training
+	@$(MAKE) --no-print-directory modules
+	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: flexric-node
 flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, FLEXRIC_BUILD)
