@@ -106,7 +106,7 @@ class Cell:
 
 def scenario(pipeline: Any, seconds: float, control: str | None) -> dict[str, Any]:
     """The cell, with a flow of the lab if `control` names one."""
-    flow = {"name": "bulk", "kind": "tcp", "congestion_control": control}
+    flow: dict[str, Any] = {"name": "bulk", "kind": "tcp", "congestion_control": control}
     flow |= AS_IN_LINUX[control] if control else {}
     return {
         "name": "parity of TCP",
