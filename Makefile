@@ -27,6 +27,7 @@ TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_co
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz gnb/lab-python/py gnb/flexric-sm $(wildcard xapps/flexric_bridge/swig/*.py) \
                   $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
+TRAINING_EXTRAS := tensorflow,baselines,mlflow,dask
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python
 STEP := @.ci/step
@@ -38,43 +39,50 @@ help: ## List the targets
 $(VENV)/.tools: constraints.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sojourn needs Python 3.11 or newer, this is " + sys.version.split()[0])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(STEP) 1/4 'Python tools' $(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt pip
+	$(STEP) 1/5 'Python tools' $(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt pip
 	@touch $@
 
-$(VENV)/.packages: $(VENV)/.tools $(PACKAGE_FILES) Cargo.toml $(wildcard interfaces/proto/*.proto)
-	$(STEP) 3/4 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
+# What others publish is fetched while Rust compiles; then come the modules, which the packages require. One pip at a
+# time changes the environment.
+$(VENV)/.fetched: $(VENV)/.tools $(PACKAGE_FILES)
+	$(STEP) 2/5 'Python dependencies' $(BIN)/python -m pip install -c constraints.txt -r <($(BIN)/python .ci/third_party.py $(PACKAGES))
 	@touch $@
 
-$(VENV)/.training: $(VENV)/.packages nonrt-ric/training/constraints.txt
+$(VENV)/.fetched-training: $(VENV)/.fetched nonrt-ric/training/constraints.txt
 	$(STEP) training 'TensorFlow, LightGBM, MLflow, Dask' $(BIN)/python -m pip install -c constraints.txt -c nonrt-ric/training/constraints.txt \
-	  --no-build-isolation -e 'nonrt-ric/training[tensorflow,baselines,mlflow,dask]'
+	  -r <($(BIN)/python .ci/third_party.py nonrt-ric/training,$(TRAINING_EXTRAS))
 	@touch $@
 
 .PHONY: programs
 programs: $(VENV)/.tools
 # One build: the header generator enables features of syn, with which the tests are built as well.
-	$(STEP) 2/4 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
+	$(STEP) 3/5 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
 	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h target/release/sojourn_gnb.h
 	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so \
 	  target/release/libsojourn_gnb.a
 
 .PHONY: modules
-modules:
-	$(STEP) 4/4 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
+modules: $(VENV)/.tools
+	$(STEP) 4/5 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
 	  'for module in $(MODULES); do $(BIN)/maturin develop --release --locked -m $$module/Cargo.toml; done'
 
-# Packages are fetched while Rust compiles; maturin comes last, since one pip at a time may change the environment.
+$(VENV)/.packages: $(VENV)/.fetched $(PACKAGE_FILES) Cargo.toml $(wildcard interfaces/proto/*.proto)
+	$(STEP) 5/5 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	@touch $@
+
 .PHONY: setup
 setup: $(VENV)/.tools ## Build everything; every command-line tool is then in .venv/bin
-	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.packages
+	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.fetched
 	@$(MAKE) --no-print-directory modules
+	@$(MAKE) --no-print-directory $(VENV)/.packages
 	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: setup-training
 setup-training: $(VENV)/.tools ## The same with the dependencies of training: TensorFlow, LightGBM, MLflow, Dask
-	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.training
+	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.fetched-training
 	@$(MAKE) --no-print-directory modules
+	@$(MAKE) --no-print-directory $(VENV)/.packages
 	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: flexric-node
