@@ -201,6 +201,7 @@ fn every_command_has_an_example_and_a_log_level_in_its_help() {
     let expected = [
         "run",
         "sweep",
+        "sweep-run",
         "compare",
         "serve",
         "live",
