@@ -99,9 +99,12 @@ static void create(void) {
   uint64_t buffers = 0;
   uint64_t seed = 1;
   uint64_t status_ms = 1000;
-  char error[256] = "a seam is missing";
-  if (number("SOJOURN_BUFFERS", &buffers) && number("SOJOURN_SEED", &seed) &&
-      number("SOJOURN_STATUS_MS", &status_ms) && choose_slot_clock() && adapter_seams_are_there()) {
+  char error[256] = "a setting cannot be read";
+  bool const can_read = number("SOJOURN_BUFFERS", &buffers) && number("SOJOURN_SEED", &seed) &&
+                        number("SOJOURN_STATUS_MS", &status_ms) && choose_slot_clock();
+  if (can_read && !adapter_seams_are_there()) {
+    strcpy(error, "a seam is missing");
+  } else if (can_read) {
     sojourn_gnb_functions_t const functions = {.forward = adapter_forward};
     sojourn_gnb_settings_t const settings = {
         .pipeline = getenv("SOJOURN_PIPELINE"),
