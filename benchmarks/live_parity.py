@@ -36,6 +36,8 @@ AS_IN_LINUX: dict[str, dict[str, bool]] = {
 }
 """Settings of the lab's senders for what Linux does; HyStart is in its Cubic alone."""
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+DEFAULT = "net.ipv4.tcp_congestion_control"
+"""A socket that begins as BBR is paced for good, whatever iperf3 sets it to."""
 
 GOODPUT_RATIO = 0.10
 SOJOURN_RATIO, SOJOURN_MS = 0.30, 2.0
@@ -160,7 +162,8 @@ def in_kernel(folder: Path, pipeline: Any, control: str, seconds: float) -> tupl
     client = f"iperf3 -J -c $SOJOURN_SERVER -R -C {control} -t {seconds:g}"
     done = _run(
         *(str(GNB_LAB), "live", str(file), "--summary", str(summary_file)),
-        *("--server", "iperf3 -s -1 > /dev/null", "--", "sh", "-c", client),
+        *("--server", f"sysctl -qw {DEFAULT}={control}; iperf3 -s -1 > /dev/null"),
+        *("--", "sh", "-c", client),
     )
     received = json.loads(done)["end"]["sum_received"]["bits_per_second"] / 1e6
     summary = json.loads(summary_file.read_text())

@@ -125,6 +125,16 @@ def test_irtt_tells_the_delay_from_the_server_of_packets_that_came(tmp_path: Pat
     out.write_text(json.dumps({"round_trips": [{"lost": "false"}]}))
     with pytest.raises(DemoError, match=r"irtt.json: KeyError.*; expected a result of irtt"):
         list(irtt.downlink(out))
+    out.write_text(json.dumps({"round_trips": [came], "receive_err": {"Code": -2051}}))
+    with pytest.raises(DemoError, match=r"irtt ended after 1 packets by error .*-2051"):
+        list(irtt.downlink(out))
+
+
+def test_irtt_asks_no_second_time_while_an_answer_may_come() -> None:
+    """The answer to an earlier request ends its client; a slow radio answers after seconds."""
+    words = irtt.client("198.51.100.1", 60, Path("out.json"))
+    (timeouts,) = (word for word in words if word.startswith("--timeouts="))
+    assert all(int(each.removesuffix("s")) >= 20 for each in timeouts.split("=")[1].split(","))
 
 
 def test_rows_are_told_in_the_time_of_a_radio_that_fell_behind(tmp_path: Path) -> None:

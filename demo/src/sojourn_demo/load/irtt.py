@@ -17,6 +17,9 @@ EXPEDITED: Final = 46
 """DSCP of voice, expedited forwarding (RFC 3246)."""
 WAIT_S: Final = 3
 """How long answers may come behind the last packet."""
+OPEN_TIMEOUTS: Final = "20s,20s"
+"""Of the two requests to begin. A full RLC on a slow radio answers after seconds, and irtt's client
+ends at the answer to an earlier request."""
 
 
 def server() -> tuple[str, ...]:
@@ -29,6 +32,7 @@ def client(address: str, seconds: float, out: Path) -> tuple[str, ...]:
     return (
         *("irtt", "client", "-Q", "-i", f"{INTERVAL_MS}ms", "-l", str(PAYLOAD_BYTES)),
         *("-d", f"{seconds:.3f}s", f"--dscp={EXPEDITED}", f"--wait={WAIT_S}s"),
+        f"--timeouts={OPEN_TIMEOUTS}",
         *("-o", str(out), f"{address}:{PORT}"),
     )
 
@@ -39,10 +43,14 @@ def downlink(out: Path) -> Iterator[tuple[int, float]]:
     Client and server read one clock, as they are on one machine.
 
     Raises:
-        DemoError: `out` is no result of irtt.
+        DemoError: `out` is no result of irtt, or the client gave up.
     """
     try:
-        trips = json.loads(out.read_text())["round_trips"]
+        result = json.loads(out.read_text())
+        trips = result["round_trips"]
+        if failed := result.get("receive_err") or result.get("send_err"):
+            message = f"{out}: irtt ended after {len(trips)} packets by error {failed}"
+            raise DemoError(message)
         for trip in trips:
             if trip["lost"] == "false":
                 received_ns = int(trip["timestamps"]["client"]["receive"]["wall"])
