@@ -31,7 +31,7 @@ RLC_BYTES = 1_500_000
 
 AS_IN_LINUX: dict[str, dict[str, bool]] = {
     "reno": {"hystart": False},
-    "cubic": {},
+    "cubic": {"cubic_as_in_linux": True},
     "bbr": {"bbr_ack_aggregation": True, "bbr_pacing_margin": True},
 }
 """Settings of the lab's senders for what Linux does; HyStart is in its Cubic alone."""

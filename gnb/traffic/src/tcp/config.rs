@@ -84,6 +84,9 @@ pub struct TcpConfig {
     pub bbr_ack_aggregation: bool,
     /// `bbr` paces at 1 % below its rate, as Linux since 4.20; the draft does not.
     pub bbr_pacing_margin: bool,
+    /// `cubic` leaves slow start by the HyStart of Linux, not by RFC 9406, and grows at least 5 % per RTT
+    /// before the first reduction, as Linux does and RFC 9438 does not.
+    pub cubic_as_in_linux: bool,
     /// `reno` counts acknowledgements (RFC 5681 §3.1), not acknowledged bytes (RFC 3465): with
     /// delayed acknowledgements its window grows at half the speed.
     pub reno_ack_counting: bool,
@@ -116,6 +119,7 @@ impl Default for TcpConfig {
             delayed_ack_us: 40_000,
             bbr_ack_aggregation: false,
             bbr_pacing_margin: false,
+            cubic_as_in_linux: false,
             reno_ack_counting: false,
             c2tcp_target_ms: None,
             c2tcp_setpoint_ms: None,
@@ -185,18 +189,19 @@ impl TcpConfig {
                 return Err(ConfigError::new(field, "false", "true or unset with prague"));
             }
         }
-        for (field, is_set) in [
-            ("bbr_ack_aggregation", self.bbr_ack_aggregation),
-            ("bbr_pacing_margin", self.bbr_pacing_margin),
+        let (bbr, cubic) = (CongestionControl::Bbr, CongestionControl::Cubic);
+        let only_bbr = "false unless congestion_control is bbr";
+        let only_cubic = "false unless congestion_control is cubic";
+        let only_reno = "false unless congestion_control is reno";
+        for (field, is_set, owner, expected) in [
+            ("bbr_ack_aggregation", self.bbr_ack_aggregation, bbr, only_bbr),
+            ("bbr_pacing_margin", self.bbr_pacing_margin, bbr, only_bbr),
+            ("cubic_as_in_linux", self.cubic_as_in_linux, cubic, only_cubic),
+            ("reno_ack_counting", self.reno_ack_counting, CongestionControl::Reno, only_reno),
         ] {
-            if is_set && control != CongestionControl::Bbr {
-                let expected = "false unless congestion_control is bbr";
+            if is_set && control != owner {
                 return Err(ConfigError::new(field, "true", expected));
             }
-        }
-        if self.reno_ack_counting && control != CongestionControl::Reno {
-            let expected = "false unless congestion_control is reno";
-            return Err(ConfigError::new("reno_ack_counting", "true", expected));
         }
         for (field, value) in [
             ("c2tcp_target_ms", self.c2tcp_target_ms),
@@ -234,6 +239,7 @@ mod tests {
             r#"{"congestion_control": "prague", "ecn": true}"#,
             r#"{"congestion_control": "bbr", "bbr_ack_aggregation": true, "bbr_pacing_margin": true}"#,
             r#"{"congestion_control": "reno", "reno_ack_counting": true}"#,
+            r#"{"cubic_as_in_linux": true}"#,
             r#"{"congestion_control": "c2tcp", "c2tcp_setpoint_ms": 80, "c2tcp_interval_ms": 20}"#,
         ] {
             with(good).unwrap();
@@ -254,6 +260,10 @@ mod tests {
             (
                 r#"{"reno_ack_counting": true}"#,
                 "reno_ack_counting: true; expected false unless congestion_control is reno",
+            ),
+            (
+                r#"{"congestion_control": "reno", "cubic_as_in_linux": true}"#,
+                "cubic_as_in_linux: true; expected false unless congestion_control is cubic",
             ),
             (
                 r#"{"c2tcp_setpoint_ms": 80}"#,

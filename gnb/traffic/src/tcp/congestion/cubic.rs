@@ -1,6 +1,7 @@
 //! CUBIC, RFC 9438.
 
 use super::hystart::{Growth, HyStart, growth};
+use super::linux_hystart::LinuxHyStart;
 use super::{
     AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
     slow_start_limit_segments,
@@ -14,6 +15,9 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// α of the Reno-friendly estimate: 3 (1 − β) / (1 + β), RFC 9438 §4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Linux, `bictcp_update`: at least 5 % per RTT before the first reduction, as the curve is flat there.
+const LINUX_LEAST_GROWTH: f64 = 0.05;
 
 /// Growth as a cubic function of the time since the last reduction. Windows are in segments, as in the
 /// formulas of the RFC.
@@ -30,6 +34,11 @@ pub struct Cubic {
     /// `None` until the first acknowledgement in congestion avoidance.
     epoch: Option<Epoch>,
     hystart: Option<HyStart>,
+    linux_hystart: Option<LinuxHyStart>,
+    /// Growth per window at the least while no reduction has told a maximum, `bictcp_update` of Linux.
+    least_growth: Option<f64>,
+    /// No reduction since the beginning or the last time-out.
+    is_maximum_unknown: bool,
 }
 
 /// Congestion avoidance between two reductions.
@@ -56,7 +65,11 @@ impl Cubic {
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
-            hystart: config.hystart.then(HyStart::new),
+            hystart: (config.hystart && !config.cubic_as_in_linux).then(HyStart::new),
+            linux_hystart: (config.hystart && config.cubic_as_in_linux)
+                .then(|| LinuxHyStart::new(config.pacing)),
+            least_growth: config.cubic_as_in_linux.then_some(LINUX_LEAST_GROWTH),
+            is_maximum_unknown: true,
         }
     }
 
@@ -68,6 +81,15 @@ impl Cubic {
     /// The window falls to one segment; ssthresh stays.
     pub(super) fn restart_from_one(&mut self) {
         self.cwnd = 1.0;
+    }
+
+    /// Linux's HyStart ends the initial slow start.
+    fn end_as_linux(&mut self, ack: &AckEvent) {
+        if let Some(hystart) = &mut self.linux_hystart
+            && hystart.on_ack(ack, self.ssthresh.is_none().then_some(self.cwnd))
+        {
+            self.ssthresh = Some(self.cwnd);
+        }
     }
 
     /// Slow start; returns the acknowledged segments left for congestion avoidance.
@@ -117,10 +139,13 @@ impl Cubic {
         // §4.2: the curve one RTT later, between the window and 1.5 times the window.
         let target = w_cubic(t_s + ack.srtt_us as f64 * 1e-6).clamp(self.cwnd, 1.5 * self.cwnd);
         epoch.w_est = w_est;
+        let least =
+            self.least_growth.filter(|_| self.is_maximum_unknown).unwrap_or_default() * acked;
+        let grown = self.cwnd + least;
         if now < w_est {
-            self.cwnd = self.cwnd.max(w_est);
+            self.cwnd = grown.max(w_est);
         } else {
-            self.cwnd += (target - self.cwnd) / self.cwnd * acked;
+            self.cwnd = grown.max(self.cwnd + (target - self.cwnd) / self.cwnd * acked);
         }
     }
 }
@@ -128,6 +153,7 @@ impl Cubic {
 impl CongestionController for Cubic {
     fn on_ack(&mut self, ack: &AckEvent) {
         let mut acked = ack.delivered_bytes as f64 / self.mss_bytes as f64;
+        self.end_as_linux(ack);
         if self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh) {
             acked = self.slow_start(ack, acked);
         }
@@ -141,6 +167,7 @@ impl CongestionController for Cubic {
         self.w_max =
             if self.cwnd < self.w_max { self.cwnd * (1.0 + BETA) / 2.0 } else { self.cwnd };
         self.cwnd_prior = self.cwnd;
+        self.is_maximum_unknown = false;
         // §4.6. Whole segments, as in Linux.
         let ssthresh = (self.cwnd * BETA).floor().max(MIN_SSTHRESH_SEGMENTS as f64);
         self.ssthresh = Some(ssthresh);
@@ -152,6 +179,7 @@ impl CongestionController for Cubic {
         self.cwnd = 1.0;
         // §4.8: after a time-out congestion avoidance starts at its plateau.
         self.w_max = 0.0;
+        self.is_maximum_unknown = true;
         self.epoch = None;
     }
 
@@ -247,6 +275,29 @@ mod tests {
         }
         let window = cubic.window_bytes() as f64 / MSS as f64;
         assert!((window - 1_000.0).abs() < 1.0, "{window}");
+    }
+
+    #[test]
+    fn as_in_linux_the_window_grows_by_a_twentieth_per_rtt_until_a_reduction() {
+        let config = |cubic_as_in_linux| TcpConfig {
+            initial_window_segments: 100,
+            cubic_as_in_linux,
+            hystart: false,
+            ..TcpConfig::default()
+        };
+        let grown = |cubic: &mut Cubic| {
+            let before = cubic.cwnd;
+            cubic.congestion_avoidance(&ack(0, before as u64, 40_000), before);
+            cubic.cwnd / before
+        };
+        let mut linux = Cubic::new(&config(true));
+        assert!((grown(&mut linux) - 1.05).abs() < 1e-9);
+        assert!(grown(&mut Cubic::new(&config(false))) < 1.02);
+        linux.on_congestion_event(0, CongestionSignal::Loss);
+        assert!(grown(&mut linux) < 1.05);
+        linux.on_retransmission_timeout(0);
+        linux.cwnd = 100.0;
+        assert!(grown(&mut linux) >= 1.05);
     }
 
     #[test]

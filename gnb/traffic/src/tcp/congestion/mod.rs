@@ -13,6 +13,7 @@ mod c2tcp;
 mod cubic;
 mod events;
 mod hystart;
+mod linux_hystart;
 mod path;
 mod prague;
 mod reno;
