@@ -10,7 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_run import START_US, provenance, table
-from rlc_dataset import SCHEMA, Dataset, DatasetError, Run, check_table, table_sha256, write_run
+from rlc_dataset import (
+    SCHEMA,
+    Dataset,
+    DatasetError,
+    Run,
+    SeriesOrigin,
+    check_table,
+    series_origins,
+    table_sha256,
+    write_run,
+)
 from rlc_dataset.schema import PROVENANCE_KEY
 
 
@@ -38,6 +48,19 @@ def test_a_run_is_read_as_written(tmp_path: Path) -> None:
     assert run.rows == 60
     assert run.table().equals(made)
     assert run.provenance.scenario == "name: made\nseed: 7\n"
+
+
+def test_radio_and_kind_of_a_series_are_those_noted_or_follow_from_the_run(tmp_path: Path) -> None:
+    limit = SCHEMA.get_field_index("queue_limit_bytes")
+    without = table(bearers=[(18, 1)])
+    without = without.set_column(limit, SCHEMA.field(limit), pa.nulls(20, pa.uint32()))
+    made = pa.concat_tables([table(bearers=[(17, 1), (17, 2)]), without])
+    noted = SeriesOrigin(ue=17, drb=2, radio="drive/1", bearer_kind="unpaced")
+    written = write_run(tmp_path, made, {**provenance(), "series": [noted]})
+    (run,) = Dataset.open(tmp_path)
+    assert run.provenance == written
+    found = [(one.radio, one.bearer_kind) for one in series_origins(run.provenance, run.table())]
+    assert found == [("a", "paced"), ("drive/1", "unpaced"), ("a", "unpaced")]
 
 
 def test_the_digest_depends_on_values_and_not_on_the_file_format(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ public traces. ``DATA_CARD.md`` describes the data and its limits.
 
 from rlc_dataset.check import check_table
 from rlc_dataset.errors import DatasetError
-from rlc_dataset.provenance import Provenance
-from rlc_dataset.reader import Dataset, Run, table_arrays
+from rlc_dataset.provenance import BearerKind, Provenance, SeriesOrigin, TraceOrigin
+from rlc_dataset.reader import Dataset, Run, series_origins, table_arrays
 from rlc_dataset.schema import COLUMNS, PERIOD_US, SCHEMA, dataset_sha256, table_sha256
 from rlc_dataset.writer import write_run
 
@@ -16,12 +16,16 @@ __all__ = [
     "COLUMNS",
     "PERIOD_US",
     "SCHEMA",
+    "BearerKind",
     "Dataset",
     "DatasetError",
     "Provenance",
     "Run",
+    "SeriesOrigin",
+    "TraceOrigin",
     "check_table",
     "dataset_sha256",
+    "series_origins",
     "table_arrays",
     "table_sha256",
     "write_run",

@@ -14,6 +14,44 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+BearerKind = Literal["paced", "unpaced"]
+"""Whether a pacer limits the bytes of a bearer in the RLC, or all of its queue is there."""
+
+
+class SeriesOrigin(BaseModel):
+    """What the series of a bearer is of.
+
+    Attributes:
+        ue: C-RNTI.
+        drb: DRB identity.
+        radio: The recorded radio that was replayed, or the name of the cell.
+        bearer_kind: ``paced`` or ``unpaced``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ue: Annotated[int, Field(ge=0, lt=2**32)]
+    drb: Annotated[int, Field(ge=0, lt=2**8)]
+    radio: Annotated[str, Field(min_length=1, max_length=200)]
+    bearer_kind: BearerKind
+
+
+class TraceOrigin(BaseModel):
+    """The part of a recorded radio that a run replayed.
+
+    Attributes:
+        radio: Its name.
+        sha256: SHA-256 of the file, as it is on disk.
+        start_ms: Where the part begins.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    radio: Annotated[str, Field(min_length=1, max_length=200)]
+    sha256: Sha256
+    start_ms: Annotated[int, Field(ge=0)]
+
+
 def text_sha256(text: str) -> str:
     """SHA-256 of a text in UTF-8, hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -30,6 +68,9 @@ class Provenance(BaseModel):
         scenario: Scenario of a simulated run, YAML.
         scenario_sha256: SHA-256 of the scenario.
         seed: The scenario's seed.
+        series: Radio and kind of each bearer; empty if they were not noted, see
+            :func:`rlc_dataset.series_origins`.
+        traces: The recorded radios of a simulated run; the scenario names files with these parts.
         producer: Program and version, e.g. ``gnb-lab 0.1.0``.
         node_id: The E2 node.
         period_us: Report period.
@@ -45,6 +86,8 @@ class Provenance(BaseModel):
     scenario: str | None = None
     scenario_sha256: Sha256 | None = None
     seed: Annotated[int, Field(ge=0, lt=2**64)] | None = None
+    series: tuple[SeriesOrigin, ...] = ()
+    traces: tuple[TraceOrigin, ...] = ()
     producer: str
     node_id: str = ""
     period_us: Literal[1_000] = 1_000

@@ -18,7 +18,7 @@ from rlc_model.series import report_array
 
 from rlc_dataset.check import check_schema, check_table
 from rlc_dataset.errors import DatasetError
-from rlc_dataset.provenance import Provenance, parse_provenance
+from rlc_dataset.provenance import Provenance, SeriesOrigin, parse_provenance
 from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY, dataset_sha256, table_sha256
 from rlc_dataset.writer import FILE
 
@@ -93,6 +93,31 @@ class Run:
     def series(self, *, allow_gaps: bool = False) -> list[BearerSeries]:
         """The reports of each bearer, in order of (ue, drb); raises as :meth:`table`."""
         return table_series(self.table(allow_gaps=allow_gaps))
+
+
+def series_origins(provenance: Provenance, table: pa.Table) -> list[SeriesOrigin]:
+    """Radio and kind of each bearer of a run, in order of (ue, drb).
+
+    What the provenance does not say: the radio is the cell, and a bearer is paced if a limit of its
+    pacer was ever reported.
+    """
+    noted = {(one.ue, one.drb): one for one in provenance.series}
+    told = pc.is_valid(table.column("queue_limit_bytes")).to_numpy(zero_copy_only=False)
+    ue, drb = (table.column(name).to_numpy() for name in ("ue", "drb"))
+    turns = np.flatnonzero((np.diff(ue) != 0) | (np.diff(drb) != 0)) + 1
+    found = []
+    for begin, end in pairwise([0, *turns.tolist(), table.num_rows]):
+        bearer = int(ue[begin]), int(drb[begin])
+        found.append(
+            noted.get(bearer)
+            or SeriesOrigin(
+                ue=bearer[0],
+                drb=bearer[1],
+                radio=provenance.cell,
+                bearer_kind="paced" if told[begin:end].any() else "unpaced",
+            )
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

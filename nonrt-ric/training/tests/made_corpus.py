@@ -39,8 +39,9 @@ def series(
     mobility: str = "static",
     size: float = 1.0,
     levels: np.ndarray | None = None,
+    radio: str = "",
 ) -> Series:
-    """A bearer of `levels`, or of :func:`waves`."""
+    """A bearer of `levels`, or of :func:`waves`; its radio is the cell unless it is named."""
     values = waves(rows, seed, size) if levels is None else levels
     features = np.zeros((len(values), len(FEATURES)), np.float32)
     features[:, FEATURES.index("occupancy_bytes")] = values[:, 0]
@@ -51,7 +52,19 @@ def series(
     fresh = np.arange(len(values)) > 0
     at_us = 1_000 * np.arange(len(values), dtype=np.int64)
     told = np.zeros(len(values), np.bool_)
-    return Series(name, f"size-{size:g}", cell, mobility, at_us, features, fresh, targets, told)
+    return Series(
+        name,
+        f"size-{size:g}",
+        cell,
+        mobility,
+        at_us,
+        features,
+        fresh,
+        targets,
+        told,
+        radio=radio or cell,
+        bearer_kind="paced",
+    )
 
 
 def corpus(rows: int = 6_000) -> list[Series]:

@@ -12,7 +12,7 @@ from made_corpus import corpus, layout, series
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout, first_point_us
 from rlc_train.series import label_rows, labels, split_at_gaps
-from rlc_train.splits import Part, Shares, split
+from rlc_train.splits import Part, Shares, drawn_radios, split
 
 
 def rows_used(part: Part, axes: Layout) -> set[int]:
@@ -52,6 +52,30 @@ def test_held_out_series_are_in_no_other_part() -> None:
     held = {part.series.name for part in parts.unseen}
     assert held == {one.name for one in corpus() if one.cell == "c" or one.mobility == "walk"}
     assert not held & {one.name for one in used}
+
+
+def test_held_out_radios_are_in_no_other_part_whatever_their_cell() -> None:
+    recorded = [replace(one, radio=f"drive/{i % 3}") for i, one in enumerate(corpus())]
+    parts = split(recorded, layout(), held_out_radios=["drive/1"])
+    assert {part.series.radio for part in parts.unseen} == {"drive/1"}
+    used = [part.series for part in (*parts.train, *parts.validation, *parts.test)]
+    assert {one.radio for one in used} == {"drive/0", "drive/2"}
+    with pytest.raises(TrainError, match="held_out_radios: taxi is unknown; expected of"):
+        split(recorded, layout(), held_out_radios=["taxi"])
+
+
+def test_a_share_of_the_radios_of_each_source_is_drawn_by_the_seed() -> None:
+    names = [*(f"lte/{i}" for i in range(8)), "nr/0", "nr/1", "alone/0"]
+    recorded = [series(name, 50, radio=name) for name in names]
+    cells = [series(f"cell-{cell}", 50, cell=cell) for cell in "abcd"]
+    drawn = drawn_radios([*recorded, *cells], 0.25, seed=1)
+    assert [name.partition("/")[0] for name in drawn] == ["lte", "lte", "nr"]
+    # More runs of the same radios, in another order: the same ones.
+    again = [series(f"{one.name}-2", 50, radio=one.radio) for one in recorded]
+    assert drawn_radios([*again[::-1], *recorded], 0.25, seed=1) == drawn
+    assert any(drawn_radios(recorded, 0.25, seed) != drawn for seed in range(2, 6))
+    assert drawn_radios(cells, 0.25, seed=1) == []
+    assert drawn_radios(recorded, 0, seed=1) == []
 
 
 def test_parts_have_the_requested_shares() -> None:

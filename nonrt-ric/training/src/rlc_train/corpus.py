@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rlc_dataset import Dataset, Run
+from rlc_dataset import Dataset, Run, series_origins, table_arrays
 from rlc_model import Quantity
 
 from rlc_train.errors import TrainError
@@ -45,10 +45,13 @@ def run_series(run: Run, context_us: int) -> list[Series]:
     Raises:
         DatasetError: The file is damaged or altered.
     """
-    arrays = run.arrays(allow_gaps=True, context_us=context_us)
+    table = run.table(allow_gaps=True)
+    arrays = table_arrays(table, str(run.path), context_us=context_us)
     provenance = run.provenance
+    origins = {(one.ue, one.drb): one for one in series_origins(provenance, table)}
     found = []
     for column, bearer in enumerate(arrays.bearers):
+        origin = origins[bearer.ue, bearer.drb]
         rows = np.flatnonzero(arrays.present[:, column])
         targets = np.stack(
             [arrays.targets[quantity][rows, column] for quantity in Quantity], axis=1
@@ -63,6 +66,8 @@ def run_series(run: Run, context_us: int) -> list[Series]:
             arrays.fresh[rows, column],
             targets.astype(np.float32),
             arrays.told[rows, column],
+            origin.radio,
+            origin.bearer_kind,
         )
         parts = split_at_gaps(whole)
         if len(parts) > 1:

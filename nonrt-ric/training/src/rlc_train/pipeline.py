@@ -23,7 +23,7 @@ from rlc_train.loss_cache import LossCache
 from rlc_train.lstm.shape import INPUTS, NetworkShape, state_size
 from rlc_train.series import Series, labels
 from rlc_train.settings import Settings
-from rlc_train.splits import Part, Split, split
+from rlc_train.splits import Part, Split, drawn_radios, split
 
 Origins = Sequence[tuple[Part, NDArray[np.intp]]]
 """Parts and the origins in each."""
@@ -41,6 +41,9 @@ def split_corpus(corpus: Sequence[Series], settings: Settings, layout: Layout) -
         layout,
         held_out_cells=s.held_out_cells,
         held_out_mobility=s.held_out_mobility,
+        held_out_radios=sorted(
+            {*s.held_out_radios, *drawn_radios(corpus, s.held_out_radio_share, settings.seed)}
+        ),
         shares=s.shares,
     )
 

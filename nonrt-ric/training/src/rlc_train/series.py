@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from rlc_dataset import BearerKind
 from rlc_model import FEATURES, Quantity
 
 from rlc_train.errors import TrainError
@@ -30,6 +31,8 @@ class Series:
         targets: ``(T, len(Quantity))`` float32, columns in the order of ``rlc_model.Quantity``:
             outcomes of that instant, see :mod:`rlc_model.outcomes`; NaN if unknown.
         told: ``(T,)`` bool; True where the forecaster is told the queue limit of that instant.
+        radio: The recorded radio, or the cell; a split may hold out radios.
+        bearer_kind: Whether a pacer keeps the bearer's queue.
     """
 
     name: str
@@ -41,6 +44,8 @@ class Series:
     fresh: NDArray[np.bool_]
     targets: NDArray[np.float32]
     told: NDArray[np.bool_]
+    radio: str
+    bearer_kind: BearerKind
 
     def __post_init__(self) -> None:
         length = len(self.at_us)

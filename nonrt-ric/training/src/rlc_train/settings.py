@@ -44,6 +44,10 @@ class SplitSettings(_Section):
     validation: float = 0.2
     held_out_cells: list[str] = []
     held_out_mobility: list[str] = []
+    held_out_radios: list[str] = []
+    held_out_radio_share: Annotated[
+        float, Field(ge=0, lt=1, description="Share of the recorded radios of each source.")
+    ] = 0
 
     @property
     def shares(self) -> Shares:

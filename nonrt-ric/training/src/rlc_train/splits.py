@@ -1,4 +1,4 @@
-"""Training, validation and test parts in order of time; held-out cells and mobility patterns.
+"""Parts of series in order of time; held-out cells, mobility patterns and radios.
 
 The MinMax scaler is fitted on the training part only (stolidis2024 §IV-C).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final
 
 import numpy as np
@@ -57,8 +58,8 @@ class Split:
     """The parts of a corpus.
 
     Attributes:
-        train, validation, test: In order of time, of cells and patterns not held out.
-        unseen: Series of held-out cells and patterns, without their beginning.
+        train, validation, test: In order of time, of cells, patterns and radios not held out.
+        unseen: Series of held-out cells, patterns and radios, without their beginning.
     """
 
     train: list[Part] = field(default_factory=list)
@@ -73,6 +74,7 @@ def split(
     *,
     held_out_cells: Sequence[str] = (),
     held_out_mobility: Sequence[str] = (),
+    held_out_radios: Sequence[str] = (),
     shares: Shares | None = None,
 ) -> Split:
     """Splits a corpus.
@@ -90,10 +92,15 @@ def split(
         raise TrainError("corpus", f"series {twice!r} occurs twice")
     _known("held_out_cells", held_out_cells, {one.cell for one in corpus})
     _known("held_out_mobility", held_out_mobility, {one.mobility for one in corpus})
+    _known("held_out_radios", held_out_radios, {one.radio for one in corpus})
     gap = int(layout.ahead[-1])
     parts = Split()
     for one in corpus:
-        if one.cell in held_out_cells or one.mobility in held_out_mobility:
+        if (
+            one.cell in held_out_cells
+            or one.mobility in held_out_mobility
+            or one.radio in held_out_radios
+        ):
             parts.unseen.append(Part(one, min(SETTLING_SAMPLES, len(one) // 3), len(one)))
             continue
         first = int(len(one) * shares.train)
@@ -107,6 +114,27 @@ def split(
     if not parts.train:
         raise TrainError("split.train", f"has no series longer than {gap} samples to train on")
     return parts
+
+
+def drawn_radios(corpus: Sequence[Series], share: float, seed: int) -> list[str]:
+    """Recorded radios to hold out: this share of each source, drawn by the seed.
+
+    A source is the folder of a recording, the part of its name before the last ``/``. Of a source
+    with several radios one at least is held out and one at least is kept; a source's only radio is
+    kept. Whether a radio is drawn depends on the names alone, not on the runs of it.
+    """
+    if share <= 0:
+        return []
+    sources: dict[str, set[str]] = {}
+    for one in corpus:
+        if one.radio != one.cell:
+            sources.setdefault(one.radio.rpartition("/")[0], set()).add(one.radio)
+    drawn: list[str] = []
+    for radios in sources.values():
+        order = sorted(radios, key=lambda name: sha256(f"{seed}/{name}".encode()).digest())
+        number = min(max(1, round(share * len(radios))), len(radios) - 1)
+        drawn += order[:number]
+    return sorted(drawn)
 
 
 def _known(field_name: str, wanted: Sequence[str], available: set[str]) -> None:
