@@ -30,6 +30,8 @@ CLI := gnb-lab e2sm-tc
 TRAINING_EXTRAS := tensorflow,baselines,mlflow,dask
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python
+# What they are built of, and files beside it: too many rather than one too few.
+MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec interfaces/model_contract interfaces/proto gnb -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 STEP := @.ci/step
 
 .PHONY: help
@@ -62,10 +64,10 @@ programs: $(VENV)/.tools
 	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so \
 	  target/release/libsojourn_gnb.a
 
-.PHONY: modules
-modules: $(VENV)/.tools
+$(VENV)/.modules: $(VENV)/.tools $(MODULE_SOURCES)
 	$(STEP) 4/5 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
 	  'for module in $(MODULES); do $(BIN)/maturin develop --release --locked -m $$module/Cargo.toml; done'
+	@touch $@
 
 $(VENV)/.packages: $(VENV)/.fetched $(PACKAGE_FILES) Cargo.toml $(wildcard interfaces/proto/*.proto)
 	$(STEP) 5/5 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(PACKAGES))
@@ -74,14 +76,14 @@ $(VENV)/.packages: $(VENV)/.fetched $(PACKAGE_FILES) Cargo.toml $(wildcard inter
 .PHONY: setup
 setup: $(VENV)/.tools ## Build everything; every command-line tool is then in .venv/bin
 	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.fetched
-	@$(MAKE) --no-print-directory modules
+	@$(MAKE) --no-print-directory $(VENV)/.modules
 	@$(MAKE) --no-print-directory $(VENV)/.packages
 	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: setup-training
 setup-training: $(VENV)/.tools ## The same with the dependencies of training: TensorFlow, LightGBM, MLflow, Dask
 	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.fetched-training
-	@$(MAKE) --no-print-directory modules
+	@$(MAKE) --no-print-directory $(VENV)/.modules
 	@$(MAKE) --no-print-directory $(VENV)/.packages
 	@echo "Ready: the command-line tools are in $(BIN)"
 
