@@ -1,12 +1,14 @@
 """Public traces of radio channels, in one form: :class:`~rlc_dataset.channels.trace.ChannelTrace`.
 
-Each loader reads one published format, plain or compressed (`.xz`, `.gz`). Traces are much coarser
+Each loader reads one published format, plain or compressed (`.xz`, `.gz`); `load_trace` tells which
+it is. Traces are much coarser
 than runs (1 s, 250 ms) or have only deliveries, so they are channels for simulations, not training
 data.
 """
 
+from rlc_dataset.channels.any_format import load_trace
 from rlc_dataset.channels.colosseum import load_colosseum
-from rlc_dataset.channels.mahimahi import load_mahimahi
+from rlc_dataset.channels.mahimahi import load_mahimahi, mahimahi_text
 from rlc_dataset.channels.trace import QUANTITIES, ChannelTrace
 from rlc_dataset.channels.ucc import load_ucc
 
@@ -15,5 +17,7 @@ __all__ = [
     "ChannelTrace",
     "load_colosseum",
     "load_mahimahi",
+    "load_trace",
     "load_ucc",
+    "mahimahi_text",
 ]

@@ -17,6 +17,17 @@ MAX_GAP_MS: Final = 600_000
 """Longest time without an opportunity: a line of nine digits asks for gigabytes."""
 
 
+def mahimahi_text(trace: ChannelTrace) -> str:
+    """A trace of Mahimahi's, of periods of 1 ms, as the text of a file.
+
+    The inverse of :func:`load_mahimahi`: times count from the first period. Without an opportunity
+    the text is empty, which is no trace.
+    """
+    opportunities = trace.quantities["capacity_bytes"] // OPPORTUNITY_BYTES
+    times = np.repeat(np.arange(1, len(trace) + 1), opportunities.astype(np.int64))
+    return "".join(f"{at_ms}\n" for at_ms in times.tolist())
+
+
 def load_mahimahi(path: Path, *, period_ms: int = 1) -> ChannelTrace:
     """Reads a trace: one integer a line, the millisecond of a delivery opportunity.
 

@@ -77,6 +77,18 @@ class ChannelTrace:
             {name: values[kept] for name, values in self.quantities.items()},
         )
 
+    def window(self, first: int, last: int) -> ChannelTrace:
+        """The steps from `first` to before `last`; times and sessions are kept."""
+        rows = slice(first, last)
+        return ChannelTrace(
+            self.source,
+            self.file,
+            self.period_us,
+            self.time_us[rows],
+            self.session[rows] - self.session[first],
+            {name: values[rows] for name, values in self.quantities.items()},
+        )
+
     def table(self) -> pa.Table:
         """Columns ``time_us``, ``session`` and the quantities; null if not measured."""
         fields = [

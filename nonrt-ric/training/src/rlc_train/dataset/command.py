@@ -4,6 +4,9 @@ grid    stolidis2024 §III-B: UDP 1, 10, 40, 100 Mbit/s × ICMP each 1, 10, 100 
 wide    several cells × mobility patterns; random UEs, bearers, RLC modes, pacers and traffic
 sample  three small cells: the content of datasets/sample
 
+With --traces, wide replays recorded radios as well, and adds what simulated cells lack: as many
+bearers without a pacer as with one, delays between CU and DU, MCS that jump.
+
 Existing runs are kept, so a stopped command can be continued.
 """
 
@@ -13,6 +16,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +24,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rlc_dataset import Dataset
 
-from rlc_train.dataset import grid, wide
+from rlc_train.dataset import grid, radios, wide
 from rlc_train.dataset.generate import Outcome, generate
 from rlc_train.dataset.plan import RunPlan
+from rlc_train.dataset.recordings import find_recordings, take
+from rlc_train.dataset.traces import find_radios
 from rlc_train.errors import TrainError
 
 NAME: Final = "dataset"
@@ -48,6 +54,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="wide: runs of each cell and mobility pattern (default: 2)",
     )
     parser.add_argument(
+        "--traces",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="wide: folder of recorded radios (Mahimahi, UCC, TRACTOR; .xz, .gz); repeatable",
+    )
+    parser.add_argument(
+        "--recordings",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="data set of rlc-train collect whose runs are taken in; repeatable",
+    )
+    parser.add_argument(
         "--jobs",
         type=int,
         default=os.cpu_count() or 1,
@@ -63,32 +85,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
+    if arguments.jobs < 1:
+        raise TrainError(f"--jobs: {arguments.jobs}; expected at least 1")
     plans = planned(
-        arguments.preset, arguments.duration_s, arguments.seed, repeats=arguments.repeats
+        arguments.preset,
+        arguments.duration_s,
+        arguments.seed,
+        repeats=arguments.repeats,
+        traces=arguments.traces,
     )
+    recordings = find_recordings(arguments.recordings, plans)
     if arguments.plan:
         for plan in plans:
             print(f"{plan.name}\tseed {plan.seed}\t{plan.duration_us / 1e6:g} s")
+        for recording in recordings:
+            print(f"{recording.run.provenance.partition}\tof {recording.folder}")
         return 0
-    if arguments.jobs < 1:
-        raise TrainError(f"--jobs: {arguments.jobs}; expected at least 1")
     began = time.monotonic()
     outcomes = _with_progress(plans, arguments)
+    taken = sum(take(recording, arguments.out) for recording in recordings)
     data = Dataset.open(arguments.out)
     made = sum(outcome.made for outcome in outcomes)
     print(
         f"{arguments.out}: {made} runs made, {len(outcomes) - made} kept,"
+        f" {taken} of {len(recordings)} recordings copied,"
         f" {sum(r.rows for r in data)} rows in {len(data)} runs of {len(data.cells)} cells,"
         f" SHA-256 {data.sha256()}, {time.monotonic() - began:.1f} s"
     )
     return 0
 
 
-def planned(preset: str, duration_s: float | None, seed: int, *, repeats: int = 2) -> list[RunPlan]:
-    """The runs of a preset.
+def planned(
+    preset: str,
+    duration_s: float | None,
+    seed: int,
+    *,
+    repeats: int = 2,
+    traces: Sequence[Path] = (),
+) -> list[RunPlan]:
+    """The runs of a preset, and of the radios recorded in the folders `traces`.
 
     Raises:
-        TrainError: A number is out of range.
+        TrainError: A number is out of range, the preset takes no traces, or as
+            :func:`rlc_train.dataset.traces.find_radios`.
+        DatasetError: A file of a folder is no trace.
     """
     if duration_s is None:
         duration_s = SAMPLE_S if preset == "sample" else DURATION_S
@@ -98,11 +138,17 @@ def planned(preset: str, duration_s: float | None, seed: int, *, repeats: int = 
         raise TrainError(f"--seed: {seed}; expected 0 or more")
     if not 1 <= repeats <= 100:
         raise TrainError(f"--repeats: {repeats}; expected 1 to 100")
+    if traces and preset != "wide":
+        raise TrainError(f"--traces: {preset} is made without recorded radios; expected wide")
     if preset == "grid":
         return grid.plan(duration_s, seed)
     if preset == "sample":
         return wide.sample_plan(duration_s, seed)
-    return wide.plan(duration_s, seed, repeats)
+    simulated = wide.plan(duration_s, seed, repeats)
+    if not traces:
+        return simulated
+    simulated += wide.unpaced_plan(duration_s, seed, repeats)
+    return simulated + radios.plan(find_radios(traces), duration_s, seed, repeats)
 
 
 def _with_progress(plans: list[RunPlan], arguments: argparse.Namespace) -> list[Outcome]:

@@ -41,8 +41,8 @@ def generate(
 ) -> list[Outcome]:
     """Makes the runs that are missing below `root`.
 
-    An existing run is kept if it has the same scenario and version of the simulator, else it is
-    replaced. Workers simulate and this process writes, so that workers need no shared disk.
+    An existing run is kept if it has the same scenario, traces and version of the simulator, else
+    it is replaced. Workers simulate and this process writes, so that workers need no shared disk.
 
     Args:
         plans: The runs; (cell, mobility, run) are unique.
@@ -86,7 +86,7 @@ def generate(
 
 
 def finished(plan: RunPlan, root: Path, version: str) -> Provenance | None:
-    """Provenance of a plan's file, if it has the same scenario and version."""
+    """Provenance of a plan's file, if it has the same scenario, traces and version."""
     path = root / f"cell={plan.cell}/mobility={plan.mobility}/run={plan.run}" / FILE
     if not path.exists():
         return None
@@ -94,7 +94,11 @@ def finished(plan: RunPlan, root: Path, version: str) -> Provenance | None:
         found = Run.open(path).provenance
     except DatasetError:
         return None
-    same = found.scenario_sha256 == text_sha256(plan.scenario) and found.producer == version
+    same = (
+        found.scenario_sha256 == text_sha256(plan.scenario)
+        and found.traces == plan.traces
+        and found.producer == version
+    )
     return found if same else None
 
 

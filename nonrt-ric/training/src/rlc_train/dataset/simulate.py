@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
@@ -45,7 +47,7 @@ def simulate(plan: RunPlan) -> pa.Table:
     gnb_lab = lab()
     recorder = Recorder()
     try:
-        world = gnb_lab.World(plan.scenario)
+        world = _world(gnb_lab, plan)
         for oid in (RLC_OID, MAC_OID):
             world.subscribe(oid, PERIOD_MS)
         world.subscribe(
@@ -64,6 +66,19 @@ def simulate(plan: RunPlan) -> pa.Table:
     if table is None:
         raise TrainError(f"{plan.name}: no bearer within {plan.duration_us} µs")
     return table
+
+
+def _world(gnb_lab: Any, plan: RunPlan) -> Any:
+    """The plan's world; its files are there only while the scenario is read."""
+    if not plan.files:
+        return gnb_lab.World(plan.scenario)
+    try:
+        with TemporaryDirectory(prefix="rlc-train-") as folder:
+            for name, text in (("scenario.yaml", plan.scenario), *plan.files):
+                (Path(folder) / name).write_text(text)
+            return gnb_lab.World(Path(folder) / "scenario.yaml")
+    except OSError as error:
+        raise TrainError(f"{plan.name}: {error.strerror or error}") from error
 
 
 def status_trigger(period_ms: int) -> bytes:
@@ -87,5 +102,7 @@ def provenance(plan: RunPlan) -> dict[str, object]:
         "scenario": plan.scenario,
         "scenario_sha256": text_sha256(plan.scenario),
         "seed": plan.seed,
+        "series": plan.series,
+        "traces": plan.traces,
         "producer": producer(),
     }

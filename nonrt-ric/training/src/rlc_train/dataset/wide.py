@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rlc_train.dataset.grid import drql_pipeline
-from rlc_train.dataset.plan import RunPlan, seed_of
+from rlc_train.dataset.plan import UNPACED, RunPlan, seed_of
 
 
 def _cell(core_delay_us: int, n_prb: int, rat: str = "nr", **parts: Any) -> Mapping[str, Any]:
@@ -64,10 +64,28 @@ def plan(duration_s: float, seed: int, repeats: int) -> list[RunPlan]:
     ]
 
 
+def unpaced_plan(duration_s: float, seed: int, repeats: int) -> list[RunPlan]:
+    """The runs of :func:`plan` with the same UEs and traffic, but no pacer."""
+    return [
+        run_plan((cell, mobility, f"{index:02}"), duration_s, seed, unpaced=True)
+        for cell in CELLS
+        for mobility in MOBILITIES
+        for index in range(repeats)
+    ]
+
+
 def run_plan(
-    place: tuple[str, str, str], duration_s: float, seed: int, *, most_ues: int = 4
+    place: tuple[str, str, str],
+    duration_s: float,
+    seed: int,
+    *,
+    most_ues: int = 4,
+    unpaced: bool = False,
 ) -> RunPlan:
-    """One run of (cell, mobility, run), the cell being one of :data:`CELLS`."""
+    """One run of (cell, mobility, run), the cell being one of :data:`CELLS`.
+
+    With `unpaced` no bearer has a pacer, and the run's name is ``unpaced-rRUN``.
+    """
     name, mobility, run = place
     cell = CELLS[name]
     own_seed = seed_of(seed, "wide", *place)
@@ -79,7 +97,9 @@ def run_plan(
         drbs = [_drb(rng, drb, lte) for drb in range(1, rng.choice((1, 1, 2)) + 1)]
         ues.append({"rnti": rnti, "channel": _channel(mobility), "drbs": drbs})
         for drb in drbs:
-            flows += _flows(rng, rnti, drb["id"], duration_s)
+            flows += flows_of(rng, rnti, drb["id"], duration_s)
+            if unpaced:
+                drb["pipeline"] = UNPACED
     scenario = {
         "duration_s": duration_s,
         "cell": cell["cell"],
@@ -87,6 +107,7 @@ def run_plan(
         "ues": ues,
         "flows": flows,
     }
+    run = f"unpaced-r{run}" if unpaced else run
     return RunPlan.of(name, mobility, run, scenario, own_seed)
 
 
@@ -95,19 +116,24 @@ def _channel(mobility: str) -> dict[str, Any]:
 
 
 def _drb(rng: random.Random, drb: int, lte: bool) -> dict[str, Any]:
+    return {"id": drb, "rlc": rlc_of(rng, lte), "pipeline": _pipeline(rng)}
+
+
+def rlc_of(rng: random.Random, lte: bool) -> dict[str, Any]:
+    """RLC AM or UM, with a buffer of 1 or 10 MB."""
     mode = rng.choice(("am", "um"))
     sn_bits = 12 if mode == "um" or lte else 18
-    rlc = {"mode": mode, "sn_bits": sn_bits, "limit_bytes": rng.choice((1_000_000, 10_000_000))}
-    return {"id": drb, "rlc": rlc, "pipeline": _pipeline(rng)}
+    return {"mode": mode, "sn_bits": sn_bits, "limit_bytes": rng.choice((1_000_000, 10_000_000))}
 
 
 def _pipeline(rng: random.Random) -> Any:
     """DRQL, whose limit is forecast, for most bearers; other pacers or none for the rest."""
-    kind = rng.choices(
-        ("drql", "dql", "e5g_bdp", "dyn_rlc", "transparent"), weights=(10, 3, 3, 2, 2)
-    )[0]
-    if kind == "transparent":
-        return kind
+    kind = rng.choices(("drql", "dql", "e5g_bdp", "dyn_rlc", UNPACED), weights=(10, 3, 3, 2, 2))[0]
+    return UNPACED if kind == UNPACED else paced_pipeline(kind, rng)
+
+
+def paced_pipeline(kind: str, rng: random.Random) -> dict[str, Any]:
+    """A pipeline of two queues with this pacer and a queue discipline that is drawn."""
     paced = drql_pipeline()
     pacers: dict[str, Any] = {
         "drql": paced["pacer"],
@@ -130,7 +156,7 @@ def _pipeline(rng: random.Random) -> Any:
     return {**paced, "name": kind, "pacer": pacers[kind]}
 
 
-def _flows(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list[dict[str, Any]]:
+def flows_of(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list[dict[str, Any]]:
     """Traffic of a bearer: one or two loads and a latency-sensitive flow."""
     base = {"rnti": rnti, "drb": drb}
     kinds = rng.choices(

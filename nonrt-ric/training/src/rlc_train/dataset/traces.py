@@ -1,0 +1,129 @@
+"""The recorded radios of users' folders, and parts of them as channels of the lab."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rlc_dataset import DatasetError, TraceOrigin
+from rlc_dataset.channels import ChannelTrace, load_trace, mahimahi_text
+
+from rlc_train.errors import TrainError
+
+_PAPERS: Final = re.compile(r"(?i)\.(md|rst|html?|pdf)$|^(readme|licen[cs]e|copying)(\.|$)")
+"""Files that come with recordings and are none."""
+_NO_PART: Final = re.compile(r"(\.(xz|gz))?$")
+_WINDOWS: Final = 4
+"""Windows that are drawn, of which the one with most measured steps is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Radio:
+    """A recorded radio.
+
+    Attributes:
+        name: Path below its folder without ``.csv``, ``.xz`` and ``.gz``, unique in a plan.
+        path: The file.
+        sha256: SHA-256 of the file as it is on disk.
+        trace: What it has.
+    """
+
+    name: str
+    path: Path
+    sha256: str
+    trace: ChannelTrace
+
+    def window(self, duration_s: float, rng: random.Random) -> tuple[int, ChannelTrace]:
+        """Start in ms and steps of a part of one session, which is repeated if it is shorter.
+
+        Raises:
+            DatasetError: Nothing was measured.
+        """
+        trace = self.trace
+        measured = _measured(trace)
+        if not measured.any():
+            raise DatasetError("has no measured step to replay", file=str(self.path))
+        steps = max(1, round(duration_s * 1e6 / trace.period_us))
+        sessions = np.bincount(trace.session, weights=measured)
+        (session,) = rng.choices(range(len(sessions)), weights=sessions.tolist())
+        rows = np.flatnonzero(trace.session == session)
+        low, high = int(rows[0]), max(int(rows[0]), int(rows[-1]) + 1 - steps)
+        first = max(
+            (rng.randint(low, high) for _ in range(_WINDOWS)),
+            key=lambda row: int(measured[row : row + steps].sum()),
+        )
+        if not measured[first : first + steps].any():
+            known = np.flatnonzero(measured & (trace.session == session))
+            first = int(known[np.argmin(np.abs(known - first))])
+        last = min(first + steps, int(rows[-1]) + 1)
+        start_ms = int(trace.time_us[first] - trace.time_us[0]) // 1000
+        return start_ms, trace.window(first, last)
+
+    def origin(self, start_ms: int) -> TraceOrigin:
+        """What a run notes of a part."""
+        return TraceOrigin(radio=self.name, sha256=self.sha256, start_ms=start_ms)
+
+
+def channel(part: ChannelTrace, file: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The element `channel` of a scenario that plays a part of a trace, and the files it names.
+
+    `file` is the name of the file of a Mahimahi trace; other traces are in the element itself.
+    """
+    if part.source == "mahimahi":
+        return {"mahimahi": {"path": file}}, {file: mahimahi_text(part)}
+    return part.lab_channel(), {}
+
+
+def find_radios(folders: Sequence[Path]) -> list[Radio]:
+    """All recorded radios of some folders, in order of their names.
+
+    Every file below a folder is one, except hidden ones, READMEs, licences and documents.
+
+    Raises:
+        DatasetError: A file is no trace, with its line.
+        TrainError: A folder has no trace, or two files have one name.
+    """
+    found: dict[str, Radio] = {}
+    for folder in folders:
+        paths = _files(folder)
+        if not paths:
+            raise TrainError(
+                f"--traces {folder}", "has no trace; expected files of recorded radios"
+            )
+        for path in paths:
+            name = _NO_PART.sub("", path.relative_to(folder).as_posix()).removesuffix(".csv")
+            if name in found:
+                raise TrainError(
+                    f"--traces {folder}",
+                    f"{path} and {found[name].path} are both named {name}; expected one of them",
+                )
+            trace = load_trace(path)
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[name] = Radio(name, path, digest, trace)
+    return [found[name] for name in sorted(found)]
+
+
+def _files(folder: Path) -> list[Path]:
+    def is_trace(path: Path) -> bool:
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") for part in parts)
+        return path.is_file() and not hidden and not _PAPERS.search(path.name)
+
+    try:
+        return sorted(path for path in folder.rglob("*") if is_trace(path))
+    except OSError as error:
+        raise TrainError(f"--traces {folder}", error.strerror or "cannot be read") from error
+
+
+def _measured(trace: ChannelTrace) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The steps by which the lab's channel is known, of Mahimahi those with an opportunity."""
+    if trace.source == "mahimahi":
+        return np.asarray(trace.quantities["capacity_bytes"] > 0)
+    values = trace.quantities.get("mcs", trace.quantities["cqi"])
+    return np.asarray(~np.isnan(values))
