@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
 TRACE ?=
+TRACES ?=
 # Of make laws, laws-loop and kills.
 LAWS_FIRST ?= 0
 LAWS_RUNS ?= 100000
@@ -172,9 +173,10 @@ flexric-bridge: setup ## The bridge's FlexRIC SDK module; needs FLEXRIC_SRC, FLE
 test-flexric: setup ## Tests with one or more FlexRIC versions: FLEXRIC_SRC=a:b FLEXRIC_BUILD=a/build:b/build
 	$(BIN)/python tests/flexric/with_flexric.py
 
+# TRACES=DIR: recorded radios beside the simulated cells, some of them held out; one run of each in place of two.
 .PHONY: default-model
-default-model: setup-training ## Simulate, train and judge the model that comes with the forecaster
-	$(BIN)/rlc-train dataset wide --out $(OUT)/default-model/data --repeats 2 --duration-s 40
+default-model: setup-training ## Simulate, train and judge the model that comes with the forecaster (TRACES=folder of recorded radios)
+	$(BIN)/rlc-train dataset wide --out $(OUT)/default-model/data --duration-s 40 --repeats $(if $(TRACES),1 --traces $(TRACES),2)
 	$(BIN)/rlc-train dataset grid --out $(OUT)/default-model/data --duration-s 40
 	$(BIN)/rlc-train train --data $(OUT)/default-model/data --run $(OUT)/default-model/run --settings nonrt-ric/training/settings/default-model.yaml
 	$(BIN)/rlc-train evaluate --run $(OUT)/default-model/run

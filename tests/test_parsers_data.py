@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from parser_peers import Peer, each, hold
+from rlc_dataset.channels.any_format import load_trace
 from rlc_dataset.channels.colosseum import load_colosseum
 from rlc_dataset.channels.mahimahi import load_mahimahi
 from rlc_dataset.channels.trace import ChannelTrace
@@ -206,6 +207,15 @@ DATA = [
         check=whole,
         words=[b"9999.12.31_23.59.59", b"-", b"CQI", b'"'],
         also=["rlc_dataset.channels.text:rows", "rlc_dataset.channels.ucc:_second"],
+    ),
+    Peer(
+        "rlc_dataset.channels.any_format:load_trace",
+        lambda data, path: load_trace(written(data, path)),
+        DatasetError,
+        "^/.*/input",
+        [b"0\n1\n1\n4\n", UCC, COLOSSEUM],
+        check=whole,
+        words=[b"DL_bitrate", b"dl_mcs", b'"'],
     ),
     Peer(
         "rlc_dataset.channels.colosseum:load_colosseum",

@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rlc_dataset import DatasetError
-from rlc_dataset.channels import ChannelTrace, load_colosseum, load_mahimahi, load_ucc
+from rlc_dataset.channels import (
+    ChannelTrace,
+    load_colosseum,
+    load_mahimahi,
+    load_trace,
+    load_ucc,
+    mahimahi_text,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared")) / "traces"
@@ -162,6 +169,27 @@ def test_a_trace_without_mcs_and_cqi_has_no_lab_channel(tmp_path: Path) -> None:
     text = COLOSSEUM_HEADER + colosseum_row(0, samples=0)
     with pytest.raises(DatasetError, match="has neither MCS nor CQI"):
         load_colosseum(put(tmp_path / "t.csv", text)).lab_channel()
+
+
+def test_the_first_line_tells_the_format(tmp_path: Path) -> None:
+    ucc = put(tmp_path / "a", UCC_HEADER + "2019.12.16_12.27.05,0,5.0,12,30,D\n")
+    colosseum = put(tmp_path / "b", COLOSSEUM_HEADER + colosseum_row(0))
+    mahimahi = put(tmp_path / "c", "\n1\n2\n")
+    found = [load_trace(path).source for path in (ucc, colosseum, mahimahi)]
+    assert found == ["ucc", "colosseum", "mahimahi"]
+    for text in ("", "Timestamp,SNR\n", "-1\n"):
+        with pytest.raises(DatasetError, match=r"d, row 1: is .*; expected a whole number of ms"):
+            load_trace(put(tmp_path / "d", text))
+
+
+def test_a_window_is_written_as_a_trace_of_its_own(tmp_path: Path) -> None:
+    trace = load_mahimahi(put(tmp_path / "t", "1\n1\n4\n4\n6\n"))
+    window = trace.window(2, 6)
+    assert mahimahi_text(window) == "2\n2\n4\n"
+    again = load_mahimahi(put(tmp_path / "w", mahimahi_text(window)))
+    capacity = window.quantities["capacity_bytes"]
+    assert (again.quantities["capacity_bytes"] == capacity).all()
+    assert mahimahi_text(trace.window(1, 3)) == ""
 
 
 @pytest.mark.parametrize(

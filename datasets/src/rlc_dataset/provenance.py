@@ -42,14 +42,15 @@ class TraceOrigin(BaseModel):
     Attributes:
         radio: Its name.
         sha256: SHA-256 of the file, as it is on disk.
-        start_ms: Where the part begins.
+        first_step: Step of the file with which the part begins, counted from 0 by the loader of its
+            format.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     radio: Annotated[str, Field(min_length=1, max_length=200)]
     sha256: Sha256
-    start_ms: Annotated[int, Field(ge=0)]
+    first_step: Annotated[int, Field(ge=0)]
 
 
 def text_sha256(text: str) -> str:

@@ -71,11 +71,11 @@ def _recorded(radio: Radio, index: int, duration_s: float, seed: int) -> list[Ru
         if shared and channels:
             channels.append(channels[0])
             continue
-        start_ms, part = radio.window(duration_s, rng)
+        first_step, part = radio.window(duration_s, rng)
         element, named = channel(part, f"trace-{ue}")
         channels.append(element)
         files |= named
-        traces.append(radio.origin(start_ms))
+        traces.append(radio.origin(first_step))
     place = (cell, RECORDED, _run_name(radio.name))
     return _pair(
         place,

@@ -40,7 +40,10 @@ class Radio:
     trace: ChannelTrace
 
     def window(self, duration_s: float, rng: random.Random) -> tuple[int, ChannelTrace]:
-        """Start in ms and steps of a part of one session, which is repeated if it is shorter.
+        """First step of a part of one session, and the part, which is repeated if it is shorter.
+
+        That of a Mahimahi trace ends with an opportunity, the first one after the duration at the
+        latest.
 
         Raises:
             DatasetError: Nothing was measured.
@@ -62,12 +65,15 @@ class Radio:
             known = np.flatnonzero(measured & (trace.session == session))
             first = int(known[np.argmin(np.abs(known - first))])
         last = min(first + steps, int(rows[-1]) + 1)
-        start_ms = int(trace.time_us[first] - trace.time_us[0]) // 1000
-        return start_ms, trace.window(first, last)
+        if trace.source == "mahimahi":
+            # A trace repeats after its last opportunity: an outage at the end of the part, without
+            # the opportunity after it, would be cut off.
+            last += int(np.argmax(measured[last - 1 :]))
+        return first, trace.window(first, last)
 
-    def origin(self, start_ms: int) -> TraceOrigin:
+    def origin(self, first_step: int) -> TraceOrigin:
         """What a run notes of a part."""
-        return TraceOrigin(radio=self.name, sha256=self.sha256, start_ms=start_ms)
+        return TraceOrigin(radio=self.name, sha256=self.sha256, first_step=first_step)
 
 
 def channel(part: ChannelTrace, file: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -93,9 +99,7 @@ def find_radios(folders: Sequence[Path]) -> list[Radio]:
     for folder in folders:
         paths = _files(folder)
         if not paths:
-            raise TrainError(
-                f"--traces {folder}", "has no trace; expected files of recorded radios"
-            )
+            raise TrainError(f"--traces {folder}", "has no file; expected recorded radios")
         for path in paths:
             name = _NO_PART.sub("", path.relative_to(folder).as_posix()).removesuffix(".csv")
             if name in found:
