@@ -93,6 +93,7 @@ IMAGES: Final = (
         4000,
         ("sojourn-training[tensorflow,baselines,mlflow,dask]", "gnb-lab", *XAPP),
         ("constraints.txt", "nonrt-ric/training/constraints.txt"),
+        programs=("gnb-lab",),
     ),
 )
 
