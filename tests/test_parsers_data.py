@@ -30,6 +30,7 @@ from rlc_dataset.channels.ucc import load_ucc
 from rlc_dataset.errors import DatasetError
 from rlc_dataset.provenance import parse_provenance
 from rlc_dataset.reader import Run
+from rlc_dataset.recording import Recording
 from rlc_forecaster.settings import DEFAULT_MODEL
 from rlc_model import MinMaxScaler
 from rlc_model.contract import MANIFEST, MODEL, read_contract
@@ -129,6 +130,12 @@ def table_of(data: bytes, path: Path) -> Any:
     return Run.open(written(data, path)).table()
 
 
+def reports_of(data: bytes, path: Path) -> Any:
+    """All reports of a recording, in its folder."""
+    recording = Recording.open(written(data, path))
+    return [list(recording.pieces(bearer, 1_000)) for bearer in recording.bearers]
+
+
 def small_run() -> bytes:
     """A run of few rows, so that a change of a byte is often one of the metadata."""
     table = pq.read_table(RUN, partitioning=None).slice(0, 40)
@@ -171,6 +178,14 @@ DATA = [
         DatasetError,
         "^/.*/input",
         [RUN.read_bytes()],
+    ),
+    Peer(
+        "rlc_dataset.recording:Recording._batches",
+        reports_of,
+        DatasetError,
+        "^/.*/input",
+        [RUN.read_bytes(), small_run()],
+        also=["rlc_dataset.recording:Recording.open"],
     ),
     Peer(
         "rlc_dataset.provenance:parse_provenance",

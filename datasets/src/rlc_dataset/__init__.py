@@ -9,6 +9,7 @@ from rlc_dataset.check import check_table
 from rlc_dataset.errors import DatasetError
 from rlc_dataset.provenance import BearerKind, Provenance, SeriesOrigin, TraceOrigin
 from rlc_dataset.reader import Dataset, Run, series_origins, table_arrays
+from rlc_dataset.recording import Recording, find_recordings
 from rlc_dataset.schema import COLUMNS, PERIOD_US, SCHEMA, dataset_sha256, table_sha256
 from rlc_dataset.writer import write_run
 
@@ -20,11 +21,13 @@ __all__ = [
     "Dataset",
     "DatasetError",
     "Provenance",
+    "Recording",
     "Run",
     "SeriesOrigin",
     "TraceOrigin",
     "check_table",
     "dataset_sha256",
+    "find_recordings",
     "series_origins",
     "table_arrays",
     "table_sha256",

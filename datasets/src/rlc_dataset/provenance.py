@@ -110,6 +110,26 @@ class Provenance(BaseModel):
         return f"cell={self.cell}/mobility={self.mobility}/run={self.run}"
 
 
+def series_origin(
+    noted: Provenance | None, ue: int, drb: int, *, radio: str, is_limited: bool
+) -> SeriesOrigin:
+    """Radio and kind of a bearer of a run.
+
+    Args:
+        noted: The provenance of the run, if it has one.
+        ue: C-RNTI.
+        drb: DRB identity.
+        radio: The radio, if the provenance names none.
+        is_limited: Whether a limit of its pacer was ever reported: it is paced then, unless the
+            provenance says otherwise.
+    """
+    for one in noted.series if noted is not None else ():
+        if (one.ue, one.drb) == (ue, drb):
+            return one
+    kind: BearerKind = "paced" if is_limited else "unpaced"
+    return SeriesOrigin(ue=ue, drb=drb, radio=radio, bearer_kind=kind)
+
+
 def parse_provenance(data: bytes, file: str) -> Provenance:
     """Reads a file's metadata; raises :class:`~rlc_dataset.errors.DatasetError`."""
     try:

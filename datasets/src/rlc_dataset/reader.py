@@ -18,7 +18,7 @@ from rlc_model.series import report_array
 
 from rlc_dataset.check import check_schema, check_table
 from rlc_dataset.errors import DatasetError
-from rlc_dataset.provenance import Provenance, SeriesOrigin, parse_provenance
+from rlc_dataset.provenance import Provenance, SeriesOrigin, parse_provenance, series_origin
 from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY, dataset_sha256, table_sha256
 from rlc_dataset.writer import FILE
 
@@ -101,23 +101,19 @@ def series_origins(provenance: Provenance, table: pa.Table) -> list[SeriesOrigin
     What the provenance does not say: the radio is the cell, and a bearer is paced if a limit of its
     pacer was ever reported.
     """
-    noted = {(one.ue, one.drb): one for one in provenance.series}
     told = pc.is_valid(table.column("queue_limit_bytes")).to_numpy(zero_copy_only=False)
     ue, drb = (table.column(name).to_numpy() for name in ("ue", "drb"))
     turns = np.flatnonzero((np.diff(ue) != 0) | (np.diff(drb) != 0)) + 1
-    found = []
-    for begin, end in pairwise([0, *turns.tolist(), table.num_rows]):
-        bearer = int(ue[begin]), int(drb[begin])
-        found.append(
-            noted.get(bearer)
-            or SeriesOrigin(
-                ue=bearer[0],
-                drb=bearer[1],
-                radio=provenance.cell,
-                bearer_kind="paced" if told[begin:end].any() else "unpaced",
-            )
+    return [
+        series_origin(
+            provenance,
+            int(ue[begin]),
+            int(drb[begin]),
+            radio=provenance.cell,
+            is_limited=bool(told[begin:end].any()),
         )
-    return found
+        for begin, end in pairwise([0, *turns.tolist(), table.num_rows])
+    ]
 
 
 @dataclass(frozen=True, slots=True)

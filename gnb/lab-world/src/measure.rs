@@ -129,6 +129,8 @@ impl World {
             mcs: mac.dl_mcs1,
             used_prb: self.cell.used_prb(bearer.rnti).unwrap_or(0),
             tc_revision: bearer.tc.revision(),
+            rlc_pdu_bytes: report.txpdu_bytes,
+            tbs_bytes: mac.dl_curr_tbs,
             cell: self.cell_sample(),
         })
     }

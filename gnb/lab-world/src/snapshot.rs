@@ -37,6 +37,10 @@ pub struct BearerSample {
     pub cell: CellSample,
     /// Revision of the TC pipeline in force.
     pub tc_revision: u32,
+    /// Bytes of RLC PDUs handed to the MAC, cumulative; it wraps at 32 bits, as in RLC reports.
+    pub rlc_pdu_bytes: u32,
+    /// Newest transport block of the UE; 0 in a slot without one.
+    pub tbs_bytes: u64,
 }
 
 /// Delays of a bearer's delivered packets from SDAP to the MAC, cumulative.

@@ -43,6 +43,8 @@ pub const BEARER_COLUMNS: &[Column<BearerSample>] = &[
     always("cell_used_prb", |r| Some(r.cell.used_prb)),
     always("cell_available_prb", |r| Some(r.cell.available_prb)),
     always("tc_revision", |r| Some(r.tc_revision.into())),
+    always("rlc_pdu_bytes", |r| Some(r.rlc_pdu_bytes.into())),
+    always("tbs_bytes", |r| Some(r.tbs_bytes)),
 ];
 
 /// Columns of the table of packets, a row per downlink packet that left the RLC.

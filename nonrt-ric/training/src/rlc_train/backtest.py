@@ -62,18 +62,16 @@ class Losses:
 
     def mean_pinball(self) -> NDArray[np.float64]:
         """``(Q, M)``; NaN without values."""
-        return _ratio(self.pinball.sum(0), self.count.sum(0))
+        return ratio(self.pinball.sum(0), self.count.sum(0))
 
     def mean_absolute(self) -> NDArray[np.float64]:
         """``(Q, M)``; NaN without values."""
-        return _ratio(self.absolute.sum(0), self.count.sum(0))
+        return ratio(self.absolute.sum(0), self.count.sum(0))
 
     def calibration(self, levels: NDArray[np.float32]) -> Calibration:
         """Shares under each quantile, ``(Q, M, K)``."""
         count = self.count.sum(0)[..., None]
-        return Calibration(
-            levels, _ratio(self.below.sum(0), count), _ratio(self.up_to.sum(0), count)
-        )
+        return Calibration(levels, ratio(self.below.sum(0), count), ratio(self.up_to.sum(0), count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +97,11 @@ class Versus:
 
     def skill_by_point(self) -> NDArray[np.float64]:
         """``(Q, M)``; NaN if the reference has no loss."""
-        return 1 - _ratio(self.model.pinball.sum(0), self.reference.pinball.sum(0))
+        return 1 - ratio(self.model.pinball.sum(0), self.reference.pinball.sum(0))
 
 
-def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+def ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``above / below``; NaN where `below` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         result: NDArray[np.float64] = np.where(below > 0, above / below, np.nan)
     return result
@@ -152,20 +151,29 @@ def run(
         if not np.isfinite(forecast).all():
             raise TrainError(forecaster.name, f"forecasts NaN or infinity on {part.series.name}")
         actual = labels(part.series, layout, origins, part.stop)
-        parts.append(_losses(part, origins, actual, forecast, layout))
+        parts.append(losses_of(part, origins, actual, forecast, layout))
         if on_progress is not None:
             on_progress(forecaster.name, number + 1, len(chosen))
     sums = {name: np.concatenate([getattr(one, name) for one in parts]) for name in SUMS}
     return Losses(**sums, scenario=[name for one in parts for name in one.scenario])
 
 
-def _losses(
+def losses_of(
     part: Part,
     origins: NDArray[np.intp],
     actual: NDArray[np.float32],
     forecast: NDArray[np.float32],
     layout: Layout,
 ) -> Losses:
+    """Losses of forecasts on a part.
+
+    Args:
+        part: The part.
+        origins: ``(N,)`` increasing rows.
+        actual: ``(N, quantity, M)`` of :func:`~rlc_train.series.labels`.
+        forecast: ``(N, quantity, M, K)``, in order.
+        layout: The axes.
+    """
     known = ~np.isnan(actual)
     value = np.where(known, actual, 0)
     loss = np.where(known, pinball(value, forecast, layout.levels).mean(-1), 0)

@@ -12,6 +12,10 @@ DAMAGED: Final = (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.erro
 """Exceptions of NumPy for a damaged, truncated or foreign archive."""
 
 
+DISTRIBUTION: Final = "sojourn-training"
+"""This distribution, whose extras have the optional libraries."""
+
+
 class TrainError(Exception):
     """Invalid input or a missing dependency; the message names value and expectation.
 
@@ -36,8 +40,8 @@ def need(module: str, extra: str) -> Any:
         top = module.partition(".")[0]
         raise TrainError(
             top,
-            f"is not installed ({error}); run 'make setup-training', or install"
-            f" sojourn-rlc-train[{extra}]",
+            f"is not installed ({error}); run 'make setup-training' or"
+            f' pip install "{DISTRIBUTION}[{extra}]"',
         ) from error
 
 

@@ -7,6 +7,7 @@ bootstrap draws whole blocks (Künsch 1989; non-overlapping: Carlstein 1986).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,40 +84,61 @@ class Interval:
     high: float
 
 
+DRAWS: Final = 2000
+"""Draws of the bootstrap."""
+CONFIDENCE: Final = 0.95
+"""Share of the draws inside an interval (percentile method)."""
+_DRAWN_AT_ONCE: Final = 1 << 22
+"""Blocks drawn at once, which bounds the memory."""
+
+
 def skill_interval(
-    loss: NDArray[np.float64],
-    reference: NDArray[np.float64],
-    *,
-    seed: int,
-    draws: int = 2000,
-    confidence: float = 0.95,
+    loss: NDArray[np.float64], reference: NDArray[np.float64], *, seed: int, draws: int = DRAWS
 ) -> Interval:
-    """Interval of the skill ``1 − Σ loss / Σ reference``.
+    """:func:`skill_intervals` of one pair of ``(blocks,)`` sums."""
+    pair = np.reshape(loss, (-1, 1)), np.reshape(reference, (-1, 1))
+    value, low, high = skill_intervals(*pair, seed=seed, draws=draws)[:, 0]
+    return Interval(float(value), float(low), float(high))
+
+
+def skill_intervals(
+    loss: NDArray[np.float64], reference: NDArray[np.float64], *, seed: int, draws: int = DRAWS
+) -> NDArray[np.float64]:
+    """Skills ``1 − Σ loss / Σ reference`` and their intervals, by the same draws.
 
     Args:
-        loss: ``(blocks,)`` sums of the model's loss per block.
-        reference: ``(blocks,)`` sums of the reference's loss per block.
+        loss: ``(blocks, N)`` sums of the model's loss per block.
+        reference: ``(blocks, N)`` sums of the reference's loss per block.
         seed: Seed of the draws.
         draws: Number of draws.
-        confidence: Share of the draws inside the interval (percentile method).
 
     Returns:
-        All NaN if the reference has no loss.
+        ``(3, N)`` skill, lower and upper end of its interval; NaN where the reference has no loss.
 
     Raises:
         TrainError: Fewer than two blocks.
     """
-    if loss.shape != reference.shape or loss.ndim != 1:
+    if loss.shape != reference.shape or loss.ndim != 2:
         raise TrainError("bootstrap", f"shapes {loss.shape} and {reference.shape} differ")
-    if len(loss) < 2:
-        raise TrainError("bootstrap", f"{len(loss)} blocks; expected 2 or more")
-    total = float(reference.sum())
-    if total <= 0:
-        return Interval(np.nan, np.nan, np.nan)
-    drawn = np.random.default_rng(seed).integers(0, len(loss), (draws, len(loss)))
-    references = reference[drawn].sum(1)
+    blocks = len(loss)
+    if blocks < 2:
+        raise TrainError("bootstrap", f"{blocks} blocks; expected 2 or more")
+    rng = np.random.default_rng(seed)
+    skills = np.empty((draws, loss.shape[1]))
+    at_once = max(1, _DRAWN_AT_ONCE // blocks)
+    for first in range(0, draws, at_once):
+        rows = min(at_once, draws - first)
+        drawn = rng.integers(0, blocks, (rows, blocks)) + blocks * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * blocks).reshape(rows, blocks)
+        skills[first : first + rows] = _skill(times @ loss, times @ reference)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(skills, [tail, 1 - tail], axis=0, method="inverted_cdf")
+    total = reference.sum(0)
+    found = np.stack([_skill(loss.sum(0), total), low, high])
+    return np.where(total > 0, found, np.nan)
+
+
+def _skill(loss: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        skills = np.where(references > 0, 1 - loss[drawn].sum(1) / references, -np.inf)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(skills, [tail, 1 - tail], method="inverted_cdf")
-    return Interval(1 - float(loss.sum()) / total, float(low), float(high))
+        skill: NDArray[np.float64] = np.where(reference > 0, 1 - loss / reference, -np.inf)
+    return skill

@@ -41,10 +41,12 @@ class Lane:
     Attributes:
         series: The series.
         origins: ``(N,)`` increasing rows of the wanted forecasts; the last one ends the lane.
+        learns_from: Outcomes of earlier rows are not learned from: they were before.
     """
 
     series: Series
     origins: NDArray[np.intp]
+    learns_from: int = 0
 
     @property
     def stop(self) -> int:
@@ -113,7 +115,10 @@ def track(
 
 
 def track_all(
-    lanes: Sequence[Lane], layout: Layout, forecast_at: ForecastAt
+    lanes: Sequence[Lane],
+    layout: Layout,
+    forecast_at: ForecastAt,
+    offsets: Offsets | None = None,
 ) -> list[NDArray[np.float32]]:
     """Calibrates forecasts in order of time, each by earlier outcomes of its lane.
 
@@ -121,17 +126,20 @@ def track_all(
         lanes: Longest first; independent of each other.
         layout: Axes of the forecasts.
         forecast_at: The forecasts.
+        offsets: Of the lanes, to begin with; updated. None begins without.
 
     Returns:
         ``(N, Q, M, K)`` for each lane, with the offsets at the origin.
     """
     count, longest = len(lanes), lanes[0].stop
-    outcomes, due, told = _outcomes(lanes, layout), _due(lanes, layout), _told(lanes, layout)
+    outcomes, due = report_outcomes(lanes, layout), due_points(lanes, layout)
+    told = told_limits(lanes, layout)
     wanted = np.zeros((longest, count), np.bool_)
     for index, lane in enumerate(lanes):
         wanted[lane.origins, index] = True
     alive = np.searchsorted([-lane.stop for lane in lanes], -np.arange(longest))
-    offsets = Offsets(layout.levels, count, *layout.shape[:2])
+    if offsets is None:
+        offsets = Offsets(layout.levels, count, *layout.shape[:2])
     # Forecasts of the last rows, until their points are checked.
     depth = int(layout.ahead[-1]) + 1
     recent = np.zeros((depth, count, *layout.shape), np.float32)
@@ -154,7 +162,7 @@ def track_all(
     return result
 
 
-def _outcomes(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
+def report_outcomes(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
     """``(T, B, Q)`` outcomes in RLC reports; NaN if unknown, as all queue limits."""
     values = np.full((lanes[0].stop, len(lanes), len(layout.quantities)), np.nan, np.float32)
     for index, lane in enumerate(lanes):
@@ -164,7 +172,7 @@ def _outcomes(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
     return values
 
 
-class _Told(NamedTuple):
+class Told(NamedTuple):
     """Queue limits told at a row: ``(N,)`` lanes, origins and points, ``(N, Q)`` outcomes."""
 
     lanes: NDArray[np.intp]
@@ -173,7 +181,7 @@ class _Told(NamedTuple):
     actual: NDArray[np.float32]
 
 
-def _told(lanes: Sequence[Lane], layout: Layout) -> dict[int, _Told]:
+def told_limits(lanes: Sequence[Lane], layout: Layout) -> dict[int, Told]:
     """The queue limits to check, by row."""
     if Quantity.QUEUE_LIMIT not in layout.quantities:
         return {}
@@ -181,7 +189,7 @@ def _told(lanes: Sequence[Lane], layout: Layout) -> dict[int, _Told]:
     found = []
     for index, lane in enumerate(lanes):
         rows, known = label_rows(lane.series, layout, np.arange(lane.stop, dtype=np.intp))
-        known &= (rows < lane.stop) & lane.series.told[rows]
+        known &= (rows < lane.stop) & (rows >= lane.learns_from) & lane.series.told[rows]
         origins, points = np.nonzero(known)
         found.append(np.stack([rows[known], np.full(len(origins), index), origins, points]))
     rows, of, origins, points = np.concatenate(found, axis=1)
@@ -190,13 +198,13 @@ def _told(lanes: Sequence[Lane], layout: Layout) -> dict[int, _Told]:
     order = np.argsort(rows, kind="stable")
     first = np.flatnonzero(np.diff(rows[order], prepend=-1))
     return {
-        int(rows[part[0]]): _Told(of[part], origins[part], points[part], actual[part])
+        int(rows[part[0]]): Told(of[part], origins[part], points[part], actual[part])
         for part in np.split(order, first[1:])
         if len(part)
     }
 
 
-def _due(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:
+def due_points(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:
     """``(T, B, 2)`` origin and point to check at each row; −1 for none."""
     due = np.full((lanes[0].stop, len(lanes), 2), -1, np.intp)
     length = round_length(layout.points)
@@ -204,6 +212,7 @@ def _due(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:
         rows, known = label_rows(lane.series, layout, np.arange(lane.stop, dtype=np.intp))
         for point in range(layout.points):
             mine = known[:, point] & (rows[:, point] < lane.stop)
+            mine &= rows[:, point] >= lane.learns_from
             mine &= rows[:, point] % length % layout.points == point
             checked = np.flatnonzero(mine)
             due[rows[checked, point], index, 0] = checked

@@ -1,14 +1,29 @@
-"""Progress bars on a terminal at standard error, else a line per stage."""
+"""Progress bars on a terminal at standard error, else a line per stage; tables of results."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rlc_model import Quantity
 
 CONSOLE = Console(stderr=True)
+SHORT: Final = {
+    Quantity.OCCUPANCY: "occupancy",
+    Quantity.DRAIN: "drain",
+    Quantity.QUEUE_LIMIT: "queue limit",
+}
+"""Names of quantities in tables."""
+FILE_COLUMNS: Final = 120
+
+
+def table_console() -> Console:
+    """Standard output; the default width for a file would truncate names in tables."""
+    return Console(width=None if sys.stdout.isatty() else FILE_COLUMNS)
 
 
 class Bars:

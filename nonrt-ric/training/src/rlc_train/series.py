@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from rlc_model import FEATURES, Quantity
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
+
+LONGEST_GAP_US: Final = 100_000
+"""A longer gap invalidates a carried state; same limit as in the forecaster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +128,9 @@ def labels(
     return np.ascontiguousarray(values.transpose(0, 2, 1))
 
 
-def split_at_gaps(series: Series, longest_gap_us: int = 100_000) -> list[Series]:
-    """Splits a series at gaps that invalidate a carried state; same limit as in the forecaster."""
-    cuts = np.flatnonzero(np.diff(series.at_us) > longest_gap_us) + 1
+def split_at_gaps(series: Series) -> list[Series]:
+    """Splits a series at gaps longer than :data:`LONGEST_GAP_US`."""
+    cuts = np.flatnonzero(np.diff(series.at_us) > LONGEST_GAP_US) + 1
     bounds = [0, *cuts.tolist(), len(series)]
     return [series.cut(a, b) for a, b in itertools.pairwise(bounds)]
 

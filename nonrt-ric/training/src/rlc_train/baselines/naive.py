@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from rlc_model.calibration import Offsets
 
 from rlc_train.baselines.base import residual_quantiles, training_rows
 from rlc_train.errors import TrainError
@@ -158,19 +159,25 @@ class AdaptivePersistence:
         self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
     ) -> list[NDArray[np.float32]]:
         """Runs over all series in parallel."""
-        layout = self._layout
-        if layout is None:
+        return side_by_side(chosen, self._fitted(), self.run)
+
+    def run(
+        self, lanes: Sequence[Lane], offsets: Offsets | None = None
+    ) -> list[NDArray[np.float32]]:
+        """The forecasts of lanes, longest first; `offsets` as in
+        :func:`~rlc_train.online.track_all`."""
+        layout = self._fitted()
+        levels = np.zeros((lanes[0].stop, len(lanes), len(layout.quantities)), np.float32)
+        for index, lane in enumerate(lanes):
+            levels[: lane.stop, index] = lane.series.features[: lane.stop, layout.columns]
+
+        def forecast_at(row: int, count: int) -> NDArray[np.float32]:
+            last = levels[row, :count, :, None, None]
+            return np.broadcast_to(last, (count, *layout.shape))
+
+        return track_all(lanes, layout, forecast_at, offsets)
+
+    def _fitted(self) -> Layout:
+        if self._layout is None:
             raise TrainError(self.name, "is not fitted")
-
-        def run(lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
-            levels = np.zeros((lanes[0].stop, len(lanes), len(layout.quantities)), np.float32)
-            for index, lane in enumerate(lanes):
-                levels[: lane.stop, index] = lane.series.features[: lane.stop, layout.columns]
-
-            def forecast_at(row: int, count: int) -> NDArray[np.float32]:
-                last = levels[row, :count, :, None, None]
-                return np.broadcast_to(last, (count, *layout.shape))
-
-            return track_all(lanes, layout, forecast_at)
-
-        return side_by_side(chosen, layout, run)
+        return self._layout

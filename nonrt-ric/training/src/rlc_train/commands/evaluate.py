@@ -1,19 +1,24 @@
-"""Back-tests the trained model and the baselines on the test part and the held-out series.
+"""Back-tests a run, or judges any exported model on any recording.
 
-Tests the exported model, without TensorFlow. Losses on the same data, split and origins are reused,
-so that an interrupted evaluation continues.
+--run DIR    Back-tests the trained model and the baselines on the test part and the held-out
+             series. Losses on the same data, split and origins are reused, so that an interrupted
+             evaluation continues.
+
+--model DIR  Judges a model directory (model.onnx, manifest.json) on the recordings of --data as it
+             is served: sample by sample, with online calibration. --data is a data set, a folder
+             of gnb-lab run, a folder of Parquet files or one Parquet file.
+
+Neither needs TensorFlow.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rlc_model import Quantity
+from rlc_dataset import find_recordings
 
 from rlc_train import corpus, pipeline
 from rlc_train.backtest import Losses, Versus
@@ -21,22 +26,26 @@ from rlc_train.baselines import BASELINES
 from rlc_train.baselines.linear import LinearQuantile
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.progress import bars
+from rlc_train.judging.judge import JudgedModel, judge
+from rlc_train.judging.rows import rows_of, write_rows
+from rlc_train.judging.table import show_judged
+from rlc_train.progress import SHORT, bars, table_console
 from rlc_train.rundir import RunDirectory
 
 NAME = "evaluate"
-SHORT: Final = {
-    Quantity.OCCUPANCY: "occupancy",
-    Quantity.DRAIN: "drain",
-    Quantity.QUEUE_LIMIT: "queue limit",
-}
-FILE_COLUMNS: Final = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
-    parser.add_argument("--data", type=Path, help="data set; default: that of train")
+    judged = parser.add_mutually_exclusive_group(required=True)
+    judged.add_argument("--run", type=Path, help="directory of the experiment")
+    judged.add_argument("--model", type=Path, help="model directory")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="recordings to judge on; default with --run: the data set of train",
+    )
+    parser.add_argument("--json", type=Path, help="with --model: file for the results")
     parser.add_argument(
         "--baselines",
         help=f"comma-separated; default: those of the settings. Of {', '.join(BASELINES)}",
@@ -46,6 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
+    if arguments.model is not None:
+        return _judge(arguments)
+    if arguments.json is not None:
+        raise TrainError("--json", "is for --model; a run has evaluation.json")
     directory = RunDirectory(arguments.run)
     settings, data = directory.settings(), directory.read("data.json")
     names = arguments.baselines.split(",") if arguments.baselines else list(settings.baselines)
@@ -91,6 +104,26 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _judge(arguments: argparse.Namespace) -> int:
+    """Judges a model on recordings."""
+    if arguments.data is None:
+        raise TrainError("--data", "is needed with --model: a data set or recording to judge on")
+    for name in ("baselines", "again"):
+        if getattr(arguments, name):
+            raise TrainError(f"--{name}", "is for --run; a model is judged by adaptive persistence")
+    model = JudgedModel.load(arguments.model)
+    recordings = find_recordings(arguments.data)
+    with bars() as shown:
+        tallies = judge(
+            model, recordings, lambda done, total: shown.tick("samples judged", done, total)
+        )
+    rows = rows_of(model.manifest.name, model.layout, tallies)
+    if arguments.json is not None:
+        write_rows(arguments.json, rows)
+    show_judged(model, tallies, rows)
+    return 0
+
+
 def summary_of(
     losses: Losses, among: dict[str, Losses], name: str, layout: Layout
 ) -> dict[str, Any]:
@@ -111,8 +144,7 @@ def summary_of(
 
 def show(summary: dict[str, dict[str, Any]], layout: Layout) -> None:
     """Prints skill over persistence at the first and the last point."""
-    # The default width for a file would truncate the names.
-    console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS)
+    console = table_console()
     first, last = layout.start_us, layout.start_us + (layout.points - 1) * layout.step_us
     for split, by_name in summary.items():
         table = Table(title=f"{split}: skill over persistence (pinball loss)")

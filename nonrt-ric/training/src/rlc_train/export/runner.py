@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
+from rlc_model.calibration import Offsets
 from rlc_model.contract import SCALE
 
 from rlc_train.errors import TrainError
@@ -57,7 +58,7 @@ class StepRunner:
 
 
 class ServedForecaster:
-    """An exported residual model in a back-test, as served."""
+    """An exported model in a back-test, as served."""
 
     most_origins: int | None = None
 
@@ -69,13 +70,18 @@ class ServedForecaster:
         layout: Layout,
         *,
         tracked: bool,
+        absolute: bool = False,
     ) -> None:
-        """`tracked` adds the forecaster's online calibration."""
+        """`tracked` adds the forecaster's online calibration.
+
+        The model forecasts the residual to the last value, or with `absolute` the value itself.
+        """
         self.name = name
         self._runner = runner
         self._scaler = scaler
         self._layout = layout
         self._tracked = tracked
+        self._absolute = absolute
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
         """Does nothing: the model is trained."""
@@ -88,26 +94,32 @@ class ServedForecaster:
         self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
     ) -> list[NDArray[np.float32]]:
         """Runs the step over all series in parallel."""
-        return side_by_side(chosen, self._layout, self._lanes)
+        return side_by_side(chosen, self._layout, self.run)
 
-    def _lanes(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
+    def run(
+        self, lanes: Sequence[Lane], offsets: Offsets | None = None
+    ) -> list[NDArray[np.float32]]:
+        """The forecasts of lanes, longest first; `offsets` as in
+        :func:`~rlc_train.online.track_all`."""
         layout = self._layout
         features = np.zeros((lanes[0].stop, len(lanes), len(FEATURES)), np.float32)
         for index, lane in enumerate(lanes):
             features[: lane.stop, index] = lane.series.features[: lane.stop]
         scaled = self._scaler.transform(features)
         span = self._scaler.span[layout.columns][:, None, None]
+        minimum = self._scaler.minimum[layout.columns]
         state = np.zeros((len(lanes), self._runner.state_size), np.float32)
 
         def forecast_at(row: int, count: int) -> NDArray[np.float32]:
             nonlocal state
             forecast, state = self._runner.step(scaled[row, :count], state[:count])
             forecast *= span
-            forecast += features[row, :count][:, layout.columns][:, :, None, None]
+            base = minimum if self._absolute else features[row, :count][:, layout.columns]
+            forecast += base[..., None, None]
             return forecast
 
         if self._tracked:
-            return track_all(lanes, layout, forecast_at)
+            return track_all(lanes, layout, forecast_at, offsets)
         return forecasts_at_origins(lanes, layout, forecast_at)
 
 

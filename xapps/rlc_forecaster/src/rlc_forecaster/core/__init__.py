@@ -1,9 +1,10 @@
 """The forecaster of one node; pure: no clock, socket or log."""
 
+from rlc_model.fallback import Hysteresis
+
 from rlc_forecaster.core.engine import Counters, Forecaster, SwapResult
 from rlc_forecaster.core.forecast import Batch, Fallback, Layout, Source
 from rlc_forecaster.core.model import StepModel
-from rlc_forecaster.core.scores import Hysteresis
 
 __all__ = [
     "Batch",

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rlc_model import ContractError, FeatureExtractor
+from rlc_model.fallback import Hysteresis
 
 from rlc_forecaster.core.bearers import BearerSlots, Rows
 from rlc_forecaster.core.forecast import Batch, Layout
 from rlc_forecaster.core.model import StepModel
 from rlc_forecaster.core.model_run import ModelRun, Sample, ToldLimits
 from rlc_forecaster.core.model_swap import RECENT_SAMPLES, ModelSwap
-from rlc_forecaster.core.scores import Hysteresis
 
 GONE_AFTER_US: Final = 1_000_000
 """A bearer absent from the reports for this long is removed."""

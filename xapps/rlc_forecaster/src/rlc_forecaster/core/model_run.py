@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, Samples, limit_outcomes, outcomes
+from rlc_model.fallback import Hysteresis
 
 from rlc_forecaster.core.bearers import Index, Rows
 from rlc_forecaster.core.calibration import Persistence, QuantileTracker
 from rlc_forecaster.core.forecast import Fallback, Layout, Source
 from rlc_forecaster.core.history import DueForecasts, History, PastForecasts
 from rlc_forecaster.core.model import CarriedState, StepModel
-from rlc_forecaster.core.scores import Coverage, Drift, Hysteresis, Skill
+from rlc_forecaster.core.scores import Coverage, Drift, Skill
 
 
 class ToldLimits(NamedTuple):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import rlc_native
 from numpy.typing import NDArray
+from rlc_model.fallback import Hysteresis
 
 from rlc_forecaster.core.bearers import Index, Points, end_of, grown
 from rlc_forecaster.core.forecast import Layout
 
-WEIGHT: Final = 0.005
-"""Weight of the newest outcome: a memory of about 200 outcomes, one per report."""
 RANGE_WEIGHT: Final = 0.001
 """Weight of the newest report: a memory of 1 s at 1 ms, of several with many bearers."""
 RANGE_MARGIN: Final = 0.05
@@ -28,21 +26,6 @@ LARGEST_RATIO: Final = 10.0
 """Limit of one outcome's loss ratio: persistence may be right by chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hysteresis:
-    """When a bearer falls back to persistence and when it returns to the model.
-
-    Attributes:
-        lose_below: It falls back if its skill falls below this.
-        regain_above: It returns if its skill rises above this.
-        least_outcomes: Minimum number of outcomes between two changes.
-    """
-
-    lose_below: float = -0.05
-    regain_above: float = 0.0
-    least_outcomes: int = 200
-
-
 class Skill:
     """``1 − loss(model) / loss(persistence)``, pinball loss, exponentially weighted.
 
@@ -52,13 +35,7 @@ class Skill:
 
     def __init__(self, layout: Layout, hysteresis: Hysteresis | None = None) -> None:
         self._levels = np.array(layout.quantiles, np.float32)
-        rule = hysteresis or Hysteresis()
-        self._rule = rlc_native.Rule(
-            weight=WEIGHT,
-            lose_below=rule.lose_below,
-            regain_above=rule.regain_above,
-            least_outcomes=rule.least_outcomes,
-        )
+        self._rule = (hysteresis or Hysteresis()).rule()
         self._bearer_loss = np.zeros((0, 2), np.float32)
         self._outcomes = np.zeros(0, np.int64)
         self._fallen_back = np.zeros(0, np.bool_)

@@ -1,0 +1,141 @@
+"""Results: a row per recording, radio, bearer kind, quantity and horizon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlc_train.backtest import ratio
+from rlc_train.errors import TrainError
+from rlc_train.horizon import Layout
+from rlc_train.judging.tally import Tally
+from rlc_train.metrics import skill_intervals
+
+SEED: Final = 1
+"""Of the bootstrap of ``rlc-train evaluate``; the gate has that of the settings."""
+OUTER: Final = (0.1, 0.9)
+"""Quantiles of an 80 % interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a model is worth at one horizon; None where it cannot be said.
+
+    Attributes:
+        model: ``name:version``.
+        recording: Name of the recording.
+        radio: The recorded radio that was replayed, else the cell, or the recording's name.
+        bearer_kind: ``paced`` or ``unpaced``: as the data set notes it, else by whether the
+            recording has a limit of the pacer.
+        quantity: Forecast quantity.
+        horizon_us: From the newest sample.
+        samples: Judged values.
+        pinball: Mean pinball loss of the model, in the quantity's unit.
+        pinball_adaptive: That of adaptive persistence.
+        ratio: `pinball` over `pinball_adaptive`; None if the latter is 0.
+        ratio_low, ratio_high: 95 % interval of the ratio, by a bootstrap over blocks of a second;
+            None with a single block.
+        coverage_80: Share of values within or on the quantiles 0.1 and 0.9 of the model.
+        coverage_80_strict: Share strictly within: lower where value and quantile are often equal.
+        served_ratio: As `ratio`, of what the forecaster serves.
+    """
+
+    model: str
+    recording: str
+    radio: str
+    bearer_kind: str
+    quantity: str
+    horizon_us: int
+    samples: int
+    pinball: float
+    pinball_adaptive: float
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    coverage_80: float | None
+    coverage_80_strict: float | None
+    served_ratio: float | None
+
+
+def rows_of(model: str, layout: Layout, tallies: Sequence[Tally], seed: int = SEED) -> list[Row]:
+    """All rows; quantities without a value are omitted.
+
+    Args:
+        model: ``name:version``.
+        layout: Axes of its forecasts.
+        tallies: Losses; what is served may be missing.
+        seed: Seed of the bootstrap.
+    """
+    return [row for tally in tallies for row in _rows(model, layout, tally, seed)]
+
+
+def _rows(model: str, layout: Layout, tally: Tally, seed: int) -> Iterator[Row]:
+    ours, theirs = tally.blocks("model"), tally.blocks("adaptive")
+    shape = ours.shape[1:]
+    skill, low, high = _skills(ours, theirs, seed)
+    served = np.full(shape, np.nan)
+    if tally.pinball["served"]:
+        served = ratio(tally.blocks("served").sum(0), theirs.sum(0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean, mean_adaptive = (each.sum(0) / tally.count for each in (ours, theirs))
+        closed, strict = tally.closed / tally.count, tally.strict / tally.count
+    is_80 = np.allclose((layout.quantiles[0], layout.quantiles[-1]), OUTER)
+    for q, point in np.ndindex(*shape):
+        if not tally.count[q, point]:
+            continue
+        at = q, point
+        yield Row(
+            model=model,
+            recording=tally.recording,
+            radio=tally.radio,
+            bearer_kind=tally.bearer_kind,
+            quantity=layout.quantities[q].value,
+            horizon_us=layout.start_us + point * layout.step_us,
+            samples=int(tally.count[at]),
+            pinball=float(mean[at]),
+            pinball_adaptive=float(mean_adaptive[at]),
+            ratio=_known(1 - skill[at]),
+            ratio_low=_known(1 - high[at]),
+            ratio_high=_known(1 - low[at]),
+            coverage_80=float(closed[at]) if is_80 else None,
+            coverage_80_strict=float(strict[at]) if is_80 else None,
+            served_ratio=_known(served[at]),
+        )
+
+
+def _skills(
+    ours: NDArray[np.float64], theirs: NDArray[np.float64], seed: int
+) -> NDArray[np.float64]:
+    """``(3, Q, M)`` skills and ends of their intervals; these are NaN with a single block."""
+    if len(ours) < 2:
+        skill = 1 - ratio(ours.sum(0), theirs.sum(0))
+        return np.stack([skill, np.full_like(skill, np.nan), np.full_like(skill, np.nan)])
+    blocks = len(ours)
+    found = skill_intervals(ours.reshape(blocks, -1), theirs.reshape(blocks, -1), seed=seed)
+    return found.reshape(3, *ours.shape[1:])
+
+
+def _known(value: float | np.float64 | NDArray[np.float64]) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Writes a JSON array of the rows; a reader sees the old file or the whole new one.
+
+    Raises:
+        TrainError: The file cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = ",\n".join(json.dumps(asdict(row)) for row in rows)
+        part.write_text(f"[\n{lines}\n]\n")
+        part.replace(path)
+    except OSError as error:
+        raise TrainError(str(path), error.strerror or "cannot be written") from error

@@ -1,0 +1,110 @@
+"""The results as tables on the terminal, the worst kind of bearer first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+from rlc_model import Quantity
+
+from rlc_train.horizon import Layout
+from rlc_train.judging.judge import JudgedModel
+from rlc_train.judging.rows import Row, rows_of
+from rlc_train.judging.tally import Tally
+from rlc_train.progress import SHORT, table_console
+
+
+def show_judged(model: JudgedModel, tallies: Sequence[Tally], rows: Sequence[Row]) -> None:
+    """Prints ratios by recording at the first and the last point, all kinds, and the worst."""
+    console = table_console()
+    layout = model.layout
+    if len(tallies) > 1:
+        console.print(_by_recording(layout, rows))
+    kinds = sorted({tally.bearer_kind for tally in tallies})
+    pooled = [Tally.pooled([one for one in tallies if one.bearer_kind == kind]) for kind in kinds]
+    console.print(_by_kind(layout, rows_of(model.manifest.name, layout, pooled)))
+    worst = max(_ends(layout, rows), key=lambda row: row.ratio or 0.0, default=None)
+    if worst is not None and worst.ratio is not None:
+        console.print(
+            f"worst: {_name(worst.recording, worst.radio)}, {worst.bearer_kind},"
+            f" {SHORT[Quantity(worst.quantity)]}, {worst.horizon_us / 1000:g} ms:"
+            f" {_interval(worst)} of adaptive persistence",
+            highlight=False,
+        )
+
+
+def _by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
+    table = Table(title="pinball loss over that of adaptive persistence (below 1 is better)")
+    table.add_column("recording", overflow="fold")
+    table.add_column("bearers")
+    for quantity in layout.quantities:
+        for horizon_us in _horizons(layout):
+            table.add_column(f"{SHORT[quantity]}\n{horizon_us / 1000:g} ms", justify="right")
+    by_place: dict[tuple[str, str, str], dict[tuple[str, int], Row]] = {}
+    for row in rows:
+        place = by_place.setdefault((row.recording, row.radio, row.bearer_kind), {})
+        place[row.quantity, row.horizon_us] = row
+
+    def worst(place: tuple[str, str, str]) -> float:
+        return max((row.ratio or 0.0 for row in _ends(layout, by_place[place].values())), default=0)
+
+    for at in sorted(by_place, key=worst, reverse=True):
+        cells = by_place[at]
+        ends = [(q.value, horizon) for q in layout.quantities for horizon in _horizons(layout)]
+        table.add_row(_name(*at[:2]), at[2], *(_ratio(cells.get(end)) for end in ends))
+    return table
+
+
+def _name(recording: str, radio: str) -> str:
+    """The recording, and the radio if the name does not say it."""
+    return recording if radio in recording else f"{recording} ({radio})"
+
+
+def _by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
+    table = Table(title="all recordings, by kind of bearer")
+    table.add_column("bearers")
+    table.add_column("quantity")
+    for name in ("horizon", "ratio (95 % interval)", "served ratio", "coverage of 80 %", "values"):
+        table.add_column(name, justify="right")
+    for row in sorted(_ends(layout, rows), key=lambda row: -(row.ratio or 0.0)):
+        table.add_row(
+            row.bearer_kind,
+            SHORT[Quantity(row.quantity)],
+            f"{row.horizon_us / 1000:g} ms",
+            _interval(row),
+            "–" if row.served_ratio is None else f"{row.served_ratio:.3f}",
+            _coverage(row),
+            str(row.samples),
+        )
+    return table
+
+
+def _horizons(layout: Layout) -> tuple[int, ...]:
+    """The first and the last point."""
+    last = layout.start_us + (layout.points - 1) * layout.step_us
+    return tuple(dict.fromkeys((layout.start_us, last)))
+
+
+def _ends(layout: Layout, rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.horizon_us in _horizons(layout)]
+
+
+def _ratio(row: Row | None) -> str:
+    if row is None or row.ratio is None:
+        return "–"
+    is_worse = row.ratio_low is not None and row.ratio_low > 1
+    return f"[red]{row.ratio:.3f}[/red]" if is_worse else f"{row.ratio:.3f}"
+
+
+def _interval(row: Row) -> str:
+    if row.ratio_low is None or row.ratio_high is None:
+        return _ratio(row)
+    return f"{_ratio(row)} ({row.ratio_low:.3f}…{row.ratio_high:.3f})"
+
+
+def _coverage(row: Row) -> str:
+    if row.coverage_80 is None or row.coverage_80_strict is None:
+        return "–"
+    if row.coverage_80 - row.coverage_80_strict < 0.005:
+        return f"{100 * row.coverage_80:.1f} %"
+    return f"{100 * row.coverage_80_strict:.1f}…{100 * row.coverage_80:.1f} %"

@@ -1,0 +1,71 @@
+"""Losses of model, adaptive persistence and what is served, by recording, radio and bearer kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from rlc_dataset import BearerKind, SeriesOrigin
+
+from rlc_train.backtest import Losses
+from rlc_train.horizon import Layout
+
+FORECASTERS: Final = ("model", "adaptive", "served")
+"""The model, adaptive persistence, and what the forecaster serves."""
+COUNTS: Final = ("strict", "closed", "count")
+"""The sums of :class:`Tally` beside losses."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Losses on one recording, radio and bearer kind.
+
+    Attributes:
+        recording: Name of the recording.
+        radio: Name of the radio.
+        bearer_kind: The kind.
+        pinball: ``(blocks, Q, M)`` sums of each window, of each of :data:`FORECASTERS`.
+        strict, closed: ``(Q, M)`` values strictly within the model's outer quantiles, and within or
+            on them.
+        count: ``(Q, M)`` known values.
+    """
+
+    recording: str
+    radio: str
+    bearer_kind: BearerKind
+    pinball: dict[str, list[NDArray[np.float64]]]
+    strict: NDArray[np.float64]
+    closed: NDArray[np.float64]
+    count: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, recording: str, origin: SeriesOrigin, layout: Layout) -> Tally:
+        """Without a window."""
+        sums = (np.zeros(layout.shape[:2]) for _ in range(3))
+        return cls(
+            recording, origin.radio, origin.bearer_kind, {name: [] for name in FORECASTERS}, *sums
+        )
+
+    @classmethod
+    def pooled(cls, parts: Sequence[Tally]) -> Tally:
+        """Several of one kind as one."""
+        sums = (np.sum([getattr(one, name) for one in parts], axis=0) for name in COUNTS)
+        pinball = {name: [one.blocks(name) for one in parts] for name in FORECASTERS}
+        return cls("all", "all", parts[0].bearer_kind, pinball, *sums)
+
+    def add(self, losses: Mapping[str, Losses]) -> None:
+        """Adds those of a window, of each forecaster."""
+        for name, one in losses.items():
+            self.pinball[name].append(one.pinball)
+        model = losses["model"]
+        below, up_to = model.below.sum(0), model.up_to.sum(0)
+        self.strict += np.maximum(below[..., -1] - up_to[..., 0], 0)
+        self.closed += up_to[..., -1] - below[..., 0]
+        self.count += model.count.sum(0)
+
+    def blocks(self, name: str) -> NDArray[np.float64]:
+        """``(blocks, Q, M)`` sums of a forecaster."""
+        return np.concatenate(self.pinball[name])

@@ -1,0 +1,219 @@
+"""``rlc-train evaluate --model``: any model on any recording, as it is served."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import gnb_lab
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rlc_dataset import Recording, Run, find_recordings
+from rlc_train import backtest, corpus
+from rlc_train.backtest import Versus
+from rlc_train.baselines.naive import AdaptivePersistence
+from rlc_train.cli import main
+from rlc_train.judging import judge, windows
+from rlc_train.judging.judge import JudgedModel
+from rlc_train.judging.rows import Row, rows_of
+from rlc_train.splits import SETTLING_SAMPLES, Part
+
+ROOT = Path(__file__).parents[3]
+DEFAULT = ROOT / "xapps/rlc_forecaster/src/rlc_forecaster/models/default"
+RUN = "cell=n78-106prb-7-2/mobility=car/run=00"
+"""Of the sample: one bearer is paced, the other is not."""
+SAMPLE = ROOT / "datasets/sample" / RUN / "bearers.parquet"
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """5.5 s of both bearers."""
+    path = tmp_path_factory.mktemp("short") / "a.parquet"
+    table = Run.open(SAMPLE).table()
+    parts = [table.slice(0, 5_500), table.slice(10_000, 5_500)]
+    pq.write_table(pa.concat_tables(parts), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model() -> JudgedModel:
+    return JudgedModel.load(DEFAULT)
+
+
+def judged_rows(model: JudgedModel, recordings: list[Recording]) -> list[Row]:
+    return rows_of(model.manifest.name, model.layout, judge.judge(model, recordings))
+
+
+def evaluate(data: Path, out: Path) -> list[dict[str, Any]]:
+    words = ["--model", str(DEFAULT), "--data", str(data), "--json", str(out)]
+    assert main(["evaluate", *words]) == 0
+    rows: list[dict[str, Any]] = json.loads(out.read_text())
+    return rows
+
+
+def test_a_row_per_recording_kind_quantity_and_horizon(
+    short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = evaluate(short, tmp_path / "out" / "rows.json")
+    assert all(list(row) == [one.name for one in fields(Row)] for row in rows)
+    keys = [(row["bearer_kind"], row["quantity"], row["horizon_us"]) for row in rows]
+    quantities = ("occupancy_bytes", "drained_bytes_per_ms", "queue_limit_bytes")
+    horizons = range(11_000, 31_000, 1_000)
+    # The unpaced bearer has no queue limit.
+    assert keys == [("paced", q, h) for q in quantities for h in horizons] + [
+        ("unpaced", q, h) for q in quantities[:2] for h in horizons
+    ]
+    for row in rows:
+        assert (row["recording"], row["radio"]) == ("n78-106prb-7-2/car/00", "n78-106prb-7-2")
+        assert row["model"] == "rlc-lstm:1"
+        assert row["samples"] == 5_500 - 5_500 // 3 - 30
+        assert row["ratio"] == pytest.approx(row["pinball"] / row["pinball_adaptive"])
+        assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
+        assert 0 <= row["coverage_80_strict"] <= row["coverage_80"] <= 1
+    shown = capsys.readouterr().out
+    worst = max((r for r in rows if r["horizon_us"] in (11_000, 30_000)), key=lambda r: r["ratio"])
+    assert f"worst: n78-106prb-7-2/car/00, {worst['bearer_kind']}, " in shown
+    assert f"{worst['ratio']:.3f} ({worst['ratio_low']:.3f}…{worst['ratio_high']:.3f})" in shown
+
+
+def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> None:
+    layout = model.layout
+    recordings = find_recordings(SAMPLE)
+    rows = judged_rows(model, recordings)
+    series = corpus.run_series(Run.open(SAMPLE), model.manifest.training_data.context_period_us)
+    adaptive = AdaptivePersistence()
+    adaptive.fit([], layout, 1)
+    for one, kind in zip(series, ("unpaced", "paced"), strict=True):
+        stop = len(one) - int(layout.ahead[-1])
+        chosen = [
+            (
+                Part(one, SETTLING_SAMPLES, len(one)),
+                np.arange(SETTLING_SAMPLES, stop, dtype=np.intp),
+            )
+        ]
+        ours, theirs = (backtest.run(each, chosen, layout) for each in (model.forecaster, adaptive))
+        versus = Versus(ours, theirs)
+        for row in (row for row in rows if row.bearer_kind == kind):
+            q = [quantity.value for quantity in layout.quantities].index(row.quantity)
+            point = layout.point_at(row.horizon_us)
+            skill = versus.skill(q, point, 1)
+            assert row.pinball == pytest.approx(ours.mean_pinball()[q, point])
+            found = (row.ratio, row.ratio_high, row.ratio_low)
+            assert found == pytest.approx((1 - skill.value, 1 - skill.low, 1 - skill.high))
+            strict, closed = ours.calibration(layout.levels).interval()
+            assert row.coverage_80 == pytest.approx(closed[q, point])
+            assert row.coverage_80_strict == pytest.approx(strict[q, point])
+
+
+def test_a_long_recording_is_judged_in_windows_every_sample_once(
+    model: JudgedModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = Run.open(SAMPLE).table().slice(0, 10_000)
+    whole = judged_rows(model, find_recordings(SAMPLE))
+    monkeypatch.setattr(windows, "WINDOW_SAMPLES", 4 * 460)
+    cut = judged_rows(model, find_recordings(SAMPLE))
+    assert [row.samples for row in cut] == [row.samples for row in whole]
+    # States are carried on, but for the model's own, which settles.
+    for a, b in zip(cut, whole, strict=True):
+        assert a.pinball == pytest.approx(b.pinball, rel=1e-6), a
+        assert a.pinball_adaptive == pytest.approx(b.pinball_adaptive, rel=1e-6), a
+        assert a.served_ratio == pytest.approx(b.served_ratio, rel=1e-6), a
+    monkeypatch.undo()
+    # A gap of more than 100 ms: states settle anew after it.
+    pq.write_table(
+        pa.concat_tables([table.slice(0, 4_990), table.slice(5_110)]), tmp_path / "gap.parquet"
+    )
+    [recording] = find_recordings(tmp_path)
+    [bearer] = recording.bearers
+    found = list(windows.windows(recording, bearer, 20_000, 30))
+    assert [(w.start, w.stop, len(w.series)) for w in found] == [
+        (4_990 // 3, 4_960, 4_990),
+        (4_890 // 3, 4_860, 4_890),
+    ]
+
+
+def test_a_recording_of_the_lab_is_judged(tmp_path: Path) -> None:
+    world = gnb_lab.World(
+        {
+            "duration_s": 2,
+            "cell": {"rat": "nr", "n_prb": 52, "scs_khz": 15},
+            "ues": [
+                {
+                    "rnti": 17921,
+                    "channel": {"fixed_mcs": 10},
+                    "drbs": [{"id": 1}, {"id": 2, "pipeline": "sojourn"}],
+                }
+            ],
+            "flows": [{"name": f"tcp {drb}", "kind": "tcp", "drb": drb} for drb in (1, 2)],
+        }
+    )
+    world.record()
+    world.step_until(2_000_000)
+    frame = world.frame()
+    pq.write_table(frame, tmp_path / "lab.parquet")
+    rows = evaluate(tmp_path / "lab.parquet", tmp_path / "rows.json")
+    assert {row["recording"] for row in rows} == {"lab"}
+    limited = {
+        drb
+        for drb, limit in zip(
+            frame["drb"].to_pylist(), frame["pacer_limit_bytes"].to_pylist(), strict=True
+        )
+        if limit is not None
+    }
+    kinds = {"paced" if drb in limited else "unpaced" for drb in (1, 2)}
+    assert {row["bearer_kind"] for row in rows} == kinds
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--data", "{data}"], "one of the arguments --run --model is required"),
+        (["--model", "{model}"], "--data: is needed with --model"),
+        (["--model", "{model}", "--run", "x"], "not allowed with argument"),
+        (["--model", "{tmp}/none", "--data", "{data}"], "none: is no folder; expected a model"),
+        (["--model", "{tmp}", "--data", "{data}"], "SHA256SUMS"),
+        (["--model", "{model}", "--data", "{tmp}/none"], "none: has no recording; expected"),
+        (["--model", "{model}", "--data", "{tmp}/lacks.parquet"], "column tbs_bytes"),
+        (["--model", "{model}", "--data", "{data}", "--again"], "--again: is for --run"),
+        (["--run", "{tmp}", "--json", "x.json"], "--json: is for --model"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_its_place(
+    short: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    pq.write_table(
+        pq.ParquetFile(short).read().drop_columns("txbuf_occ_pkts"), tmp_path / "lacks.parquet"
+    )
+    message = message.replace("tbs_bytes", "txbuf_occ_pkts or rlc_occupancy_packets: is missing")
+    places = {"data": short, "model": DEFAULT, "tmp": tmp_path}
+    try:
+        status = main(["evaluate", *(word.format(**places) for word in words)])
+    except SystemExit as left:
+        status = int(left.code or 0)
+    assert status == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_an_interrupt_leaves_no_half_written_result(
+    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judge, "served", stopped)
+    out = tmp_path / "rows.json"
+    assert (
+        main(["evaluate", "--model", str(DEFAULT), "--data", str(short), "--json", str(out)]) == 1
+    )
+    assert "stopped" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
