@@ -12,6 +12,7 @@ from rlc_forecaster.core import Forecaster, Source
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
 from rlc_train.judging import judge, served
+from rlc_train.judging.model import JudgedModel
 
 ROOT = Path(__file__).parent.parent
 RECORDING = ROOT / "datasets/sample/cell=n1-52prb-fdd/mobility=car/run=00/bearers.parquet"
@@ -54,7 +55,7 @@ def test_the_model_is_set_aside_when_the_engine_sets_it_aside(
         return found
 
     monkeypatch.setattr(judge, "served", spy)
-    judge.judge(judge.JudgedModel.load(DEFAULT_MODEL), find_recordings(RECORDING))
+    judge.judge(JudgedModel.load(DEFAULT_MODEL), find_recordings(RECORDING))
     [ours] = kept
     known = ~np.isnan(ours)
     assert known.mean() > 0.9

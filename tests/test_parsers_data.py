@@ -300,7 +300,12 @@ TRAINING = [
     ),
 ]
 
-LOSSES = Losses(**{name: np.ones((2, 1, 1)) for name in SUMS}, scenario=["a", "b"])
+LOSSES = Losses(
+    **{name: np.ones((2, 1, 1)) for name in SUMS},
+    scenario=["a", "b"],
+    radio=["c", "d"],
+    bearer_kind=["paced", "unpaced"],
+)
 
 
 def cached(data: bytes, path: Path) -> Any:

@@ -11,10 +11,10 @@ import pytest
 from made_corpus import corpus, layout
 from numpy.typing import NDArray
 from rlc_train import backtest
-from rlc_train.backtest import Losses
+from rlc_train.backtest import SUMS, Losses
 from rlc_train.baselines import BASELINES, Forecaster
 from rlc_train.export.check import Comparison
-from rlc_train.gate import Verdict, judge
+from rlc_train.gate import LEAST_BLOCKS, Verdict, judge
 from rlc_train.horizon import Layout
 from rlc_train.series import labels
 from rlc_train.splits import Part, split
@@ -81,8 +81,9 @@ def splits() -> dict[str, dict[str, Losses]]:
 def test_a_better_and_calibrated_model_is_promoted(splits: dict[str, dict[str, Losses]]) -> None:
     found = verdict(splits, "good")
     assert found.promoted, found.refusal()
-    # 2 splits × (2 persistences × 2 horizons × 2 quantities + 2 calibrations) and the export.
-    assert len(found.findings) == 21
+    # 2 splits × (2 persistences × 2 horizons × 2 quantities + 2 calibrations + all radios, each of
+    # which is too short to be judged by itself) and the export.
+    assert len(found.findings) == 23
 
 
 def test_persistence_itself_is_refused(splits: dict[str, dict[str, Losses]]) -> None:
@@ -137,6 +138,56 @@ def test_one_lucky_block_is_not_enough(splits: dict[str, dict[str, Losses]]) -> 
     mixed["unseen"]["lucky"] = lucky
     refusal = verdict(mixed, "lucky").refusal()
     assert "unseen: skill over persistence" in refusal
+
+
+def test_a_model_that_is_worse_on_one_radio_or_kind_is_refused(
+    splits: dict[str, dict[str, Losses]],
+) -> None:
+    """Much better on one radio, worse on the other, and better in all."""
+
+    def radios(losses: Losses, worse: str = "") -> Losses:
+        names = ["near", "far"] * (len(losses.count) // 2) + ["near"] * (len(losses.count) % 2)
+        scale = np.where([name == worse for name in names], 40.0, 1.0)[:, None, None]
+        kinds = ["paced" if name == "near" else "unpaced" for name in names]
+        pinball = losses.pinball * (scale if worse else 1)
+        return replace(losses, pinball=pinball, radio=names, bearer_kind=kinds)
+
+    for worse, kind in (("near", "paced"), ("far", "unpaced")):
+        unseen = {
+            name: radios(losses, worse if name == "good" else "")
+            for name, losses in splits["unseen"].items()
+        }
+        found = verdict({"test": splits["test"], "unseen": unseen}, "good")
+        failed = [finding.what for finding in found.findings if not finding.holds]
+        assert f"unseen: not worse than adaptive-persistence, all radios, {kind} bearers" in failed
+        other = "unpaced" if kind == "paced" else "paced"
+        assert not any(f", {other} bearers" in what for what in failed)
+        assert found.worst is not None
+        assert (found.worst.recording, found.worst.bearer_kind) == ("unseen", kind)
+        assert found.worst.interval() in found.refusal()
+
+
+def test_a_radio_of_few_seconds_is_not_judged_by_itself(
+    splits: dict[str, dict[str, Losses]],
+) -> None:
+    blocks = len(splits["unseen"]["good"].count)
+    assert blocks >= 8
+    for seconds, is_judged in ((LEAST_BLOCKS - 1, False), (LEAST_BLOCKS, True)):
+        rows = np.resize(np.arange(blocks), 2 * LEAST_BLOCKS)
+        names = ["short"] * seconds + ["long"] * (len(rows) - seconds)
+        unseen = {
+            name: Losses(
+                **{key: getattr(losses, key)[rows] for key in SUMS},
+                scenario=names,
+                radio=names,
+                bearer_kind=["paced"] * len(rows),
+            )
+            for name, losses in splits["unseen"].items()
+        }
+        found = verdict({"test": splits["test"], "unseen": unseen}, "good")
+        judged = [f.what for f in found.findings if "radio short" in f.what]
+        assert bool(judged) == is_judged
+        assert {row.radio for row in found.rows if row.recording == "unseen"} >= {"all", "long"}
 
 
 def test_a_verdict_is_serialisable(splits: dict[str, dict[str, Losses]]) -> None:

@@ -18,7 +18,7 @@ from rlc_train.backtest import Versus
 from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.cli import main
 from rlc_train.judging import judge, windows
-from rlc_train.judging.judge import JudgedModel
+from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.rows import Row, rows_of
 from rlc_train.splits import SETTLING_SAMPLES, Part
 
@@ -45,7 +45,7 @@ def model() -> JudgedModel:
 
 
 def judged_rows(model: JudgedModel, recordings: list[Recording]) -> list[Row]:
-    return rows_of(model.manifest.name, model.layout, judge.judge(model, recordings))
+    return rows_of(model.name, model.layout, judge.judge(model, recordings))
 
 
 def evaluate(data: Path, out: Path) -> list[dict[str, Any]]:
@@ -84,7 +84,7 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
     layout = model.layout
     recordings = find_recordings(SAMPLE)
     rows = judged_rows(model, recordings)
-    series = corpus.run_series(Run.open(SAMPLE), model.manifest.training_data.context_period_us)
+    series = corpus.run_series(Run.open(SAMPLE), model.context_us)
     adaptive = AdaptivePersistence()
     adaptive.fit([], layout, 1)
     for one, kind in zip(series, ("unpaced", "paced"), strict=True):

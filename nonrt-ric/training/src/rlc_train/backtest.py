@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ SAME_BYTES: Final = 0.5
 
 SUMS: Final = ("pinball", "absolute", "below", "up_to", "count")
 """The arrays of :class:`Losses`."""
+LABELS: Final = ("scenario", "radio", "bearer_kind")
+"""What :class:`Losses` says of each block."""
 
 OnProgress = Callable[[str, int, int], None]
 """Called after every part: name of the forecaster, parts done, parts in total."""
@@ -41,6 +43,8 @@ class Losses:
         up_to: ``(blocks, Q, M, K)`` values at or below each quantile.
         count: ``(blocks, Q, M)`` known values.
         scenario: The scenario of each block.
+        radio: The radio of each block.
+        bearer_kind: ``paced`` or ``unpaced`` of each block.
     """
 
     pinball: NDArray[np.float64]
@@ -49,12 +53,18 @@ class Losses:
     up_to: NDArray[np.float64]
     count: NDArray[np.float64]
     scenario: list[str] = field(default_factory=list)
+    radio: list[str] = field(default_factory=list)
+    bearer_kind: list[str] = field(default_factory=list)
 
-    def of(self, scenario: str) -> Losses:
-        """Losses of one scenario."""
-        rows = np.array([name == scenario for name in self.scenario], np.bool_)
-        sums = {name: getattr(self, name)[rows] for name in SUMS}
-        return Losses(**sums, scenario=[scenario] * int(rows.sum()))
+    def of(self, **labels: str) -> Losses:
+        """Losses of the blocks with these labels, of :data:`LABELS`."""
+        rows = np.ones(len(self.count), np.bool_)
+        for label, value in labels.items():
+            rows &= np.array([each == value for each in getattr(self, label)], np.bool_)
+        kept = np.flatnonzero(rows).tolist()
+        found: dict[str, Any] = {name: getattr(self, name)[rows] for name in SUMS}
+        found |= {name: [getattr(self, name)[at] for at in kept] for name in LABELS}
+        return Losses(**found)
 
     def pooled(self) -> Losses:
         """Sums over the points: M becomes 1."""
@@ -154,8 +164,11 @@ def run(
         parts.append(losses_of(part, origins, actual, forecast, layout))
         if on_progress is not None:
             on_progress(forecaster.name, number + 1, len(chosen))
-    sums = {name: np.concatenate([getattr(one, name) for one in parts]) for name in SUMS}
-    return Losses(**sums, scenario=[name for one in parts for name in one.scenario])
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(one, name) for one in parts]) for name in SUMS
+    }
+    joined |= {name: [each for one in parts for each in getattr(one, name)] for name in LABELS}
+    return Losses(**joined)
 
 
 def losses_of(
@@ -195,5 +208,5 @@ def losses_of(
         summed(below),
         summed(up_to),
         summed(known),
-        [part.series.scenario] * len(first),
+        **{name: [getattr(part.series, name)] * len(first) for name in LABELS},
     )

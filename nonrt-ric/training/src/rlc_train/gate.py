@@ -11,9 +11,18 @@ import numpy as np
 from rlc_train.backtest import Losses, Versus
 from rlc_train.export.check import LIMIT, STEPS, Comparison
 from rlc_train.horizon import Layout
+from rlc_train.judging.rows import Row, rows_of
+from rlc_train.judging.tally import Tally
 
 CALIBRATION_LIMIT: Final = 0.02
 """Largest difference between nominal and observed coverage: two points."""
+FALLBACK: Final = "adaptive-persistence"
+"""What a model may not be worse than on any radio and kind of bearer."""
+LEAST_BLOCKS: Final = 20
+"""Blocks of one second for a radio to be judged by itself: the percentile bootstrap of fewer is too
+narrow."""
+EVERY_RADIO: Final = "all"
+"""The radio of rows over all radios."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +42,22 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All conditions; a model is promoted if every one is met."""
+    """All conditions; a model is promoted if every one is met.
+
+    Attributes:
+        findings: The conditions.
+        rows: The model against adaptive persistence by split (`recording`), radio and kind of
+            bearer, at the horizons of the gate.
+    """
 
     findings: tuple[Finding, ...]
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def worst(self) -> Row | None:
+        """The row with the largest ratio."""
+        known = [row for row in self.rows if row.ratio is not None]
+        return max(known, key=lambda row: row.ratio or 0.0, default=None)
 
     @property
     def promoted(self) -> bool:
@@ -69,6 +91,7 @@ def judge(
         seed: Seed of the bootstrap.
     """
     findings: list[Finding] = []
+    rows: list[Row] = []
     for split in ("test", "unseen"):
         losses = splits.get(split)
         if losses is None or model not in losses:
@@ -82,8 +105,45 @@ def judge(
             for horizon_us in horizons_us:
                 findings += _skill(versus, (split, name), layout, horizon_us, seed)
         findings += _calibrated(losses[model], split, layout)
+        if FALLBACK in losses:
+            tallies = _by_radio_and_kind(split, losses[model], losses[FALLBACK])
+            of_split = rows_of(model, layout, tallies, seed)
+            kept = [row for row in of_split if row.horizon_us in horizons_us]
+            findings += _no_worse(split, kept)
+            rows += kept
     findings.append(_exported(comparison))
-    return Verdict(tuple(findings))
+    return Verdict(tuple(findings), tuple(rows))
+
+
+def _by_radio_and_kind(split: str, model: Losses, fallback: Losses) -> list[Tally]:
+    """Losses of each kind of bearer: over all radios, then of each radio that has enough."""
+    found = []
+    for kind in sorted(set(model.bearer_kind)):
+        ours, theirs = (each.of(bearer_kind=kind) for each in (model, fallback))
+        found.append(Tally.of((split, EVERY_RADIO, kind), ours, theirs))
+        for radio in sorted(set(ours.radio)):
+            pair = ours.of(radio=radio), theirs.of(radio=radio)
+            if len(pair[0].count) >= LEAST_BLOCKS:
+                found.append(Tally.of((split, radio, kind), *pair))
+    return found
+
+
+def _no_worse(split: str, rows: Sequence[Row]) -> list[Finding]:
+    """For each radio and kind, whether the model is worse than the fall-back at no horizon."""
+    findings = []
+    for radio, kind in dict.fromkeys((row.radio, row.bearer_kind) for row in rows):
+        mine = [row for row in rows if (row.radio, row.bearer_kind) == (radio, kind)]
+        worst = max(mine, key=lambda row: (row.ratio_low or 0.0, row.ratio or 0.0))
+        where = "all radios" if radio == EVERY_RADIO else f"radio {radio}"
+        findings.append(
+            Finding(
+                f"{split}: not worse than {FALLBACK}, {where}, {kind} bearers",
+                f"worst: {worst.quantity}, {worst.horizon_us / 1000:g} ms, ratio"
+                f" {worst.interval()}; expected not all above 1",
+                holds=worst.ratio_low is None or worst.ratio_low <= 1,
+            )
+        )
+    return findings
 
 
 def _skill(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlc_train.backtest import SUMS, Losses
+from rlc_train.backtest import LABELS, SUMS, Losses
 from rlc_train.errors import DAMAGED, TrainError
 
 
@@ -37,8 +37,9 @@ class LossCache:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 if str(arrays["of"]) != self._digest(name):
                     return None
-                sums = {key: arrays[key] for key in SUMS}
-                return Losses(**sums, scenario=[str(s) for s in arrays["scenario"]])
+                found: dict[str, Any] = {key: arrays[key] for key in SUMS}
+                found |= {key: [str(each) for each in arrays[key]] for key in LABELS}
+                return Losses(**found)
         except DAMAGED:
             return None
 
@@ -51,7 +52,8 @@ class LossCache:
         if self.directory is None:
             return
         arrays: dict[str, Any] = {key: getattr(losses, key) for key in SUMS}
-        arrays |= {"scenario": np.array(losses.scenario), "of": np.array(self._digest(name))}
+        arrays |= {label: np.array(getattr(losses, label)) for label in LABELS}
+        arrays["of"] = np.array(self._digest(name))
         path = self._path(self.directory, split, name)
         part = path.with_name(f".{name}.part")
         try:

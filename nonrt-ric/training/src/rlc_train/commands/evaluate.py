@@ -26,7 +26,8 @@ from rlc_train.baselines import BASELINES
 from rlc_train.baselines.linear import LinearQuantile
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.judging.judge import JudgedModel, judge
+from rlc_train.judging.judge import judge
+from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.rows import rows_of, write_rows
 from rlc_train.judging.table import show_judged
 from rlc_train.progress import SHORT, bars, table_console
@@ -117,7 +118,7 @@ def _judge(arguments: argparse.Namespace) -> int:
         tallies = judge(
             model, recordings, lambda done, total: shown.tick("samples judged", done, total)
         )
-    rows = rows_of(model.manifest.name, model.layout, tallies)
+    rows = rows_of(model.name, model.layout, tallies)
     if arguments.json is not None:
         write_rows(arguments.json, rows)
     show_judged(model, tallies, rows)

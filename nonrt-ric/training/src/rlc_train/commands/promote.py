@@ -60,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
             "candidate": kind,
             "promoted": verdict.promoted,
             "findings": [asdict(finding) for finding in verdict.findings],
+            "worst": None if verdict.worst is None else asdict(verdict.worst),
+            "rows": [asdict(row) for row in verdict.rows],
             "better_but_not_carried": better,
         },
     )
@@ -137,6 +139,11 @@ def _print(kind: str, verdict: Verdict, better: dict[str, float]) -> None:
     for finding in verdict.findings:
         mark = "holds" if finding.holds else "FAILS"
         print(f"{mark}  {finding.what}: {finding.found}")
+    if (worst := verdict.worst) is not None:
+        print(
+            f"worst  {worst.recording}, radio {worst.radio}, {worst.bearer_kind}, {worst.quantity},"
+            f" {worst.horizon_us / 1000:g} ms: {worst.interval()} of adaptive persistence"
+        )
     for name, margin in better.items():
         print(f"note   {name} loses {margin:.3f} less than {kind}, in losses of persistence")
     if not verdict.promoted:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from rlc_dataset import BearerKind, Recording
-from rlc_model import Bearer, ContractError, Manifest, check_graph, read_contract
+from rlc_model import Bearer
 from rlc_model.calibration import Offsets
 from rlc_model.fallback import Hysteresis, SetAside
 
 from rlc_train.backtest import losses_of
 from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.errors import TrainError
-from rlc_train.export.runner import ServedForecaster, StepRunner
 from rlc_train.horizon import Layout
+from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.served import served
 from rlc_train.judging.tally import Tally
 from rlc_train.judging.windows import Window, windows
@@ -30,62 +29,6 @@ LANES: Final = 4
 """Bearers that are judged together: 70 MB each with three quantities, 20 points and quantiles."""
 OnProgress = Callable[[int, int], None]
 """Called with the samples judged so far, and all."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedModel:
-    """An exported model as it is served.
-
-    Attributes:
-        manifest: Its manifest.
-        layout: Axes of its forecasts.
-        forecaster: The model with online calibration.
-    """
-
-    manifest: Manifest
-    layout: Layout
-    forecaster: ServedForecaster
-
-    @classmethod
-    def load(cls, directory: Path) -> JudgedModel:
-        """Reads a model directory.
-
-        Raises:
-            ContractError: It is not a model directory, or its graph is not allowed.
-            TrainError: The graph does not load, or has another report period.
-        """
-        if not directory.is_dir():
-            raise TrainError(str(directory), "is no folder; expected a model directory")
-        try:
-            contract = read_contract(directory)
-            check_graph(contract.onnx)
-        except ContractError as error:
-            raise TrainError(str(directory), str(error)) from error
-        manifest, horizon = contract.manifest, contract.manifest.horizon
-        period_us = manifest.training_data.sample_period_us
-        layout = Layout(
-            tuple(manifest.quantities),
-            horizon.start_us,
-            horizon.step_us,
-            horizon.points,
-            tuple(manifest.quantiles),
-        )
-        if period_us != layout.period_us:
-            raise TrainError(
-                str(directory),
-                f"manifest.json: trainingData.samplePeriodUs is {period_us}; expected"
-                f" {layout.period_us}",
-            )
-        runner = StepRunner(contract.onnx, manifest.state_size)
-        forecaster = ServedForecaster(
-            manifest.name,
-            runner,
-            manifest.min_max(),
-            layout,
-            tracked=True,
-            absolute=manifest.target == "absolute",
-        )
-        return cls(manifest, layout, forecaster)
 
 
 @dataclass(slots=True)
@@ -100,7 +43,7 @@ class _Stream:
     @classmethod
     def of(cls, model: JudgedModel, tally: Tally, recording: Recording, bearer: Bearer) -> _Stream:
         layout = model.layout
-        context_us = model.manifest.training_data.context_period_us
+        context_us = model.context_us
         offsets = {name: _offsets(layout, 1) for name in ("model", "adaptive")}
         aside = SetAside(Hysteresis(), layout.levels)
         cuts = windows(recording, bearer, context_us, int(layout.ahead[-1]))
@@ -149,7 +92,7 @@ def judge(
 
 def _judge(model: JudgedModel, batch: list[tuple[_Stream, Window]]) -> None:
     """Adds the losses of windows to their tallies."""
-    layout, warm_up = model.layout, model.manifest.warm_up_steps
+    layout, warm_up = model.layout, model.warm_up
     batch = sorted(batch, key=lambda pair: -pair[1].stop)
     # An origin in every sample, for what is served follows from all forecasts before.
     lanes = [
@@ -169,7 +112,7 @@ def _judge(model: JudgedModel, batch: list[tuple[_Stream, Window]]) -> None:
     for at, (stream, window) in enumerate(batch):
         by_name = {name: every[at] for name, every in forecasts.items()}
         if not np.isfinite(by_name["model"]).all():
-            raise TrainError(model.manifest.name, f"forecasts NaN on {window.series.name}")
+            raise TrainError(model.name, f"forecasts NaN on {window.series.name}")
         pair = by_name["model"], by_name["adaptive"]
         by_name["served"] = served(lanes[at], layout, *pair, warm_up=warm_up, state=stream.aside)
         part = Part(window.series, window.start, window.stop)

@@ -62,6 +62,14 @@ class Row:
     coverage_80_strict: float | None
     served_ratio: float | None
 
+    def interval(self) -> str:
+        """The ratio and its interval, as text."""
+        if self.ratio is None:
+            return "unknown"
+        if self.ratio_low is None or self.ratio_high is None:
+            return f"{self.ratio:.3f}"
+        return f"{self.ratio:.3f} ({self.ratio_low:.3f}…{self.ratio_high:.3f})"
+
 
 def rows_of(model: str, layout: Layout, tallies: Sequence[Tally], seed: int = SEED) -> list[Row]:
     """All rows; quantities without a value are omitted.

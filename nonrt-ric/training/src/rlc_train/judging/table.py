@@ -8,7 +8,7 @@ from rich.table import Table
 from rlc_model import Quantity
 
 from rlc_train.horizon import Layout
-from rlc_train.judging.judge import JudgedModel
+from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.rows import Row, rows_of
 from rlc_train.judging.tally import Tally
 from rlc_train.progress import SHORT, table_console
@@ -22,13 +22,13 @@ def show_judged(model: JudgedModel, tallies: Sequence[Tally], rows: Sequence[Row
         console.print(_by_recording(layout, rows))
     kinds = sorted({tally.bearer_kind for tally in tallies})
     pooled = [Tally.pooled([one for one in tallies if one.bearer_kind == kind]) for kind in kinds]
-    console.print(_by_kind(layout, rows_of(model.manifest.name, layout, pooled)))
+    console.print(_by_kind(layout, rows_of(model.name, layout, pooled)))
     worst = max(_ends(layout, rows), key=lambda row: row.ratio or 0.0, default=None)
     if worst is not None and worst.ratio is not None:
         console.print(
             f"worst: {_name(worst.recording, worst.radio)}, {worst.bearer_kind},"
             f" {SHORT[Quantity(worst.quantity)]}, {worst.horizon_us / 1000:g} ms:"
-            f" {_interval(worst)} of adaptive persistence",
+            f" {worst.interval()} of adaptive persistence",
             highlight=False,
         )
 
@@ -71,7 +71,7 @@ def _by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
             row.bearer_kind,
             SHORT[Quantity(row.quantity)],
             f"{row.horizon_us / 1000:g} ms",
-            _interval(row),
+            _coloured(row, row.interval()),
             "–" if row.served_ratio is None else f"{row.served_ratio:.3f}",
             _coverage(row),
             str(row.samples),
@@ -90,16 +90,12 @@ def _ends(layout: Layout, rows: Iterable[Row]) -> list[Row]:
 
 
 def _ratio(row: Row | None) -> str:
-    if row is None or row.ratio is None:
-        return "–"
-    is_worse = row.ratio_low is not None and row.ratio_low > 1
-    return f"[red]{row.ratio:.3f}[/red]" if is_worse else f"{row.ratio:.3f}"
+    return "–" if row is None or row.ratio is None else _coloured(row, f"{row.ratio:.3f}")
 
 
-def _interval(row: Row) -> str:
-    if row.ratio_low is None or row.ratio_high is None:
-        return _ratio(row)
-    return f"{_ratio(row)} ({row.ratio_low:.3f}…{row.ratio_high:.3f})"
+def _coloured(row: Row, text: str) -> str:
+    """Red where the model is worse with its whole interval."""
+    return f"[red]{text}[/red]" if row.ratio_low is not None and row.ratio_low > 1 else text
 
 
 def _coverage(row: Row) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_dataset import BearerKind, SeriesOrigin
+from rlc_dataset import SeriesOrigin
 
 from rlc_train.backtest import Losses
 from rlc_train.horizon import Layout
@@ -35,7 +35,7 @@ class Tally:
 
     recording: str
     radio: str
-    bearer_kind: BearerKind
+    bearer_kind: str
     pinball: dict[str, list[NDArray[np.float64]]]
     strict: NDArray[np.float64]
     closed: NDArray[np.float64]
@@ -50,11 +50,24 @@ class Tally:
         )
 
     @classmethod
+    def of(cls, names: tuple[str, str, str], model: Losses, adaptive: Losses) -> Tally:
+        """Losses of a back-test, in which what is served is unknown; `names` are recording, radio
+        and kind."""
+        tally = cls._empty(names, model.count.shape[1:])
+        tally.add({"model": model, "adaptive": adaptive})
+        return tally
+
+    @classmethod
     def pooled(cls, parts: Sequence[Tally]) -> Tally:
         """Several of one kind as one."""
         sums = (np.sum([getattr(one, name) for one in parts], axis=0) for name in COUNTS)
         pinball = {name: [one.blocks(name) for one in parts] for name in FORECASTERS}
         return cls("all", "all", parts[0].bearer_kind, pinball, *sums)
+
+    @classmethod
+    def _empty(cls, names: tuple[str, str, str], shape: tuple[int, ...]) -> Tally:
+        sums = (np.zeros(shape) for _ in range(3))
+        return cls(*names, {name: [] for name in FORECASTERS}, *sums)
 
     def add(self, losses: Mapping[str, Losses]) -> None:
         """Adds those of a window, of each forecaster."""

@@ -139,7 +139,7 @@ def _scenarios(
         "|---" * (len(layout.quantities) + 1) + "|",
     ]
     for scenario in sorted(set(by_name[kind].scenario)):
-        versus = Versus(by_name[kind].of(scenario), by_name["persistence"].of(scenario))
+        versus = Versus(*(by_name[each].of(scenario=scenario) for each in (kind, "persistence")))
         ours, theirs = versus.model.pinball.sum((0, 2)), versus.reference.pinball.sum((0, 2))
         cells = [f"{1 - a / b:+.3f}" if b > 0 else "–" for a, b in zip(ours, theirs, strict=True)]
         lines.append(f"| {scenario} | " + " | ".join(cells) + " |")

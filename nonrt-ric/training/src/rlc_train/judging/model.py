@@ -1,0 +1,96 @@
+"""An exported model as it is served: of a model directory, or a candidate of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlc_model import ContractError, check_graph, read_contract
+
+from rlc_train.candidate import Candidate
+from rlc_train.errors import TrainError
+from rlc_train.export.runner import ServedForecaster, StepRunner
+from rlc_train.horizon import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedModel:
+    """A model to judge.
+
+    Attributes:
+        name: ``name:version``.
+        layout: Axes of its forecasts.
+        forecaster: The model with online calibration.
+        runner: Its graph.
+        context_us: Report period of limit, MCS and block size.
+        warm_up: Samples before it is served.
+        size_bytes: Of ``model.onnx``.
+    """
+
+    name: str
+    layout: Layout
+    forecaster: ServedForecaster
+    runner: StepRunner
+    context_us: int
+    warm_up: int
+    size_bytes: int
+
+    @classmethod
+    def load(cls, directory: Path) -> JudgedModel:
+        """Reads a model directory.
+
+        Raises:
+            TrainError: It is not a model directory, its graph is not allowed or does not load, or
+                it has another report period.
+        """
+        if not directory.is_dir():
+            raise TrainError(str(directory), "is no folder; expected a model directory")
+        try:
+            contract = read_contract(directory)
+            check_graph(contract.onnx)
+        except ContractError as error:
+            raise TrainError(str(directory), str(error)) from error
+        manifest, horizon = contract.manifest, contract.manifest.horizon
+        layout = Layout(
+            tuple(manifest.quantities),
+            horizon.start_us,
+            horizon.step_us,
+            horizon.points,
+            tuple(manifest.quantiles),
+        )
+        period_us = manifest.training_data.sample_period_us
+        if period_us != layout.period_us:
+            raise TrainError(
+                str(directory),
+                f"manifest.json: trainingData.samplePeriodUs is {period_us}; expected"
+                f" {layout.period_us}",
+            )
+        runner = StepRunner(contract.onnx, manifest.state_size)
+        forecaster = ServedForecaster(
+            manifest.name,
+            runner,
+            manifest.min_max(),
+            layout,
+            tracked=True,
+            absolute=manifest.target == "absolute",
+        )
+        context_us, warm_up = manifest.training_data.context_period_us, manifest.warm_up_steps
+        size = len(contract.onnx)
+        return cls(manifest.name, layout, forecaster, runner, context_us, warm_up, size)
+
+    @classmethod
+    def of(cls, name: str, candidate: Candidate, context_us: int) -> JudgedModel:
+        """A candidate of a run."""
+        runner = StepRunner(candidate.graph, candidate.state_size)
+        forecaster = ServedForecaster(
+            name, runner, candidate.scaler, candidate.layout, tracked=True
+        )
+        return cls(
+            name,
+            candidate.layout,
+            forecaster,
+            runner,
+            context_us,
+            candidate.warm_up,
+            len(candidate.graph),
+        )
