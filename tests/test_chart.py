@@ -193,10 +193,15 @@ def test_training_holds_out_a_recording_for_the_gate() -> None:
     split = yaml.safe_load(settings["data"]["settings.yaml"])["split"]
     assert split["held_out_cells"] == ["held-out"]
     (job,) = (each for each in objects if each["kind"] == "CronJob")
-    steps = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["initContainers"]
-    arguments = {step["name"]: step["args"] for step in steps}
-    assert "--cell=held-out" in arguments["collect-held-out"]
-    assert not [word for word in arguments["collect"] if word.startswith("--cell")]
+    job_spec = job["spec"]["jobTemplate"]["spec"]
+    (step,) = job_spec["template"]["spec"]["containers"]
+    assert step["args"][0] == "retrain"
+    assert {"--collect-s=120", "--held-out-s=40", "--always"} <= set(step["args"])
+    # A refused model is no accident, a killed pod is one.
+    (refused, _) = job_spec["podFailurePolicy"]["rules"]
+    assert refused["onExitCodes"]["containerName"] == step["name"]
+    assert 1 in refused["onExitCodes"]["values"]
+    assert job_spec["backoffLimit"] > 0
 
 
 def test_models_are_signed_and_signatures_demanded() -> None:
@@ -217,8 +222,8 @@ def test_models_are_signed_and_signatures_demanded() -> None:
         if each["kind"] == "ConfigMap" and each["metadata"]["name"].endswith("forecaster-settings")
     )
     assert yaml.safe_load(settings)["model_trusted_keys"] == keys
-    (promote,) = (each for _, each in containers(objects) if each["name"] == "promote")
-    assert f"--sign-key={mounts['promote', 'signing-key']}/model.key" in promote["args"]
+    (retrain,) = (each for _, each in containers(objects) if each["name"] == "retrain")
+    assert f"--sign-key={mounts['retrain', 'signing-key']}/model.key" in retrain["args"]
 
 
 @pytest.mark.parametrize(

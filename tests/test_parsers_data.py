@@ -47,6 +47,7 @@ from rlc_train.horizon import Layout
 from rlc_train.loss_cache import LossCache
 from rlc_train.lstm import checkpoint
 from rlc_train.lstm.checkpoint import Progress
+from rlc_train.retrain.state import RoundState, WorkDirectory
 from rlc_train.rundir import RunDirectory
 from rlc_train.settings import load
 
@@ -273,6 +274,21 @@ def rundir(data: bytes, path: Path) -> Any:
     return RunDirectory(path.parent).settings()
 
 
+def round_state(data: bytes, path: Path) -> Any:
+    """A round of retraining that goes on."""
+    (path.parent / "state.json").write_bytes(data)
+    found = WorkDirectory(path.parent)._load()
+    assert found is not None
+    return found
+
+
+def seen(data: bytes, path: Path) -> str:
+    """A file of a round."""
+    folder = path.parent / "round-0001"
+    folder.mkdir(exist_ok=True)
+    return written(data, folder / path.name).name
+
+
 TRAINING = [
     Peer(
         "rlc_train.settings:load",
@@ -290,6 +306,22 @@ TRAINING = [
         [load(None).model_dump(mode="json")],
         write=lambda found: found.model_dump_json().encode(),
         also=["rlc_train.rundir:RunDirectory.read"],
+    ),
+    Peer(
+        "rlc_train.retrain.state:WorkDirectory._load",
+        round_state,
+        TrainError,
+        r"^/.*/state\.json: ",
+        [RoundState(number=2, stage="gate", known=("cell=a",)).model_dump(mode="json")],
+        write=lambda found: found.model_dump_json().encode(),
+    ),
+    Peer(
+        "rlc_train.retrain.state:WorkDirectory.read",
+        lambda data, path: WorkDirectory(path.parent).read(RoundState(), seen(data, path)),
+        TrainError,
+        "^/.*/round-0001/input: cannot be read: ",
+        [["cell=a/mobility=b/run=c"]],
+        write=lambda found: json.dumps(found).encode(),
     ),
     Peer(
         "rlc_train.candidate:Candidate.load",

@@ -51,7 +51,7 @@ def refuses(cluster: Cluster) -> None:
     before = _active(cluster)
     cluster.kubectl("create", "job", "refused", f"--from={CRON_JOB}")
     _ended(cluster, "refused", "failed")
-    log = cluster.kubectl("logs", "job/refused", "-c", "promote")
+    log = cluster.kubectl("logs", "job/refused", "-c", "retrain")
     if "is not promoted" not in log:
         raise KubeError(f"the job failed for another reason than the gate: {log[-500:]}")
     if _active(cluster) != before:

@@ -75,10 +75,12 @@ def corpus(rows: int = 6_000) -> list[Series]:
     ]
 
 
-def write_dataset(root: Path, rows: int = 3_000) -> Path:
-    """The same kind of series as a data set on disk: three cells, one run each."""
-    for number, cell in enumerate("abc"):
-        values = waves(rows, number)
+def write_dataset(
+    root: Path, rows: int = 3_000, *, first: int = 0, size: float = 1.0, noise: float = 0.05
+) -> Path:
+    """The same kind of series as a data set on disk: three cells, one run each, from `first` on."""
+    for number, cell in enumerate("abc", start=first):
+        values = waves(rows, number, size, noise)
         occupancy = values[:, 0].astype(np.uint32)
         drained = values[:, 1].astype(np.uint64)
         columns = {

@@ -31,6 +31,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "rlc_train.commands.promote",
         "check the promotion criteria, write the model directory",
     ),
+    "retrain": (
+        "rlc_train.retrain.command",
+        "collect, look for drift, train, judge and promote; resumable",
+    ),
+    "rollback": ("rlc_train.commands.rollback", "put the model before the present one back"),
     "report": ("rlc_train.commands.report", "write the model card"),
     "paper": ("rlc_train.commands.paper", "train and measure the model of stolidis2024"),
     "publish": ("rlc_train.tracking", "publish run and model to MLflow"),

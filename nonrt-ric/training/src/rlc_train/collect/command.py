@@ -112,11 +112,6 @@ def _options(arguments: argparse.Namespace) -> RecordingOptions:
         value = getattr(arguments, name)
         if value and partition_name(value) != value:
             raise TrainError(f"--{name}: {value!r}; expected letters, digits, '.', '_' and '-'")
-    try:
-        version = importlib.metadata.version("sojourn-training")
-    except importlib.metadata.PackageNotFoundError:
-        # Not installed.
-        version = "unknown"
     return RecordingOptions(
         root=arguments.out,
         cell=arguments.cell,
@@ -125,8 +120,17 @@ def _options(arguments: argparse.Namespace) -> RecordingOptions:
         duration_s=arguments.duration_s,
         segment_s=arguments.segment_s,
         stall_s=arguments.stall_s,
-        producer=f"rlc-train {version}",
+        producer=producer(),
     )
+
+
+def producer() -> str:
+    """Name and version of this program, for provenance."""
+    try:
+        return f"rlc-train {importlib.metadata.version('sojourn-training')}"
+    except importlib.metadata.PackageNotFoundError:
+        # Not installed.
+        return "rlc-train unknown"
 
 
 def _print_written(written: Provenance, rows: int) -> None:
