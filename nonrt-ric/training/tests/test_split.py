@@ -12,6 +12,7 @@ from made_corpus import corpus, layout, series
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout, first_point_us
 from rlc_train.series import label_rows, labels, split_at_gaps
+from rlc_train.settings import Settings
 from rlc_train.splits import Part, Shares, drawn_radios, split
 
 
@@ -134,3 +135,19 @@ def test_the_first_point_is_after_the_measured_inference() -> None:
     assert first_point_us(10_000, 0, 0, 1_000) == 10_000
     with pytest.raises(TrainError, match=r"horizon.t_m_us: is nan"):
         first_point_us(10_000, float("nan"), 0, 1_000)
+
+
+def test_points_that_end_before_what_a_cu_sends_arrives_are_refused() -> None:
+    def last_us(**horizon: int) -> int:
+        given = {"t_rd_us": 40_000, "t_c_us": 40_000, **horizon}
+        settings = Settings.model_validate({"horizon": given, "gate_horizons_us": []})
+        return settings.layout(t_m_us=90.0).last_us
+
+    # A sample is 41 ms old when its forecast reaches the CU, and a packet takes 40 ms more.
+    with pytest.raises(
+        TrainError, match=r"20 in steps of 1000 µs end 60000 µs .* 81000 µs .* 41 p"
+    ):
+        last_us()
+    assert last_us(points=41) == 81_000
+    assert last_us(step_us=4_000) == 117_000
+    assert last_us(t_c_us=19_000) == 60_000

@@ -100,6 +100,28 @@ class Layout:
         """Quantities, points, quantiles."""
         return len(self.quantities), self.points, len(self.quantiles)
 
+    @property
+    def last_us(self) -> int:
+        """From the newest sample to the last point, µs."""
+        return self.start_us + (self.points - 1) * self.step_us
+
+    def check_reach(self, t_c_us: float) -> None:
+        """Checks that points reach the arrival of what a CU sends when it gets the forecast.
+
+        It gets it at the first point, and a packet takes `t_c_us` to the DU (stolidis2024 §III-B).
+
+        Raises:
+            TrainError: The last point is earlier.
+        """
+        if self.last_us < self.start_us + t_c_us:
+            points = 1 + int(np.ceil(t_c_us / self.step_us))
+            raise TrainError(
+                "horizon.points",
+                f"{self.points} in steps of {self.step_us} µs end {self.last_us} µs after a"
+                f" sample; what a CU sends by them arrives {self.start_us + t_c_us:g} µs after it;"
+                f" expected {points} points or longer steps",
+            )
+
     def point_at(self, horizon_us: int) -> int:
         """The point at a horizon.
 
@@ -108,10 +130,9 @@ class Layout:
         """
         point, rest = divmod(horizon_us - self.start_us, self.step_us)
         if rest or not 0 <= point < self.points:
-            last = self.start_us + (self.points - 1) * self.step_us
             raise TrainError(
                 "horizon",
-                f"{horizon_us} µs is not a point; expected {self.start_us}…{last} µs in"
+                f"{horizon_us} µs is not a point; expected {self.start_us}…{self.last_us} µs in"
                 f" steps of {self.step_us} µs",
             )
         return int(point)

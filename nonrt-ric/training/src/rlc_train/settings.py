@@ -30,6 +30,14 @@ class HorizonSettings(_Section):
 
     t_rd_us: Annotated[float, Field(ge=0, description="DU to Near-RT RIC, µs.")] = 10_000
     t_rc_us: Annotated[float, Field(ge=0, description="Near-RT RIC to CU, µs.")] = 0
+    t_c_us: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            description="CU to DU over F1-U, µs: the last point must reach the arrival of what the"
+            " CU sends by a forecast. Not checked if null.",
+        ),
+    ] = None
     t_m_us: Annotated[
         float | None, Field(gt=0, description="Inference, µs; measured on this machine if null.")
     ] = None
@@ -91,7 +99,8 @@ class Settings(_Section):
         """The axes of forecasts, for a measured T_m.
 
         Raises:
-            TrainError: The axes are invalid or lack a horizon of the gate.
+            TrainError: The axes are invalid, lack a horizon of the gate, or end before what a CU
+                sends arrives.
         """
         period_us = 1_000
         h = self.horizon
@@ -99,6 +108,8 @@ class Settings(_Section):
         layout = Layout(
             tuple(self.quantities), start, h.step_us, h.points, tuple(self.quantiles), period_us
         )
+        if h.t_c_us is not None:
+            layout.check_reach(h.t_c_us)
         for horizon_us in self.gate_horizons_us:
             layout.point_at(horizon_us)
         return layout
