@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,17 @@ from rlc_train.commands.train import export
 from rlc_train.errors import TrainError
 from rlc_train.export.check import compare
 from rlc_train.export.runner import StepRunner
-from rlc_train.export.steps import lstm_step
+from rlc_train.export.steps import network_step
 from rlc_train.lstm import network
 from rlc_train.lstm.backend import tensorflow
 from rlc_train.lstm.fit import Trained, fit
 from rlc_train.lstm.lanes import Lanes
 from rlc_train.lstm.network import layer_weights, reference
+from rlc_train.lstm.objective import Objective
 from rlc_train.lstm.shape import FitSettings, NetworkShape, state_size
+from rlc_train.series import labels
 from rlc_train.settings import Settings
-from rlc_train.splits import Split, fit_scaler, split
+from rlc_train.splits import Part, Split, fit_scaler, split
 
 AXES = layout()
 SHAPE = NetworkShape(layers=1, units=8, dropout=0.1)
@@ -49,7 +52,10 @@ def train(directory: Path | None, settings: FitSettings = QUICK, **callbacks: An
 def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
     held = parts()
     scaler = fit_scaler(held.train)
-    lanes = Lanes(held.train, AXES, scaler, np.ones(2, np.float32), QUICK)
+    unit = np.ones(2, np.float32)
+    lanes = Lanes(held.train, AXES, scaler, unit, QUICK)
+    model = network.build(SHAPE, AXES, scaler, 1)
+    objective = Objective(model, AXES, QUICK, scaler, unit)
     before: dict[int, float] = {}
     counted = 0.0
     for chunks in lanes.plan(np.random.default_rng(1)):
@@ -64,12 +70,41 @@ def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
                 assert start == before[lane]
             before[lane] = start + QUICK.steps
             cold = max(0, piece.start + piece.cold - start)
-            assert batch.known[lane, : -(-cold // QUICK.label_stride)].sum() == 0
-        counted += batch.known.sum()
+            none = batch.values.shape[1] - 1
+            assert (batch.rows[lane, : -(-cold // QUICK.label_stride)] == none).all()
+        _, known = objective.labels(batch)
+        counted += float(np.asarray(known).sum())
     axes = AXES.shape[0] * AXES.shape[1] / QUICK.label_stride
     rows = sum(len(part) for part in held.train)
     assert counted <= rows * axes * 1.01, "a label each stride"
     assert counted > 0.75 * rows * axes
+
+
+@pytest.mark.parametrize("missing", [[], [100, 101, 250, 251, 252]])
+def test_labels_of_a_batch_are_those_of_the_series(missing: list[int]) -> None:
+    whole = corpus(600)[0]
+    rows = np.delete(np.arange(600), missing)
+    arrays = {
+        name: getattr(whole, name)[rows]
+        for name in ("at_us", "features", "fresh", "targets", "told")
+    }
+    part = Part(replace(whole, **arrays), 0, len(rows) - 50)
+    scaler, unit = fit_scaler([part]), np.array([0.02, 0.3], np.float32)
+    settings = QUICK.model_copy(update={"lanes": 1, "steps": 64, "piece_samples": 10_000})
+    lanes = Lanes([part], AXES, scaler, unit, settings)
+    objective = Objective(network.build(SHAPE, AXES, scaler, 1), AXES, settings, scaler, unit)
+    for chunks in lanes.plan(None):
+        ((piece, start),) = chunks  # type: ignore[misc]
+        actual, known = (np.asarray(a)[0] for a in objective.labels(lanes.batch(chunks)))
+        origins = np.arange(start, min(start + 64, piece.stop), settings.label_stride)
+        values = labels(part.series, AXES, origins, part.stop)
+        last = part.series.features[origins][:, AXES.columns]
+        expected = (values - last[..., None]) / scaler.span[AXES.columns][:, None] / unit[:, None]
+        expected[origins < piece.start + piece.cold] = np.nan
+        n = len(origins)
+        np.testing.assert_array_equal(known[:n], ~np.isnan(expected))
+        np.testing.assert_allclose(actual[:n], np.nan_to_num(expected), rtol=1e-5, atol=1e-5)
+        assert not known[n:].any()
 
 
 def test_the_gradient_of_the_loss_is_that_of_its_definition() -> None:
@@ -109,14 +144,16 @@ def test_an_untrained_network_is_persistence_with_quantiles() -> None:
     assert (forecast[0, 20:, ..., 2] > 0).all()
 
 
-def test_forecasts_do_not_depend_on_the_length_of_chunks() -> None:
-    model = network.build(NetworkShape(layers=2, units=8), AXES, SCALER, 3)
+@pytest.mark.parametrize("kind", ["lstm", "ssm"])
+def test_forecasts_do_not_depend_on_the_length_of_chunks(kind: Any) -> None:
+    shape = NetworkShape(kind=kind, layers=2, units=8)
+    model = network.build(shape, AXES, SCALER, 3)
     rng = np.random.default_rng(2)
     model.get_layer("head").set_weights(
         [0.3 * rng.standard_normal(w.shape) for w in model.get_layer("head").get_weights()]
     )
     samples = rng.random((1, 60, len(FEATURES)), np.float32)
-    zero = np.zeros((1, state_size(NetworkShape(layers=2, units=8))), np.float32)
+    zero = np.zeros((1, state_size(shape)), np.float32)
     whole, after = model([samples, zero])
     state, parts_of = zero, []
     for at in range(0, 60, 7):
@@ -126,16 +163,26 @@ def test_forecasts_do_not_depend_on_the_length_of_chunks() -> None:
     np.testing.assert_allclose(state, after, atol=1e-5)
 
 
-@pytest.mark.parametrize(("layers", "rank"), [(1, 4), (2, 4), (1, 24)])
-def test_the_export_equals_keras_from_a_nonzero_state(layers: int, rank: int) -> None:
-    shape = NetworkShape(layers=layers, units=8, rank=rank)
+@pytest.mark.parametrize(
+    ("kind", "layers", "rank"),
+    [
+        ("lstm", 1, 4),
+        ("lstm", 2, 4),
+        ("lstm", 1, 24),
+        ("ssm", 1, 24),
+        ("ssm", 2, 4),
+        ("linear", 1, 4),
+    ],
+)
+def test_the_export_equals_keras_from_a_nonzero_state(kind: Any, layers: int, rank: int) -> None:
+    shape = NetworkShape(kind=kind, layers=layers, units=8, rank=rank)
     model = network.build(shape, AXES, SCALER, 4)
     rng = np.random.default_rng(4)
     for layer in model.layers:
         # Non-zero biases, so that swapped gates are detected.
         layer.set_weights([w + 0.2 * rng.standard_normal(w.shape) for w in layer.get_weights()])
     correction = conformal.Correction(0.1 * rng.standard_normal(AXES.shape).astype(np.float32))
-    graph = lstm_step(layer_weights(model), shape, AXES, SCALER, correction)
+    graph = network_step(layer_weights(model), shape, AXES, SCALER, correction)
     runner = StepRunner(graph, state_size(shape))
     samples = rng.random((3_000, len(FEATURES)), np.float32)
     found = compare(runner, reference(model, correction), samples, steps=10_000)

@@ -16,7 +16,7 @@ from rlc_train.candidate import Candidate
 from rlc_train.conformal import identity
 from rlc_train.errors import need
 from rlc_train.export.check import Comparison
-from rlc_train.export.steps import lstm_step
+from rlc_train.export.steps import network_step
 from rlc_train.lstm.shape import NetworkShape, state_size
 from rlc_train.pipeline import zero_weights
 from rlc_train.rundir import RunDirectory
@@ -47,7 +47,7 @@ def run_directory(runs: Path, request: pytest.FixtureRequest) -> RunDirectory:
     axes, shape = layout(), settings.network
     scaler = MinMaxScaler.of([0.0] * 9, [1.0] * 9)
     weights = zero_weights(shape, int(np.prod(axes.shape)))
-    graph = lstm_step(weights, shape, axes, scaler, identity(axes.shape))
+    graph = network_step(weights, shape, axes, scaler, identity(axes.shape))
     candidate = Candidate(
         "lstm", graph, state_size(shape), 10, scaler, axes, Comparison(10_000, 0.0, 0.0), []
     )

@@ -17,10 +17,10 @@ from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
 from rlc_train.export.check import Reference, compare
 from rlc_train.export.runner import ServedForecaster, StepRunner, measure
-from rlc_train.export.steps import linear_step, lstm_step
+from rlc_train.export.steps import linear_step, network_step
 from rlc_train.horizon import Layout
 from rlc_train.loss_cache import LossCache
-from rlc_train.lstm.shape import INPUTS, NetworkShape, state_size
+from rlc_train.lstm.shape import INPUTS, NetworkShape, head_inputs, recurrent_layers, state_size
 from rlc_train.series import Series, labels
 from rlc_train.settings import Settings
 from rlc_train.splits import Part, Split, drawn_radios, split
@@ -61,21 +61,20 @@ def measured_t_m_us(settings: Settings) -> float:
     outputs = quantities * points * len(settings.quantiles)
     ones = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
     identity = conformal.identity(layout.shape)
-    graph = lstm_step(zero_weights(shape, outputs), shape, layout, ones, identity)
+    graph = network_step(zero_weights(shape, outputs), shape, layout, ones, identity)
     return measure(StepRunner(graph, state_size(shape)), batches=(1,))[0].median_us
 
 
 def zero_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.float32]]]:
     """Zero weights for a network, to measure its time."""
-    weights, width = {}, INPUTS
-    for layer in range(shape.layers):
-        weights[f"lstm_{layer}"] = [
-            np.zeros((width, 4 * shape.units), np.float32),
-            np.zeros((shape.units, 4 * shape.units), np.float32),
-            np.zeros(4 * shape.units, np.float32),
-        ]
-        width = shape.units
-    narrow = np.zeros((width + INPUTS, shape.rank), np.float32)
+    weights, width, units = {}, INPUTS, shape.units
+    for name in recurrent_layers(shape):
+        sizes: list[tuple[int, ...]] = [(width, 3 * units), (3 * units,)]
+        if shape.kind == "lstm":
+            sizes = [(width, 4 * units), (units, 4 * units), (4 * units,)]
+        weights[name] = [np.zeros(size, np.float32) for size in sizes]
+        width = units
+    narrow = np.zeros((head_inputs(shape), shape.rank), np.float32)
     head = [np.zeros((shape.rank, outputs), np.float32), np.zeros(outputs, np.float32)]
     return weights | {"narrow": [narrow], "head": head}
 

@@ -73,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     layout = settings.layout(data["t_m_us"])
     parts = pipeline.split_corpus(series, settings, layout)
-    candidates = {"lstm": directory.candidate("lstm")}
+    kind: str = settings.network.kind
+    candidates = {kind: directory.candidate(kind)}
     if arguments.again:
         directory.discard_losses()
     with bars() as shown:

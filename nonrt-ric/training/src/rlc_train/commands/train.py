@@ -1,4 +1,4 @@
-"""Trains the LSTM on a data set, exports it and compares the export with Keras.
+"""Trains the network on a data set, exports it and compares the export with Keras.
 
 Continues from the checkpoint in the run directory, if it has the same settings and data.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from rlc_train import conformal, corpus, pipeline
 from rlc_train.candidate import Candidate
 from rlc_train.export.check import Reference
-from rlc_train.export.steps import lstm_step
+from rlc_train.export.steps import network_step
 from rlc_train.horizon import Layout
 from rlc_train.lstm import backend
 from rlc_train.lstm.fit import Trained, fit
@@ -33,13 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser)
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
     parser.add_argument("--epochs", type=int, help="overrides fit.epochs")
+    backend.add_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
     changes = {} if arguments.epochs is None else {"fit": {"epochs": arguments.epochs}}
     settings = load_settings(arguments.settings, arguments.preset, **changes)
-    backend.tensorflow()
+    backend.choose(arguments.backend)
     series, sha256 = corpus.load(arguments.data, settings.context_us)
     directory = RunDirectory(arguments.run)
     t_m_us = stored_t_m_us(directory, settings)
@@ -100,13 +101,13 @@ def export(trained: Trained, settings: Settings, parts: Split, layout: Layout) -
     weights = layer_weights(trained.model)
 
     def make(correction: conformal.Correction) -> bytes:
-        return lstm_step(weights, trained.shape, layout, trained.scaler, correction)
+        return network_step(weights, trained.shape, layout, trained.scaler, correction)
 
     def reference(correction: conformal.Correction) -> Reference:
         return keras_reference(trained.model, correction)
 
     return pipeline.export(
-        "lstm",
+        trained.shape.kind,
         make=make,
         reference=reference,
         size=state_size(trained.shape),

@@ -15,6 +15,7 @@ import yaml
 
 from rlc_train import corpus, pipeline
 from rlc_train.errors import TrainError
+from rlc_train.lstm import backend
 from rlc_train.progress import CONSOLE
 from rlc_train.settings import Settings, add_experiment_arguments
 from rlc_train.settings import load as load_settings
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser)
     parser.add_argument("--run", type=Path, required=True, help="directory of the search")
     parser.add_argument("--max-epochs", type=int, default=9, help="epochs of the longest trial (9)")
+    backend.add_argument(parser)
     role = parser.add_mutually_exclusive_group()
     role.add_argument("--chief", action="store_true", help="assign trials to workers")
     role.add_argument("--worker", metavar="NAME", help="run trials for a chief")
@@ -50,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.deadline_s < float("inf"):
         raise TrainError("--deadline-s", f"{arguments.deadline_s}; expected more than 0")
     settings = load_settings(arguments.settings, arguments.preset)
+    backend.choose(arguments.backend)
     series, sha256 = corpus.load(arguments.data, settings.context_us)
     # T_m differs between trials by less than a grid step; all use the same labels.
     layout = settings.layout(pipeline.measured_t_m_us(settings))

@@ -1,4 +1,4 @@
-"""ONNX steps of the LSTM (from Keras weights) and of the linear quantile baseline."""
+"""ONNX steps of the network (from Keras weights) and of the linear quantile baseline."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from rlc_model.contract import SCALE
 
 from rlc_train.baselines import summary
 from rlc_train.conformal import Correction
+from rlc_train.export.cells import cell
 from rlc_train.export.graph import StepGraph, moving_mean
 from rlc_train.horizon import Layout
 from rlc_train.lstm.shape import (
     BYTES,
+    CARRIED,
     LEAST_DEVIATION,
     LEVEL_GAIN,
     LIMIT,
@@ -25,15 +27,16 @@ from rlc_train.lstm.shape import (
     Z_LIMIT,
     NetworkShape,
     bytes_per_occupancy,
+    recurrent_layers,
     state_size,
 )
 
 Weights = dict[str, list[NDArray[np.float32]]]
-"""Per layer: ``lstm_0…`` kernel (in, 4U), recurrent kernel (U, 4U) and bias (4U,), gates in Keras'
-order i, f, c, o; ``narrow`` kernel and ``head`` kernel and bias."""
+"""Per layer: the recurrent ones (:mod:`rlc_train.export.cells`), ``narrow`` kernel and ``head``
+kernel and bias."""
 
 
-def lstm_step(
+def network_step(
     weights: Weights,
     shape: NetworkShape,
     layout: Layout,
@@ -49,16 +52,17 @@ def lstm_step(
     """
     features, columns = len(FEATURES), len(TAPPED)
     graph = StepGraph(layout, state_size(shape))
-    cells = [f"{part}_{layer}" for layer in range(shape.layers) for part in ("hidden", "cell")]
+    layers = recurrent_layers(shape)
+    carried = [f"{part}_{index}" for index in range(len(layers)) for part in CARRIED[shape.kind]]
     graph.split(
         "state",
-        [features, features, columns, (TAPS - 1) * columns, *[shape.units] * len(cells)],
+        [features, features, columns, (TAPS - 1) * columns, *[shape.units] * len(carried)],
         [
             "mean_before",
             "deviation_before",
             "oldest",
             "later",
-            *(f"{cell}_before" for cell in cells),
+            *(f"{one}_before" for one in carried),
         ],
     )
     graph.constant("mean_weight", MEAN_WEIGHT)
@@ -74,15 +78,19 @@ def lstm_step(
     _picked(graph, "relative", TAPPED, "newest", columns=features + 1)
     flow, after = inputs, [mean, deviation, "later", "newest"]
     (narrow,) = weights["narrow"]
-    for layer in range(shape.layers):
-        parts = weights[f"lstm_{layer}"]
+    for index, layer in enumerate(layers):
         # The head's product with the first layer's inputs is computed with its gates.
-        extra = narrow[shape.units :] if layer == 0 else None
-        hidden, cell = _cell(graph, layer, flow, weights=parts, extra=extra)
-        flow = [hidden]
-        after += [hidden, cell]
-    graph.constant("narrow_flow", narrow[: shape.units])
-    graph.add("Gemm", [*flow, "narrow_flow", "narrow_seen"], "narrow")
+        extra = narrow[shape.units :] if index == 0 else None
+        output, states = cell(graph, shape.kind, index, flow, weights=weights[layer], extra=extra)
+        flow = [output]
+        after += states
+    if layers:
+        graph.constant("narrow_flow", narrow[: shape.units])
+        graph.add("Gemm", [*flow, "narrow_flow", "narrow_seen"], "narrow")
+    else:
+        graph.constant("narrow_kernel", narrow)
+        graph.add("Concat", flow, "views", axis=1)
+        graph.add("MatMul", ["views", "narrow_kernel"], "narrow")
     kernel, bias = weights["head"]
     kernel, bias = corrected_head(kernel, bias, layout, correction)
     graph.constant("head_kernel", kernel)
@@ -151,49 +159,6 @@ def corrected_head(
         mixed.reshape(kernel.shape).astype(np.float32),
         shifted.reshape(bias.shape).astype(np.float32),
     )
-
-
-def _cell(
-    graph: StepGraph,
-    layer: int,
-    inputs: list[str],
-    *,
-    weights: list[NDArray[np.float32]],
-    extra: NDArray[np.float32] | None,
-) -> tuple[str, str]:
-    """One LSTM layer (Keras: ``c' = σ(f)·c + σ(i)·tanh(g)``, ``h' = σ(o)·tanh(c')``).
-
-    Args:
-        graph: The graph.
-        layer: Index of the layer.
-        inputs: Input tensors, concatenated.
-        weights: Kernel, recurrent kernel and bias.
-        extra: ``(in, R)`` kernel whose product with the inputs is the output ``narrow_seen``.
-    """
-    name = f"lstm_{layer}"
-    kernel, recurrent, bias = weights
-    units = len(recurrent)
-    sizes, parts = [units] * 4, [f"{name}_{gate}" for gate in ("i", "f", "g", "o")]
-    if extra is not None:
-        rank = extra.shape[1]
-        kernel = np.concatenate([kernel, extra], axis=1)
-        recurrent = np.pad(recurrent, ((0, 0), (0, rank)))
-        bias = np.pad(bias, (0, rank))
-        sizes, parts = [*sizes, rank], [*parts, "narrow_seen"]
-    graph.constant(f"{name}_weights", np.concatenate([kernel, recurrent]))
-    graph.constant(f"{name}_bias", bias)
-    graph.add("Concat", [*inputs, f"hidden_{layer}_before"], f"{name}_in", axis=1)
-    graph.add("Gemm", [f"{name}_in", f"{name}_weights", f"{name}_bias"], f"{name}_gates")
-    graph.split(f"{name}_gates", sizes, parts)
-    for gate in ("i", "f", "o"):
-        graph.add("Sigmoid", [f"{name}_{gate}"], f"{name}_{gate}_open")
-    graph.add("Tanh", [f"{name}_g"], f"{name}_new")
-    graph.add("Mul", [f"{name}_f_open", f"cell_{layer}_before"], f"{name}_kept")
-    graph.add("Mul", [f"{name}_i_open", f"{name}_new"], f"{name}_added")
-    cell = graph.add("Add", [f"{name}_kept", f"{name}_added"], f"cell_{layer}")
-    graph.add("Tanh", [cell], f"{name}_squashed")
-    hidden = graph.add("Mul", [f"{name}_o_open", f"{name}_squashed"], f"hidden_{layer}")
-    return hidden, cell
 
 
 def linear_step(

@@ -23,8 +23,11 @@ from rlc_train.baselines.base import residual_quantiles, training_rows
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.lstm import checkpoint, network
-from rlc_train.lstm.backend import keras, tensorflow
+from rlc_train.lstm.backend import choose, gpus, keras
+from rlc_train.lstm.cells import Arithmetic
+from rlc_train.lstm.engine import BatchCallback, engine
 from rlc_train.lstm.lanes import Batch, Chunks, Lanes
+from rlc_train.lstm.objective import Objective
 from rlc_train.lstm.shape import LEAST_DEVIATION, FitSettings, NetworkShape, state_size
 from rlc_train.splits import Part, fit_scaler
 
@@ -36,8 +39,6 @@ LEAST_RATE = 0.02
 EpochCallback = Callable[[int, float, float], None]
 """Called after every epoch with its number from 0, training and validation loss; may raise to
 stop."""
-BatchCallback = Callable[[int, int], None]
-"""Called after every batch with its number within the epoch and the number of batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +80,19 @@ def fit(
     """Trains a network; continues from the checkpoint in `directory` if there is one.
 
     Raises:
-        TrainError: TensorFlow is not installed, the parts are too short, the checkpoint is of
-            another training, or the loss is not finite.
+        TrainError: Keras or its backend is not installed, the parts are too short, the checkpoint
+            is of another training, or the loss is not finite.
     """
     scaler = fit_scaler(train)
     unit, quantiles = _residuals(train, layout, scaler)
-    model = network.build(shape, layout, scaler, seed)
+    how = arithmetic(settings)
+    model = network.build(shape, layout, scaler, seed, how)
     network.start_at(model, quantiles)
-    optimizer = keras().optimizers.Adam(settings.learning_rate, clipnorm=settings.gradient_norm)
+    optimizer = _optimizer(settings, how)
     optimizer.build(model.trainable_variables)
     lanes = Lanes(train, layout, scaler, unit, settings)
     held_out = Lanes(validation, layout, scaler, unit, settings)
-    learn, evaluate = _steps(model, optimizer, layout, settings, unit)
+    runner = engine(Objective(model, layout, settings, scaler, unit), optimizer, xla=settings.xla)
     fingerprint = _fingerprint(layout, shape, settings, seed, data_sha256)
     path = directory / CHECKPOINT if directory is not None else None
     progress = checkpoint.load(path, fingerprint, model, optimizer) if path is not None else None
@@ -105,9 +107,9 @@ def fit(
         batches = list(lanes.plan(rng))
         if settings.batches_per_epoch is not None:
             batches = batches[: settings.batches_per_epoch]
-        loss = _run(learn, ahead(lanes.batch, batches), zero, on_batch, len(batches))
+        loss = runner.learn(ahead(lanes.batch, batches), zero, len(batches), on_batch)
         held = list(held_out.plan(None))
-        validation_loss = _run(evaluate, ahead(held_out.batch, held), zero, None, len(held))
+        validation_loss = runner.evaluate(ahead(held_out.batch, held), zero, len(held))
         if not (np.isfinite(loss) and np.isfinite(validation_loss)):
             raise TrainError(
                 "train",
@@ -125,50 +127,32 @@ def fit(
             checkpoint.save(path, fingerprint, progress, model, optimizer)
         if on_epoch is not None:
             on_epoch(progress.epoch - 1, loss, validation_loss)
-    model.set_weights(progress.best)
+    # For the export: as it is served, in float32 and step by step.
+    plain = network.build(shape, layout, scaler, seed)
+    plain.set_weights(progress.best)
     return Trained(
-        model, shape, scaler, unit, progress.curve, progress.best_epoch, progress.seconds
+        plain, shape, scaler, unit, progress.curve, progress.best_epoch, progress.seconds
     )
+
+
+def arithmetic(settings: FitSettings) -> Arithmetic:
+    """Precision and kernels on this machine."""
+    if not gpus():
+        return Arithmetic()
+    return Arithmetic(settings.precision, fused=choose() == "jax" or not settings.xla)
+
+
+def _optimizer(settings: FitSettings, how: Arithmetic) -> Any:
+    """Adam, with loss scaling for float16, whose range small gradients leave."""
+    optimizers = keras().optimizers
+    adam = optimizers.Adam(settings.learning_rate, clipnorm=settings.gradient_norm)
+    return optimizers.LossScaleOptimizer(adam) if how.precision == "float16" else adam
 
 
 def _learning_rate(settings: FitSettings, epoch: int) -> float:
     """Half a cosine from the first epoch to the last (Loshchilov and Hutter 2017, §3)."""
     fall = 0.5 * (1 + np.cos(np.pi * epoch / settings.epochs))
     return float(settings.learning_rate * (LEAST_RATE + (1 - LEAST_RATE) * fall))
-
-
-def _steps(
-    model: Any, optimizer: Any, layout: Layout, settings: FitSettings, unit: NDArray[np.float32]
-) -> tuple[Any, Any]:
-    """Compiled functions of a batch: a training step and an evaluation."""
-    tf = tensorflow()
-    measure = network.pinball_loss if settings.loss == "pinball" else network.squared_loss
-    per_unit = tf.constant(1 / unit[:, None, None])
-    variables = model.trainable_variables
-
-    body = network.before_head(model)
-
-    def forward(samples: Any, state: Any, keep: Any, *, training: bool) -> Any:
-        seen, deviation, after = body([samples, state * keep], training=training)
-        labelled = slice(None, None, settings.label_stride)
-        forecast = network.at_head(model, layout, seen[:, labelled], deviation[:, labelled])
-        return forecast * per_unit, after
-
-    def learn(batch: tuple[Any, ...], state: Any) -> Any:
-        samples, actual, known, size, keep = batch
-        with tf.GradientTape() as tape:
-            forecast, after = forward(samples, state, keep, training=True)
-            loss = measure(actual, known, forecast, size, layout)
-        optimizer.apply(tape.gradient(loss, variables), variables)
-        return loss, tf.reduce_sum(known), after
-
-    def evaluate(batch: tuple[Any, ...], state: Any) -> Any:
-        samples, actual, known, size, keep = batch
-        forecast, after = forward(samples, state, keep, training=False)
-        return measure(actual, known, forecast, size, layout), tf.reduce_sum(known), after
-
-    options = {"jit_compile": settings.xla, "autograph": False}
-    return tf.function(learn, **options), tf.function(evaluate, **options)
 
 
 def ahead(make: Callable[[Chunks], Batch], plan: Sequence[Chunks]) -> Generator[Batch, None, None]:
@@ -180,23 +164,6 @@ def ahead(make: Callable[[Chunks], Batch], plan: Sequence[Chunks]) -> Generator[
             if chunks is not None:
                 coming.append(executor.submit(make, chunks))
             yield batch
-
-
-def _run(
-    step: Any, batches: Any, zero: NDArray[np.float32], on_batch: BatchCallback | None, count: int
-) -> float:
-    """Mean loss over batches, weighted by their labels; the state is carried."""
-    state: Any = zero
-    total, weight = 0.0, 0.0
-    batch: Batch
-    for number, batch in enumerate(batches):
-        arrays = (batch.samples, batch.actual, batch.known, batch.size, batch.keep)
-        loss, known, state = step(arrays, state)
-        total += float(loss) * float(known)
-        weight += float(known)
-        if on_batch is not None:
-            on_batch(number + 1, count)
-    return total / weight if weight else float("nan")
 
 
 def _residuals(
@@ -222,5 +189,7 @@ def _fingerprint(
 ) -> str:
     """Digest of the inputs that a continued training must share."""
     fixed = settings.model_dump(exclude={"patience"})
-    text = json.dumps([repr(layout), shape.model_dump(), fixed, seed, data], sort_keys=True)
+    text = json.dumps(
+        [repr(layout), shape.model_dump(), fixed, seed, data, choose()], sort_keys=True
+    )
     return hashlib.sha256(text.encode()).hexdigest()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +17,32 @@ from rlc_model import FEATURES, MinMaxScaler
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.lstm.shape import LEAST_SCALE, FitSettings
-from rlc_train.series import labels
+from rlc_train.series import label_rows
 from rlc_train.splits import Part
 
 SCALE_SAMPLES = 256
 """Window of the bearer's scale, which weights the loss."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """One step of training, for L samples of B lanes; N of the samples have labels.
+class Batch(NamedTuple):
+    """One step of training, for L samples of B lanes; N of the samples may have labels.
+
+    Labels are picked where the loss is computed (:mod:`rlc_train.lstm.objective`): they are many
+    times the size of the values that they repeat.
 
     Attributes:
         samples: ``(B, L, F)`` scaled.
-        actual: ``(B, N, Q, M)`` residuals to the last value, in mean residuals of the quantity;
-            0 if unknown.
-        known: ``(B, N, Q, M)`` 1 for a known label after warm-up.
+        values: ``(B, W, Q)`` outcomes of this and following rows; NaN if unknown, as in the last.
+        rows: ``(B, N, M)`` int32 rows of `values` with the labels; W − 1 for none.
+        last: ``(B, N, Q)`` the quantities at the labelled samples.
         size: ``(B, N, Q)`` the bearer's scale, in mean residuals of the quantity.
         keep: ``(B, 1)`` 0 if the lane's state starts from zero.
     """
 
     samples: NDArray[np.float32]
-    actual: NDArray[np.float32]
-    known: NDArray[np.float32]
+    values: NDArray[np.float32]
+    rows: NDArray[np.int32]
+    last: NDArray[np.float32]
     size: NDArray[np.float32]
     keep: NDArray[np.float32]
 
@@ -78,6 +82,7 @@ class Lanes:
         self._unit = unit
         self._settings = settings
         self._scale = [_scale_of(part, layout, scaler) for part in parts]
+        self._even = [_is_even(part, layout.period_us) for part in parts]
         shortest = settings.warm_up_samples + int(layout.ahead[-1])
         if all(len(part) <= shortest for part in parts):
             raise TrainError(
@@ -126,11 +131,12 @@ class Lanes:
         steps, layout = self._settings.steps, self._layout
         quantities, points, _ = layout.shape
         count, stride = len(chunks), self._settings.label_stride
-        labelled = -(-steps // stride)
+        labelled, wide = -(-steps // stride), steps + int(layout.ahead[-1])
         batch = Batch(
             np.zeros((count, steps, len(FEATURES)), np.float32),
-            np.zeros((count, labelled, quantities, points), np.float32),
-            np.zeros((count, labelled, quantities, points), np.float32),
+            np.full((count, wide + 1, quantities), np.nan, np.float32),
+            np.full((count, labelled, points), wide, np.int32),
+            np.zeros((count, labelled, quantities), np.float32),
             np.ones((count, labelled, quantities), np.float32),
             np.ones((count, 1), np.float32),
         )
@@ -139,30 +145,44 @@ class Lanes:
                 continue
             piece, start = chunk
             part = self._parts[piece.part]
-            rows = np.arange(start, min(start + steps, piece.stop), dtype=np.intp)
-            samples = part.series.features[rows]
-            batch.samples[lane, : len(rows)] = self._scaler.transform(samples)
-            rows, features = rows[::stride], samples[::stride]
-            n = len(rows)
-            values = labels(part.series, layout, rows, part.stop)
-            span = self._scaler.span[layout.columns]
-            residual = (values - features[:, layout.columns][:, :, None]) / span[:, None]
-            residual /= self._unit[:, None]
-            valid = ~np.isnan(residual) & (rows >= piece.start + piece.cold)[:, None, None]
-            valid &= part.series.fresh[rows][:, None, None]
-            batch.known[lane, :n] = valid
-            batch.actual[lane, :n] = np.where(valid, residual, 0)
-            batch.size[lane, :n] = (
-                self._scale[piece.part][np.maximum(rows - part.start, 0)] / self._unit
-            )
+            stop = min(start + steps, piece.stop)
+            samples = part.series.features[start:stop]
+            batch.samples[lane, : stop - start] = samples
+            values = part.series.targets[start : min(start + wide, part.stop)]
+            batch.values[lane, : len(values)] = values[:, layout.target_columns]
+            origins = np.arange(start, stop, stride, dtype=np.intp)
+            n = len(origins)
+            rows, known = self._label_rows(piece.part, origins)
+            known &= (origins >= piece.start + piece.cold)[:, None]
+            known &= part.series.fresh[origins][:, None]
+            batch.rows[lane, :n] = np.where(known, rows - start, wide)
+            batch.last[lane, :n] = samples[::stride, layout.columns]
+            scale = self._scale[piece.part][np.maximum(origins - part.start, 0)]
+            batch.size[lane, :n] = scale / self._unit
             batch.keep[lane, 0] = float(start != piece.start)
+        batch.samples[:] = self._scaler.transform(batch.samples)
         return batch
+
+    def _label_rows(
+        self, index: int, origins: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """:func:`rlc_train.series.label_rows`, without a search where no report is missing."""
+        part = self._parts[index]
+        if not self._even[index]:
+            return label_rows(part.series, self._layout, origins, part.stop)
+        rows = origins[:, None] + self._layout.ahead.astype(np.intp)
+        return rows, rows < part.stop
 
 
 def _chunks(lane: list[_Piece], steps: int) -> Iterator[tuple[_Piece, int]]:
     for piece in lane:
         for start in range(piece.start, piece.stop, steps):
             yield piece, start
+
+
+def _is_even(part: Part, period_us: int) -> bool:
+    """Whether every report is one period after the one before, so that rows tell times."""
+    return bool((np.diff(part.series.at_us[: part.stop]) == period_us).all())
 
 
 def _scale_of(part: Part, layout: Layout, scaler: MinMaxScaler) -> NDArray[np.float32]:

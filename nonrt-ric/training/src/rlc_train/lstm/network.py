@@ -1,7 +1,7 @@
 """The streaming network: samples and state in, forecasts and state out.
 
-Inputs of the LSTM layers (Hochreiter and Schmidhuber 1997, with forget gate): each feature as a
-level within its range on a logarithmic scale, and as a deviation from its moving mean in units of
+Inputs of the recurrent layers (:mod:`rlc_train.lstm.cells`): each feature as a level within its
+range on a logarithmic scale, and as a deviation from its moving mean in units of
 its mean deviation, which is comparable between busy and quiet bearers; the deviations of queue,
 drain and arrivals of the last samples; and features in bytes in units of the occupancy's deviation,
 so that they can be added. Forecast residuals are in units of the deviation as well.
@@ -9,6 +9,7 @@ so that they can be added. Forecast residuals are in units of the deviation as w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,15 @@ from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
 
 from rlc_train.conformal import Correction
+from rlc_train.errors import need
 from rlc_train.export.check import Reference
 from rlc_train.horizon import Layout
-from rlc_train.lstm.backend import keras, tensorflow
+from rlc_train.lstm import cells
+from rlc_train.lstm.backend import choose, keras, tensorflow
+from rlc_train.lstm.cells import Arithmetic
 from rlc_train.lstm.shape import (
     BYTES,
+    CARRIED,
     LEAST_DEVIATION,
     LEVEL_GAIN,
     LIMIT,
@@ -31,17 +36,26 @@ from rlc_train.lstm.shape import (
     Z_LIMIT,
     NetworkShape,
     bytes_per_occupancy,
+    recurrent_layers,
     state_size,
 )
 
 
-def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) -> Any:
+def build(
+    shape: NetworkShape,
+    layout: Layout,
+    scaler: MinMaxScaler,
+    seed: int,
+    how: Arithmetic | None = None,
+) -> Any:
     """A Keras model ``[(B, L, F) samples, (B, S) state] → [(B, L, Q, M, K), (B, S)]``.
 
     Samples are scaled to [0, 1]; forecasts are residuals to the last value in spans of the
-    quantity. L is variable: chunks in training, 1 in the forecaster.
+    quantity. L is variable: chunks in training, 1 in the forecaster. `how` computes the layers with
+    weights; the views of the samples are always float32.
     """
     k = keras()
+    how = how or Arithmetic()
     k.utils.set_random_seed(seed)
     features, taps = len(FEATURES), TAPS * len(TAPPED)
     sample = k.Input((None, features), name="sample")
@@ -59,23 +73,29 @@ def build(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler, seed: int) 
     levels = ops.log(ops.maximum(levels + 1.0, 1.0)) * float(1 / np.log1p(LEVEL_GAIN))
     earlier, kept = _taps(ops, relative, state[:, 2 * features : 2 * features + taps])
     inputs = ops.concatenate([relative, levels, earlier], axis=-1)
-    flow = inputs
+    flow: list[Any] = []
     states = [mean[:, -1], deviation[:, -1], kept]
     at = 2 * features + taps
-    for layer in range(shape.layers):
-        initial = [state[:, at + i * shape.units : at + (i + 1) * shape.units] for i in (0, 1)]
-        at += 2 * shape.units
-        flow, hidden, cell = k.layers.LSTM(
-            shape.units, return_sequences=True, return_state=True, name=f"lstm_{layer}"
-        )(flow, initial_state=initial)
-        states += [hidden, cell]
+    for index, name in enumerate(recurrent_layers(shape)):
+        size_of = len(CARRIED[shape.kind]) * shape.units
+        output, carried = cells.layer(
+            shape, name, flow[0] if flow else inputs, state[:, at : at + size_of], how
+        )
+        at += size_of
+        states += carried
         if shape.dropout:
-            flow = k.layers.Dropout(shape.dropout, seed=seed + layer, name=f"dropout_{layer}")(flow)
-    narrow = k.layers.Dense(shape.rank, use_bias=False, name="narrow")
-    head = k.layers.Dense(int(np.prod(layout.shape)), name="head", kernel_initializer="zeros")
+            output = k.layers.Dropout(shape.dropout, seed=seed + index, name=f"dropout_{index}")(
+                output
+            )
+        flow = [output]
+    policy = how.policy
+    narrow = k.layers.Dense(shape.rank, use_bias=False, name="narrow", dtype=policy)
+    head = k.layers.Dense(
+        int(np.prod(layout.shape)), name="head", kernel_initializer="zeros", dtype=policy
+    )
     quantities, points, quantiles = layout.shape
     axes = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")
-    residual = axes(head(narrow(ops.concatenate([flow, inputs], axis=-1))))
+    residual = axes(head(narrow(ops.concatenate([*flow, inputs], axis=-1))))
     unit = ops.take(size, layout.columns, axis=-1)
     forecast = residual * ops.expand_dims(unit, (-2, -1))
     return k.Model([sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step")
@@ -192,30 +212,49 @@ def squared_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layo
 
 
 def layer_weights(model: Any) -> dict[str, list[NDArray[np.float32]]]:
-    """Weights of the LSTM layers and the two layers of the head, by name."""
-    names = [layer.name for layer in model.layers]
-    return {
-        name: [np.asarray(w) for w in model.get_layer(name).get_weights()]
-        for name in names
-        if name.startswith("lstm_") or name in {"narrow", "head"}
-    }
+    """Weights of the recurrent layers and the two layers of the head, by name."""
+    layers = [layer for layer in model.layers if layer.get_weights()]
+    return {layer.name: [np.asarray(w) for w in layer.get_weights()] for layer in layers}
 
 
 def reference(model: Any, correction: Correction) -> Reference:
-    """The Keras model over chunks of one bearer's samples, with the conformal correction."""
+    """The Keras model over chunks of one bearer's samples, with the conformal correction.
+
+    It runs on the CPU, as the exported step: a GPU fuses multiplication and addition.
+    """
+    run = _on_cpu(model)
+
+    def answer(
+        samples: NDArray[np.float32], state: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        forecast, after = run(samples[None], state[None])
+        return correction.apply(np.asarray(forecast)[0]), np.asarray(after)[0]
+
+    return answer
+
+
+def _on_cpu(model: Any) -> Callable[[NDArray[np.float32], NDArray[np.float32]], Any]:
+    """The compiled model of samples and state."""
+    if choose() == "jax":
+        jax = need("jax", "jax")
+        values = [np.asarray(v) for v in model.trainable_variables]
+        others = [np.asarray(v) for v in model.non_trainable_variables]
+        compiled = jax.jit(lambda *inputs: model.stateless_call(values, others, inputs)[0])
+
+        def run(samples: NDArray[np.float32], state: NDArray[np.float32]) -> Any:
+            with jax.default_device(jax.devices("cpu")[0]):
+                return compiled(samples, state)
+
+        return run
     tf = tensorflow()
 
     def forward(samples: Any, state: Any) -> Any:
         return model([samples, state], training=False)
 
-    run = tf.function(forward, reduce_retracing=True, autograph=False)
+    traced = tf.function(forward, autograph=False)
 
-    def answer(
-        samples: NDArray[np.float32], state: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        # On the CPU as the exported step: a GPU fuses multiplication and addition.
+    def run_tf(samples: NDArray[np.float32], state: NDArray[np.float32]) -> Any:
         with tf.device("/CPU:0"):
-            forecast, after = run(tf.constant(samples[None]), tf.constant(state[None]))
-        return correction.apply(np.asarray(forecast)[0]), np.asarray(after)[0]
+            return traced(tf.constant(samples), tf.constant(state))
 
-    return answer
+    return run_tf

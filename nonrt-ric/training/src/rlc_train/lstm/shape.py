@@ -1,4 +1,4 @@
-"""Hyper-parameters of the network and the layout of its state, without TensorFlow."""
+"""Hyper-parameters of the network and the layout of its state, without Keras."""
 
 from __future__ import annotations
 
@@ -45,6 +45,10 @@ class NetworkShape(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    kind: Literal["lstm", "ssm", "linear"] = "lstm"
+    """The recurrent layers between the views of the samples and the head: LSTM; gated diagonal
+    state space (:mod:`rlc_train.lstm.cells`); none, which ignores `layers`, `units` and
+    `dropout`."""
     layers: Annotated[int, Field(ge=1, le=4)] = 1
     units: Annotated[int, Field(ge=1, le=1024)] = 32
     dropout: Annotated[float, Field(ge=0, le=0.5)] = 0.0
@@ -77,8 +81,11 @@ class FitSettings(BaseModel):
     """Limit of batches; None for the whole training part."""
     gradient_norm: Annotated[float, Field(gt=0)] = 1.0
     xla: bool = True
-    """Whether XLA compiles a batch. That takes seconds at the start and halves the time of a batch
-    on two cores, because most operations are small."""
+    """Whether XLA compiles a batch on TensorFlow; on JAX it always does. That takes seconds at the
+    start and halves the time of a batch on two cores, because most operations are small."""
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Of products and gates on a GPU; weights stay float32, float16 scales the loss. A CPU trains
+    in float32 with each."""
 
 
 def bytes_per_occupancy(scaler: MinMaxScaler) -> NDArray[np.float32]:
@@ -90,7 +97,22 @@ def bytes_per_occupancy(scaler: MinMaxScaler) -> NDArray[np.float32]:
     return factors
 
 
+CARRIED: Final = {"lstm": ("hidden", "cell"), "ssm": ("memory",), "linear": ()}
+"""Vectors of `units` floats that a layer of each kind carries from sample to sample."""
+
+
+def recurrent_layers(shape: NetworkShape) -> list[str]:
+    """Names of the recurrent layers."""
+    return [] if shape.kind == "linear" else [f"{shape.kind}_{i}" for i in range(shape.layers)]
+
+
+def head_inputs(shape: NetworkShape) -> int:
+    """Inputs of the head: the last recurrent layer's output and the views of the sample."""
+    return (shape.units if recurrent_layers(shape) else 0) + INPUTS
+
+
 def state_size(shape: NetworkShape) -> int:
-    """Floats of state per bearer: mean and deviation of each feature, earlier samples, h and c per
-    layer."""
-    return 2 * len(FEATURES) + TAPS * len(TAPPED) + 2 * shape.layers * shape.units
+    """Floats of state per bearer: mean and deviation of each feature, earlier samples, and what
+    each recurrent layer carries."""
+    carried = len(CARRIED[shape.kind]) * len(recurrent_layers(shape)) * shape.units
+    return 2 * len(FEATURES) + TAPS * len(TAPPED) + carried

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rlc_train.backtest import Losses, Versus
 from rlc_train.horizon import Layout
+from rlc_train.lstm.shape import CARRIED
 
 # Equal runs give equal files.
 mpl.rcParams["svg.hashsalt"] = "rlc-train"
@@ -39,7 +40,7 @@ def skill_by_horizon(split: dict[str, Losses], layout: Layout, title: str) -> Fi
             if "@" in name or losses.pinball.shape != reference.pinball.shape:
                 continue
             skill = Versus(losses, reference).skill_by_point()[q]
-            panel.plot(ahead_ms, skill, label=name, linewidth=2 if name == "lstm" else 1)
+            panel.plot(ahead_ms, skill, label=name, linewidth=2 if name in CARRIED else 1)
         panel.set_title(f"{quantity.value}, {title}", fontsize=9)
         panel.set_xlabel("horizon, ms")
         panel.set_ylabel("skill over persistence")
