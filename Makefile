@@ -28,7 +28,7 @@ TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_co
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz gnb/lab-python/py gnb/flexric-sm $(wildcard xapps/flexric_bridge/swig/*.py) \
                   $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
-TRAINING_EXTRAS := tensorflow,baselines,mlflow,dask
+TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python
 # What they are built of, and files beside it: too many rather than one too few.
@@ -52,7 +52,7 @@ $(VENV)/.fetched: $(VENV)/.tools $(PACKAGE_FILES)
 	@touch $@
 
 $(VENV)/.fetched-training: $(VENV)/.fetched nonrt-ric/training/constraints.txt
-	$(STEP) training 'TensorFlow, LightGBM, MLflow, Dask' $(BIN)/python -m pip install -c constraints.txt -c nonrt-ric/training/constraints.txt \
+	$(STEP) training 'TensorFlow, JAX, LightGBM, MLflow, Dask' $(BIN)/python -m pip install -c constraints.txt -c nonrt-ric/training/constraints.txt \
 	  -r <($(BIN)/python .ci/third_party.py nonrt-ric/training,$(TRAINING_EXTRAS))
 	@touch $@
 

@@ -8,7 +8,7 @@ import made_corpus
 import pytest
 from rlc_train.errors import installed
 
-EXTRAS = {"keras", "baselines_extra", "mlflow_extra", "dask_extra"}
+EXTRAS = {"keras", "jax", "baselines_extra", "mlflow_extra", "dask_extra"}
 """Fixtures of tests that need more than `make setup` installs."""
 
 
@@ -35,6 +35,12 @@ def _require(*modules: str) -> None:
 def keras() -> None:
     """Skips without TensorFlow."""
     _require("tensorflow")
+
+
+@pytest.fixture(scope="session")
+def jax() -> None:
+    """Skips without JAX."""
+    _require("jax")
 
 
 @pytest.fixture

@@ -12,10 +12,12 @@ from typing import Any
 import grpc
 import pytest
 from made_corpus import corpus, layout
+from rlc_train.cli import main
 from rlc_train.errors import TrainError, installed
 from rlc_train.lstm.shape import FitSettings
 from rlc_train.splits import split
 from rlc_train.tuning import cluster, search
+from rlc_train.tuning.local import Workers
 
 if installed("keras_tuner"):
     from keras_tuner.src import protos
@@ -32,6 +34,13 @@ AXES = layout(points=2)
 FIT = FitSettings(
     lanes=4, steps=16, piece_samples=256, warm_up_samples=16, batches_per_epoch=2, xla=False
 )
+
+SETTINGS = """
+quantities: [occupancy_bytes]
+horizon: {t_m_us: 20}
+fit:
+  {lanes: 4, steps: 16, piece_samples: 256, warm_up_samples: 16, batches_per_epoch: 2, xla: false}
+"""
 
 
 def task(directory: Path) -> search.Task:
@@ -151,6 +160,58 @@ def test_a_restarted_chief_continues_the_search(tmp_path: Path) -> None:
     again = search.oracle(2, 3)
     search.tuner(task(tmp_path), again)
     assert again.trials[done.trial_id].score == 0.5
+
+
+def test_the_trial_of_a_worker_that_failed_is_reassigned_at_once(tmp_path: Path) -> None:
+    address, failed, shown = free_address(), list[str](), list[tuple[int, int]]()
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(
+            cluster.chief,
+            task(tmp_path),
+            address,
+            3_600.0,
+            print,
+            Clock(),
+            failed=lambda: failed,
+            on_progress=lambda done, total: shown.append((done, total)),
+        )
+        lost = Worker(address, "lost").take()
+        failed.append("lost")
+        good, done = Worker(address, "good"), list[str]()
+        while (trial := good.take()).status != "STOPPED":
+            if trial.status == "RUNNING":
+                good.finish(trial, 1.0)
+                done.append(trial.trial_id)
+            else:
+                time.sleep(0.05)
+        found = result.result(30)
+    assert lost.trial_id in done
+    assert found.trials == len(done)
+    # The bar ends when all trials are done.
+    assert shown[-1] == (len(done), len(done))
+
+
+def test_workers_of_one_machine_search_together(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "settings.yaml").write_text(SETTINGS)
+    words = ["tune", "--data", str(dataset), "--settings", str(tmp_path / "settings.yaml")]
+    words += ["--run", str(tmp_path / "run"), "--max-epochs", "2", "--workers", "2"]
+    assert main(words) == 0
+    assert "best of" in capsys.readouterr().out
+    assert len(list((tmp_path / "run" / "workers").glob("*.log"))) == 2
+    # Each trial was trained by one of them.
+    trials = {path.parent.name for path in (tmp_path / "run" / "trials").glob("*/checkpoint.npz")}
+    assert len(trials) >= 2
+
+
+def test_workers_that_cannot_start_end_the_search_with_their_reason(tmp_path: Path) -> None:
+    match = r"local-0\.log: no worker is left: .*required"
+    with (
+        Workers(["tune", "--nonsense"], 1, tmp_path) as workers,
+        pytest.raises(TrainError, match=match),
+    ):
+        cluster.chief(task(tmp_path), workers.address, 3_600.0, print, failed=workers.failed)
 
 
 @pytest.mark.parametrize("address", ["nowhere", "host:0", ":9070", "host:http"])

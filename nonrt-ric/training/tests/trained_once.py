@@ -1,8 +1,9 @@
 """Trains and exports on the backend of ``KERAS_BACKEND``: ``python trained_once.py WEIGHTS OUT``.
 
-For comparisons between backends, which need a process each. Starts from the weights in WEIGHTS, or
-writes those of an untrained network there if it does not exist; OUT gets the losses of two passes
-over the same batches, the weights and the difference of the exported step.
+For comparisons between backends, which need a process each. Starts from the weights in the folder
+WEIGHTS, or writes those of an untrained network there if it has none; OUT gets the losses of two
+passes over the same batches, the weights and the difference of the exported step, and weights of an
+uninterrupted and of a resumed training.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from rlc_train import conformal
 from rlc_train.export.check import compare
 from rlc_train.export.runner import StepRunner
 from rlc_train.export.steps import network_step
-from rlc_train.lstm import network
-from rlc_train.lstm.backend import keras
+from rlc_train.lstm import checkpoint, network
+from rlc_train.lstm.backend import choose, keras
 from rlc_train.lstm.engine import engine
 from rlc_train.lstm.lanes import Lanes
 from rlc_train.lstm.objective import Objective
@@ -26,48 +27,78 @@ from rlc_train.splits import fit_scaler, split
 
 SETTINGS = FitSettings(lanes=8, steps=32, piece_samples=1024, warm_up_samples=64, xla=False)
 BATCHES = 20
-KINDS = ("lstm", "ssm", "linear")
+AXES = layout()
+KINDS = ("lstm", "ssm")
+
+
+class Run:
+    """A network, its optimiser and batches."""
+
+    def __init__(self, kind: str, dropout: float = 0.0) -> None:
+        parts = split(corpus(3_000), AXES)
+        self.samples = parts.train[0].series.features
+        self.scaler, unit = fit_scaler(parts.train), np.array([0.1, 0.2], np.float32)
+        self.shape = NetworkShape.model_validate({"kind": kind, "units": 8, "dropout": dropout})
+        self.model = network.build(self.shape, AXES, self.scaler, 1)
+        self.adam = keras().optimizers.Adam(3e-3, clipnorm=1.0)
+        self.adam.build(self.model.trainable_variables)
+        objective = Objective(self.model, AXES, SETTINGS, self.scaler, unit)
+        self._engine = engine(objective, self.adam, xla=False)
+        self._lanes = Lanes(parts.train, AXES, self.scaler, unit, SETTINGS)
+        self._plan = list(self._lanes.plan(np.random.default_rng(1)))[:BATCHES]
+        self._zero = np.zeros((SETTINGS.lanes, state_size(self.shape)), np.float32)
+
+    def learn(self) -> float:
+        """The loss of a pass over the batches."""
+        batches = map(self._lanes.batch, self._plan)
+        return self._engine.learn(batches, self._zero, len(self._plan))
+
+    def evaluate(self) -> float:
+        """The same without training."""
+        batches = map(self._lanes.batch, self._plan)
+        return self._engine.evaluate(batches, self._zero, len(self._plan))
 
 
 def trained(kind: str, weights: Path) -> dict[str, np.ndarray]:
     """Losses, weights and export of a network of one kind."""
-    axes = layout()
-    parts = split(corpus(3_000), axes)
-    scaler, unit = fit_scaler(parts.train), np.array([0.1, 0.2], np.float32)
-    shape = NetworkShape.model_validate({"kind": kind, "units": 8})
-    model = network.build(shape, axes, scaler, 1)
+    run = Run(kind)
     if weights.exists():
         with np.load(weights) as arrays:
-            model.set_weights([arrays[name] for name in arrays.files])
+            run.model.set_weights([arrays[name] for name in arrays.files])
     else:
-        np.savez(weights, *model.get_weights())
-    adam = keras().optimizers.Adam(3e-3, clipnorm=1.0)
-    adam.build(model.trainable_variables)
-    runner = engine(Objective(model, axes, SETTINGS, scaler, unit), adam, xla=False)
-    lanes = Lanes(parts.train, axes, scaler, unit, SETTINGS)
-    plan = list(lanes.plan(np.random.default_rng(1)))[:BATCHES]
-    zero = np.zeros((SETTINGS.lanes, state_size(shape)), np.float32)
-    losses = [runner.learn(map(lanes.batch, plan), zero, len(plan)) for _ in range(2)]
-    losses.append(runner.evaluate(map(lanes.batch, plan), zero, len(plan)))
-    same = conformal.identity(axes.shape)
-    graph = network_step(network.layer_weights(model), shape, axes, scaler, same)
-    samples = scaler.transform(parts.train[0].series.features)
-    step = StepRunner(graph, state_size(shape))
-    found = compare(step, network.reference(model, same), samples, steps=1_000)
+        np.savez(weights, *run.model.get_weights())
+    losses = [run.learn(), run.learn(), run.evaluate()]
+    same = conformal.identity(AXES.shape)
+    layers = network.layer_weights(run.model)
+    graph = network_step(layers, run.shape, AXES, run.scaler, same)
+    step = StepRunner(graph, state_size(run.shape))
+    samples = run.scaler.transform(run.samples)
+    found = compare(step, network.reference(run.model, same), samples, steps=1_000)
     return {
         "losses": np.array(losses),
         "export": np.array(found.forecast),
-        **{f"weight_{i}": np.asarray(w) for i, w in enumerate(model.get_weights())},
+        **{f"weight_{i}": np.asarray(w) for i, w in enumerate(run.model.get_weights())},
     }
+
+
+def continued(folder: Path) -> dict[str, np.ndarray]:
+    """Weights after two passes, and after a pass, a checkpoint and another pass by new objects."""
+    found = {}
+    path = folder / f"{choose()}.checkpoint"
+    for name in ("whole", "resumed"):
+        run = Run("lstm", dropout=0.2)
+        if checkpoint.load(path, "", run.model, run.adam) is None:
+            run.learn()
+            checkpoint.save(path, "", checkpoint.Progress(1, [], 0, []), run.model, run.adam)
+        run.learn()
+        found |= {f"{name}/{i}": np.asarray(w) for i, w in enumerate(run.model.variables)}
+    return found
 
 
 if __name__ == "__main__":
     folder, out = Path(sys.argv[1]), Path(sys.argv[2])
-    np.savez(
-        out,
-        **{
-            f"{kind}/{name}": value
-            for kind in KINDS
-            for name, value in trained(kind, folder / f"{kind}.npz").items()
-        },
-    )
+    results = continued(folder)
+    for kind in KINDS:
+        of = trained(kind, folder / f"{kind}.npz")
+        results |= {f"{kind}/{name}": value for name, value in of.items()}
+    np.savez(out, **results)

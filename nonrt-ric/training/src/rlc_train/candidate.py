@@ -162,7 +162,7 @@ def _mean(losses: Losses, metric: str, quantity: int) -> float:
 def versions() -> dict[str, str]:
     """Versions of the libraries that made the model."""
     found = {"python": platform.python_version()}
-    for name in ("numpy", "onnx", "onnxruntime", "keras", "tensorflow", "tensorflow-cpu"):
+    for name in ("numpy", "onnx", "onnxruntime", "keras", "tensorflow", "tensorflow-cpu", "jax"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -1,14 +1,16 @@
 """Searches layers, units, dropout and learning rate; writes settings for rlc-train train.
 
-On one machine, or on several: --chief on one, --worker NAME on the others, all with the same
---data, --settings and --address. A stopped search continues when restarted; a search without
-workers ends after --deadline-s. If the machines share the run directory, a later trial continues
-from the checkpoint of the earlier one, else it starts at its first epoch.
+On one machine, with --workers N for N trials at once, or on several: --chief on one, --worker NAME
+on the others, all with the same --data, --settings and --address. A stopped search continues when
+restarted; a search without workers ends after --deadline-s. If the machines share the run
+directory, a later trial continues from the checkpoint of the earlier one, else it starts at its
+first epoch.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import yaml
@@ -16,13 +18,15 @@ import yaml
 from rlc_train import corpus, pipeline
 from rlc_train.errors import TrainError
 from rlc_train.lstm import backend
-from rlc_train.progress import CONSOLE
+from rlc_train.progress import bars
 from rlc_train.settings import Settings, add_experiment_arguments
 from rlc_train.settings import load as load_settings
 from rlc_train.tuning import cluster
+from rlc_train.tuning.local import Workers
 from rlc_train.tuning.search import Found, Task, search
 
 NAME = "tune"
+MOST_WORKERS = 64
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-epochs", type=int, default=9, help="epochs of the longest trial (9)")
     backend.add_argument(parser)
     role = parser.add_mutually_exclusive_group()
+    role.add_argument("--workers", type=int, help="trials at once on this machine (1)")
     role.add_argument("--chief", action="store_true", help="assign trials to workers")
     role.add_argument("--worker", metavar="NAME", help="run trials for a chief")
     parser.add_argument(
@@ -51,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise TrainError("--max-epochs", f"{arguments.max_epochs}; expected 2 or more")
     if not 0 < arguments.deadline_s < float("inf"):
         raise TrainError("--deadline-s", f"{arguments.deadline_s}; expected more than 0")
+    if arguments.workers is not None and not 1 <= arguments.workers <= MOST_WORKERS:
+        raise TrainError("--workers", f"{arguments.workers}; expected 1 to {MOST_WORKERS}")
     settings = load_settings(arguments.settings, arguments.preset)
     backend.choose(arguments.backend)
     series, sha256 = corpus.load(arguments.data, settings.context_us)
@@ -72,14 +79,46 @@ def run(arguments: argparse.Namespace) -> int:
         cluster.worker(task, arguments.address, arguments.worker, arguments.deadline_s)
         return 0
     if arguments.chief:
-        found: Found | None = cluster.chief(
-            task, arguments.address, arguments.deadline_s, CONSOLE.print
-        )
+        found: Found | None = _lead(task, arguments.address, arguments.deadline_s)
+    elif arguments.workers is not None:
+        words = _words(arguments)
+        with Workers(words, arguments.workers, arguments.run / "workers") as workers:
+            found = _lead(task, workers.address, arguments.deadline_s, workers.failed)
     else:
         found = search(task)
     if found is None:
         raise TrainError("tune", "no trial was completed")
     return _write(arguments.run, settings, found)
+
+
+def _lead(
+    task: Task, address: str, deadline_s: float, failed: Callable[[], Sequence[str]] = list
+) -> Found:
+    """Assigns trials; one progress bar for all workers."""
+    with bars() as shown:
+        return cluster.chief(
+            task,
+            address,
+            deadline_s,
+            shown.print,
+            failed=failed,
+            on_progress=lambda done, total: shown.tick("trials", done, total),
+        )
+
+
+def _words(arguments: argparse.Namespace) -> list[str]:
+    """The same search for a worker."""
+    given = {
+        "--data": arguments.data,
+        "--settings": arguments.settings,
+        "--preset": arguments.preset,
+        "--run": arguments.run,
+        "--max-epochs": arguments.max_epochs,
+        "--deadline-s": arguments.deadline_s,
+        "--backend": arguments.backend,
+    }
+    pairs = ([name, str(value)] for name, value in given.items() if value is not None)
+    return [NAME, *(word for pair in pairs for word in pair)]
 
 
 def _write(directory: Path, settings: Settings, found: Found) -> int:

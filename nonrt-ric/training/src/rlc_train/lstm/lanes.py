@@ -78,6 +78,8 @@ class Lanes:
         """
         self._parts = parts
         self._layout = layout
+        self._ahead = layout.ahead.astype(np.intp)
+        self._columns, self._targets = layout.columns, layout.target_columns
         self._scaler = scaler
         self._unit = unit
         self._settings = settings
@@ -131,7 +133,7 @@ class Lanes:
         steps, layout = self._settings.steps, self._layout
         quantities, points, _ = layout.shape
         count, stride = len(chunks), self._settings.label_stride
-        labelled, wide = -(-steps // stride), steps + int(layout.ahead[-1])
+        labelled, wide = -(-steps // stride), steps + int(self._ahead[-1])
         batch = Batch(
             np.zeros((count, steps, len(FEATURES)), np.float32),
             np.full((count, wide + 1, quantities), np.nan, np.float32),
@@ -149,14 +151,14 @@ class Lanes:
             samples = part.series.features[start:stop]
             batch.samples[lane, : stop - start] = samples
             values = part.series.targets[start : min(start + wide, part.stop)]
-            batch.values[lane, : len(values)] = values[:, layout.target_columns]
+            batch.values[lane, : len(values)] = values[:, self._targets]
             origins = np.arange(start, stop, stride, dtype=np.intp)
             n = len(origins)
             rows, known = self._label_rows(piece.part, origins)
             known &= (origins >= piece.start + piece.cold)[:, None]
             known &= part.series.fresh[origins][:, None]
             batch.rows[lane, :n] = np.where(known, rows - start, wide)
-            batch.last[lane, :n] = samples[::stride, layout.columns]
+            batch.last[lane, :n] = samples[::stride, self._columns]
             scale = self._scale[piece.part][np.maximum(origins - part.start, 0)]
             batch.size[lane, :n] = scale / self._unit
             batch.keep[lane, 0] = float(start != piece.start)
@@ -170,7 +172,7 @@ class Lanes:
         part = self._parts[index]
         if not self._even[index]:
             return label_rows(part.series, self._layout, origins, part.stop)
-        rows = origins[:, None] + self._layout.ahead.astype(np.intp)
+        rows = origins[:, None] + self._ahead
         return rows, rows < part.stop
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent import futures
 from typing import Any
 
 import grpc
 
 from rlc_train.errors import TrainError, need
-from rlc_train.tuning.search import Found, Task, best, oracle, tuner
+from rlc_train.lstm.backend import choose
+from rlc_train.tuning.search import Found, Task, best, completed, oracle, trials_of, tuner
 
 POLL_S = 0.2
 
@@ -40,7 +41,14 @@ def _environment(address: str, tuner_id: str) -> None:
 
 
 def chief(
-    task: Task, address: str, deadline_s: float, log: Log, clock: Clock = time.monotonic
+    task: Task,
+    address: str,
+    deadline_s: float,
+    log: Log,
+    clock: Clock = time.monotonic,
+    *,
+    failed: Callable[[], Sequence[str]] = list,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Found:
     """Assigns trials to workers until the search is done.
 
@@ -50,6 +58,8 @@ def chief(
         deadline_s: Silence after which a worker is lost, or the search ends without any worker.
         log: Called with a line for lost workers.
         clock: Monotonic clock, s.
+        failed: Names of workers known to have ended; their trials are reassigned at once.
+        on_progress: Called with trials done and trials of the whole search.
 
     Raises:
         TrainError: The address cannot be listened on, or all workers were silent for the deadline.
@@ -62,7 +72,7 @@ def chief(
     # Workers of an earlier chief have stopped.
     _requeue(decider, list(decider.ongoing_trials.values()))
     servicer = _Servicer(decider, clock)
-    protos = need("keras_tuner.src.protos", "tensorflow").get_service_grpc()
+    protos = need("keras_tuner.src.protos", choose()).get_service_grpc()
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
     protos.add_OracleServicer_to_server(servicer, server)
     try:
@@ -72,6 +82,12 @@ def chief(
     if not bound:
         raise TrainError("--address", f"{address} cannot be listened on")
     server.start()
+
+    def report() -> None:
+        if on_progress is not None:
+            done = completed(decider)
+            on_progress(done, max(trials_of(decider), done))
+
     try:
         while not (servicer.stopped and not decider.ongoing_trials):
             time.sleep(POLL_S)
@@ -83,6 +99,9 @@ def chief(
                 - servicer.last_request_by_trial_s.get(trial.trial_id, servicer.last_request_s)
                 > deadline_s
             ]
+            gone = [decider.ongoing_trials.get(name) for name in failed()]
+            lost += [trial for trial in gone if trial is not None and trial not in lost]
+            report()
             if lost:
                 log(f"trials {', '.join(t.trial_id for t in lost)} lost with their workers")
                 for trial in lost:
@@ -90,13 +109,14 @@ def chief(
                     servicer.last_request_by_trial_s.pop(trial.trial_id, None)
                 _requeue(decider, lost)
             if now - servicer.last_request_s > deadline_s:
-                done = sum(t.status == "COMPLETED" for t in decider.trials.values())
+                done = completed(decider)
                 runner.save()
                 raise TrainError(
                     "tune",
                     f"no worker was active for {deadline_s:g} s; {done} trials are complete;"
                     " restart chief and workers to continue",
                 )
+        report()
         # Time for workers to learn that the search is over.
         time.sleep(min(2.0, deadline_s))
     finally:
@@ -119,7 +139,7 @@ def worker(task: Task, address: str, name: str, deadline_s: float) -> None:
             "--worker", f"{name!r} contains 'chief', which KerasTuner reserves for the chief"
         )
     _environment(address, name)
-    client = need("keras_tuner.src.distribute.oracle_client", "tensorflow")
+    client = need("keras_tuner.src.distribute.oracle_client", choose())
     client.TIMEOUT = deadline_s
     try:
         tuner(task, oracle(task.max_epochs, task.seed)).search()
@@ -145,7 +165,7 @@ class _Servicer:
     """KerasTuner's service with the times of the last requests."""
 
     def __init__(self, decider: Any, clock: Clock) -> None:
-        inside = need("keras_tuner.src.distribute.oracle_chief", "tensorflow")
+        inside = need("keras_tuner.src.distribute.oracle_chief", choose())
         self._service = inside.OracleServicer(decider)
         self.last_request_by_trial_s: dict[str, float] = {}
         self._clock = clock

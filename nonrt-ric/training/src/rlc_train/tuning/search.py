@@ -15,7 +15,7 @@ from typing import Any
 
 from rlc_train.errors import TrainError, need
 from rlc_train.horizon import Layout
-from rlc_train.lstm.backend import keras, tensorflow
+from rlc_train.lstm.backend import choose, keras
 from rlc_train.lstm.fit import CHECKPOINT, fit
 from rlc_train.lstm.shape import FitSettings, NetworkShape
 from rlc_train.splits import Part
@@ -69,7 +69,7 @@ class Task:
 
 def space() -> Any:
     """The search space (dropout: stolidis2024 §IV-C)."""
-    hp = need("keras_tuner", "tensorflow").HyperParameters()
+    hp = need("keras_tuner", choose()).HyperParameters()
     hp.Int("layers", 1, 2)
     hp.Choice("units", [16, 32, 64, 128])
     hp.Float("dropout", 0.0, 0.5, step=0.1)
@@ -79,7 +79,7 @@ def space() -> Any:
 
 def oracle(max_epochs: int, seed: int) -> Any:
     """The Hyperband oracle."""
-    tuner = need("keras_tuner", "tensorflow")
+    tuner = need("keras_tuner", choose())
     return tuner.oracles.HyperbandOracle(
         tuner.Objective(OBJECTIVE, "min"),
         max_epochs=max_epochs,
@@ -92,16 +92,28 @@ def oracle(max_epochs: int, seed: int) -> Any:
     )
 
 
+def trials_of(decider: Any) -> int:
+    """Trials of a whole search, of all brackets and rounds."""
+    brackets = range(decider._get_num_brackets())
+    rounds = [(b, r) for b in brackets for r in range(decider._get_num_rounds(b))]
+    return sum(decider._get_size(b, r) for b, r in rounds)
+
+
+def completed(decider: Any) -> int:
+    """Completed trials."""
+    return sum(trial.status == "COMPLETED" for trial in decider.trials.values())
+
+
 def tuner(task: Task, decider: Any) -> Any:
     """A KerasTuner tuner that runs :func:`run_trial`.
 
     Raises:
-        TrainError: KerasTuner, TensorBoard or TensorFlow is not installed.
+        TrainError: KerasTuner, TensorBoard or the backend is not installed.
     """
-    tensorflow()
+    backend = choose()
     # Every trial needs it, but no package depends on it.
-    need("tensorboard", "tensorflow")
-    base = need("keras_tuner", "tensorflow").engine.base_tuner.BaseTuner
+    need("tensorboard", backend)
+    base = need("keras_tuner", backend).engine.base_tuner.BaseTuner
 
     class Tuner(base):  # type: ignore[misc, valid-type]
         """Runs a trial."""
