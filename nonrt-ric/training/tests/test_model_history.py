@@ -14,7 +14,7 @@ from rlc_train.candidate import Candidate
 from rlc_train.cli import main
 from rlc_train.conformal import identity
 from rlc_train.export.check import Comparison
-from rlc_train.export.steps import lstm_step
+from rlc_train.export.steps import network_step
 from rlc_train.lstm.shape import NetworkShape, state_size
 from rlc_train.pipeline import zero_weights
 
@@ -24,7 +24,7 @@ def model(version: str) -> tuple[Manifest, bytes]:
     axes, shape = layout(), NetworkShape(units=4)
     scaler = MinMaxScaler.of([0.0] * 9, [1.0] * 9)
     weights = zero_weights(shape, int(np.prod(axes.shape)))
-    graph = lstm_step(weights, shape, axes, scaler, identity(axes.shape))
+    graph = network_step(weights, shape, axes, scaler, identity(axes.shape))
     candidate = Candidate(
         "lstm", graph, state_size(shape), 10, scaler, axes, Comparison(10_000, 0.0, 0.0), []
     )
