@@ -26,7 +26,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "collect": ("rlc_train.collect.command", "record reports of an E2 node as a data set"),
     "tune": ("rlc_train.commands.tune", "search layers, units, dropout and learning rate"),
     "train": ("rlc_train.commands.train", "train the network, export it, compare it with Keras"),
-    "evaluate": ("rlc_train.commands.evaluate", "back-test model and baselines"),
+    "evaluate": ("rlc_train.commands.evaluate", "back-test a run, or judge any model on data"),
     "promote": (
         "rlc_train.commands.promote",
         "check the promotion criteria, write the model directory",
@@ -36,6 +36,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "collect, look for drift, train, judge and promote; resumable",
     ),
     "rollback": ("rlc_train.commands.rollback", "put the model before the present one back"),
+    "compare": ("rlc_train.commands.compare", "show runs and models side by side"),
+    "list": ("rlc_train.commands.runs", "list the runs below a folder"),
     "report": ("rlc_train.commands.report", "write the model card"),
     "paper": ("rlc_train.commands.paper", "train and measure the model of stolidis2024"),
     "publish": ("rlc_train.tracking", "publish run and model to MLflow"),

@@ -1,10 +1,11 @@
-"""Errors of the commands (one line, exit status 2), and imports of optional libraries."""
+"""Errors of the commands (one line, exit status 2): of optional libraries and written files."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import zlib
+from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile
 
@@ -43,6 +44,21 @@ def need(module: str, extra: str) -> Any:
             f"is not installed ({error}); run 'make setup-training' or"
             f' pip install "{DISTRIBUTION}[{extra}]"',
         ) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file; a reader sees the old one or the whole new one.
+
+    Raises:
+        TrainError: It cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text)
+        part.replace(path)
+    except OSError as error:
+        raise TrainError(str(path), error.strerror or "cannot be written") from error
 
 
 def installed(module: str) -> bool:

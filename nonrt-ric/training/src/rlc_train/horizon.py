@@ -91,6 +91,12 @@ class Layout:
         return start + step * np.arange(self.points, dtype=np.int64)
 
     @property
+    def ends_us(self) -> tuple[int, ...]:
+        """The first and the last point, for tables."""
+        last = self.start_us + (self.points - 1) * self.step_us
+        return tuple(dict.fromkeys((self.start_us, last)))
+
+    @property
     def levels(self) -> NDArray[np.float32]:
         """``(K,)`` quantiles."""
         return np.array(self.quantiles, np.float32)

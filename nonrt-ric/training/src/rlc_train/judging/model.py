@@ -25,6 +25,7 @@ class JudgedModel:
         context_us: Report period of limit, MCS and block size.
         warm_up: Samples before it is served.
         size_bytes: Of ``model.onnx``.
+        data_sha256: Of the training data; empty for a candidate, whose run has it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class JudgedModel:
     context_us: int
     warm_up: int
     size_bytes: int
+    data_sha256: str = ""
 
     @classmethod
     def load(cls, directory: Path) -> JudgedModel:
@@ -74,9 +76,16 @@ class JudgedModel:
             tracked=True,
             absolute=manifest.target == "absolute",
         )
-        context_us, warm_up = manifest.training_data.context_period_us, manifest.warm_up_steps
-        size = len(contract.onnx)
-        return cls(manifest.name, layout, forecaster, runner, context_us, warm_up, size)
+        return cls(
+            manifest.name,
+            layout,
+            forecaster,
+            runner,
+            manifest.training_data.context_period_us,
+            manifest.warm_up_steps,
+            len(contract.onnx),
+            manifest.training_data.sha256,
+        )
 
     @classmethod
     def of(cls, name: str, candidate: Candidate, context_us: int) -> JudgedModel:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlc_train.backtest import ratio
-from rlc_train.errors import TrainError
+from rlc_train.errors import write_text
 from rlc_train.horizon import Layout
 from rlc_train.judging.tally import Tally
 from rlc_train.metrics import skill_intervals
@@ -134,16 +134,6 @@ def _known(value: float | np.float64 | NDArray[np.float64]) -> float | None:
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Writes a JSON array of the rows; a reader sees the old file or the whole new one.
-
-    Raises:
-        TrainError: The file cannot be written.
-    """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = ",\n".join(json.dumps(asdict(row)) for row in rows)
-        part.write_text(f"[\n{lines}\n]\n")
-        part.replace(path)
-    except OSError as error:
-        raise TrainError(str(path), error.strerror or "cannot be written") from error
+    """Writes a JSON array of the rows; raises as :func:`rlc_train.errors.write_text`."""
+    lines = ",\n".join(json.dumps(asdict(row)) for row in rows)
+    write_text(path, f"[\n{lines}\n]\n")

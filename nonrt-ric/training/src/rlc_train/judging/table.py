@@ -38,7 +38,7 @@ def _by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
     table.add_column("recording", overflow="fold")
     table.add_column("bearers")
     for quantity in layout.quantities:
-        for horizon_us in _horizons(layout):
+        for horizon_us in layout.ends_us:
             table.add_column(f"{SHORT[quantity]}\n{horizon_us / 1000:g} ms", justify="right")
     by_place: dict[tuple[str, str, str], dict[tuple[str, int], Row]] = {}
     for row in rows:
@@ -50,7 +50,7 @@ def _by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
 
     for at in sorted(by_place, key=worst, reverse=True):
         cells = by_place[at]
-        ends = [(q.value, horizon) for q in layout.quantities for horizon in _horizons(layout)]
+        ends = [(q.value, horizon) for q in layout.quantities for horizon in layout.ends_us]
         table.add_row(_name(*at[:2]), at[2], *(_ratio(cells.get(end)) for end in ends))
     return table
 
@@ -79,14 +79,8 @@ def _by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _horizons(layout: Layout) -> tuple[int, ...]:
-    """The first and the last point."""
-    last = layout.start_us + (layout.points - 1) * layout.step_us
-    return tuple(dict.fromkeys((layout.start_us, last)))
-
-
 def _ends(layout: Layout, rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if row.horizon_us in _horizons(layout)]
+    return [row for row in rows if row.horizon_us in layout.ends_us]
 
 
 def _ratio(row: Row | None) -> str:
