@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,9 +44,11 @@ from rlc_train.errors import TrainError
 from rlc_train.export.check import Comparison
 from rlc_train.export.runner import Timing
 from rlc_train.horizon import Layout
+from rlc_train.judging.row import Row
 from rlc_train.loss_cache import LossCache
 from rlc_train.lstm import checkpoint
 from rlc_train.lstm.checkpoint import Progress
+from rlc_train.results import read as read_results
 from rlc_train.retrain.state import RoundState, WorkDirectory
 from rlc_train.rundir import RunDirectory
 from rlc_train.settings import load
@@ -289,6 +291,7 @@ def seen(data: bytes, path: Path) -> str:
     return written(data, folder / path.name).name
 
 
+RESULT = Row("m:1", "a", "a", "paced", "q", 11_000, 10, 1.5, 2.0, 0.75, 0.7, 0.8, 0.8, 0.8, 0.7)
 TRAINING = [
     Peer(
         "rlc_train.settings:load",
@@ -322,6 +325,14 @@ TRAINING = [
         "^/.*/round-0001/input: cannot be read: ",
         [["cell=a/mobility=b/run=c"]],
         write=lambda found: json.dumps(found).encode(),
+    ),
+    Peer(
+        "rlc_train.results:read",
+        lambda data, path: read_results(written(data, path)),
+        TrainError,
+        "^/.*/input: ",
+        [[asdict(RESULT), asdict(RESULT) | {"ratio": None}]],
+        write=lambda table: json.dumps(table.to_pylist()).encode(),
     ),
     Peer(
         "rlc_train.candidate:Candidate.load",

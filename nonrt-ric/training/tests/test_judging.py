@@ -19,7 +19,8 @@ from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.cli import main
 from rlc_train.judging import judge, windows
 from rlc_train.judging.model import JudgedModel
-from rlc_train.judging.rows import Row, rows_of
+from rlc_train.judging.row import Row
+from rlc_train.judging.rows import rows_of
 from rlc_train.splits import SETTLING_SAMPLES, Part
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,8 @@ from rlc_train.export.runner import measure
 from rlc_train.gate import EVERY_RADIO, FALLBACK
 from rlc_train.judging.judge import OnProgress, judge
 from rlc_train.judging.model import JudgedModel
-from rlc_train.judging.rows import Row, rows_of
+from rlc_train.judging.row import Row
+from rlc_train.judging.rows import rows_of
 from rlc_train.judging.tally import Tally
 from rlc_train.rundir import RunDirectory
 
@@ -26,7 +27,7 @@ class Compared:
 
     Attributes:
         path: The directory.
-        model: The model: of a run its best candidate, ``lstm`` if it was not evaluated.
+        model: The model: of a run its best candidate, the network if it was not evaluated.
         settings: Settings by dotted name; of a model directory those that its manifest has.
         data_sha256: SHA-256 of the training data; empty if unknown.
         training_s: Time of the training, s; None if unknown.
@@ -71,11 +72,13 @@ class Compared:
         if not kinds:
             raise TrainError(str(path), "has no candidate; run rlc-train train first")
         is_judged = (path / "evaluation.json").exists()
-        kind = best(directory.losses(), kinds) if is_judged else kinds[-1]
+        kind: str = settings.network.kind if settings.network.kind in kinds else kinds[0]
+        if is_judged:
+            kind = best(directory.losses(), kinds)
         name = f"{settings.name}:{settings.version} ({kind})"
         model = JudgedModel.of(name, directory.candidate(kind), settings.context_us)
         seconds = None
-        if kind == "lstm" and (path / "curve.json").exists():
+        if kind == settings.network.kind and (path / "curve.json").exists():
             seconds = float(directory.read("curve.json")["seconds"])
         verdict = ""
         if (path / "verdict.json").exists():

@@ -11,13 +11,14 @@ import numpy as np
 from rlc_train.backtest import Losses, Versus
 from rlc_train.export.check import LIMIT, STEPS, Comparison
 from rlc_train.horizon import Layout
-from rlc_train.judging.rows import Row, rows_of
+from rlc_train.judging.row import Row
+from rlc_train.judging.rows import rows_of
 from rlc_train.judging.tally import Tally
 
 CALIBRATION_LIMIT: Final = 0.02
 """Largest difference between nominal and observed coverage: two points."""
 FALLBACK: Final = "adaptive-persistence"
-"""What a model may not be worse than on any radio and kind of bearer."""
+"""What a model may not be worse than on any kind of bearer."""
 LEAST_BLOCKS: Final = 20
 """Blocks of one second for a radio to be judged by itself: the percentile bootstrap of fewer is too
 narrow."""
@@ -48,10 +49,12 @@ class Verdict:
         findings: The conditions.
         rows: The model against adaptive persistence by split (`recording`), radio and kind of
             bearer, at the horizons of the gate.
+        worse_radios: Radios on which it is worse, where that does not refuse it.
     """
 
     findings: tuple[Finding, ...]
     rows: tuple[Row, ...] = ()
+    worse_radios: tuple[Finding, ...] = ()
 
     @property
     def worst(self) -> Row | None:
@@ -78,6 +81,7 @@ def judge(
     against: Sequence[str],
     horizons_us: Sequence[int],
     seed: int,
+    each_radio: bool = False,
 ) -> Verdict:
     """Checks all conditions for a model.
 
@@ -89,8 +93,11 @@ def judge(
         against: Forecasters that it must beat.
         horizons_us: Horizons at which it must beat them.
         seed: Seed of the bootstrap.
+        each_radio: Whether being worse than the fall-back on one radio refuses the model; on all
+            bearers of a kind it always does.
     """
     findings: list[Finding] = []
+    by_radio: list[Finding] = []
     rows: list[Row] = []
     for split in ("test", "unseen"):
         losses = splits.get(split)
@@ -109,10 +116,14 @@ def judge(
             tallies = _by_radio_and_kind(split, losses[model], losses[FALLBACK])
             of_split = rows_of(model, layout, tallies, seed)
             kept = [row for row in of_split if row.horizon_us in horizons_us]
-            findings += _no_worse(split, kept)
+            findings += _no_worse(split, [row for row in kept if row.radio == EVERY_RADIO])
+            by_radio += _no_worse(split, [row for row in kept if row.radio != EVERY_RADIO])
             rows += kept
     findings.append(_exported(comparison))
-    return Verdict(tuple(findings), tuple(rows))
+    if each_radio:
+        return Verdict((*findings, *by_radio), tuple(rows))
+    worse = tuple(finding for finding in by_radio if not finding.holds)
+    return Verdict(tuple(findings), tuple(rows), worse)
 
 
 def _by_radio_and_kind(split: str, model: Losses, fallback: Losses) -> list[Tally]:

@@ -137,5 +137,5 @@ class RunDirectory:
 def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings except those that may change when a run continues."""
     fit = {k: v for k, v in settings.get("fit", {}).items() if k not in ("epochs", "patience")}
-    free = ("baselines", "origins", "gate_horizons_us", "version", "fit")
+    free = ("baselines", "origins", "gate_horizons_us", "gate_each_radio", "version", "fit")
     return {k: v for k, v in settings.items() if k not in free} | {"fit": fit}

@@ -82,6 +82,9 @@ class Settings(_Section):
     baselines: list[str] = list(BASELINES)
     origins: Annotated[int, Field(ge=100, description="Origins per split of a back-test.")] = 20_000
     gate_horizons_us: list[int] = [11_000, 30_000]
+    gate_each_radio: Annotated[
+        bool, Field(description="Refuse a model that is worse than the fall-back on any radio.")
+    ] = False
 
     @property
     def context_us(self) -> int:

@@ -19,7 +19,7 @@ from rlc_model import Quantity
 
 from rlc_train.comparison import Compared, differing
 from rlc_train.errors import TrainError, write_text
-from rlc_train.judging.rows import Row
+from rlc_train.judging.row import Row
 from rlc_train.progress import SHORT, bars, table_console
 
 NAME = "compare"

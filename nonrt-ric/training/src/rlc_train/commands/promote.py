@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         against=AGAINST,
         horizons_us=settings.gate_horizons_us,
         seed=settings.seed,
+        each_radio=settings.gate_each_radio,
     )
     better = better_baselines(splits, kind)
     directory.write(
@@ -60,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
             "candidate": kind,
             "promoted": verdict.promoted,
             "findings": [asdict(finding) for finding in verdict.findings],
+            "worse_radios": [asdict(finding) for finding in verdict.worse_radios],
             "worst": None if verdict.worst is None else asdict(verdict.worst),
             "rows": [asdict(row) for row in verdict.rows],
             "better_but_not_carried": better,
@@ -139,6 +141,8 @@ def _print(kind: str, verdict: Verdict, better: dict[str, float]) -> None:
     for finding in verdict.findings:
         mark = "holds" if finding.holds else "FAILS"
         print(f"{mark}  {finding.what}: {finding.found}")
+    for finding in verdict.worse_radios:
+        print(f"note   {finding.what}: {finding.found}")
     if (worst := verdict.worst) is not None:
         print(
             f"worst  {worst.recording}, radio {worst.radio}, {worst.bearer_kind}, {worst.quantity},"

@@ -1,10 +1,10 @@
-"""Results: a row per recording, radio, bearer kind, quantity and horizon."""
+"""From losses to rows of results, and rows as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rlc_train.backtest import ratio
 from rlc_train.errors import write_text
 from rlc_train.horizon import Layout
+from rlc_train.judging.row import Row
 from rlc_train.judging.tally import Tally
 from rlc_train.metrics import skill_intervals
 
@@ -21,54 +22,6 @@ SEED: Final = 1
 """Of the bootstrap of ``rlc-train evaluate``; the gate has that of the settings."""
 OUTER: Final = (0.1, 0.9)
 """Quantiles of an 80 % interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What a model is worth at one horizon; None where it cannot be said.
-
-    Attributes:
-        model: ``name:version``.
-        recording: Name of the recording.
-        radio: The recorded radio that was replayed, else the cell, or the recording's name.
-        bearer_kind: ``paced`` or ``unpaced``: as the data set notes it, else by whether the
-            recording has a limit of the pacer.
-        quantity: Forecast quantity.
-        horizon_us: From the newest sample.
-        samples: Judged values.
-        pinball: Mean pinball loss of the model, in the quantity's unit.
-        pinball_adaptive: That of adaptive persistence.
-        ratio: `pinball` over `pinball_adaptive`; None if the latter is 0.
-        ratio_low, ratio_high: 95 % interval of the ratio, by a bootstrap over blocks of a second;
-            None with a single block.
-        coverage_80: Share of values within or on the quantiles 0.1 and 0.9 of the model.
-        coverage_80_strict: Share strictly within: lower where value and quantile are often equal.
-        served_ratio: As `ratio`, of what the forecaster serves.
-    """
-
-    model: str
-    recording: str
-    radio: str
-    bearer_kind: str
-    quantity: str
-    horizon_us: int
-    samples: int
-    pinball: float
-    pinball_adaptive: float
-    ratio: float | None
-    ratio_low: float | None
-    ratio_high: float | None
-    coverage_80: float | None
-    coverage_80_strict: float | None
-    served_ratio: float | None
-
-    def interval(self) -> str:
-        """The ratio and its interval, as text."""
-        if self.ratio is None:
-            return "unknown"
-        if self.ratio_low is None or self.ratio_high is None:
-            return f"{self.ratio:.3f}"
-        return f"{self.ratio:.3f} ({self.ratio_low:.3f}…{self.ratio_high:.3f})"
 
 
 def rows_of(model: str, layout: Layout, tallies: Sequence[Tally], seed: int = SEED) -> list[Row]:

@@ -9,7 +9,8 @@ from rlc_model import Quantity
 
 from rlc_train.horizon import Layout
 from rlc_train.judging.model import JudgedModel
-from rlc_train.judging.rows import Row, rows_of
+from rlc_train.judging.row import Row
+from rlc_train.judging.rows import rows_of
 from rlc_train.judging.tally import Tally
 from rlc_train.progress import SHORT, table_console
 
