@@ -198,7 +198,9 @@ def test_training_holds_out_a_recording_for_the_gate() -> None:
     assert step["args"][0] == "retrain"
     assert {"--collect-s=120", "--held-out-s=40", "--always"} <= set(step["args"])
     # A refused model is no accident, a killed pod is one.
-    (refused, _) = job_spec["podFailurePolicy"]["rules"]
+    disrupted, refused = job_spec["podFailurePolicy"]["rules"]
+    assert disrupted["action"] == "Ignore"
+    assert disrupted["onPodConditions"] == [{"type": "DisruptionTarget"}]
     assert refused["onExitCodes"]["containerName"] == step["name"]
     assert 1 in refused["onExitCodes"]["values"]
     assert job_spec["backoffLimit"] > 0
