@@ -64,5 +64,16 @@ def test_the_notebook_of_the_world_shows_what_sojourn_does(run: Any) -> None:
     assert all(axes.lines for axes in variables["axes"].flat)
 
 
+def test_the_notebook_of_forecasts_judges_the_default_model_on_its_recording(run: Any) -> None:
+    variables = run("docs/notebooks/forecasts.ipynb")
+    rows = variables["rows"].to_pylist()
+    assert {row["bearer_kind"] for row in rows} == {"paced", "unpaced"}
+    assert {row["horizon_us"] for row in rows} == set(range(11_000, 31_000, 1_000))
+    paced = [row for row in rows if row["bearer_kind"] == "paced"]
+    occupancy = [row["ratio"] for row in paced if row["quantity"] == "occupancy_bytes"]
+    assert max(occupancy) < 1, occupancy
+    assert all(len(panel.lines) == 5 for panel in variables["axes"])
+
+
 def test_every_notebook_is_run_by_a_test_of_its_own() -> None:
-    assert NOTEBOOKS == ["docs/notebooks/world.ipynb"]
+    assert sorted(NOTEBOOKS) == ["docs/notebooks/forecasts.ipynb", "docs/notebooks/world.ipynb"]
