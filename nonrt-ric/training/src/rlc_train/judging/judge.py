@@ -26,7 +26,8 @@ from rlc_train.series import labels
 from rlc_train.splits import Part
 
 LANES: Final = 4
-"""Bearers that are judged together: 70 MB each with three quantities, 20 points and quantiles."""
+"""Bearers that are judged together, about 100 MB each with three quantities, 20 points, three
+quantiles."""
 OnProgress = Callable[[int, int], None]
 """Called with the samples judged so far, and all."""
 
