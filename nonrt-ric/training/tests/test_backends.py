@@ -70,10 +70,8 @@ def test_blocks_have_one_shape_and_every_batch() -> None:
         Batch(*(np.full((2, 3), number, np.float32) for _ in Batch._fields)) for number in range(70)
     ]
     found = list(blocks(batches, len(batches)))
-    assert [(done, size) for done, _, size in found] == [(9 * n, 9) for n in range(1, 8)] + [
-        (70, 7)
-    ]
-    assert {block.samples.shape for _, block, _ in found} == {(9, 2, 3)}
+    assert [(done, size) for done, _, size in found] == [(64, 64), (70, 6)]
+    assert {block.samples.shape for _, block, _ in found} == {(64, 2, 3)}
     inside = np.concatenate([block.samples[:size, 0, 0] for _, block, size in found])
     assert inside.tolist() == list(range(70))
 

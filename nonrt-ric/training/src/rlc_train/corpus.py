@@ -12,6 +12,7 @@ from rlc_model import Quantity
 
 from rlc_train.errors import TrainError
 from rlc_train.series import Series, split_at_gaps
+from rlc_train.spool import Spool
 
 _REPETITION = re.compile(r"[-_.]?(seed|rep|s|r)[-_]?\d+$")
 
@@ -23,17 +24,21 @@ def scenario_of(cell: str, mobility: str, run: str) -> str:
     return name if name and not name.isdecimal() else f"{cell} {mobility}"
 
 
-def load(root: Path, context_us: int) -> tuple[list[Series], str]:
+def load(root: Path, context_us: int, spool: Spool | None = None) -> tuple[list[Series], str]:
     """All series of a data set, and its SHA-256.
 
-    `context_us` is the report period of limit, MCS and block size.
+    `context_us` is the report period of limit, MCS and block size. With a `spool` no more than one
+    run is in memory.
 
     Raises:
         DatasetError: The data set is invalid.
         TrainError: It has no bearer.
     """
     dataset = Dataset.open(root)
-    series = [one for run in dataset for one in run_series(run, context_us)]
+    series = []
+    for run in dataset:
+        found = run_series(run, context_us)
+        series += found if spool is None else [one.kept(spool.keep) for one in found]
     if not series:
         raise TrainError(str(root), "has no bearer")
     return series, dataset.sha256()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,13 @@ class Series:
 
     def cut(self, start: int, stop: int) -> Series:
         """The samples ``[start, stop)``."""
+        return self.kept(lambda array: array[start:stop])
+
+    def kept(self, keep: Callable[[NDArray[Any]], NDArray[Any]]) -> Series:
+        """The same with `keep` of each array."""
         arrays = ("at_us", "features", "fresh", "targets", "told")
-        return replace(self, **{name: getattr(self, name)[start:stop] for name in arrays})
+        changed: dict[str, Any] = {name: keep(getattr(self, name)) for name in arrays}
+        return replace(self, **changed)
 
 
 def label_rows(

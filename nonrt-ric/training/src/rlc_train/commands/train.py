@@ -24,6 +24,7 @@ from rlc_train.rundir import RunDirectory
 from rlc_train.settings import Settings, add_experiment_arguments
 from rlc_train.settings import load as load_settings
 from rlc_train.splits import Split
+from rlc_train.spool import Spool
 
 NAME = "train"
 
@@ -33,6 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser)
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
     parser.add_argument("--epochs", type=int, help="overrides fit.epochs")
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="keep the samples in files of the run directory, for data sets larger than memory",
+    )
     backend.add_argument(parser)
 
 
@@ -41,7 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     changes = {} if arguments.epochs is None else {"fit": {"epochs": arguments.epochs}}
     settings = load_settings(arguments.settings, arguments.preset, **changes)
     backend.choose(arguments.backend)
-    series, sha256 = corpus.load(arguments.data, settings.context_us)
+    spool = Spool(arguments.run / "spool") if arguments.stream else None
+    series, sha256 = corpus.load(arguments.data, settings.context_us, spool)
     directory = RunDirectory(arguments.run)
     t_m_us = stored_t_m_us(directory, settings)
     layout = settings.layout(t_m_us)
@@ -66,7 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
             f" {layout.start_us / 1000:g} ms, on {backend.device()}"
         )
         trained = _fit(
-            settings, parts=parts, layout=layout, sha256=sha256, directory=directory, shown=shown
+            settings,
+            parts=parts,
+            layout=layout,
+            sha256=sha256,
+            directory=directory,
+            spool=spool,
+            shown=shown,
         )
         candidate = export(trained, settings, parts, layout)
     directory.save_candidate(candidate)
@@ -125,6 +138,7 @@ def _fit(
     layout: Layout,
     sha256: str,
     directory: RunDirectory,
+    spool: Spool | None,
     shown: Bars,
 ) -> Trained:
     epoch = 0
@@ -143,6 +157,7 @@ def _fit(
         seed=settings.seed,
         data_sha256=sha256 + repr(asdict(settings.split.shares)) + repr(settings.split),
         directory=directory.path,
+        spool=spool,
         on_epoch=on_epoch,
         on_batch=lambda done, total: shown.tick("training", done, total),
     )

@@ -15,8 +15,6 @@ from rlc_train.lstm.objective import Objective
 
 BLOCK: Final = 64
 """Most batches of one call of the compiled loop on JAX."""
-BLOCKS: Final = 8
-"""Least number of calls in an epoch, so that the next block is made while one is trained on."""
 BLOCK_BYTES: Final = 256 << 20
 """Most bytes of their arrays."""
 
@@ -192,7 +190,7 @@ def blocks(batches: Iterable[Batch], count: int) -> Iterator[tuple[int, Batch, i
     for done, batch in enumerate(batches, 1):
         if done == 1:
             size = sum(array.nbytes for array in batch)
-            most = max(1, min(BLOCK, -(-count // BLOCKS), BLOCK_BYTES // size))
+            most = max(1, min(BLOCK, count, BLOCK_BYTES // size))
         held.append(batch)
         if len(held) == most or done == count:
             arrays = zip(*held, strict=True)

@@ -30,6 +30,7 @@ from rlc_train.lstm.lanes import Batch, Chunks, Lanes
 from rlc_train.lstm.objective import Objective
 from rlc_train.lstm.shape import LEAST_DEVIATION, FitSettings, NetworkShape, state_size
 from rlc_train.splits import Part, fit_scaler
+from rlc_train.spool import Spool
 
 CHECKPOINT = "checkpoint.npz"
 UNIT_ORIGINS = 50_000
@@ -74,10 +75,13 @@ def fit(
     seed: int,
     data_sha256: str = "",
     directory: Path | None = None,
+    spool: Spool | None = None,
     on_epoch: EpochCallback | None = None,
     on_batch: BatchCallback | None = None,
 ) -> Trained:
     """Trains a network; continues from the checkpoint in `directory` if there is one.
+
+    With a `spool` the memory does not grow with the parts, if they are in files as well.
 
     Raises:
         TrainError: Keras or its backend is not installed, the parts are too short, the checkpoint
@@ -90,8 +94,8 @@ def fit(
     network.start_at(model, quantiles)
     optimizer = _optimizer(settings, how)
     optimizer.build(model.trainable_variables)
-    lanes = Lanes(train, layout, scaler, unit, settings)
-    held_out = Lanes(validation, layout, scaler, unit, settings)
+    lanes = Lanes(train, layout, scaler, unit, settings, spool=spool)
+    held_out = Lanes(validation, layout, scaler, unit, settings, spool=spool)
     runner = engine(Objective(model, layout, settings, scaler, unit), optimizer, xla=settings.xla)
     fingerprint = _fingerprint(layout, shape, settings, seed, data_sha256)
     path = directory / CHECKPOINT if directory is not None else None

@@ -19,6 +19,7 @@ from rlc_train.horizon import Layout
 from rlc_train.lstm.shape import LEAST_SCALE, FitSettings
 from rlc_train.series import label_rows
 from rlc_train.splits import Part
+from rlc_train.spool import Spool
 
 SCALE_SAMPLES = 256
 """Window of the bearer's scale, which weights the loss."""
@@ -70,8 +71,11 @@ class Lanes:
         scaler: MinMaxScaler,
         unit: NDArray[np.float32],
         settings: FitSettings,
+        *,
+        spool: Spool | None = None,
     ) -> None:
-        """`unit` is ``(Q,)``: the mean residual of each quantity, in spans.
+        """`unit` is ``(Q,)``: the mean residual of each quantity, in spans. `spool` takes what has
+        the length of the parts.
 
         Raises:
             TrainError: No part is longer than the warm-up.
@@ -83,7 +87,8 @@ class Lanes:
         self._scaler = scaler
         self._unit = unit
         self._settings = settings
-        self._scale = [_scale_of(part, layout, scaler) for part in parts]
+        scales = (_scale_of(part, layout, scaler) for part in parts)
+        self._scale = [scale if spool is None else spool.keep(scale) for scale in scales]
         self._even = [_is_even(part, layout.period_us) for part in parts]
         shortest = settings.warm_up_samples + int(layout.ahead[-1])
         if all(len(part) <= shortest for part in parts):

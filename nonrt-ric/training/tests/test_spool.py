@@ -1,0 +1,70 @@
+"""Data sets larger than memory: what is kept in files, and that nothing else changes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_corpus import layout, write_dataset
+from rlc_train import corpus
+from rlc_train.errors import TrainError
+from rlc_train.lstm.lanes import Batch, Lanes
+from rlc_train.lstm.shape import FitSettings
+from rlc_train.splits import fit_scaler, split
+from rlc_train.spool import Spool
+
+AXES = layout()
+SETTINGS = FitSettings(lanes=4, steps=32, piece_samples=1024, warm_up_samples=64)
+ROWS = 20_000
+
+
+def last_batches(data: Path, spool: Spool | None, kept: int) -> list[Batch]:
+    """The last batches of an epoch over a data set."""
+    series, _ = corpus.load(data, 20_000, spool)
+    parts = split(series, AXES)
+    unit = np.ones(len(AXES.quantities), np.float32)
+    lanes = Lanes(parts.train, AXES, fit_scaler(parts.train), unit, SETTINGS, spool=spool)
+    found: list[Batch] = []
+    for chunks in lanes.plan(np.random.default_rng(1)):
+        found = [*found, lanes.batch(chunks)][-kept:]
+    return found
+
+
+def peak_bytes(data: Path, spool: Spool | None) -> int:
+    """Most memory of NumPy while a data set is loaded and the batches of an epoch are made."""
+    tracemalloc.start()
+    try:
+        last_batches(data, spool, 1)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
+    few, many = tmp_path / "few", tmp_path / "many"
+    write_dataset(few, ROWS)
+    for first in (0, 3, 6, 9):
+        write_dataset(many, ROWS, first=first)
+    spool = Spool(tmp_path / "spool")
+    peak_bytes(few, spool)  # Imports and caches.
+    assert peak_bytes(many, spool) < 1.1 * peak_bytes(few, spool)
+    # In memory: 58 bytes a sample, and the scale of the training part.
+    assert peak_bytes(many, None) - peak_bytes(few, None) > 0.8 * 9 * ROWS * (58 + 0.7 * 8)
+    assert not list((tmp_path / "spool").iterdir()), "files have no names"
+
+
+def test_streamed_batches_equal_those_in_memory(dataset: Path, tmp_path: Path) -> None:
+    inside = last_batches(dataset, None, 100)
+    streamed = last_batches(dataset, Spool(tmp_path), 100)
+    assert len(inside) > 20
+    for a, b in zip(inside, streamed, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_a_spool_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrainError, match=r"file/spool: cannot be created"):
+        Spool(tmp_path / "file" / "spool")
