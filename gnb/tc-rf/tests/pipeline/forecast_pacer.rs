@@ -83,6 +83,45 @@ fn knowing_is_better_than_not_knowing() {
 }
 
 #[test]
+fn points_in_long_steps_reach_a_du_40_ms_away() {
+    const FAR_US: u64 = 40_000;
+    // A status is 40 ms old and a packet takes 40 ms: 64 points of 2 ms reach 128 ms.
+    let in_steps = |points: u64| {
+        move |now_us: u64| {
+            let origin_us = now_us.saturating_sub(FAR_US);
+            let carried = |k: u64| {
+                let end_us = origin_us + (k + 1) * 2_000;
+                changing(end_us - 1_000) + changing(end_us)
+            };
+            Some(BearerForecast {
+                bearer: BEARER,
+                origin_us,
+                horizon_start_us: 2_000,
+                step_us: 2_000,
+                occupancy_bytes: (0..points).map(|_| 1_500).collect(),
+                limit_bytes: (0..points).map(|k| carried(k + 1) + 1_500).collect(),
+                drain_bytes: (0..points).map(carried).collect(),
+            })
+        }
+    };
+    let settled = |points: Option<u64>| {
+        let mut tc = bearer(Pacer::Forecast { stale_us: 500_000 });
+        let mut du = Split::new(FAR_US, changing);
+        let mut feed = |now_us| points.and_then(|points| in_steps(points)(now_us));
+        du.run(&mut tc, (0, SECOND_US), bulk, &mut feed);
+        du.clear_counts();
+        du.run(&mut tc, (SECOND_US, 4 * SECOND_US), bulk, &mut feed);
+        (du.drained_bytes * 1000 / du.offered_bytes, du.peak_bytes)
+    };
+    let (share, peak_bytes) = settled(Some(64));
+    let (without_share, without_peak_bytes) = settled(None);
+    assert!(share >= 980 && share > without_share, "{share} ‰, {without_share} ‰ without");
+    assert!(3 * peak_bytes < without_peak_bytes, "{peak_bytes} B, {without_peak_bytes} B without");
+    // 20 points end at 40 ms, before any packet arrives: as without.
+    assert_eq!(settled(Some(20)).0, without_share);
+}
+
+#[test]
 fn a_stale_forecast_is_not_believed() {
     // The forecaster reports that the radio is away and then falls silent.
     let away = |now_us: u64| {
