@@ -7,6 +7,7 @@
 //! T_RC, delivered as E2SM-TC forecast feeds (control style 3).
 
 mod forecasters;
+mod radio;
 mod reports;
 mod ric;
 mod served;
@@ -14,6 +15,7 @@ mod timing;
 
 pub use forecasters::{Late, Perfect, Persistence};
 pub use lab_world::RlcSample;
+pub use radio::{Capacity, Marginal, TrueFuture};
 pub use reports::Report;
 pub use ric::{FeedQuantity, ForecastCounts, Ric, RicError};
 pub use served::{Hello, ModelHorizon, Program, Served, ServedError, StepTime};

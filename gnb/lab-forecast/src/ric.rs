@@ -54,6 +54,8 @@ pub enum FeedQuantity {
     /// The drain: the CU knows the state of the RLC, but not what the MAC pulls until a packet
     /// arrives.
     Drain,
+    /// The drain, and a limit for it.
+    DrainAndLimit,
 }
 
 /// Numbers of forecasts sent to the CU.
@@ -290,6 +292,7 @@ impl Ric {
                 points.limit_bytes.clear();
                 &points.drain_bytes
             }
+            FeedQuantity::DrainAndLimit => &points.drain_bytes,
         };
         // A bearer without a reported limit has no forecast of it.
         let Some(source) = source.filter(|_| !fed.is_empty()) else { return Ok(false) };

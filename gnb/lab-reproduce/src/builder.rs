@@ -134,7 +134,7 @@ impl ScenarioBuilder {
             forecasts: self.forecasts,
             floor: self.floor,
         };
-        Cell { scheme: scheme.into(), work, at: None }
+        Cell { scheme: scheme.into(), work, at: None, condition: None }
     }
 
     /// The cell of a scheme in a sweep.

@@ -10,11 +10,14 @@ use serde_json::Value;
 
 use super::run::with_seed;
 use lab_forecast::{
-    FeedQuantity, Hello, Late, Perfect, Persistence, Program, Ric, RicError, RlcSample, Served,
-    Timing,
+    Capacity, FeedQuantity, Hello, Late, Marginal, Perfect, Persistence, Program, Ric, RicError,
+    RlcSample, Served, Timing, TrueFuture,
 };
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::{DEFAULT_EPOCH_US, World};
+
+/// How far a known radio is known beyond the end of a run.
+const BEYOND_US: u64 = 1_000_000;
 
 /// A forecaster with its times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +40,17 @@ pub enum ForecasterKind {
     Late,
     /// [`Persistence`].
     Persistence,
+    /// [`TrueFuture`], of the scenario's radio.
+    TrueFuture,
+    /// [`Marginal`], of the scenario's radio from a time on.
+    Marginal {
+        /// Start of the time whose distribution it knows, virtual µs.
+        from_us: u64,
+        /// From the status of the RLC to the arrival of a packet sent by it, µs.
+        lead_us: u64,
+        /// Share of the capacity that may be lost, in thousandths.
+        lost_milli: u32,
+    },
     /// [`Served`].
     Trained(Box<Trained>),
 }
@@ -88,6 +102,21 @@ impl Forecasts {
             ForecasterKind::Persistence => {
                 Ric::new(timing, |_, _| Box::new(Persistence::default()))
             }
+            ForecasterKind::TrueFuture => {
+                let radios = radios(loaded, to_us)?;
+                Ric::new(timing, move |rnti, _| {
+                    Box::new(TrueFuture::new(radios.get(&rnti).cloned().unwrap_or_default()))
+                })
+            }
+            ForecasterKind::Marginal { from_us, lead_us, lost_milli } => {
+                let radios = radios(loaded, to_us)?;
+                let (span, lead_us) = ((*from_us, to_us), *lead_us);
+                let (tti_us, lost) = (timing.sample_us.into(), f64::from(*lost_milli) / 1e3);
+                Ric::new(timing, move |rnti, _| {
+                    let radio = radios.get(&rnti).cloned().unwrap_or_default();
+                    Box::new(Marginal::new(&radio, span, lead_us, tti_us, lost))
+                })
+            }
             ForecasterKind::Trained(trained) => {
                 let served = Served::start(&trained.program, &trained.hello, DEFAULT_EPOCH_US)
                     .map_err(|error| RicError::Forecaster(error.to_string()))?;
@@ -96,6 +125,15 @@ impl Forecasts {
         };
         Ok(Some(ric.with_quantity(self.quantity)))
     }
+}
+
+/// The radio of each UE, by RNTI, as if the UE had all of it.
+fn radios(loaded: &LoadedScenario, to_us: u64) -> Result<HashMap<u16, Capacity>, ScenarioError> {
+    let radio = |rnti| {
+        let slots = World::capacity_series(loaded, rnti, to_us.saturating_add(BEYOND_US))?;
+        Ok((rnti, Capacity::new(&slots)))
+    };
+    loaded.scenario.ues.iter().map(|ue| radio(ue.rnti)).collect()
 }
 
 type Recorded = HashMap<(u16, u8), Arc<[RlcSample]>>;

@@ -29,7 +29,7 @@ pub use forecasts::{ForecasterKind, Forecasts, Trained};
 pub use lab_batch::Progress;
 pub use metric::{Curve, Flows, Metric};
 pub use observe::{FlowObserved, Observed};
-pub use plan::{At, Cell, Comparison, Experiment, Figure, Inputs, Paper, Watch, Work};
+pub use plan::{At, By, Cell, Comparison, Experiment, Figure, Inputs, Paper, Watch, Work};
 pub use report::{text, write_json, write_report};
 pub use rows::{Row, Table};
 pub use run::{Options, Reproduction, reproduce};

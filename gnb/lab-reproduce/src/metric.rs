@@ -120,6 +120,17 @@ impl Metric {
         })
     }
 
+    /// Mean time in the RLC.
+    pub fn rlc_sojourn_mean(name: &'static str, flows: Flows) -> Self {
+        Self::new(name, "ms", move |run| {
+            let in_rlc = |flow: &FlowObserved| -> Vec<u32> {
+                let both = flow.sojourn_us.iter().zip(&flow.sdap_us);
+                both.map(|(whole_us, before_us)| whole_us.saturating_sub(*before_us)).collect()
+            };
+            mean_ms(&flows.of(run).flat_map(in_rlc).collect::<Vec<_>>())
+        })
+    }
+
     /// Mean delay from server to UE.
     pub fn one_way_mean(name: &'static str, flows: Flows) -> Self {
         Self::new(name, "ms", move |run| mean_ms(&flows.sorted(run, ONE_WAY)))

@@ -90,17 +90,29 @@ impl Experiment {
     }
 }
 
-/// One scheme over another, cell by cell and seed by seed: the mean of the quotients.
+/// One scheme compared with another, cell by cell and seed by seed: the mean of the quotients or
+/// differences.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Name of the row.
     pub row: String,
     /// Metric compared.
     pub metric: &'static str,
-    /// Scheme in the numerator.
+    /// How.
+    pub by: By,
+    /// Scheme in the numerator, or the minuend.
     pub of: String,
-    /// Scheme in the denominator.
+    /// Scheme in the denominator, or the subtrahend.
     pub over: String,
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By their quotient; there is none over 0.
+    Quotient,
+    /// By their difference.
+    Difference,
 }
 
 /// One row of an experiment: a scheme under conditions.
@@ -112,6 +124,22 @@ pub struct Cell {
     pub work: Work,
     /// Its point in a sweep.
     pub at: Option<At>,
+    /// Its condition among the cells of the same scheme. Schemes and comparisons also have a row per
+    /// condition, named `SCHEME, CONDITION`.
+    pub condition: Option<String>,
+}
+
+impl Cell {
+    /// A cell that cannot be run, for this reason.
+    pub fn missing(scheme: impl Into<String>, why: String) -> Self {
+        Self { scheme: scheme.into(), work: Work::Missing(why), at: None, condition: None }
+    }
+
+    /// The cell under a condition.
+    #[must_use]
+    pub fn under(self, condition: impl Into<String>) -> Self {
+        Self { condition: Some(condition.into()), ..self }
+    }
 }
 
 /// Run of a cell.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cache::Measured;
-use super::{Experiment, Work};
+use super::{By, Experiment, Work};
 
 /// One value of an experiment: the paper's and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,35 +74,55 @@ impl Table {
     /// `runs` has the runs of each cell.
     pub(super) fn of(experiment: &Experiment, repeats: u32, runs: Vec<Vec<Measured>>) -> Self {
         let mut rows = Vec::new();
-        let values = |scheme: &str, metric: &str| -> Vec<Option<f64>> {
+        // Of all conditions, or of one.
+        let values = |scheme: &str, metric: &str, condition: Option<&str>| -> Vec<Option<f64>> {
             let cells = experiment.cells.iter().zip(&runs);
             cells
                 .filter(|(cell, _)| cell.scheme == scheme)
+                .filter(|(cell, _)| condition.is_none() || cell.condition.as_deref() == condition)
                 .flat_map(|(_, runs)| runs)
                 .map(|run| run.metrics.get(metric).copied().flatten())
                 .collect()
         };
         let mut schemes: Vec<&str> = Vec::new();
+        let mut conditions: Vec<Option<&str>> = vec![None];
         for cell in &experiment.cells {
             if !schemes.contains(&cell.scheme.as_str()) {
                 schemes.push(&cell.scheme);
             }
-        }
-        for metric in &experiment.metrics {
-            for scheme in &schemes {
-                let known: Vec<f64> = values(scheme, metric.name).into_iter().flatten().collect();
-                rows.push(row(experiment, scheme, metric.name, metric.unit, &known));
+            if !conditions.contains(&cell.condition.as_deref()) {
+                conditions.push(cell.condition.as_deref());
             }
         }
-        for comparison in &experiment.comparisons {
-            let of = values(&comparison.of, comparison.metric);
-            let over = values(&comparison.over, comparison.metric);
-            let quotients: Vec<f64> = of
-                .into_iter()
-                .zip(over)
-                .filter_map(|(of, over)| Some(of? / over.filter(|over| *over != 0.0)?))
-                .collect();
-            rows.push(row(experiment, &comparison.row, comparison.metric, "×", &quotients));
+        let named = |name: &str, condition: Option<&str>| match condition {
+            None => name.to_owned(),
+            Some(condition) => format!("{name}, {condition}"),
+        };
+        for metric in &experiment.metrics {
+            for (scheme, condition) in pairs(&schemes, &conditions) {
+                let known = values(scheme, metric.name, *condition);
+                let known: Vec<f64> = known.into_iter().flatten().collect();
+                let name = named(scheme, *condition);
+                rows.push(row(experiment, &name, metric.name, metric.unit, &known));
+            }
+        }
+        for (comparison, condition) in pairs(&experiment.comparisons, &conditions) {
+            let of = values(&comparison.of, comparison.metric, *condition);
+            let over = values(&comparison.over, comparison.metric, *condition);
+            let compared = |(of, over): (Option<f64>, Option<f64>)| match comparison.by {
+                By::Quotient => Some(of? / over.filter(|over| *over != 0.0)?),
+                By::Difference => Some(of? - over?),
+            };
+            let unit = match comparison.by {
+                By::Quotient => "×",
+                By::Difference => {
+                    let metrics = &mut experiment.metrics.iter();
+                    metrics.find(|m| m.name == comparison.metric).map_or("", |metric| metric.unit)
+                }
+            };
+            let compared: Vec<f64> = of.into_iter().zip(over).filter_map(compared).collect();
+            let name = named(&comparison.row, *condition);
+            rows.push(row(experiment, &name, comparison.metric, unit, &compared));
         }
         let missing = experiment.cells.iter().filter_map(|cell| match &cell.work {
             Work::Missing(why) => Some(format!("{}: {why}", cell.scheme)),
@@ -121,6 +141,10 @@ impl Table {
     pub fn here(&self, scheme: &str, metric: &str) -> Option<f64> {
         self.rows.iter().find(|row| row.scheme == scheme && row.metric == metric)?.here
     }
+}
+
+fn pairs<'a, A, B>(a: &'a [A], b: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
+    a.iter().flat_map(|a| b.iter().map(move |b| (a, b)))
 }
 
 fn row(experiment: &Experiment, scheme: &str, metric: &str, unit: &str, values: &[f64]) -> Row {

@@ -387,3 +387,66 @@ fn sdus_of_kumar2018_leave_in_one_block_per_status_pdu() {
     assert!((30.0..50.0).contains(&sdus), "{sdus}");
     assert!(here("γ 10 ms, DLT 40 ms", "block_sdus") < 0.8 * sdus);
 }
+
+/// A folder with two recorded radios and a file that is none.
+fn recorded_radios() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    // 12 Mbit/s for half a second, then 3.
+    let fast = (1..=500).map(|ms| format!("{ms}\n"));
+    let slow = (501..=1_000).step_by(4).map(|ms| format!("{ms}\n"));
+    let lines: String = fast.chain(slow).collect();
+    fs::create_dir(folder.path().join("drive")).unwrap();
+    fs::write(folder.path().join("drive/radio.down"), lines).unwrap();
+    let csv = "Timestamp,CQI\n2019.12.16_12.27.05,9\n2019.12.16_12.27.06,9\n";
+    fs::write(folder.path().join("walk.csv"), csv).unwrap();
+    fs::write(folder.path().join("README.md"), "# Radios\n").unwrap();
+    folder
+}
+
+#[test]
+fn who_knows_a_recorded_radio_fills_it_and_leaves_less_in_the_rlc() {
+    let folder = recorded_radios();
+    let traces = Some(folder.path().to_owned());
+    let options = Options {
+        inputs: Inputs { traces, ..Inputs::default() },
+        duration_us: Some(6_000_000),
+        ..experiment("recorded", 1)
+    };
+    let table = only(run("stolidis2024", &options).unwrap());
+    let here = |scheme: &str, metric| table.here(scheme, metric).unwrap();
+    let radios = ["drive/radio.down", "walk.csv"];
+    // Both ways over F1-U and two slots of the slow half.
+    for (t_c, most_ms) in [("T_c 10 ms", 28.0), ("T_c 40 ms", 88.0)] {
+        let future = format!("UDP, {t_c}, true future");
+        for radio in radios {
+            let share = format!("{future} over UDP, sojourn, monolithic, {radio}");
+            let longer = format!("{future} less UDP, sojourn, monolithic, {radio}");
+            assert!(here(&share, "goodput") > 0.98, "{share}: {}", here(&share, "goodput"));
+            assert!(here(&longer, "ping_rtt") < most_ms, "{longer}: {}", here(&longer, "ping_rtt"));
+        }
+        let in_rlc_ms =
+            |scheme| here(&format!("UDP, {t_c}, {scheme}, {}", radios[0]), "rlc_sojourn");
+        for other in ["status each TTI", "persistence", "marginal distribution"] {
+            assert!(in_rlc_ms("true future") < in_rlc_ms(other), "{t_c}: {other}");
+        }
+    }
+    let each =
+        |metric| radios.map(|radio| here(&format!("UDP, DRQL, monolithic, {radio}"), metric));
+    let mean = each("goodput").iter().sum::<f64>() / 2.0;
+    assert!((here("UDP, DRQL, monolithic", "goodput") - mean).abs() < 1e-9, "of both radios");
+}
+
+#[test]
+fn without_recorded_radios_a_sentence_says_what_is_missing() {
+    let table = only(run("stolidis2024", &experiment("recorded", 1)).unwrap());
+    assert_eq!(table.missing, ["recorded radios: name their folder with --traces"]);
+    let folder = tempfile::tempdir().unwrap();
+    let options = |traces: &Path| Options {
+        inputs: Inputs { traces: Some(traces.to_owned()), ..Inputs::default() },
+        ..experiment("recorded", 1)
+    };
+    let table = only(run("stolidis2024", &options(folder.path())).unwrap());
+    assert!(table.missing[0].contains("no recorded radio in"), "{:?}", table.missing);
+    let error = run("stolidis2024", &options(&folder.path().join("none"))).unwrap_err();
+    assert!(error.to_string().contains("none: "), "{error}");
+}

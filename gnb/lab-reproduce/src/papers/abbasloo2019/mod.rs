@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::{
-    Cell, Comparison, Experiment, Figure, Flows, Inputs, Metric, Paper, ReproduceError,
-    ScenarioBuilder, Work,
+    By, Cell, Comparison, Experiment, Figure, Flows, Inputs, Metric, Paper, ReproduceError,
+    ScenarioBuilder,
 };
 
 /// The paper.
@@ -132,7 +132,7 @@ fn cell(
 ) -> Result<Cell, ReproduceError> {
     match builder {
         Ok(builder) => Ok(change(builder)?.cell(scheme)),
-        Err(why) => Ok(Cell { scheme: scheme.to_owned(), work: Work::Missing(why), at: None }),
+        Err(why) => Ok(Cell::missing(scheme, why)),
     }
 }
 
@@ -193,6 +193,7 @@ fn quotient(group: Option<&str>, metric: &'static str, of: &str, over: &str) -> 
     Comparison {
         row: named(&format!("{of} over {over}")),
         metric,
+        by: By::Quotient,
         of: named(of),
         over: named(over),
     }

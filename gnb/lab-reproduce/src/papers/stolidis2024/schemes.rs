@@ -1,10 +1,10 @@
 //! Schemes: how the CU learns the state of the RLC, each a scenario with an optional RIC.
 
 use serde_json::{Value, json};
-use tc_rf::templates::{CodelParameters, DrqlForecast};
+use tc_rf::templates::{CodelParameters, DrqlForecast, Sojourn};
 
 use super::super::super::{
-    At, Cell, ForecasterKind, Forecasts, ReproduceError, ScenarioBuilder, Trained, Work,
+    At, Cell, ForecasterKind, Forecasts, ReproduceError, ScenarioBuilder, Trained,
 };
 use super::{START_S, T_C_US};
 use lab_forecast::{FeedQuantity, Timing};
@@ -14,14 +14,17 @@ use lab_forecast::{FeedQuantity, Timing};
 const STALE_US: u32 = 1_000_000;
 
 /// A change to every scenario of an experiment, the recorded monolithic one included.
-type Change = fn(ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError>;
+pub(super) type Change = fn(ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError>;
 
 /// A forecaster.
 #[derive(Clone, Copy)]
-enum Source<'a> {
+pub(super) enum Source<'a> {
     Perfect,
     Late,
     Persistence,
+    TrueFuture,
+    /// With the share of the capacity that may be lost, in thousandths.
+    Marginal(u32),
     Trained(&'a Trained),
 }
 
@@ -35,7 +38,7 @@ impl Scheme {
     pub(super) fn cell(self, name: impl Into<String>) -> Cell {
         match self {
             Self::Run(builder) => builder.cell(name),
-            Self::Missing(why) => Cell { scheme: name.into(), work: Work::Missing(why), at: None },
+            Self::Missing(why) => Cell::missing(name, why),
         }
     }
 
@@ -55,13 +58,15 @@ pub(super) struct Schemes<'a> {
     pub(super) t_c_us: u32,
     /// Number of bearers forecast at a time.
     pub(super) bearers: u32,
+    /// The radio in place of a constant one.
+    pub(super) channel: Option<&'a Value>,
     pub(super) change: Change,
 }
 
 impl<'a> Schemes<'a> {
     /// T_c of the paper, one UE.
     pub(super) fn of_paper(trained: Option<&'a Trained>) -> Self {
-        Self { trained, t_c_us: T_C_US, bearers: 1, change: Ok }
+        Self { trained, t_c_us: T_C_US, bearers: 1, channel: None, change: Ok }
     }
 
     pub(super) fn monolithic(self) -> Self {
@@ -72,7 +77,15 @@ impl<'a> Schemes<'a> {
         let yaml = include_str!("../../../../scenarios/stolidis2024/original.yaml");
         let builder = ScenarioBuilder::from_yaml("original.yaml", yaml)?
             .set("split.f1_delay_us", self.t_c_us)?;
-        Ok(Scheme::Run(Box::new((self.change)(builder)?.observed_from_s(START_S))))
+        Ok(Scheme::Run(Box::new(self.changed(builder)?)))
+    }
+
+    fn changed(self, builder: ScenarioBuilder) -> Result<ScenarioBuilder, ReproduceError> {
+        let builder = match self.channel {
+            Some(channel) => builder.set("ues[0].channel", channel.clone())?,
+            None => builder,
+        };
+        Ok((self.change)(builder)?.observed_from_s(START_S))
     }
 
     /// DRQL, with RLC status from the DU `each_slot`, `on_request` or `never`.
@@ -85,7 +98,15 @@ impl<'a> Schemes<'a> {
         let builder = ScenarioBuilder::from_yaml("drql.yaml", yaml)?
             .set("split.f1_delay_us", self.t_c_us)?
             .set("split.f1.rlc_status", rlc_status)?;
-        Ok((self.change)(builder)?.observed_from_s(START_S))
+        self.changed(builder)
+    }
+
+    /// The template `sojourn`, by which the MAC pulls packets just in time.
+    pub(super) fn sojourn(self) -> Result<Scheme, ReproduceError> {
+        let pipeline = json!(Sojourn::default().pipeline());
+        let builder = self.drql_builder("each_slot")?;
+        let builder = each_drb(builder, |drb| drb["pipeline"] = pipeline.clone())?;
+        Ok(Scheme::Run(Box::new(builder)))
     }
 
     /// Forecasters by name.
@@ -155,6 +176,15 @@ impl<'a> Schemes<'a> {
             .collect()
     }
 
+    /// With RLC status and a forecast of the drain, or of drain and limit, by one forecaster.
+    pub(super) fn with_status_and(
+        self,
+        source: Source<'_>,
+        quantity: FeedQuantity,
+    ) -> Result<Scheme, ReproduceError> {
+        self.with(&self.with_status_builder()?, source, quantity)
+    }
+
     fn with(
         self,
         builder: &ScenarioBuilder,
@@ -169,6 +199,13 @@ impl<'a> Schemes<'a> {
             }
             Source::Late => (ForecasterKind::Late, Timing::stolidis2024(self.t_c_us)),
             Source::Persistence => (ForecasterKind::Persistence, Timing::at_once(self.t_c_us)),
+            Source::TrueFuture => (ForecasterKind::TrueFuture, self.status_to_arrival()),
+            Source::Marginal(lost_milli) => {
+                let from_us = (START_S * 1e6) as u64;
+                let lead_us = 2 * u64::from(self.t_c_us);
+                let marginal = ForecasterKind::Marginal { from_us, lead_us, lost_milli };
+                (marginal, self.status_to_arrival())
+            }
             Source::Trained(trained) => match self.trained_timing(trained, quantity) {
                 Ok(timing) => (ForecasterKind::Trained(Box::new(trained.clone())), timing),
                 Err(why) => return Ok(Scheme::Missing(why)),
@@ -178,12 +215,22 @@ impl<'a> Schemes<'a> {
         Ok(Scheme::Run(Box::new(builder.clone().with_forecasts(forecasts))))
     }
 
+    /// A forecast each ms without T_m, whose points reach from the status of the RLC that the CU has
+    /// to the TTI after the arrival of what it sends: 2·T_c and two TTIs.
+    fn status_to_arrival(self) -> Timing {
+        let timing = Timing::at_once(self.t_c_us);
+        let length_us = 2 * (self.t_c_us + timing.sample_us);
+        let step_ttis = length_us.div_ceil(timing.points * timing.sample_us).max(1);
+        let step_us = step_ttis * timing.sample_us;
+        Timing { first_point_us: step_us, step_us, ..timing }
+    }
+
     /// T_m as measured and the model's points, or why it cannot be used.
     fn trained_timing(self, trained: &Trained, quantity: FeedQuantity) -> Result<Timing, String> {
         let hello = &trained.hello;
         let name = match quantity {
             FeedQuantity::Limit => "LIMIT_BYTES",
-            FeedQuantity::Drain => "DRAIN_BYTES",
+            FeedQuantity::Drain | FeedQuantity::DrainAndLimit => "DRAIN_BYTES",
         };
         if !hello.forecasts("OCCUPANCY_BYTES") || !hello.forecasts(name) {
             return Err(format!(
