@@ -35,14 +35,8 @@ def test_it_is_small_and_has_the_committed_settings() -> None:
 @pytest.mark.parametrize("horizon_us", [11_000, 30_000])
 def test_it_is_better_than_the_fallback(horizon_us: int) -> None:
     contract = read_contract(DEFAULT)
-    manifest, horizon = contract.manifest, contract.manifest.horizon
-    layout = Layout(
-        tuple(manifest.quantities),
-        horizon.start_us,
-        horizon.step_us,
-        horizon.points,
-        tuple(manifest.quantiles),
-    )
+    manifest = contract.manifest
+    layout = Layout.of(manifest)
     series, _ = corpus.load(ROOT / "datasets/sample", manifest.training_data.context_period_us)
     unseen = [Part(one, SETTLING_SAMPLES, len(one)) for one in series if one.cell == "n1-52prb-fdd"]
     chosen = backtest.origins_of(unseen, layout, 2_000)

@@ -4,32 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from made_corpus import layout
-from rlc_model import Manifest, MinMaxScaler, read_contract
-from rlc_model.manifest import TrainingData
+from made_model import zero_model
+from rlc_model import read_contract
 from rlc_train import history
-from rlc_train.candidate import Candidate
 from rlc_train.cli import main
-from rlc_train.conformal import identity
-from rlc_train.export.check import Comparison
-from rlc_train.export.steps import network_step
-from rlc_train.lstm.shape import NetworkShape, state_size
-from rlc_train.pipeline import zero_weights
-
-
-def model(version: str) -> tuple[Manifest, bytes]:
-    """A model of zero weights."""
-    axes, shape = layout(), NetworkShape(units=4)
-    scaler = MinMaxScaler.of([0.0] * 9, [1.0] * 9)
-    weights = zero_weights(shape, int(np.prod(axes.shape)))
-    graph = network_step(weights, shape, axes, scaler, identity(axes.shape))
-    candidate = Candidate(
-        "lstm", graph, state_size(shape), 10, scaler, axes, Comparison(10_000, 0.0, 0.0), []
-    )
-    training = TrainingData(description="made", sha256="0" * 64)
-    return candidate.manifest("made", version, training, [], ""), graph
 
 
 def version_of(directory: Path) -> str:
@@ -41,7 +20,7 @@ def test_rollback_goes_back_one_model_each_time(
 ) -> None:
     current = tmp_path / "current"
     for version in "123":
-        history.install(current, *model(version))
+        history.install(current, *zero_model("made", version))
     for version in "21":
         assert main(["rollback", "--model", str(current)]) == 0
         assert version_of(current) == version
@@ -50,7 +29,7 @@ def test_rollback_goes_back_one_model_each_time(
     assert main(["rollback", "--model", str(current)]) == 2
     assert "current: has no earlier model in " in capsys.readouterr().err
     assert version_of(current) == "1"
-    history.install(current, *model("4"))
+    history.install(current, *zero_model("made", "4"))
     assert main(["rollback", "--model", str(current)]) == 0
     assert version_of(current) == "1"
 
@@ -59,25 +38,25 @@ def test_a_repeated_installation_adds_no_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     current = tmp_path / "current"
-    history.install(current, *model("1"))
+    history.install(current, *zero_model("made", "1"))
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(history, "write_contract", killed)
-        history.install(current, *model("2"))
+        history.install(current, *zero_model("made", "2"))
     assert version_of(current) == "1"
-    history.install(current, *model("2"))
+    history.install(current, *zero_model("made", "2"))
     # Killed before it could be noted that it was done.
-    history.install(current, *model("2"))
+    history.install(current, *zero_model("made", "2"))
     assert [version_of(entry) for entry in history.entries(current)] == ["1"]
 
 
 def test_the_oldest_entries_are_removed(tmp_path: Path) -> None:
     current = tmp_path / "current"
     for version in range(history.KEPT + 3):
-        history.install(current, *model(str(version)))
+        history.install(current, *zero_model("made", str(version)))
     kept = [version_of(entry) for entry in history.entries(current)]
     assert kept == [str(version) for version in range(2, history.KEPT + 2)]
 
@@ -85,13 +64,13 @@ def test_the_oldest_entries_are_removed(tmp_path: Path) -> None:
 def test_a_signature_goes_with_its_model(tmp_path: Path) -> None:
     current = tmp_path / "current"
     signature = current / "SHA256SUMS.sig"
-    history.install(current, *model("1"), signer=lambda sums: b"signed " + sums[:8])
+    history.install(current, *zero_model("made", "1"), signer=lambda sums: b"signed " + sums[:8])
     signed = signature.read_bytes()
-    history.install(current, *model("2"))
+    history.install(current, *zero_model("made", "2"))
     assert not signature.exists()
     history.roll_back(current)
     assert signature.read_bytes() == signed
-    history.install(current, *model("3"))
+    history.install(current, *zero_model("made", "3"))
     damaged = history.entries(current)[-1] / "model.onnx"
     damaged.write_bytes(b"x")
     assert main(["rollback", "--model", str(current)]) == 2

@@ -7,18 +7,10 @@ import shutil
 import socket
 from pathlib import Path
 
-import numpy as np
 import pytest
-from made_corpus import layout
-from rlc_model import MinMaxScaler, read_contract, write_contract
-from rlc_model.manifest import TrainingData
-from rlc_train.candidate import Candidate
-from rlc_train.conformal import identity
+from made_model import SHAPE, zero_model
+from rlc_model import read_contract, write_contract
 from rlc_train.errors import need
-from rlc_train.export.check import Comparison
-from rlc_train.export.steps import network_step
-from rlc_train.lstm.shape import NetworkShape, state_size
-from rlc_train.pipeline import zero_weights
 from rlc_train.rundir import RunDirectory
 from rlc_train.settings import Settings
 from rlc_train.tracking import RegistryError, local_uri, publish
@@ -40,19 +32,11 @@ def run_directory(runs: Path, request: pytest.FixtureRequest) -> RunDirectory:
     """A run with a promoted model with zero weights, named after the test."""
     name = str(request.node.name)
     directory = RunDirectory(runs / name)
-    settings = Settings(name=name, network=NetworkShape(units=4))
+    settings = Settings(name=name, network=SHAPE)
     directory.begin(settings, {"sha256": "0" * 64, "t_m_us": 10.0})
     directory.write("curve.json", {"curve": [[1.0, 0.9], [0.8, 0.7]], "best_epoch": 1})
     directory.write("verdict.json", {"promoted": True})
-    axes, shape = layout(), settings.network
-    scaler = MinMaxScaler.of([0.0] * 9, [1.0] * 9)
-    weights = zero_weights(shape, int(np.prod(axes.shape)))
-    graph = network_step(weights, shape, axes, scaler, identity(axes.shape))
-    candidate = Candidate(
-        "lstm", graph, state_size(shape), 10, scaler, axes, Comparison(10_000, 0.0, 0.0), []
-    )
-    training = TrainingData(description="made", sha256="0" * 64)
-    manifest = candidate.manifest(settings.name, settings.version, training, [], "")
+    manifest, graph = zero_model(settings.name, settings.version)
     write_contract(directory.path / "model", manifest, graph)
     return directory
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model import FEATURES, Quantity
+from rlc_model import FEATURES, Manifest, Quantity
 
 from rlc_train.errors import TrainError
 
@@ -73,6 +73,18 @@ class Layout:
         levels = self.quantiles
         if not levels or list(levels) != sorted(set(levels)) or not 0 < levels[0] <= levels[-1] < 1:
             raise TrainError("layout.quantiles", f"{levels} must increase strictly within (0, 1)")
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Layout:
+        """The axes of an exported model, on the default sample period."""
+        horizon = manifest.horizon
+        return cls(
+            tuple(manifest.quantities),
+            horizon.start_us,
+            horizon.step_us,
+            horizon.points,
+            tuple(manifest.quantiles),
+        )
 
     @property
     def columns(self) -> list[int]:

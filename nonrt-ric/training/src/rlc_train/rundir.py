@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from rlc_train.backtest import Losses
 from rlc_train.candidate import Candidate
-from rlc_train.errors import TrainError
+from rlc_train.errors import TrainError, write_text
 from rlc_train.loss_cache import LossCache
 from rlc_train.settings import Settings
 
@@ -74,10 +74,8 @@ class RunDirectory:
             raise TrainError(str(self.path / name), f"cannot be read: {error}") from error
 
     def write(self, name: str, document: Any) -> None:
-        """Writes a JSON file atomically."""
-        part = self.path / f".{name}.part"
-        part.write_text(json.dumps(document, indent=2) + "\n")
-        part.replace(self.path / name)
+        """Writes a JSON file atomically; raises as :func:`rlc_train.errors.write_text`."""
+        write_text(self.path / name, json.dumps(document, indent=2) + "\n")
 
     def candidate(self, kind: str) -> Candidate:
         """A candidate; raises :class:`TrainError` if there is none."""

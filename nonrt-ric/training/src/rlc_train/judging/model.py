@@ -52,14 +52,8 @@ class JudgedModel:
             check_graph(contract.onnx)
         except ContractError as error:
             raise TrainError(str(directory), str(error)) from error
-        manifest, horizon = contract.manifest, contract.manifest.horizon
-        layout = Layout(
-            tuple(manifest.quantities),
-            horizon.start_us,
-            horizon.step_us,
-            horizon.points,
-            tuple(manifest.quantiles),
-        )
+        manifest = contract.manifest
+        layout = Layout.of(manifest)
         period_us = manifest.training_data.sample_period_us
         if period_us != layout.period_us:
             raise TrainError(

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlc_train.errors import TrainError
+from rlc_train.errors import TrainError, write_text
 
 STATE: Final = "state.json"
 SEEN: Final = "seen.json"
@@ -74,11 +74,11 @@ class WorkDirectory:
 
     def save(self, state: RoundState) -> None:
         """Writes the state atomically."""
-        self._write(self.path / STATE, state.model_dump_json(indent=2) + "\n")
+        write_text(self.path / STATE, state.model_dump_json(indent=2) + "\n")
 
     def write(self, state: RoundState, name: str, document: Any) -> None:
         """Writes a JSON file of a round atomically."""
-        self._write(self.folder(state) / name, json.dumps(document, indent=2) + "\n")
+        write_text(self.folder(state) / name, json.dumps(document, indent=2) + "\n")
 
     def read(self, state: RoundState, name: str) -> Any:
         """Reads a JSON file of a round.
@@ -105,13 +105,3 @@ class WorkDirectory:
             where = ".".join(str(part) for part in first["loc"])
             place = f"{path}: {where}" if where else str(path)
             raise TrainError(place, first["msg"]) from error
-
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        part = path.with_name(f".{path.name}.part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(text)
-            part.replace(path)
-        except OSError as error:
-            raise TrainError(str(path), error.strerror or "cannot be written") from error
