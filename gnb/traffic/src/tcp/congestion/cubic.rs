@@ -278,6 +278,25 @@ mod tests {
     }
 
     #[test]
+    fn as_in_linux_a_delay_ends_slow_start_at_once() {
+        let exited = |cubic_as_in_linux| {
+            let mut cubic = Cubic::new(&TcpConfig {
+                initial_window_segments: 32,
+                cubic_as_in_linux,
+                ..TcpConfig::default()
+            });
+            for at in 0..20 {
+                let rtt_us = Some(if at == 0 { 40_000 } else { 60_000 });
+                // The first is a round of its own.
+                let (una, next) = (at * MSS + 1, if at == 0 { MSS } else { 100 * MSS });
+                cubic.on_ack(&AckEvent { rtt_us, una, next, ..ack(at, 1, 60_000) });
+            }
+            cubic.ssthresh.is_some()
+        };
+        assert_eq!((exited(true), exited(false)), (true, false));
+    }
+
+    #[test]
     fn as_in_linux_the_window_grows_by_a_twentieth_per_rtt_until_a_reduction() {
         let config = |cubic_as_in_linux| TcpConfig {
             initial_window_segments: 100,
