@@ -36,6 +36,9 @@ from rlc_forecaster.core import Forecaster
 from rlc_forecaster.encodings import Encodings
 from rlc_forecaster.hub import Hub
 from rlc_forecaster.metrics import ForecasterCollector, ModelStatus, Timings
+from rlc_forecaster.onnx_step import OnnxStep
+from rlc_forecaster.settings import DEFAULT_MODEL
+from rlc_model import Quantity
 from tc_controller.core.controller import Controller
 from tc_controller.latency import LoopLatencies
 from tc_controller.metrics import ControllerCollector
@@ -46,6 +49,8 @@ from tc_controller.worst_bearers import WorstBearers
 from tc_evaluate.lockstep import Lockstep
 
 SCENARIO = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
+OF_A_FORECAST, SCRAPED = 60, 100
+"""Series of the forecaster's own with one bearer, and all that a scrape of it then has."""
 PER_NODE, PER_BEARER = 45, 7
 """Series that a further node and bearer may add in controller and forecaster together. The
 gateway may add 15 and 1."""
@@ -81,7 +86,7 @@ class Renamed:
         return getattr(self._world, name)
 
 
-def gateway(registry: CollectorRegistry, nodes: int) -> None:
+def gateway(registry: CollectorRegistry, nodes: int, *, sends_controls: bool = True) -> None:
     """A gateway client that has had everything of every node."""
     metrics = GatewayMetrics()
     GatewayCollector(metrics, registry)
@@ -92,7 +97,8 @@ def gateway(registry: CollectorRegistry, nodes: int) -> None:
             stats = metrics.indication_stats(node, oid)
             stats.received = stats.last_handled_at_us = 1
             metrics.subscriptions[node, oid, "started"] += 1
-            metrics.count_control(node, oid, "acknowledged", 1)
+            if sends_controls:
+                metrics.count_control(node, oid, "acknowledged", 1)
 
 
 def controller(nodes: int, bearers: int, seconds: float = 2.0) -> CollectorRegistry:
@@ -119,22 +125,27 @@ def controller(nodes: int, bearers: int, seconds: float = 2.0) -> CollectorRegis
     return registry
 
 
-def forecaster(nodes: int, bearers: int) -> CollectorRegistry:
-    """A forecaster after some reports."""
+def forecaster(nodes: int, bearers: int, milliseconds: int = 100) -> CollectorRegistry:
+    """A forecaster with the shipped model after some reports."""
     registry = CollectorRegistry()
     register_program(registry, "rlc-forecaster")
-    gateway(registry, nodes)
-    engines = {f"gnb-{number}": Forecaster(f"gnb-{number}") for number in range(nodes)}
+    gateway(registry, nodes, sends_controls=False)
+    model = OnnxStep.load(DEFAULT_MODEL)
+    engines = {f"gnb-{number}": Forecaster(f"gnb-{number}", model) for number in range(nodes)}
+    rnti, drb = np.arange(1, bearers + 1), np.ones(bearers, np.uint8)
     for engine in engines.values():
-        for at_ms in range(100):
+        for at_ms in range(milliseconds):
             rows = np.zeros(bearers, FIELDS)
-            rows["rnti"], rows["rbid"] = np.arange(1, bearers + 1), 1
-            rows["txbuf_occ_bytes"] = at_ms * 100
+            rows["rnti"], rows["rbid"] = rnti, drb
+            rows["txbuf_occ_bytes"], rows["txpdu_bytes"] = at_ms * 100, at_ms * at_ms
             engine.on_report(rows, at_ms * 1_000)
-    model = ModelStatus(written_at_s=1.0)
+            engine.learn()
+            limit_bytes = np.full(bearers, 5_000 + at_ms)
+            engine.update_limits(rnti, drb, limit_bytes, at_ms * 1_000)
+    status = ModelStatus(written_at_s=1.0)
     hub = Hub(SHORT, SystemClock())
     encodings = Encodings(SystemClock().now_us)
-    ForecasterCollector(engines, hub, Timings(), model, encodings).register(registry)
+    ForecasterCollector(engines, hub, Timings(), status, encodings).register(registry)
     return registry
 
 
@@ -239,6 +250,16 @@ def test_a_further_node_and_a_further_bearer_add_few_series() -> None:
     print(f"\nfixed {one - node}, per node {node - of_bearers}, per bearer {bearer}")
     assert bearer <= PER_BEARER
     assert node - of_bearers <= PER_NODE
+
+
+def test_the_forecaster_of_one_bearer_has_few_series() -> None:
+    registry = forecaster(1, 1, milliseconds=600)
+    own = [family for name, family in families(registry) if name.startswith("sojourn_forecaster_")]
+    skill = next(each for each in own if each.name.endswith("skill_by_horizon_ratio"))
+    print(f"\nof its own {sum(len(each.samples) for each in own)}, all {series(registry)}")
+    assert {each.labels["quantity"] for each in skill.samples} == set(Quantity)
+    assert sum(len(each.samples) for each in own) <= OF_A_FORECAST
+    assert series(registry) <= SCRAPED
 
 
 def test_bearers_beyond_the_worst_add_none() -> None:

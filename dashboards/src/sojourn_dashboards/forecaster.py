@@ -147,7 +147,8 @@ _GOOD = Row(
                     f"avg by (quantity, horizon) ({selector(_P + 'skill_by_horizon_ratio')})",
                     "{{quantity}} {{horizon}} s",
                 ),
-                about="Skill at each horizon, mean over nodes, per minute of the last 15.",
+                about="Skill at the first and the last horizon, mean over nodes, per minute of the "
+                "last 15.",
                 empty=_JUDGED,
                 decimals=0,
             ),
@@ -157,9 +158,9 @@ _GOOD = Row(
         ),
         lines(
             card(
-                "Coverage by horizon",
+                "Coverage by quantity",
                 "percentunit",
-                Query(_covered("quantity, horizon"), "{{quantity}} {{horizon}} s"),
+                Query(_covered("quantity"), "{{quantity}}"),
                 Query("0.8", "nominal", BOUND, dashed=True),
                 about="Share of the values within their 80 % interval. Below nominal: intervals "
                 "are too narrow; conformal calibration widens them within minutes.",
@@ -172,11 +173,11 @@ _GOOD = Row(
                 "Outside of the training data",
                 "percentunit",
                 Query(
-                    f"topk(8, max by (feature) ({selector(_P + 'outside_training_ratio')}))",
+                    f"topk(3, max by (feature) ({selector(_P + 'outside_training_ratio')}))",
                     "{{feature}}",
                     instant=True,
                 ),
-                about="Share of the samples of a feature outside of the range seen in training. "
+                about="The three features with most samples outside of the range seen in training. "
                 "Many: record data of these cells and train again.",
                 empty=_NO_MODEL,
                 decimals=0,

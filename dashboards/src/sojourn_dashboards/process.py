@@ -17,6 +17,8 @@ def connection_row(program: str) -> Row:
     only = f'job="{program}"'
     empty = _absent(program)
     latency = rate("sojourn_e2_indication_latency_seconds_bucket", only)
+    taken = rate("sojourn_e2_indication_leg_seconds_sum", only)
+    arrived = rate("sojourn_e2_indication_leg_seconds_count", only)
     return Row(
         "E2 gateway, as it sees it",
         (
@@ -73,12 +75,14 @@ def connection_row(program: str) -> Row:
                     "s",
                     *(
                         Query(
-                            f"histogram_quantile({q}, sum by (le, leg) ({latency}))",
-                            f"p{round(100 * q)} {{{{leg}}}}",
+                            f"histogram_quantile({q}, sum by (le) ({latency}))",
+                            f"p{round(100 * q)}",
                         )
                         for q in (0.5, 0.99)
                     ),
-                    about="Age of an indication on its way, by leg.",
+                    Query(f"sum by (leg) ({taken}) / sum by (leg) ({arrived})", "mean {{leg}}"),
+                    about="Age of an indication when its handler gets it, and the mean time of "
+                    "each leg of its way.",
                     empty=empty,
                     size=(8, 8),
                 ),

@@ -61,6 +61,8 @@ def test_a_scrape_shows_what_was_counted(registry: CollectorRegistry) -> None:
     stats.last_handled_at_us = 1_700_000_000_500_000
     stats.node_to_handler.observe_us(250)
     stats.node_to_handler.observe_us(700)
+    stats.gateway_to_handler.observe_us(300)
+    stats.handling.observe_us(100)
     metrics.indication_stats("gnb-1", TC_V1_OID).received = 7
     metrics.count_bad_message("gnb-1", RLC_OID)
     metrics.subscriptions["gnb-1", RLC_OID, "started"] += 1
@@ -68,7 +70,7 @@ def test_a_scrape_shows_what_was_counted(registry: CollectorRegistry) -> None:
 
     found = scrape(registry)
 
-    leg = "sojourn_e2_indication_latency_seconds"
+    age = "sojourn_e2_indication_latency_seconds"
     expected = {
         "sojourn_e2_gateway_connected{}": 1,
         "sojourn_e2_gateway_losses_total{}": 3,
@@ -78,10 +80,13 @@ def test_a_scrape_shows_what_was_counted(registry: CollectorRegistry) -> None:
         "sojourn_e2_indications_missed_total{reason=gateway}": 4,
         "sojourn_e2_indications_missed_total{reason=slow_handler}": 5,
         "sojourn_e2_indications_bad_total{ran_function=rlc}": 1,
-        f"{leg}_count{{leg=node_to_handler}}": 2,
-        f"{leg}_sum{{leg=node_to_handler}}": 0.00095,
-        f"{leg}_bucket{{le=0.0004,leg=node_to_handler}}": 1,
-        f"{leg}_bucket{{le=0.001,leg=node_to_handler}}": 2,
+        f"{age}_count{{}}": 2,
+        f"{age}_sum{{}}": 0.00095,
+        f"{age}_bucket{{le=0.0004}}": 1,
+        f"{age}_bucket{{le=0.001}}": 2,
+        "sojourn_e2_indication_leg_seconds_count{leg=gateway_to_handler}": 1,
+        "sojourn_e2_indication_leg_seconds_sum{leg=gateway_to_handler}": 0.0003,
+        "sojourn_e2_indication_handling_seconds_sum{}": 0.0001,
         "sojourn_e2_subscriptions_total{outcome=started,ran_function=rlc}": 1,
         "sojourn_e2_controls_total{outcome=timeout}": 1,
         "sojourn_e2_control_seconds_sum{}": 1,

@@ -6,8 +6,9 @@
 | `sojourn_forecaster_skill_ratio` | gauge: mean over the horizons | `node`, `quantity` |
 | `sojourn_forecaster_drift_alarms_total` | counter | `node` |
 | `sojourn_forecaster_node_model_info` | gauge, always 1 | `node`, `model`, `warming_up` |
-| `sojourn_forecaster_skill_by_horizon_ratio` | gauge: mean over nodes | `quantity`, `horizon` (s) |
-| `sojourn_forecaster_interval_checked_total`, `…_covered_total` | counter | the same |
+| `sojourn_forecaster_skill_by_horizon_ratio` | gauge: mean over nodes, at the first and the last \
+point | `quantity`, `horizon` (s) |
+| `sojourn_forecaster_interval_checked_total`, `…_covered_total` | counter | `quantity` |
 | `sojourn_forecaster_fallback_bearers` | gauge | `reason` |
 | `sojourn_forecaster_fallbacks_total`, `…_returns_total`, `…_swaps_total` | counter | |
 | `sojourn_forecaster_not_finite_total` | counter: outputs with NaN or infinity | |
@@ -15,9 +16,9 @@
 | `sojourn_forecaster_reports_missing_total`, `…_gaps_total` | counter | |
 | `sojourn_forecaster_rlc_resets_total`, `…_clock_resets_total` | counter | |
 | `sojourn_forecaster_duplicate_rows_total` | counter | |
-| `sojourn_forecaster_outside_training_ratio` | gauge: largest of the nodes | `feature` |
+| `sojourn_forecaster_outside_training_ratio` | gauge: the three features with most | `feature` |
 | `sojourn_forecaster_step_seconds` | histogram: T_m, from a report to its forecasts | |
-| `sojourn_forecaster_learn_seconds` | histogram: learning, after the forecasts | |
+| `sojourn_forecaster_learn_seconds` | summary: learning, after the forecasts | |
 | `sojourn_forecaster_model_info` | gauge, always 1 | `model` |
 | `sojourn_forecaster_model_written_timestamp_seconds` | gauge | |
 | `sojourn_forecaster_model_refusals_total` | counter | |
@@ -30,7 +31,7 @@
 Skill is `1 − loss(model) / loss(persistence)` with pinball loss; 0 is as good as persistence.
 Covered over checked is the share of outcomes within the outermost quantiles that were served.
 Families without the label `node` are of all nodes together: what is counted there concerns the
-model or the program.
+model or the program. A scrape of one bearer has at most 60 series of these.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ import numpy as np
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from ric.metrics import Histogram, counter, gauge, histogram
+from ric.metrics import Histogram, counter, gauge, histogram, summary
 from rlc_model import FEATURES
 
 from rlc_forecaster.core import Fallback, Forecaster, Layout, Source
@@ -53,11 +54,11 @@ from rlc_forecaster.hub import Hub
 
 _P: Final = "sojourn_forecaster_"
 STEP_BOUNDS_US: Final = (
-    20, 40, 60, 80, 100, 150, 200, 300, 500, 800, 1_000, 2_000, 5_000, 10_000, 50_000,
+    50, 100, 200, 500, 1_000, 2_000, 10_000,
 )  # fmt: skip
-"""Dense around 60 µs and 1 ms, the times for 1 and 1000 bearers."""
-_HORIZONS: Final = 5
-"""Points of the horizon that have series of their own, evenly spaced."""
+"""Between 50 µs and 1 ms are the times for 1 and 1000 bearers."""
+_OUTSIDE: Final = 3
+"""Features with a series of their share outside the range of the training part."""
 
 
 def _histogram() -> Histogram:
@@ -186,11 +187,10 @@ class ForecasterCollector(Collector):
         yield gauge(f"{_P}model_written_timestamp_seconds", text, (), written)
         text, refused = "Why the newest model was refused.", {model.refused: 1.0}
         yield gauge(f"{_P}model_refused_info", text, ("reason",), refused if model.refused else {})
-        for name, text, each in (
-            ("step", "T_m: from an RLC report to its forecasts.", self._timings.forecast),
-            ("learn", "Learning from a report, after its forecasts.", self._timings.learn),
-        ):
-            yield histogram(f"{_P}{name}_seconds", text, (), {(): each})
+        text, t_m = "T_m: from an RLC report to its forecasts.", {(): self._timings.forecast}
+        yield histogram(f"{_P}step_seconds", text, (), t_m)
+        text = "Learning from a report, after its forecasts."
+        yield summary(f"{_P}learn_seconds", text, (), {(): self._timings.learn.total_seconds})
 
 
 _SUMS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
@@ -204,8 +204,8 @@ _SUMS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "fallbacks": ("Times a bearer fell back to persistence.", ()),
     "returns": ("Times a bearer returned to the model.", ()),
     "not_finite": ("Outputs of the model with NaN or infinity.", ()),
-    "interval_checked": ("Served intervals compared with an outcome.", ("quantity", "horizon")),
-    "interval_covered": ("Served intervals that contained the outcome.", ("quantity", "horizon")),
+    "interval_checked": ("Served intervals compared with an outcome.", ("quantity",)),
+    "interval_covered": ("Served intervals that contained the outcome.", ("quantity",)),
 }
 """Counters of all nodes together: HELP and labels."""
 
@@ -227,15 +227,16 @@ def _counts(engine: Forecaster) -> dict[tuple[str, ...], int]:
         ("returns",): run.skill.returns,
         ("not_finite",): run.carried.not_finite if run.carried is not None else 0,
     }
-    for names, row, point in _points(engine.layout):
-        counts["interval_checked", *names] = int(run.coverage.checked[row, point])
-        counts["interval_covered", *names] = int(run.coverage.covered[row, point])
+    for row, quantity in enumerate(engine.layout.quantities):
+        counts["interval_checked", quantity.value] = int(run.coverage.checked[row].sum())
+        counts["interval_covered", quantity.value] = int(run.coverage.covered[row].sum())
     return counts
 
 
 def _points(layout: Layout) -> Iterator[tuple[tuple[str, str], int, int]]:
-    """Quantity and horizon as labels, with their place in the arrays of a layout."""
-    chosen = np.unique(np.linspace(0, layout.points - 1, _HORIZONS).round().astype(int)).tolist()
+    """Quantity and horizon of the first and the last point as labels, with their place in the
+    arrays of a layout."""
+    chosen = sorted({0, layout.points - 1})
     for row, quantity in enumerate(layout.quantities):
         for point in chosen:
             yield (quantity.value, f"{layout.horizon_us(point) / 1e6:g}"), row, point
@@ -286,8 +287,9 @@ def _by_horizon(engines: Mapping[str, Forecaster]) -> Iterator[Metric]:
                 skills.setdefault(names, []).append(float(by_point[row, point]))
     text = "Bearers served persistence, by reason."
     yield gauge(f"{_P}fallback_bearers", text, ("reason",), fallback)
-    text = "Share of samples outside the range of the training part, largest of the nodes."
-    yield gauge(f"{_P}outside_training_ratio", text, ("feature",), outside)
+    text = "Share of samples outside the range of the training part: the features with most."
+    most = dict(sorted(outside.items(), key=lambda each: each[1], reverse=True)[:_OUTSIDE])
+    yield gauge(f"{_P}outside_training_ratio", text, ("feature",), most)
     text = "Skill of the model against persistence at a horizon, mean over the nodes."
     mean = {names: sum(values) / len(values) for names, values in skills.items()}
     yield gauge(f"{_P}skill_by_horizon_ratio", text, ("quantity", "horizon"), mean)
