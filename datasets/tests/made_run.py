@@ -24,18 +24,18 @@ def table(
         occupancy = rng.integers(0, 90_000, rows).astype(np.uint32)
         columns = {
             "time_us": START_US + 1_000 * np.arange(rows, dtype=np.int64),
-            "ue": np.full(rows, ue, np.uint32),
+            "rnti": np.full(rows, ue, np.uint32),
             "drb": np.full(rows, drb, np.uint8),
-            "txbuf_occ_bytes": occupancy,
-            "txbuf_occ_pkts": occupancy // 1500,
-            "txpdu_bytes": (2**32 - 20_000 + np.cumsum(drained)).astype(np.uint32),
-            "txsdu_wt_us": rng.integers(0, 50_000, rows).astype(np.uint32),
-            "txsdu_avg_time_to_tx": rng.uniform(0, 9_000, rows),
-            "queue_limit_bytes": pa.array(
+            "rlc_occupancy_bytes": occupancy,
+            "rlc_occupancy_packets": occupancy // 1500,
+            "rlc_pdu_bytes": (2**32 - 20_000 + np.cumsum(drained)).astype(np.uint32),
+            "rlc_hol_us": rng.integers(0, 50_000, rows).astype(np.uint32),
+            "rlc_mean_sojourn_us": rng.uniform(0, 9_000, rows),
+            "pacer_limit_bytes": pa.array(
                 rng.integers(3_000, 90_000, rows), pa.uint32(), mask=rng.random(rows) < 0.3
             ),
-            "arrived_bytes": rng.integers(0, 4_000, rows).astype(np.uint64),
-            "drained_bytes": drained,
+            "arrived_delta_bytes": rng.integers(0, 4_000, rows).astype(np.uint64),
+            "drained_delta_bytes": drained,
         }
         unknown = rng.random(rows) < 0.3
         columns["mcs"] = pa.array(rng.integers(0, 28, rows), pa.uint8(), mask=unknown)

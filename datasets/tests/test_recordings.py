@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from made_run import provenance, table
 from rlc_dataset import DatasetError, Recording, find_recordings, write_run
-from rlc_dataset.names import NAMES
+from rlc_dataset.names import RLC_FIELDS
 from rlc_dataset.reader import table_series
 from rlc_model import Bearer
 
@@ -19,21 +19,20 @@ BEARERS = ((17, 1), (17, 2), (18, 1))
 
 
 def by_time(run: pa.Table) -> pa.Table:
-    """The rows as the lab has them: by time, with the lab's names."""
-    lab = {names[0]: names[-1] for names in NAMES.values()}
-    renamed = run.rename_columns([lab.get(name, name) for name in run.column_names])
-    return renamed.drop_columns(["arrived_bytes", "drained_bytes"]).sort_by("time_us")
+    """The rows as others may have them: by time, with the names of FlexRIC's reports."""
+    renamed = run.rename_columns([RLC_FIELDS.get(name, name) for name in run.column_names])
+    return renamed.drop_columns(["arrived_delta_bytes", "drained_delta_bytes"]).sort_by("time_us")
 
 
 @pytest.mark.parametrize("rows", [7, 100, 1_000])
 def test_both_namings_and_orders_give_the_reports_of_each_bearer(tmp_path: Path, rows: int) -> None:
     run = table(100, BEARERS)
     write_run(tmp_path / "data", run, provenance())
-    pq.write_table(by_time(run), tmp_path / "lab.parquet", row_group_size=64)
+    pq.write_table(by_time(run), tmp_path / "other.parquet", row_group_size=64)
     expected = {one.bearer: one for one in table_series(run)}
     for recording in (
         *find_recordings(tmp_path / "data"),
-        Recording.open(tmp_path / "lab.parquet"),
+        Recording.open(tmp_path / "other.parquet"),
     ):
         assert list(recording.bearers) == [Bearer(*bearer) for bearer in BEARERS]
         assert {origin.bearer_kind for origin in recording.bearers.values()} == {"paced"}
@@ -51,12 +50,12 @@ def kinds(path: Path) -> list[str]:
 
 def test_a_bearer_without_a_limit_is_not_paced(tmp_path: Path) -> None:
     run = table(10, BEARERS)
-    limit = run.column("queue_limit_bytes").to_pylist()
+    limit = run.column("pacer_limit_bytes").to_pylist()
     limit[10:20] = [None] * 10
-    at = run.column_names.index("queue_limit_bytes")
+    at = run.column_names.index("pacer_limit_bytes")
     pq.write_table(run.set_column(at, run.field(at).name, [limit]), tmp_path / "a.parquet")
     assert kinds(tmp_path / "a.parquet") == ["paced", "unpaced", "paced"]
-    pq.write_table(run.drop_columns("queue_limit_bytes"), tmp_path / "a.parquet")
+    pq.write_table(run.drop_columns("pacer_limit_bytes"), tmp_path / "a.parquet")
     assert kinds(tmp_path / "a.parquet") == ["unpaced"] * 3
 
 
@@ -72,11 +71,15 @@ def test_what_a_data_set_notes_of_a_bearer_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("txbuf_occ_bytes", None, "column txbuf_occ_bytes: is missing"),
+        ("rlc_occupancy_bytes", None, "column rlc_occupancy_bytes: is missing"),
         ("time_us", None, "column time_us: is missing"),
-        ("ue", None, "column ue or rnti: is missing"),
-        ("txsdu_wt_us", pa.array([1, None, 3, 4]), "column txsdu_wt_us, row 1: is null"),
-        ("txpdu_bytes", pa.array([1, 2, -3, 4]), "column txpdu_bytes, row 2: is -3; expected a"),
+        ("rnti", None, "column rnti: is missing"),
+        ("rlc_hol_us", pa.array([1, None, 3, 4]), "column rlc_hol_us, row 1: is null"),
+        (
+            "rlc_pdu_bytes",
+            pa.array([1, 2, -3, 4]),
+            "column rlc_pdu_bytes, row 2: is -3; expected a",
+        ),
         ("drb", pa.array([1, 1, 1, 256]), "column drb, row 3: is 256"),
         ("mcs", pa.array(["a"] * 4), "column mcs: has type string; expected numbers"),
         ("time_us", pa.array([0, 1, 1, 2]), "column time_us, row 2: 1 is not after the report"),
@@ -92,7 +95,7 @@ def test_a_wrong_column_is_named_with_its_file(
     pq.write_table(wrong, path)
     with pytest.raises(DatasetError) as error:
         list(Recording.open(path).pieces(Bearer(17, 1), 10))
-    found = str(error.value).replace(" or rlc_occupancy_bytes", "")
+    found = str(error.value).replace(" or txbuf_occ_bytes", "")
     assert found.startswith(f"{path}, {message}"), found
 
 

@@ -26,7 +26,10 @@ def check_schema(schema: pa.Schema, file: str = "") -> None:
     version = (schema.metadata or {}).get(VERSION_KEY)
     if version is not None and version != str(SCHEMA_VERSION).encode():
         found = version.decode("utf-8", "replace")
-        raise DatasetError(f"has schema version {found}; expected {SCHEMA_VERSION}", file=file)
+        raise DatasetError(
+            f"has schema version {found}; expected {SCHEMA_VERSION}: make the data set again",
+            file=file,
+        )
     missing = [name for name in COLUMNS if name not in schema.names]
     if missing:
         raise DatasetError(f"lacks {', '.join(missing)}", file=file, column=missing[0])
@@ -70,12 +73,12 @@ def check_table(table: pa.Table, file: str = "", *, allow_gaps: bool = False) ->
         if not field.nullable and column.null_count:
             row = int(np.argmax(column.is_null().to_numpy()))
             raise DatasetError("is null; expected a value", file=file, column=field.name, row=row)
-    sojourn = table.column("txsdu_avg_time_to_tx").to_numpy()
+    sojourn = table.column("rlc_mean_sojourn_us").to_numpy()
     _first(
         ~(np.isfinite(sojourn) & (sojourn >= 0)),
         lambda row: f"is {sojourn[row]:g}; expected a finite number, 0 or more",
         file,
-        "txsdu_avg_time_to_tx",
+        "rlc_mean_sojourn_us",
     )
     mcs = pc.fill_null(table.column("mcs"), 0).to_numpy()
     _first(mcs > MCS_MAX, lambda row: f"is {mcs[row]}; expected 0 to {MCS_MAX}", file, "mcs")
@@ -102,10 +105,10 @@ def _check_order(table: pa.Table, file: str, *, allow_gaps: bool) -> None:
         turn < 0,
         lambda row: (
             f"{bearer_of(row + 1)} comes after {bearer_of(row)}; expected order"
-            " of (ue, drb, time_us)"
+            " of (rnti, drb, time_us)"
         ),
         file,
-        "ue",
+        "rnti",
         offset=1,
     )
     _first(

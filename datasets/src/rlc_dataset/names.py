@@ -1,4 +1,4 @@
-"""Names of the columns of recordings: those of data sets and those of the lab."""
+"""Names of the columns of recordings: those of data sets and the lab, and those of E2SM-RLC."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from typing import Final
 
 from rlc_dataset.errors import DatasetError
 
-NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "time_us": ("time_us",),
-    "ue": ("ue", "rnti"),
-    "drb": ("drb",),
-    "txbuf_occ_bytes": ("txbuf_occ_bytes", "rlc_occupancy_bytes"),
-    "txbuf_occ_pkts": ("txbuf_occ_pkts", "rlc_occupancy_packets"),
-    "txpdu_bytes": ("txpdu_bytes", "rlc_pdu_bytes"),
-    "txsdu_wt_us": ("txsdu_wt_us", "rlc_hol_us"),
-    "txsdu_avg_time_to_tx": ("txsdu_avg_time_to_tx", "rlc_mean_sojourn_us"),
-    "queue_limit_bytes": ("queue_limit_bytes", "pacer_limit_bytes"),
-    "mcs": ("mcs",),
-    "tbs_bytes": ("tbs_bytes",),
+RLC_FIELDS: Final[dict[str, str]] = {
+    "rlc_occupancy_bytes": "txbuf_occ_bytes",
+    "rlc_occupancy_packets": "txbuf_occ_pkts",
+    "rlc_pdu_bytes": "txpdu_bytes",
+    "rlc_hol_us": "txsdu_wt_us",
+    "rlc_mean_sojourn_us": "txsdu_avg_time_to_tx",
 }
-"""Names of a column, that of data sets first."""
-OPTIONAL: Final = frozenset({"queue_limit_bytes", "mcs", "tbs_bytes"})
+"""Columns and their fields in FlexRIC's RLC report; recordings of others may use these names."""
+NAMES: Final = ("time_us", "rnti", "drb", *RLC_FIELDS, "pacer_limit_bytes", "mcs", "tbs_bytes")
+"""The columns that forecasts need."""
+OPTIONAL: Final = frozenset({"pacer_limit_bytes", "mcs", "tbs_bytes"})
 """Columns whose values are unknown if a file lacks them."""
 
 
@@ -37,7 +33,8 @@ def columns_of(there: Sequence[str], file: str) -> dict[str, str]:
         DatasetError: One is missing.
     """
     columns = {}
-    for name, names in NAMES.items():
+    for name in NAMES:
+        names = (name, RLC_FIELDS[name]) if name in RLC_FIELDS else (name,)
         known = next((each for each in names if each in there), None)
         if known is not None:
             columns[name] = known

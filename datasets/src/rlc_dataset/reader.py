@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rlc_model import Bearer, BearerSeries, ContractError, RunArrays, run_arrays
-from rlc_model.records import REQUIRED_FIELDS
 from rlc_model.series import report_array
 
 from rlc_dataset.check import check_schema, check_table
 from rlc_dataset.errors import DatasetError
+from rlc_dataset.names import RLC_FIELDS
 from rlc_dataset.provenance import Provenance, SeriesOrigin, parse_provenance, series_origin
 from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY, dataset_sha256, table_sha256
 from rlc_dataset.writer import FILE
@@ -91,18 +91,18 @@ class Run:
         return table_arrays(table, str(self.path), context_us=context_us)
 
     def series(self, *, allow_gaps: bool = False) -> list[BearerSeries]:
-        """The reports of each bearer, in order of (ue, drb); raises as :meth:`table`."""
+        """The reports of each bearer, in order of (rnti, drb); raises as :meth:`table`."""
         return table_series(self.table(allow_gaps=allow_gaps))
 
 
 def series_origins(provenance: Provenance, table: pa.Table) -> list[SeriesOrigin]:
-    """Radio and kind of each bearer of a run, in order of (ue, drb).
+    """Radio and kind of each bearer of a run, in order of (rnti, drb).
 
     What the provenance does not say: the radio is the cell, and a bearer is paced if a limit of its
     pacer was ever reported.
     """
-    told = pc.is_valid(table.column("queue_limit_bytes")).to_numpy(zero_copy_only=False)
-    ue, drb = (table.column(name).to_numpy() for name in ("ue", "drb"))
+    told = pc.is_valid(table.column("pacer_limit_bytes")).to_numpy(zero_copy_only=False)
+    ue, drb = (table.column(name).to_numpy() for name in ("rnti", "drb"))
     turns = np.flatnonzero((np.diff(ue) != 0) | (np.diff(drb) != 0)) + 1
     return [
         series_origin(
@@ -196,12 +196,13 @@ def table_arrays(table: pa.Table, file: str = "", *, context_us: int = 1) -> Run
 
 def table_series(table: pa.Table) -> list[BearerSeries]:
     """A checked table of one run as the reports of each bearer."""
-    columns = {name: table.column(name).to_numpy() for name in REQUIRED_FIELDS}
-    report = report_array(columns)
-    ue, drb, time_us = (table.column(name).to_numpy() for name in ("ue", "drb", "time_us"))
+    report = report_array(
+        {field: table.column(name).to_numpy() for name, field in RLC_FIELDS.items()}
+    )
+    ue, drb, time_us = (table.column(name).to_numpy() for name in ("rnti", "drb", "time_us"))
     limit, mcs, tbs = (
         pc.fill_null(table.column(name).cast(pa.float64()), np.nan).to_numpy()
-        for name in ("queue_limit_bytes", "mcs", "tbs_bytes")
+        for name in ("pacer_limit_bytes", "mcs", "tbs_bytes")
     )
     turns = np.flatnonzero((np.diff(ue) != 0) | (np.diff(drb) != 0)) + 1
     edges = [0, *turns.tolist(), table.num_rows]

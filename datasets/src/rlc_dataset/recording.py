@@ -21,7 +21,7 @@ from rlc_model import Bearer, BearerSeries
 from rlc_model.records import REPORT
 
 from rlc_dataset.errors import DatasetError
-from rlc_dataset.names import OPTIONAL, columns_of, too_large
+from rlc_dataset.names import OPTIONAL, RLC_FIELDS, columns_of, too_large
 from rlc_dataset.provenance import (
     Provenance,
     SeriesOrigin,
@@ -48,7 +48,7 @@ class Recording:
         provenance: Of a run of a data set, else None.
         columns: The column of each of :data:`~rlc_dataset.names.NAMES` that the file has.
         rows: Number of rows.
-        bearers: Its bearers, in order of (ue, drb), with radio and kind as
+        bearers: Its bearers, in order of (rnti, drb), with radio and kind as
             :func:`~rlc_dataset.provenance.series_origin` has them; without a provenance the radio
             is `name`.
     """
@@ -95,7 +95,7 @@ class Recording:
         """
         held: list[BearerSeries] = []
         for first, batch in self._batches(tuple(self.columns)):
-            mine = np.flatnonzero((batch["ue"] == bearer.ue) & (batch["drb"] == bearer.drb))
+            mine = np.flatnonzero((batch["rnti"] == bearer.ue) & (batch["drb"] == bearer.drb))
             if not len(mine):
                 continue
             part = _reports(bearer, {name: values[mine] for name, values in batch.items()})
@@ -121,11 +121,11 @@ class Recording:
             )
 
     def _origins(self) -> dict[Bearer, SeriesOrigin]:
-        wanted = [name for name in ("ue", "drb", "queue_limit_bytes") if name in self.columns]
+        wanted = [name for name in ("rnti", "drb", "pacer_limit_bytes") if name in self.columns]
         told: dict[int, bool] = {}
         for _, batch in self._batches(wanted):
-            keys = batch["ue"].astype(np.int64) << 8 | batch["drb"].astype(np.int64)
-            limited = ~np.isnan(batch.get("queue_limit_bytes", np.full(len(keys), np.nan)))
+            keys = batch["rnti"].astype(np.int64) << 8 | batch["drb"].astype(np.int64)
+            limited = ~np.isnan(batch.get("pacer_limit_bytes", np.full(len(keys), np.nan)))
             for key in np.unique(keys).tolist():
                 told[key] = told.get(key, False) or bool(limited[keys == key].any())
         radio = self.name if self.provenance is None else self.provenance.cell
@@ -209,8 +209,8 @@ def find_recordings(path: Path) -> list[Recording]:
 def _reports(bearer: Bearer, columns: Columns) -> BearerSeries:
     at_us = columns["time_us"].astype(np.int64)
     report = np.zeros(len(at_us), REPORT)
-    for name in REPORT.names or ():
-        report[name] = columns[name]
+    for name, field_name in RLC_FIELDS.items():
+        report[field_name] = columns[name]
     unknown = np.full(len(at_us), np.nan)
     mcs, tbs = columns.get("mcs", unknown), columns.get("tbs_bytes", unknown)
     both = ~(np.isnan(mcs) | np.isnan(tbs))
@@ -218,7 +218,7 @@ def _reports(bearer: Bearer, columns: Columns) -> BearerSeries:
         bearer,
         at_us,
         report,
-        columns.get("queue_limit_bytes", unknown),
+        columns.get("pacer_limit_bytes", unknown),
         np.where(both, mcs, np.nan),
         np.where(both, tbs, np.nan),
     )

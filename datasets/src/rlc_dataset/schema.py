@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 PERIOD_US: Final = 1_000
 """Report period."""
 
@@ -29,26 +29,26 @@ def _field(name: str, kind: pa.DataType, unit: str, *, nullable: bool = False) -
 SCHEMA: Final = pa.schema(
     [
         _field("time_us", pa.int64(), "us"),
-        _field("ue", pa.uint32(), "1"),
+        _field("rnti", pa.uint32(), "1"),
         _field("drb", pa.uint8(), "1"),
-        _field("txbuf_occ_bytes", pa.uint32(), "B"),
-        _field("txbuf_occ_pkts", pa.uint32(), "1"),
-        _field("txpdu_bytes", pa.uint32(), "B"),
-        _field("txsdu_wt_us", pa.uint32(), "us"),
+        _field("rlc_occupancy_bytes", pa.uint32(), "B"),
+        _field("rlc_occupancy_packets", pa.uint32(), "1"),
+        _field("rlc_pdu_bytes", pa.uint32(), "B"),
+        _field("rlc_hol_us", pa.uint32(), "us"),
         # 64 bits in the report, but features have 32 bits.
-        _field("txsdu_avg_time_to_tx", pa.float32(), "us"),
-        _field("queue_limit_bytes", pa.uint32(), "B", nullable=True),
-        _field("arrived_bytes", pa.uint64(), "B"),
-        _field("drained_bytes", pa.uint64(), "B"),
+        _field("rlc_mean_sojourn_us", pa.float32(), "us"),
+        _field("pacer_limit_bytes", pa.uint32(), "B", nullable=True),
+        _field("arrived_delta_bytes", pa.uint64(), "B"),
+        _field("drained_delta_bytes", pa.uint64(), "B"),
         _field("mcs", pa.uint8(), "1", nullable=True),
         _field("tbs_bytes", pa.uint32(), "B", nullable=True),
     ],
     metadata={VERSION_KEY: str(SCHEMA_VERSION).encode()},
 )
-"""Rows are in order of (ue, drb, time_us)."""
+"""Rows are in order of (rnti, drb, time_us)."""
 
 COLUMNS: Final = tuple(SCHEMA.names)
-KEY: Final = ("ue", "drb", "time_us")
+KEY: Final = ("rnti", "drb", "time_us")
 PARTITIONS: Final = ("cell", "mobility", "run")
 """Directories, outermost first: ``cell=…/mobility=…/run=…``."""
 

@@ -77,8 +77,8 @@ async def test_a_nodes_reports_become_a_run(tmp_path: Path) -> None:
     table = run.table()
     assert table.num_rows == 100
     assert table.column("mcs").to_pylist()[:30] == [*range(20), *range(10)]
-    assert table.column("queue_limit_bytes").to_pylist() == [5_000 + k for k in range(100)]
-    assert table.column("drained_bytes").to_pylist() == [0] + [100] * 99
+    assert table.column("pacer_limit_bytes").to_pylist() == [5_000 + k for k in range(100)]
+    assert table.column("drained_delta_bytes").to_pylist() == [0] + [100] * 99
 
 
 async def test_a_node_without_mac_and_tc_reports_is_recorded(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_a_refused_mac_subscription_leaves_its_columns_null(tmp_path: Path
     (run,) = Dataset.open(tmp_path)
     table = run.table()
     assert table.column("mcs").null_count == 100
-    assert table.column("queue_limit_bytes").null_count == 0
+    assert table.column("pacer_limit_bytes").null_count == 0
 
 
 async def test_segments_are_separate_runs(tmp_path: Path) -> None:

@@ -72,10 +72,10 @@ def test_a_run_equals_the_state_of_the_simulated_bearer() -> None:
     for row in table.slice(0, 400).to_pylist():
         world.step_until(row["time_us"] - world.epoch_us)
         (bearer,) = world.bearers()
-        assert row["txbuf_occ_bytes"] == bearer["rlc_occupancy_bytes"]
-        assert row["queue_limit_bytes"] == bearer["pacer_limit_bytes"]
+        assert row["rlc_occupancy_bytes"] == bearer["rlc_occupancy_bytes"]
+        assert row["pacer_limit_bytes"] == bearer["pacer_limit_bytes"]
         assert row["mcs"] == bearer["mcs"] == 8
-        total += row["drained_bytes"]
+        total += row["drained_delta_bytes"]
     assert bearer["drained_bytes"] > 500_000
     # PDUs have headers, and the first row has no difference.
     assert total == pytest.approx(bearer["drained_bytes"], rel=0.02)

@@ -191,9 +191,12 @@ def test_a_mistake_is_one_line_that_names_its_place(
     message: str,
 ) -> None:
     pq.write_table(
-        pq.ParquetFile(short).read().drop_columns("txbuf_occ_pkts"), tmp_path / "lacks.parquet"
+        pq.ParquetFile(short).read().drop_columns("rlc_occupancy_packets"),
+        tmp_path / "lacks.parquet",
     )
-    message = message.replace("tbs_bytes", "txbuf_occ_pkts or rlc_occupancy_packets: is missing")
+    message = message.replace(
+        "column tbs_bytes", "column rlc_occupancy_packets or txbuf_occ_pkts: is missing"
+    )
     places = {"data": short, "model": DEFAULT, "tmp": tmp_path}
     try:
         status = main(["evaluate", *(word.format(**places) for word in words)])

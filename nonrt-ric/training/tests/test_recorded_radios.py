@@ -117,7 +117,7 @@ def test_a_run_replays_the_part_that_it_names(tmp_path: Path) -> None:
     assert plan.traces[0].sha256 == sha256((tmp_path / "gap").read_bytes()).hexdigest()
     table = simulate(plan)
     time_ms = (table.column("time_us").to_numpy() - table.column("time_us")[0].as_py()) // 1_000
-    drained = np.bincount(time_ms, weights=table.column("drained_bytes").to_numpy())
+    drained = np.bincount(time_ms, weights=table.column("drained_delta_bytes").to_numpy())
     busy = np.flatnonzero(drained) + start_ms
     # A report at the end of a slot has what the slot drained.
     assert not ((busy > 4_010) & (busy < 5_990)).any()

@@ -92,13 +92,13 @@ def test_reports_of_an_instant_become_one_row_per_bearer() -> None:
     table = taken(recorder)
     assert table.schema.equals(SCHEMA, check_metadata=True)
     check_table(table)
-    assert column(table, "ue") == [17] * 6 + [18] * 3
+    assert column(table, "rnti") == [17] * 6 + [18] * 3
     assert column(table, "drb") == [1] * 3 + [2] * 3 + [1] * 3
-    assert column(table, "queue_limit_bytes") == [None] * 3 + [4_000, 4_001, 4_002] + [None] * 3
+    assert column(table, "pacer_limit_bytes") == [None] * 3 + [4_000, 4_001, 4_002] + [None] * 3
     assert column(table, "mcs") == [9] * 6 + [None] * 3
     assert column(table, "tbs_bytes") == [900, 901, 902] * 2 + [None] * 3
-    assert column(table, "drained_bytes") == [0] * 3 + [0, 100, 100] + [0] * 3
-    assert column(table, "arrived_bytes") == [0] * 3 + [0, 100, 100] + [0, 10, 10]
+    assert column(table, "drained_delta_bytes") == [0] * 3 + [0, 100, 100] + [0] * 3
+    assert column(table, "arrived_delta_bytes") == [0] * 3 + [0, 100, 100] + [0, 10, 10]
 
 
 def test_slower_reports_join_their_own_instant() -> None:
@@ -110,7 +110,7 @@ def test_slower_reports_join_their_own_instant() -> None:
             feed(recorder, at_us, (MAC_OID, mac_message(at_us, {17: (k, k)})))
             feed(recorder, at_us, (TC_V1_OID, tc_message({(17, 1): k})))
     table = taken(recorder)
-    for name in ("mcs", "tbs_bytes", "queue_limit_bytes"):
+    for name in ("mcs", "tbs_bytes", "pacer_limit_bytes"):
         values = column(table, name)
         assert (values[5], values[15]) == (5, 15)
         assert sum(value is not None for value in values) == 2
@@ -122,8 +122,8 @@ def test_differences_are_valid_across_a_wrap_and_0_at_a_restart() -> None:
         at_us = START_US + 1_000 * k
         feed(recorder, at_us, (RLC_OID, rlc_message(at_us, {(17, 1): (50 * k, counter)})))
     table = taken(recorder)
-    assert column(table, "drained_bytes") == [0, 1_000, 0, 300]
-    assert column(table, "arrived_bytes") == [0, 1_050, 0, 350]
+    assert column(table, "drained_delta_bytes") == [0, 1_000, 0, 300]
+    assert column(table, "arrived_delta_bytes") == [0, 1_050, 0, 350]
 
 
 def test_times_are_rounded_to_the_grid_and_gaps_are_counted() -> None:
@@ -132,7 +132,7 @@ def test_times_are_rounded_to_the_grid_and_gaps_are_counted() -> None:
         feed(recorder, 0, (RLC_OID, rlc_message(START_US + at_us, {(17, 1): (at_us, 0)})))
     table = taken(recorder)
     assert [t - START_US for t in column(table, "time_us")] == [0, 1_000, 2_000, 3_000, 8_000]  # type: ignore[operator]
-    assert column(table, "txbuf_occ_bytes") == [0, 1_050, 1_960, 2_980, 8_400]
+    assert column(table, "rlc_occupancy_bytes") == [0, 1_050, 1_960, 2_980, 8_400]
     counts = recorder.counts
     assert (counts.reports, counts.repeated, counts.missing, counts.late) == (8, 2, 4, 1)
     check_table(table, allow_gaps=True)
@@ -146,7 +146,7 @@ def test_bearers_may_appear_and_disappear() -> None:
         feed(recorder, at_us, (RLC_OID, rlc_message(at_us, bearers)))
     table = taken(recorder)
     check_table(table)
-    assert column(table, "ue") == [17] * 3 + [18] * 3
+    assert column(table, "rnti") == [17] * 3 + [18] * 3
 
 
 @pytest.mark.parametrize("sojourn", [float("nan"), float("inf"), -1.0, 1e300])
@@ -157,7 +157,7 @@ def test_invalid_values_are_counted(sojourn: float) -> None:
     feed(recorder, START_US, (MAC_OID, mac_message(START_US, {17: (77, 5)})))
     table = taken(recorder)
     check_table(table)
-    assert column(table, "txsdu_avg_time_to_tx") == [0.0]
+    assert column(table, "rlc_mean_sojourn_us") == [0.0]
     assert column(table, "mcs") == [None]
     assert recorder.counts.invalid_values == 2
 
@@ -172,7 +172,7 @@ def test_a_segment_continues_the_grid_of_the_last() -> None:
             assert taken(recorder).num_rows == 2
     table = taken(recorder)
     assert column(table, "time_us") == [START_US + 2_000, START_US + 3_000]
-    assert column(table, "drained_bytes") == [0, 100]
+    assert column(table, "drained_delta_bytes") == [0, 100]
 
 
 def test_invalid_messages_are_refused_and_change_nothing() -> None:

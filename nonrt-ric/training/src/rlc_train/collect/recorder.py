@@ -15,15 +15,9 @@ from numpy.typing import NDArray
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
 from rlc_dataset import PERIOD_US, SCHEMA
 from rlc_dataset.check import MCS_MAX
+from rlc_dataset.names import RLC_FIELDS
 from rlc_model.features import MAX_RATE_BYTES_PER_MS
 
-RLC_FIELDS: Final = (
-    "txbuf_occ_bytes",
-    "txbuf_occ_pkts",
-    "txpdu_bytes",
-    "txsdu_wt_us",
-    "txsdu_avg_time_to_tx",
-)
 _UINT32_MAX: Final = 2**32 - 1
 _INSTANT_BITS: Final = 40
 """Instants of a key: 2⁴⁰ ms are 34 years."""
@@ -89,7 +83,7 @@ class Recorder:
             self._on_tc(tc.decode("indication", message), collected_at_us)
 
     def take(self) -> pa.Table | None:
-        """Ends the run and returns it in order of (ue, drb, time_us); None without rows.
+        """Ends the run and returns it in order of (rnti, drb, time_us); None without rows.
 
         The next run continues the grid; the first row of each bearer has no differences.
         """
@@ -117,13 +111,13 @@ class Recorder:
         limit, unlimited = _joined_limits(limits, self._start_us, ue, drb, instant)
         columns: dict[str, Any] = {
             "time_us": self._start_us + PERIOD_US * instant,
-            "ue": ue,
+            "rnti": ue,
             "drb": drb,
-            **{name: records[name] for name in RLC_FIELDS},
-            "txsdu_avg_time_to_tx": np.where(invalid, 0.0, sojourn),
-            "queue_limit_bytes": pa.array(limit, mask=unlimited),
-            "arrived_bytes": arrived,
-            "drained_bytes": drained,
+            **{name: records[field] for name, field in RLC_FIELDS.items()},
+            "rlc_mean_sojourn_us": np.where(invalid, 0.0, sojourn),
+            "pacer_limit_bytes": pa.array(limit, mask=unlimited),
+            "arrived_delta_bytes": arrived,
+            "drained_delta_bytes": drained,
             "mcs": pa.array(mcs, mask=unknown),
             "tbs_bytes": pa.array(tbs, mask=unknown),
         }
