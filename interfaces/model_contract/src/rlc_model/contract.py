@@ -135,6 +135,9 @@ def read_contract(directory: Path) -> ModelContract:
     Raises:
         ContractError: A file is missing, too large, altered or wrong.
     """
+    if directory.is_dir() and not (directory / CHECKSUMS).exists():
+        expected = f"expected a model directory of {MODEL}, {MANIFEST} and {CHECKSUMS}"
+        raise ContractError(CHECKSUMS, f"is missing; {expected}")
     sums = _parse_checksums(read_bounded(directory / CHECKSUMS, MAX_MANIFEST_BYTES))
     files = {
         MANIFEST: read_bounded(directory / MANIFEST, MAX_MANIFEST_BYTES),
