@@ -81,8 +81,11 @@ def test_a_new_export_must_be_evaluated_before_promotion(
     assert "unseen: evaluated lstm on" in err
     assert "evaluated persistence" not in err
     assert main(["promote", "--run", str(again)]) in (0, 1)
-    assert main(["evaluate", "--run", str(again), "--again"]) == 0
+    evaluated = (again / "evaluation.json").read_text()
+    assert main(["evaluate", "--run", str(again), "--again", "--stream"]) == 0
     assert "unseen: evaluated persistence on" in capsys.readouterr().err
+    assert (again / "spool").is_dir()
+    assert (again / "evaluation.json").read_text() == evaluated
 
 
 def test_the_model_card_shows_the_results(run_directory: Path) -> None:

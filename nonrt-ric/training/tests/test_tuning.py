@@ -196,10 +196,11 @@ def test_workers_of_one_machine_search_together(
 ) -> None:
     (tmp_path / "settings.yaml").write_text(SETTINGS)
     words = ["tune", "--data", str(dataset), "--settings", str(tmp_path / "settings.yaml")]
-    words += ["--run", str(tmp_path / "run"), "--max-epochs", "2", "--workers", "2"]
+    words += ["--run", str(tmp_path / "run"), "--max-epochs", "2", "--workers", "2", "--stream"]
     assert main(words) == 0
     assert "best of" in capsys.readouterr().out
     assert len(list((tmp_path / "run" / "workers").glob("*.log"))) == 2
+    assert (tmp_path / "run" / "spool").is_dir()
     # Each trial was trained by one of them.
     trials = {path.parent.name for path in (tmp_path / "run" / "trials").glob("*/checkpoint.npz")}
     assert len(trials) >= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,15 @@ from numpy.typing import NDArray
 from rlc_train.errors import TrainError
 
 Kind = TypeVar("Kind", bound=np.generic)
+
+
+def add_argument(parser: argparse.ArgumentParser) -> None:
+    """Declares ``--stream``."""
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="keep the samples in files of the run directory, for data sets larger than memory",
+    )
 
 
 class Spool:
@@ -28,6 +38,12 @@ class Spool:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise TrainError(str(directory), f"cannot be created: {error.strerror}") from error
+
+    @classmethod
+    def asked(cls, arguments: argparse.Namespace, run: Path) -> Spool | None:
+        """That of a run directory if ``--stream`` was given, else None; raises as the
+        constructor."""
+        return cls(run / "spool") if arguments.stream else None
 
     def keep(self, array: NDArray[Kind]) -> NDArray[Kind]:
         """The same values, read-only, from a file: the system loads and drops its pages as needed.

@@ -20,7 +20,7 @@ from typing import Any
 from rich.table import Table
 from rlc_dataset import find_recordings
 
-from rlc_train import corpus, pipeline
+from rlc_train import corpus, pipeline, spool
 from rlc_train.backtest import Losses, Versus
 from rlc_train.baselines import BASELINES
 from rlc_train.baselines.linear import LinearQuantile
@@ -32,6 +32,7 @@ from rlc_train.judging.rows import rows_of, write_rows
 from rlc_train.judging.table import show_judged
 from rlc_train.progress import SHORT, bars, table_console
 from rlc_train.rundir import RunDirectory
+from rlc_train.spool import Spool
 
 NAME = "evaluate"
 
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"comma-separated; default: those of the settings. Of {', '.join(BASELINES)}",
     )
     parser.add_argument("--again", action="store_true", help="discard previous losses")
+    spool.add_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,7 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     for name in names:
         if name not in BASELINES:
             raise TrainError("--baselines", f"{name!r}; expected of {', '.join(BASELINES)}")
-    series, sha256 = corpus.load(arguments.data or Path(data["path"]), settings.context_us)
+    files = Spool.asked(arguments, arguments.run)
+    path = arguments.data or Path(data["path"])
+    series, sha256 = corpus.load(path, settings.context_us, files)
     if sha256 != data["sha256"]:
         raise TrainError(
             "--data", f"has SHA-256 {sha256[:12]}…; the run has {data['sha256'][:12]}…"
@@ -110,9 +114,9 @@ def _judge(arguments: argparse.Namespace) -> int:
     """Judges a model on recordings."""
     if arguments.data is None:
         raise TrainError("--data", "is needed with --model: a data set or recording to judge on")
-    for name in ("baselines", "again"):
+    for name in ("baselines", "again", "stream"):
         if getattr(arguments, name):
-            raise TrainError(f"--{name}", "is for --run; a model is judged by adaptive persistence")
+            raise TrainError(f"--{name}", "is for --run")
     model = JudgedModel.load(arguments.model)
     recordings = find_recordings(arguments.data)
     with bars() as shown:

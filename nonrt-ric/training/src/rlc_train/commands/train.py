@@ -9,7 +9,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from rlc_train import conformal, corpus, pipeline
+from rlc_train import conformal, corpus, pipeline, spool
 from rlc_train.candidate import Candidate
 from rlc_train.export.check import Reference
 from rlc_train.export.steps import network_step
@@ -34,11 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser)
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
     parser.add_argument("--epochs", type=int, help="overrides fit.epochs")
-    parser.add_argument(
-        "--stream",
-        action="store_true",
-        help="keep the samples in files of the run directory, for data sets larger than memory",
-    )
+    spool.add_argument(parser)
     backend.add_argument(parser)
 
 
@@ -47,8 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     changes = {} if arguments.epochs is None else {"fit": {"epochs": arguments.epochs}}
     settings = load_settings(arguments.settings, arguments.preset, **changes)
     backend.choose(arguments.backend)
-    spool = Spool(arguments.run / "spool") if arguments.stream else None
-    series, sha256 = corpus.load(arguments.data, settings.context_us, spool)
+    files = Spool.asked(arguments, arguments.run)
+    series, sha256 = corpus.load(arguments.data, settings.context_us, files)
     directory = RunDirectory(arguments.run)
     t_m_us = stored_t_m_us(directory, settings)
     layout = settings.layout(t_m_us)
@@ -78,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
             layout=layout,
             sha256=sha256,
             directory=directory,
-            spool=spool,
+            spool=files,
             shown=shown,
         )
         candidate = export(trained, settings, parts, layout)

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import yaml
 
-from rlc_train import corpus, pipeline
+from rlc_train import corpus, pipeline, spool
 from rlc_train.errors import TrainError
 from rlc_train.lstm import backend
 from rlc_train.progress import bars
 from rlc_train.settings import Settings, add_experiment_arguments
 from rlc_train.settings import load as load_settings
+from rlc_train.spool import Spool
 from rlc_train.tuning import cluster
 from rlc_train.tuning.local import Workers
 from rlc_train.tuning.search import Found, Task, search
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser)
     parser.add_argument("--run", type=Path, required=True, help="directory of the search")
     parser.add_argument("--max-epochs", type=int, default=9, help="epochs of the longest trial (9)")
+    spool.add_argument(parser)
     backend.add_argument(parser)
     role = parser.add_mutually_exclusive_group()
     role.add_argument("--workers", type=int, help="trials at once on this machine (1)")
@@ -60,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise TrainError("--workers", f"{arguments.workers}; expected 1 to {MOST_WORKERS}")
     settings = load_settings(arguments.settings, arguments.preset)
     backend.choose(arguments.backend)
-    series, sha256 = corpus.load(arguments.data, settings.context_us)
+    files = Spool.asked(arguments, arguments.run)
+    series, sha256 = corpus.load(arguments.data, settings.context_us, files)
     # T_m differs between trials by less than a grid step; all use the same labels.
     layout = settings.layout(pipeline.measured_t_m_us(settings))
     parts = pipeline.split_corpus(series, settings, layout)
@@ -74,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings.seed,
         sha256 + repr(settings.split),
         arguments.run,
+        files,
     )
     if arguments.worker is not None:
         cluster.worker(task, arguments.address, arguments.worker, arguments.deadline_s)
@@ -118,7 +122,8 @@ def _words(arguments: argparse.Namespace) -> list[str]:
         "--backend": arguments.backend,
     }
     pairs = ([name, str(value)] for name, value in given.items() if value is not None)
-    return [NAME, *(word for pair in pairs for word in pair)]
+    flags = ["--stream"] if arguments.stream else []
+    return [NAME, *(word for pair in pairs for word in pair), *flags]
 
 
 def _write(directory: Path, settings: Settings, found: Found) -> int:

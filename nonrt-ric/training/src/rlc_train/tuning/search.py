@@ -19,6 +19,7 @@ from rlc_train.lstm.backend import choose, keras
 from rlc_train.lstm.fit import CHECKPOINT, fit
 from rlc_train.lstm.shape import FitSettings, NetworkShape
 from rlc_train.splits import Part
+from rlc_train.spool import Spool
 
 OBJECTIVE = "validation_loss"
 PROJECT = "hyperband"
@@ -55,6 +56,7 @@ class Task:
         seed: Seed of search and trainings.
         data_sha256: Digest of the data.
         directory: Directory of search and trials.
+        spool: Where batches are kept; None for memory.
     """
 
     train: Sequence[Part]
@@ -65,6 +67,7 @@ class Task:
     seed: int
     data_sha256: str
     directory: Path
+    spool: Spool | None = None
 
 
 def space() -> Any:
@@ -157,6 +160,7 @@ def run_trial(task: Task, runner: Any, trial: Any) -> float:
         seed=task.seed,
         data_sha256=task.data_sha256,
         directory=directory,
+        spool=task.spool,
         on_epoch=lambda *_: runner.oracle.get_trial(trial.trial_id),
     )
     keras().backend.clear_session()
