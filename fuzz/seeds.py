@@ -262,7 +262,7 @@ def calls() -> Seeds:
 
 def others() -> Seeds:
     """Arrays, AQM cases, PDUs, certificates."""
-    for choice in range(7):
+    for choice in range(6):
         yield f"rlc_native/{choice}", bytes([choice]) + bytes([2, 1, 2] * 40)
     events = [
         {"t_us": 0, "enq": {"flow": 0, "size": 1500, "ecn": "ect-0"}},

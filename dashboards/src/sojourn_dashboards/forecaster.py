@@ -74,7 +74,7 @@ _NOW = Row(
                 "percentunit",
                 f"min({selector(_P + 'skill_ratio')})",
                 about="1 less the loss of the model over that of persistence; below 0 it is worse "
-                "and persistence is served.",
+                "and the mix of what is served leaves it.",
                 empty="Not judged yet: is there a model?",
                 size=_TILE,
                 decimals=1,
@@ -134,7 +134,7 @@ _GOOD = Row(
                     "{{node}} {{quantity}}",
                 ),
                 about="1 less the loss of the model over that of persistence, mean over horizons. "
-                "Below 0: worse; persistence is served there.",
+                "Below 0: worse; the mix of what is served leaves it there.",
                 empty=_JUDGED,
             ),
             minimum=None,

@@ -2,24 +2,20 @@
 //! values. Arrays that do not match are refused.
 
 use rlc_native::{
-    Axes, COLUMNS, Coverage, Fields, Index, Losses, ModelOutput, Offsets, Outcomes, Previous, Rule,
-    add_and_order, forecasts_at, samples, update_outside_ratio,
+    Axes, COLUMNS, Checked, Coverage, EXPERTS, Fields, Index, Mix, ModelOutput, Newest, Offsets,
+    Outcomes, Previous, Skill, samples, update_outside_ratio,
 };
 
 use crate::cursor::Cursor;
 
 pub(crate) fn check(input: &[u8]) {
     let mut input = Cursor::new(input);
-    match input.below(7) {
+    match input.below(6) {
         0 => read_samples(&mut input),
-        1 => model_output(&mut input),
+        1 => mix(&mut input),
         2 => offsets(&mut input),
-        3 => losses(&mut input),
+        3 => skill(&mut input),
         4 => coverage(&mut input),
-        5 => {
-            let (plain, offset) = (floats(&mut input), floats(&mut input));
-            let _ = add_and_order(&plain, &offset, input.u8().into());
-        }
         _ => {
             let (features, low, high) =
                 (floats(&mut input), floats(&mut input), floats(&mut input));
@@ -60,13 +56,54 @@ fn read_samples(input: &mut Cursor<'_>) {
     let _ = samples(input.rest(), &fields, &before, &mut out, &mut levels, &mut fresh);
 }
 
-fn model_output(input: &mut Cursor<'_>) {
-    let [values, scale, span, base, offset] = std::array::from_fn(|_| floats(input));
-    let quantiles = input.u8().into();
+/// A mix of up to four slots, by a series of reports, outcomes and new bearers.
+fn mix(input: &mut Cursor<'_>) {
+    let columns = (0..input.below(4)).map(|_| input.below(4)).collect();
+    let (limit, levels) = (Some(input.u8().into()), floats(input));
+    let ahead = (0..input.below(8)).map(|_| i64::from(input.u8())).collect();
+    let Ok(mut mix) = Mix::new(columns, limit, levels, ahead, input.u8().into()) else { return };
+    while !input.is_empty() {
+        let tick = input.u64().cast_signed();
+        match input.below(5) {
+            0 => mix.grow(input.below(5)),
+            1 => mix.reset(input.u8().into()),
+            2 => mix = mix.with_new_model(),
+            3 => report(&mut mix, tick, input),
+            _ => outcome(&mut mix, tick, input),
+        }
+    }
+}
+
+fn report(mix: &mut Mix, tick: i64, input: &mut Cursor<'_>) {
+    let [features, values, scale, span, base] = std::array::from_fn(|_| floats(input));
+    let (width, limited) = (input.u8().into(), flags(input));
+    let newest = Newest { features: &features, width, limited: &limited };
     let output = ModelOutput { values: &values, scale: &scale, span: &span, base: &base };
-    let Ok(forecasts) = output.forecasts(&offset, quantiles) else { return };
-    assert_eq!(forecasts.plain.len(), values.len());
-    assert_eq!(forecasts.served.len(), values.len());
+    let (mut plain, mut served) = (vec![0.0; values.len()], vec![0.0; values.len()]);
+    with_index(input, |input, slots| {
+        if mix.forecasts(slots, tick, &newest, &output, &mut plain, &mut served) == Ok(true) {
+            assert!(plain.iter().all(|value| value.is_finite()));
+        }
+        let _ = mix.naive_forecasts(slots, input.below(5), tick, &mut served);
+    });
+}
+
+fn outcome(mix: &mut Mix, tick: i64, input: &mut Cursor<'_>) {
+    let rows = usize::from(input.u8());
+    let (actual, model) = (floats(input), floats(input));
+    let (counts, warm) = (flags(input), flags(input));
+    with_index(input, |input, slots| {
+        with_index(input, |_, points| {
+            let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
+            let checked = Checked { model: &model, warm: &warm };
+            let _ = mix.learn(slots, points, &outcomes, tick, &checked);
+        });
+    });
+    for slot in 0..mix.slots() {
+        for weights in mix.weights(slot) {
+            assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-3, "{weights:?}");
+        }
+    }
 }
 
 /// Calls `with` with indices, which may be wrong.
@@ -98,7 +135,6 @@ fn offsets(input: &mut Cursor<'_>) {
     let (mut begun, counts) = (flags(input), flags(input));
     with_index(input, |input, slots| {
         with_index(input, |_, points| {
-            let _ = forecasts_at(&plain, &offset, axes, rows, slots, points);
             let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
             let mut state = Offsets {
                 axes,
@@ -113,45 +149,30 @@ fn offsets(input: &mut Cursor<'_>) {
     });
 }
 
-fn losses(input: &mut Cursor<'_>) {
-    let (points, rows) = (input.u8().into(), usize::from(input.u8()));
-    let rule = Rule {
-        weight: input.f64(),
-        lose_below: input.f64(),
-        regain_above: input.f64(),
-        least_outcomes: input.u64().cast_signed(),
-    };
-    let (levels, actual) = (floats(input), floats(input));
-    let (model, persistence) = (floats(input), floats(input));
-    let mut bearer = pairs(input, |input| f32::from_bits(input.u32()));
-    let mut counted = input.vec(|input| i64::from(input.u8()));
-    let (mut set_aside, counts) = (flags(input), flags(input));
-    let mut point = pairs(input, |input| input.f64());
-    with_index(input, |input, slots| {
-        with_index(input, |_, at| {
-            let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
-            let mut losses = Losses {
-                levels: &levels,
-                points,
-                bearer: &mut bearer,
-                outcomes: &mut counted,
-                set_aside: &mut set_aside,
-                point: &mut point,
-            };
-            let _ = losses.learn(&rule, slots, at, &outcomes, &model, &persistence);
+fn skill(input: &mut Cursor<'_>) {
+    let mut skill = Skill::new(input.below(4), input.below(4));
+    skill.grow(input.below(4));
+    while !input.is_empty() {
+        let (rows, at_us) = (usize::from(input.u8()), input.u64().cast_signed());
+        let losses: Vec<[f32; EXPERTS]> =
+            input.vec(|input| std::array::from_fn(|_| f32::from_bits(input.u32())));
+        with_index(input, |input, slots| {
+            with_index(input, |_, points| {
+                let _ = skill.learn(slots, points, rows, &losses, at_us);
+            });
         });
-    });
+        skill.reset(input.u8().into());
+    }
 }
 
 fn coverage(input: &mut Cursor<'_>) {
     let (points, rows) = (input.u8().into(), usize::from(input.u8()));
-    let (actual, persistence, model) = (floats(input), floats(input), floats(input));
-    let (counts, served) = (flags(input), flags(input));
+    let (actual, served, counts) = (floats(input), floats(input), flags(input));
     let [mut checked, mut covered] =
         std::array::from_fn(|_| input.vec(|input| i64::from(input.u8())));
     let outcomes = Outcomes { rows, actual: &actual, counts: &counts };
     let mut coverage = Coverage { points, checked: &mut checked, covered: &mut covered };
     with_index(input, |_, at| {
-        let _ = coverage.learn(at, &outcomes, &persistence, &model, &served);
+        let _ = coverage.learn(at, &outcomes, &served);
     });
 }

@@ -13,13 +13,6 @@ from numpy.typing import NDArray
 from rlc_model.calibration import Offsets, Slots
 
 F32 = NDArray[np.float32]
-WEIGHT, LOSE_BELOW, REGAIN_ABOVE, LEAST_OUTCOMES = 0.1, -0.05, 0.0, 3
-RULE = rlc_native.Rule(
-    weight=WEIGHT,
-    lose_below=LOSE_BELOW,
-    regain_above=REGAIN_ABOVE,
-    least_outcomes=LEAST_OUTCOMES,
-)
 
 
 class Case:
@@ -112,109 +105,14 @@ def test_offsets_follow_quantile_tracking(case: Case) -> None:
 
 
 @cases()
-def test_forecasts_at_a_point_are_sorted_and_not_negative(case: Case) -> None:
-    shape = (case.slots, case.quantities, case.points, len(case.levels))
-    offset = case.rng.normal(0, 10, shape).astype(np.float32)
-    plain, slots = case.forecasts()[..., 0], case.index()
-    expected = np.maximum(np.sort(plain[..., None] + offset[slots][:, :, 1], axis=-1), 0)
-    np.testing.assert_array_equal(rlc_native.forecasts_at(slots, 1, plain, offset), expected)
-    points = case.rng.integers(0, case.points, case.rows)
-    numbers = np.arange(case.slots)[slots]
-    chosen = offset[numbers[:, None], np.arange(case.quantities), points[:, None]]
-    expected = np.maximum(np.sort(plain[..., None] + chosen, axis=-1), 0)
-    np.testing.assert_array_equal(rlc_native.forecasts_at(slots, points, plain, offset), expected)
-
-
-class Scores:
-    """State of the scores."""
-
-    def __init__(self, case: Case) -> None:
-        self.bearer = np.zeros((case.slots, 2), np.float32)
-        self.outcomes = np.zeros(case.slots, np.int64)
-        self.set_aside = np.zeros(case.slots, np.bool_)
-        self.by_point = np.zeros((case.quantities, case.points, 2))
-
-
-def scored(
-    scores: Scores,
-    levels: F32,
-    slots: NDArray[np.intp],
-    actual: F32,
-    forecasts: tuple[F32, F32],
-) -> tuple[list[float], int, int]:
-    """Reference: mean losses and numbers set aside and restored, after outcomes at point 1."""
-    losses = []
-    for forecast in forecasts:
-        difference = actual[..., None] - forecast
-        loss = np.maximum(levels * difference, (levels - 1) * difference).mean(axis=-1)
-        losses.append(loss.astype(np.float32))
-    both, known = np.stack(losses, axis=-1), ~np.isnan(actual)
-    count = known.sum(axis=0)
-    mean = np.where(known[..., None], both, 0).sum(axis=0) / np.maximum(count, 1)[:, None]
-    weight = np.where(count > 0, WEIGHT, 0.0)[:, None]
-    scores.by_point[:, 1] += weight * (mean - scores.by_point[:, 1])
-    first, slots = both[known[:, 0], 0], slots[known[:, 0]]
-    scores.bearer[slots] += np.float32(WEIGHT) * (first - scores.bearer[slots])
-    scores.outcomes[slots] += 1
-    model, persistence = scores.bearer[slots].T
-    was, settled = scores.set_aside[slots], scores.outcomes[slots] >= LEAST_OUTCOMES
-    set_aside = settled & ~was & (model > np.float32(1 - LOSE_BELOW) * persistence)
-    restored = settled & was & (model < np.float32(1 - REGAIN_ABOVE) * persistence)
-    scores.set_aside[slots[set_aside | restored]] ^= True
-    scores.outcomes[slots[set_aside | restored]] = 0
-    return list(mean[0]), int(set_aside.sum()), int(restored.sum())
-
-
-@cases()
-def test_losses_decide_between_model_and_persistence(case: Case) -> None:
-    found, expected = Scores(case), Scores(case)
-    for _ in range(20):
-        slots, actual, counts = case.index(), case.actual(), case.counts()
-        # Far apart, so that rounding does not decide.
-        model = case.forecasts() + (40 if case.rng.random() < 0.5 else 0)
-        persistence = case.forecasts() + (40 if case.rng.random() < 0.5 else 0)
-        rows, *means, set_aside, restored = rlc_native.score(
-            RULE,
-            slots,
-            1,
-            actual,
-            model,
-            persistence,
-            counts,
-            levels=case.levels,
-            bearer=found.bearer,
-            outcomes=found.outcomes,
-            set_aside=found.set_aside,
-            by_point=found.by_point,
-        )
-        counting = np.arange(case.rows) if counts is None else np.flatnonzero(counts)
-        numbers = np.arange(case.slots)[slots][counting]
-        forecasts = (model[counting], persistence[counting])
-        reference = scored(expected, case.levels, numbers, actual[counting], forecasts)
-        assert rows == len(counting)
-        np.testing.assert_allclose(means, reference[0], rtol=1e-5)
-        assert (set_aside, restored) == reference[1:]
-        np.testing.assert_allclose(found.bearer, expected.bearer, rtol=1e-5)
-        np.testing.assert_allclose(found.by_point, expected.by_point, rtol=1e-5)
-        np.testing.assert_array_equal(found.outcomes, expected.outcomes)
-        np.testing.assert_array_equal(found.set_aside, expected.set_aside)
-
-
-@cases()
 def test_outcomes_within_the_served_interval_are_covered(case: Case) -> None:
     checked = np.zeros((case.quantities, case.points), np.int64)
     covered, expected_checked, expected_covered = checked.copy(), checked.copy(), checked.copy()
     for point in (0, 3, 0):
-        actual = case.actual()
+        actual, forecast = case.actual(), np.sort(case.forecasts(), axis=-1)
         points = np.full(case.rows, point, np.intp)
         points[case.rows // 2 :] = 2
-        model, persistence = (np.sort(case.forecasts(), axis=-1) for _ in range(2))
-        served = None if case.rng.random() < 0.3 else case.rng.random(case.rows) < 0.5
-        rlc_native.cover(
-            points, actual, persistence, model, served, checked=checked, covered=covered
-        )
-        by_model = np.zeros(case.rows, np.bool_) if served is None else served
-        forecast = np.where(by_model[:, None, None], model, persistence)
+        rlc_native.cover(points, actual, forecast, checked=checked, covered=covered)
         inside = (actual >= forecast[..., 0]) & (actual <= forecast[..., -1])
         for row, at in enumerate(points.tolist()):
             expected_checked[:, at] += ~np.isnan(actual[row])
@@ -324,43 +222,6 @@ def test_arguments_of_other_types_or_lengths_are_named() -> None:
         offsets().learn(*LEARNED[:2], np.ones((2, 2)), LEARNED[3])  # type: ignore[arg-type]
 
 
-def test_invalid_scores_are_named() -> None:
-    scores = Scores(Case(1, 3, contiguous=True, rows=1))
-    quantities = len(scores.by_point)
-    actual, forecast = one(2, quantities), one(2, quantities, 3)
-
-    def score(**other: object) -> None:
-        arguments = {
-            "slots": slice(0, 2),
-            "points": 0,
-            "actual": actual,
-            "model": forecast,
-            "persistence": forecast,
-            "levels": one(3),
-            **vars(scores),
-            **other,
-        }
-        rlc_native.score(RULE, **arguments)  # type: ignore[arg-type]
-
-    score()
-    for name, wrong, message in (
-        ("slots", np.array([0, 4]), "slots of row 1 is 4, of 4"),
-        ("points", 4, "point of row 0 is 4, of 4"),
-        ("actual", one(2, quantities + 1), "actual has shape"),
-        ("model", forecast[:1], "model has shape"),
-        ("persistence", forecast[..., 1:], "persistence has shape"),
-        ("levels", one(0), "model has shape"),
-        ("bearer", one(4, 3), "bearer has shape"),
-        ("set_aside", np.zeros(5, np.bool_), "set_aside has length 5, for 4 rows"),
-        ("by_point", np.zeros((quantities, 4, 3)), "by_point has shape"),
-    ):
-        with pytest.raises(ValueError, match=rf"^{message}"):
-            score(**{name: wrong})
-    empty = one(2, quantities, 0)
-    with pytest.raises(ValueError, match=r"^levels has length 0"):
-        score(levels=one(0), model=empty, persistence=empty)
-
-
 COUNTERS = {"checked": np.zeros((2, 3), np.int64), "covered": np.zeros((2, 3), np.int64)}
 
 
@@ -369,15 +230,12 @@ COUNTERS = {"checked": np.zeros((2, 3), np.int64), "covered": np.zeros((2, 3), n
     [
         ({"points": 3}, "point of row 0 is 3, of 3"),
         ({"actual": one(2, 2)}, r"actual has shape \[2, 2\], expected \[1, 2\]"),
-        ({"persistence": one(1, 2, 0)}, "persistence has length 0"),
-        ({"model": one(1, 2, 4), "served": np.ones(1, np.bool_)}, "model has shape"),
-        ({"served": np.ones(1, np.bool_)}, "model has length 0"),
-        ({"model": one(1, 2, 3), "served": np.ones(2, np.bool_)}, "served has length 2"),
+        ({"served": one(1, 2, 0)}, "served has length 0"),
         ({"covered": np.zeros((2, 4), np.int64)}, "covered has shape"),
     ],
 )
 def test_invalid_coverage_is_named(arguments: dict[str, object], message: str) -> None:
-    valid = {"points": 0, "actual": one(1, 2), "persistence": one(1, 2, 3), **COUNTERS}
+    valid = {"points": 0, "actual": one(1, 2), "served": one(1, 2, 3), **COUNTERS}
     with pytest.raises(ValueError, match=f"^{message}"):
         rlc_native.cover(**{**valid, **arguments})  # type: ignore[arg-type]
 
@@ -387,9 +245,6 @@ def test_invalid_coverage_is_named(arguments: dict[str, object], message: str) -
     [
         ("update_outside_ratio", (one(2, 3), one(2), one(2), 0.1, np.zeros(2)), "features has"),
         ("update_outside_ratio", (one(2, 2), one(3), one(2), 0.1, np.zeros(2)), "low has length 3"),
-        ("forecasts_at", (slice(0, 2), 0, one(2, 3), one(4, 2, 5, 3)), "plain has shape"),
-        ("forecasts_at", (slice(3, 5), 0, one(2, 2), one(4, 2, 5, 3)), "slots of row 1 is 4"),
-        ("forecasts_at", (slice(0, 2), -1, one(2, 2), one(4, 2, 5, 3)), "point of row 0 is -1"),
     ],
 )
 def test_invalid_arguments_are_named(

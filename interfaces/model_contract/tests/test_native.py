@@ -20,12 +20,23 @@ def ones(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return np.ones(shape, np.float32)
 
 
+REPORT = slice(0, 4), 7
+"""Slots and tick."""
+
+
+def mix(slots: int) -> rlc_native.Mix:
+    """Of three quantities, two points and one quantile."""
+    made = rlc_native.Mix(
+        [0, 1, 2], np.array([0.5], np.float32), np.array([5, 6]), limit=None, late=0
+    )
+    made.grow(slots)
+    return made
+
+
 def test_arrays_in_column_order_are_refused() -> None:
     columns = np.asfortranarray(ones(4, 3))
     with pytest.raises(ValueError, match="base: expected C-contiguous"):
-        rlc_native.forecasts(ones(4, 3, 2, 1), ones(4, 3), ones(3), columns, ones(4, 3, 2, 1))
-    with pytest.raises(ValueError, match="plain: expected C-contiguous"):
-        rlc_native.add_and_order(columns, ones(4, 3))
+        mix(4).forecasts(*REPORT, ones(4, 3), None, ones(4, 3, 2, 1), ones(4, 3), ones(3), columns)
     with pytest.raises(ValueError, match="before: expected C-contiguous"):
         before = np.zeros((2, 4), np.int64).T
         rlc_native.samples(np.zeros(96, np.uint8), FIELDS, before, 1.0, None)
@@ -43,9 +54,13 @@ def test_mismatched_lengths_are_named() -> None:
     with pytest.raises(ValueError, match="before: expected two columns"):
         rlc_native.samples(np.zeros(24, np.uint8), FIELDS, np.zeros((1, 3), np.int64), 1.0, None)
     with pytest.raises(ValueError, match=r"^scale has length"):
-        rlc_native.forecasts(ones(2, 1, 2, 3), ones(2, 1), ones(1), ones(3, 1), ones(2, 1, 2, 3))
-    with pytest.raises(ValueError, match=r"^plain has length"):
-        rlc_native.add_and_order(ones(2), ones(3, 3))
+        mix(4).forecasts(
+            *REPORT, ones(4, 3), None, ones(4, 3, 2, 1), ones(2, 3), ones(3), ones(4, 3)
+        )
+    with pytest.raises(ValueError, match=r"^values has length"):
+        mix(4).forecasts(
+            *REPORT, ones(4, 3), None, ones(4, 3, 1, 1), ones(4, 3), ones(3), ones(4, 3)
+        )
 
 
 def test_a_field_beyond_its_record_is_refused() -> None:

@@ -49,35 +49,8 @@ def samples(
         ``(N,)`` whether the counters continue.
     """
 
-def forecasts(
-    values: NDArray[np.float32],
-    scale: NDArray[np.float32],
-    span: NDArray[np.float32],
-    base: NDArray[np.float32],
-    offset: NDArray[np.float32],
-) -> tuple[NDArray[np.float32], NDArray[np.float32], bool]:
-    """Forecasts in units from a model's output.
-
-    Args:
-        values: ``(B, quantity, M, Q)`` output of the graph.
-        scale: ``(B, quantity)``.
-        span: ``(quantity,)``.
-        base: ``(B, quantity)``.
-        offset: As `values`, in units.
-
-    Returns:
-        ``values · scale · span + base``; the result of :func:`add_and_order` for it; whether all
-        values are finite.
-    """
-
 def all_finite(values: NDArray[np.float32]) -> bool:
     """Whether all values are finite."""
-
-def add_and_order(plain: NDArray[np.float32], offset: NDArray[np.float32]) -> NDArray[np.float32]:
-    """``plain + offset``, sorted along the last axis of `offset` and clipped at 0.
-
-    `plain` has the shape of `offset`, or one value for several consecutive ones.
-    """
 
 def track(
     slots: slice | NDArray[np.intp],
@@ -94,72 +67,10 @@ def track(
 ) -> None:
     """Offsets of slots after outcomes, in place; see :class:`rlc_model.calibration.Offsets`."""
 
-def forecasts_at(
-    slots: slice | NDArray[np.intp],
-    points: int | NDArray[np.intp],
-    plain: NDArray[np.float32],
-    offset: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """:func:`add_and_order` at points, ``(N, quantity, Q)``.
-
-    Args:
-        slots: N of them.
-        points: The point, or ``(N,)``.
-        plain: ``(N, quantity)``, one value for all quantiles.
-        offset: ``(S, quantity, M, Q)``.
-    """
-
-@final
-class Rule:
-    """Averaging of losses, and the hysteresis of setting a bearer's model aside."""
-
-    def __new__(
-        cls, *, weight: float, lose_below: float, regain_above: float, least_outcomes: int
-    ) -> Rule:
-        """As in the forecaster's ``Hysteresis``; `weight` is that of the newest loss."""
-
-def score(
-    rule: Rule,
-    slots: slice | NDArray[np.intp],
-    points: int | NDArray[np.intp],
-    actual: NDArray[np.float32],
-    model: NDArray[np.float32],
-    persistence: NDArray[np.float32],
-    counts: NDArray[np.bool_] | None = None,
-    *,
-    levels: NDArray[np.float32],
-    bearer: NDArray[np.float32],
-    outcomes: NDArray[np.int64],
-    set_aside: NDArray[np.bool_],
-    by_point: NDArray[np.float64],
-) -> tuple[int, float, float, int, int]:
-    """Updates pinball losses and the choice between model and persistence.
-
-    Args:
-        rule: Averaging and hysteresis.
-        slots: N of them.
-        points: The point, or ``(N,)``.
-        actual: ``(N, quantity)``; NaN if unknown.
-        model: ``(N, quantity, Q)``.
-        persistence: ``(N, quantity, Q)``.
-        counts: ``(N,)`` rows to include; None for all.
-        levels: ``(Q,)`` quantile levels.
-        bearer: ``(S, 2)`` losses of model and persistence on the first quantity; updated.
-        outcomes: ``(S,)`` outcomes since the last change; updated.
-        set_aside: ``(S,)`` whether the slot's model is set aside; updated.
-        by_point: ``(quantity, M, 2)`` losses over all slots; updated.
-
-    Returns:
-        Rows included; mean losses of model and persistence on the first quantity, 0 if no outcome
-        is known; number of slots whose model was set aside, and whose model was restored.
-    """
-
 def cover(
     points: int | NDArray[np.intp],
     actual: NDArray[np.float32],
-    persistence: NDArray[np.float32],
-    model: NDArray[np.float32] | None = None,
-    served: NDArray[np.bool_] | None = None,
+    served: NDArray[np.float32],
     *,
     checked: NDArray[np.int64],
     covered: NDArray[np.int64],
@@ -169,9 +80,7 @@ def cover(
     Args:
         points: The point, or ``(N,)``.
         actual: ``(N, quantity)``; NaN if unknown.
-        persistence: ``(N, quantity, Q)``.
-        model: ``(N, quantity, Q)``.
-        served: ``(N,)`` whether the model was served; None for no row.
+        served: ``(N, quantity, Q)``.
         checked: ``(quantity, M)``; updated.
         covered: ``(quantity, M)``; updated.
     """
@@ -187,3 +96,146 @@ def update_outside_ratio(
 
     `features` are ``(B, F)``, all others ``(F,)``.
     """
+
+@final
+class Mix:
+    """A mix of experts per slot, quantity and point; see :mod:`rlc_model.mix`."""
+
+    def __new__(
+        cls,
+        columns: list[int],
+        levels: NDArray[np.float32],
+        ahead: NDArray[np.int64],
+        *,
+        limit: int | None,
+        late: int,
+    ) -> Mix:
+        """Without slots.
+
+        Args:
+            columns: Those of the quantities in the features.
+            levels: ``(Q,)`` quantile levels, 1 to 32 of them.
+            ahead: ``(M,)`` points, in report periods after an origin.
+            limit: The quantity that is the queue limit; None if there is none.
+            late: Report periods by which outcomes may be learned from late.
+        """
+
+    def with_new_model(self) -> Mix:
+        """A copy that has learned nothing about a model, and has no past."""
+
+    @property
+    def slots(self) -> int:
+        """Number of slots S."""
+
+    def grow(self, slots: int) -> None:
+        """Makes room for this many slots."""
+
+    def reset(self, slots: NDArray[np.intp]) -> None:
+        """New bearers in these slots; unknown slots are ignored."""
+
+    def add(
+        self,
+        slots: slice | NDArray[np.intp],
+        tick: int,
+        features: NDArray[np.float32],
+        limited: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Adds the values of a report to the past of its bearers.
+
+        Args:
+            slots: N of them.
+            tick: Number of the report period.
+            features: ``(N, F)``; NaN if unknown.
+            limited: ``(N,)`` whether the queue limit is known; None if NaN alone says so.
+        """
+
+    def forecasts(
+        self,
+        slots: slice | NDArray[np.intp],
+        tick: int,
+        features: NDArray[np.float32],
+        limited: NDArray[np.bool_] | None,
+        values: NDArray[np.float32],
+        scale: NDArray[np.float32],
+        span: NDArray[np.float32],
+        base: NDArray[np.float32],
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], bool]:
+        """:meth:`add`, then forecasts from a model's output.
+
+        Args:
+            slots: N of them.
+            tick: Number of the report period.
+            features: ``(N, F)``.
+            limited: As of :meth:`add`.
+            values: ``(N, quantity, M, Q)`` output of the graph.
+            scale: ``(N, quantity)``.
+            span: ``(quantity,)``.
+            base: ``(N, quantity)``.
+
+        Returns:
+            The model's, ``values · scale · span + base``; the mix, sorted and clipped at 0; whether
+            all of the model's are finite.
+        """
+
+    def naive_forecasts(self, slots: slice | NDArray[np.intp], tick: int) -> NDArray[np.float32]:
+        """``(N, quantity, M, Q)`` mix without the model, from the report added at `tick`."""
+
+    def learn(
+        self,
+        slots: slice | NDArray[np.intp],
+        points: int | NDArray[np.intp],
+        actual: NDArray[np.float32],
+        tick: int,
+        model: NDArray[np.float32] | None = None,
+        warm: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.float32]:
+        """Updates offsets and weights by outcomes.
+
+        Args:
+            slots: N of them.
+            points: The point, or ``(N,)``.
+            actual: ``(N, quantity)``; NaN if unknown.
+            tick: Number of the report period of the outcomes; naive forecasts are those from the
+                report added `ahead` before.
+            model: ``(N, quantity, Q)`` of the model without offsets; None without a model.
+            warm: ``(N,)`` rows that have a forecast of the model.
+
+        Returns:
+            ``(N, quantity, 4)`` pinball losses of the experts before the update; NaN if unknown.
+        """
+
+    def weights(self, slot: int) -> NDArray[np.float32]:
+        """``(quantity, M, 4)`` weights of the experts; empty for an unknown slot."""
+
+@final
+class Skill:
+    """Skill of the model against persistence per point, and which is better for each slot."""
+
+    def __new__(cls, quantities: int, points: int) -> Skill:
+        """Without slots."""
+
+    def grow(self, slots: int) -> None:
+        """Makes room for this many slots."""
+
+    def reset(self, slots: NDArray[np.intp]) -> None:
+        """New bearers in these slots; unknown slots are ignored."""
+
+    def learn(
+        self,
+        slots: slice | NDArray[np.intp],
+        points: int | NDArray[np.intp],
+        losses: NDArray[np.float32],
+        at_us: int,
+    ) -> tuple[int, float, float, int, int]:
+        """Adds ``(N, quantity, 4)`` losses from :meth:`Mix.learn`, of outcomes at a time.
+
+        Returns:
+            Outcomes with a forecast of the model; mean losses of model and persistence on the first
+            quantity, 0 if none is known; slots whose model was found worse, and better again.
+        """
+
+    def worse(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether the slots' models are worse than persistence."""
+
+    def by_point(self) -> NDArray[np.float64]:
+        """``(quantity, M, 2)`` mean losses of model and persistence over all slots."""

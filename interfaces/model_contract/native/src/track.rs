@@ -1,6 +1,5 @@
 //! Quantile tracking: offsets updated by every outcome.
 
-use crate::forecast::add_and_order_owned;
 use crate::{ArrayError, Index, LengthError, Outcomes, check};
 
 /// η, in mean errors: the interval moves by its own width within some tens of outcomes.
@@ -33,8 +32,47 @@ impl Axes {
 
     /// Index of a quantity at a point of a slot.
     #[inline]
-    fn cell(&self, slot: usize, quantity: usize, point: usize) -> usize {
+    pub(crate) fn cell(&self, slot: usize, quantity: usize, point: usize) -> usize {
         (slot * self.quantities + quantity) * self.points + point
+    }
+}
+
+/// Offsets of one quantity at one point of a slot.
+pub(crate) struct Tracked<'a> {
+    /// `(Q,)` offsets in mean errors.
+    pub(crate) theta: &'a mut [f32],
+    /// Mean error.
+    pub(crate) size: &'a mut f32,
+    /// Whether an outcome was observed.
+    pub(crate) begun: &'a mut bool,
+}
+
+impl Tracked<'_> {
+    /// Updates the offsets by an outcome; `plain` has one value, or one for each level.
+    #[inline]
+    pub(crate) fn learn(self, levels: &[f32], actual: f32, plain: &[f32]) {
+        // Without the offset: a wrong offset would enlarge the errors, and they the offset, without
+        // bound.
+        let middle = actual - plain[plain.len() / 2];
+        let size = *self.size;
+        if !middle.is_nan() {
+            let weight = if *self.begun { SIZE_WEIGHT } else { 1.0 };
+            *self.size += weight * (middle.abs() - *self.size);
+            *self.begun = true;
+        }
+        for (q, theta) in self.theta.iter_mut().enumerate() {
+            let error = (actual - plain[if plain.len() == 1 { 0 } else { q }]) - *theta * size;
+            // No step at a tie, the minimum of the pinball loss. An empty queue forecast as empty is a
+            // tie: treating it as "not above" would lower the lower quantiles forever.
+            let step = if error > 0.0 {
+                levels[q]
+            } else if error < 0.0 {
+                levels[q] - 1.0
+            } else {
+                0.0
+            };
+            *theta = (*theta + RATE * step).clamp(-MAX_THETA, MAX_THETA);
+        }
     }
 }
 
@@ -91,29 +129,11 @@ impl Offsets<'_> {
     #[inline]
     fn learn_one(&mut self, cell: usize, actual: f32, plain: &[f32]) {
         let quantiles = self.levels.len();
-        let (size, begun) = (&mut self.size[cell], &mut self.begun[cell]);
-        // Without the offset: a wrong offset would enlarge the errors, and they the offset, without
-        // bound.
-        let middle = actual - plain[plain.len() / 2];
-        if !middle.is_nan() {
-            let weight = if *begun { SIZE_WEIGHT } else { 1.0 };
-            *size += weight * (middle.abs() - *size);
-            *begun = true;
-        }
         let cells = cell * quantiles..(cell + 1) * quantiles;
-        let (theta, offset) = (&mut self.theta[cells.clone()], &mut self.offset[cells]);
-        for (q, (theta, offset)) in theta.iter_mut().zip(offset).enumerate() {
-            let error = (actual - plain[if plain.len() == 1 { 0 } else { q }]) - *offset;
-            // No step at a tie, the minimum of the pinball loss. An empty queue forecast as empty is a
-            // tie: treating it as "not above" would lower the lower quantiles forever.
-            let step = if error > 0.0 {
-                self.levels[q]
-            } else if error < 0.0 {
-                self.levels[q] - 1.0
-            } else {
-                0.0
-            };
-            *theta = (*theta + RATE * step).clamp(-MAX_THETA, MAX_THETA);
+        let theta = &mut self.theta[cells.clone()];
+        let (size, begun) = (&mut self.size[cell], &mut self.begun[cell]);
+        Tracked { theta: &mut *theta, size: &mut *size, begun }.learn(self.levels, actual, plain);
+        for (offset, theta) in self.offset[cells].iter_mut().zip(theta) {
             *offset = *theta * *size;
         }
     }
@@ -133,37 +153,6 @@ impl Offsets<'_> {
         check("begun", self.begun.len(), cells, slots)?;
         Ok(slots)
     }
-}
-
-/// `(N, K, Q)` forecasts at points, sorted and clipped at 0: `plain`, `(N, K)` or `(N, K, Q)`, plus
-/// the offsets of slots, `(S, K, M, Q)`.
-///
-/// # Errors
-/// [`ArrayError`] when slices do not match.
-pub fn forecasts_at(
-    plain: &[f32],
-    offset: &[f32],
-    axes: Axes,
-    rows: usize,
-    slots: Index<'_>,
-    points: Index<'_>,
-) -> Result<Vec<f32>, ArrayError> {
-    let count = axes.slots("offset", offset.len(), axes.quantiles)?;
-    slots.check("slots", rows, count)?;
-    points.check("point", rows, axes.points)?;
-    // A value for each cell, or for each of its quantiles; nothing else bounds the rows.
-    let cells = rows.saturating_mul(axes.quantities);
-    if plain.len() < cells {
-        return Err(LengthError { name: "plain", length: plain.len(), rows }.into());
-    }
-    let mut at_point = Vec::with_capacity(cells * axes.quantiles);
-    for row in 0..rows {
-        for quantity in 0..axes.quantities {
-            let cell = axes.cell(slots.at(row), quantity, points.at(row));
-            at_point.extend(&offset[cell * axes.quantiles..(cell + 1) * axes.quantiles]);
-        }
-    }
-    Ok(add_and_order_owned(plain, at_point, axes.quantiles)?)
 }
 
 #[cfg(test)]
@@ -224,9 +213,6 @@ mod tests {
         assert_eq!(state.theta[9..], moved);
         assert!(state.theta[..9].iter().all(|theta| *theta == 0.0));
         assert_eq!(state.offset[9..], moved.iter().map(|theta| theta * 10.0).collect::<Vec<_>>());
-        let (slot, point) = (Index::From(1), Index::One(1));
-        let forecast = forecasts_at(&[100.0], &state.offset, AXES, 1, slot, point).unwrap();
-        assert_eq!(forecast, moved.iter().map(|theta| 100.0 + theta * 10.0).collect::<Vec<_>>());
     }
 
     #[test]
@@ -271,17 +257,5 @@ mod tests {
         let short = Offsets { theta: &mut [0.0; 6], ..state.offsets() };
         let error = learn(short, &[0], 0, &[1.0], &[1.0]).unwrap_err();
         assert_eq!(error, "theta has length 6, for 2 rows");
-        let forecast = |last: &[f32], offset: &[f32], slot, point| {
-            forecasts_at(last, offset, AXES, 1, Index::From(slot), Index::One(point))
-        };
-        assert!(forecast(&[1.0], &[0.0; 6], 0, 0).is_ok());
-        assert!(forecast(&[1.0], &[0.0; 7], 0, 0).is_err());
-        assert!(forecast(&[1.0], &[0.0; 6], 1, 0).is_err());
-        assert!(forecast(&[1.0], &[0.0; 6], 0, -1).is_err());
-        assert!(forecast(&[], &[0.0; 6], 0, 0).is_err());
-        let (slot, point) = (Index::One(0), Index::One(0));
-        let rows = forecasts_at(&[1.0], &[0.0; 6], AXES, usize::MAX, slot, point);
-        let error = rows.unwrap_err().to_string();
-        assert!(error.starts_with("plain has length 1"), "before memory for the rows: {error}");
     }
 }

@@ -79,7 +79,6 @@ class ForecasterApp:
             self._model,
             layout=self.hub.layout,
             period_us=settings.period_ms * 1_000,
-            hysteresis=settings.fallback.hysteresis(),
         )
         engine.model_stale = self._status.stale
         self._engines[node.id] = engine

@@ -7,9 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 from ric.door import DoorSettings
-from ric.settings import METRICS_LISTEN, Flag, HttpSettings, Section, XAppSettings
-
-from rlc_forecaster.core import Hysteresis
+from ric.settings import METRICS_LISTEN, Flag, HttpSettings, XAppSettings
 
 DEFAULT_MODEL: Final = Path(__file__).parent / "models" / "default"
 """Made by ``make default-model``."""
@@ -44,30 +42,6 @@ class ForecasterHttp(HttpSettings):
     listen: Annotated[str, Flag("metrics-listen")] = Field(
         default="127.0.0.1:9101", description=METRICS_LISTEN
     )
-
-
-class FallbackRule(Section):
-    """When a bearer's forecasts come from persistence because the model is worse.
-
-    Skill is 1 - loss(model) / loss(persistence), pinball loss of the bearer's last 200 outcomes.
-    """
-
-    below: Annotated[float, Field(gt=-10, le=0)] = Field(
-        default=-0.05,
-        description="A bearer falls back to persistence when its skill falls below this.",
-    )
-    back_above: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.0, description="It returns to the model when its skill rises above this."
-    )
-    least_outcomes: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        default=200,
-        description="Least number of outcomes of a bearer before the first change and between two"
-        " changes. One report is one outcome.",
-    )
-
-    def hysteresis(self) -> Hysteresis:
-        """These settings for the core."""
-        return Hysteresis(self.below, self.back_above, self.least_outcomes)
 
 
 class ForecasterSettings(XAppSettings):
@@ -112,11 +86,6 @@ class ForecasterSettings(XAppSettings):
         default=None,
         description="Age of a model's SHA256SUMS above which the model is stale, h: persistence is"
         " served until a newer model appears or the file is touched. No limit if unset.",
-    )
-    fallback: FallbackRule = Field(
-        default_factory=FallbackRule,
-        title="Fallback",
-        description="When a bearer falls back from the model to persistence.",
     )
 
     @property

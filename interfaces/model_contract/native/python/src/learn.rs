@@ -4,28 +4,15 @@ use std::borrow::Cow;
 
 use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray,
-    PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadonlyArray4, PyReadonlyArrayDyn,
-    PyReadwriteArray, PyUntypedArrayMethods, ndarray::Dimension,
+    PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadonlyArrayDyn, PyReadwriteArray,
+    PyUntypedArrayMethods, ndarray::Dimension,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
-use rlc_native::{ArrayError, Axes, Coverage, Index, LengthError, Losses, Offsets, Outcomes};
+use rlc_native::{ArrayError, Axes, Coverage, Index, LengthError, Offsets, Outcomes};
 
 use crate::in_row_order;
-
-/// See [`rlc_native::Rule`].
-#[pyclass(frozen, module = "rlc_native")]
-pub(crate) struct Rule(rlc_native::Rule);
-
-#[pymethods]
-impl Rule {
-    #[new]
-    #[pyo3(signature = (*, weight, lose_below, regain_above, least_outcomes))]
-    fn new(weight: f64, lose_below: f64, regain_above: f64, least_outcomes: i64) -> Self {
-        Self(rlc_native::Rule { weight, lose_below, regain_above, least_outcomes })
-    }
-}
 
 #[pyfunction]
 #[pyo3(signature = (slots, points, actual, plain, counts=None, *, levels, theta, size, offset, begun))]
@@ -75,122 +62,31 @@ pub(crate) fn track(
 }
 
 #[pyfunction]
-pub(crate) fn forecasts_at<'py>(
-    py: Python<'py>,
-    slots: &Bound<'_, PyAny>,
-    points: &Bound<'_, PyAny>,
-    plain: PyReadonlyArray2<'_, f32>,
-    offset: PyReadonlyArray4<'_, f32>,
-) -> PyResult<Bound<'py, PyArray3<f32>>> {
-    let &[_, quantities, of_points, quantiles] = offset.shape() else {
-        return Err(PyValueError::new_err("offset: expected four axes"));
-    };
-    let rows = plain.shape()[0];
-    shaped("plain", plain.shape(), &[rows, quantities])?;
-    let (slots, points) = (Indices::of("slots", slots)?, Indices::of("point", points)?);
-    let axes = Axes { quantities, points: of_points, quantiles };
-    let (plain, offset) = (flat(&plain), flat(&offset));
-    let (slots, points) = (slots.index("slots", rows)?, points.index("point", rows)?);
-    let values =
-        rlc_native::forecasts_at(&plain, &offset, axes, rows, slots, points).map_err(refused)?;
-    PyArray1::from_vec(py, values).reshape([rows, quantities, quantiles])
-}
-
-#[pyfunction]
-#[pyo3(signature = (
-    rule, slots, points, actual, model, persistence, counts=None,
-    *, levels, bearer, outcomes, set_aside, by_point
-))]
-#[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
-pub(crate) fn score(
-    rule: &Bound<'_, Rule>,
-    slots: &Bound<'_, PyAny>,
-    points: &Bound<'_, PyAny>,
-    actual: PyReadonlyArray2<'_, f32>,
-    model: PyReadonlyArray3<'_, f32>,
-    persistence: PyReadonlyArray3<'_, f32>,
-    counts: Option<PyReadonlyArray1<'_, bool>>,
-    levels: PyReadonlyArray1<'_, f32>,
-    bearer: &Bound<'_, PyArray2<f32>>,
-    outcomes: &Bound<'_, PyArray1<i64>>,
-    set_aside: &Bound<'_, PyArray1<bool>>,
-    by_point: &Bound<'_, PyArray3<f64>>,
-) -> PyResult<(usize, f64, f64, usize, usize)> {
-    let &[quantities, of_points, _] = by_point.shape() else {
-        return Err(PyValueError::new_err("by_point: expected three axes"));
-    };
-    let (rows, capacity) = (actual.shape()[0], bearer.shape()[0]);
-    shaped("by_point", by_point.shape(), &[quantities, of_points, 2])?;
-    shaped("bearer", bearer.shape(), &[capacity, 2])?;
-    shaped("actual", actual.shape(), &[rows, quantities])?;
-    for (name, forecast) in [("model", &model), ("persistence", &persistence)] {
-        shaped(name, forecast.shape(), &[rows, quantities, levels.len()])?;
-    }
-    let (slots, points) = (Indices::of("slots", slots)?, Indices::of("point", points)?);
-    let (actual, model, persistence) = (flat(&actual), flat(&model), flat(&persistence));
-    let counts = counts.as_ref().map(flat).unwrap_or_default();
-    let levels = flat(&levels);
-    let update = Losses {
-        levels: &levels,
-        points: of_points,
-        bearer: writable("bearer", bearer)?.as_slice_mut()?.as_chunks_mut().0,
-        outcomes: writable("outcomes", outcomes)?.as_slice_mut()?,
-        set_aside: writable("set_aside", set_aside)?.as_slice_mut()?,
-        point: writable("by_point", by_point)?.as_slice_mut()?.as_chunks_mut().0,
-    }
-    .learn(
-        &rule.get().0,
-        slots.index("slots", rows)?,
-        points.index("point", rows)?,
-        &Outcomes { rows, actual: &actual, counts: &counts },
-        &model,
-        &persistence,
-    )
-    .map_err(refused)?;
-    let [model, persistence] = update.loss;
-    Ok((update.rows, model, persistence, update.set_aside, update.restored))
-}
-
-#[pyfunction]
-#[pyo3(signature = (points, actual, persistence, model=None, served=None, *, checked, covered))]
+#[pyo3(signature = (points, actual, served, *, checked, covered))]
 pub(crate) fn cover(
     points: &Bound<'_, PyAny>,
     actual: PyReadonlyArray2<'_, f32>,
-    persistence: PyReadonlyArray3<'_, f32>,
-    model: Option<PyReadonlyArray3<'_, f32>>,
-    served: Option<PyReadonlyArray1<'_, bool>>,
+    served: PyReadonlyArray3<'_, f32>,
     checked: &Bound<'_, PyArray2<i64>>,
     covered: &Bound<'_, PyArray2<i64>>,
 ) -> PyResult<()> {
     let &[quantities, of_points] = checked.shape() else {
         return Err(PyValueError::new_err("checked: expected two axes"));
     };
-    let &[rows, _, quantiles] = persistence.shape() else {
-        return Err(PyValueError::new_err("persistence: expected three axes"));
+    let &[rows, _, quantiles] = served.shape() else {
+        return Err(PyValueError::new_err("served: expected three axes"));
     };
-    let forecasts = [rows, quantities, quantiles];
     shaped("covered", covered.shape(), checked.shape())?;
     shaped("actual", actual.shape(), &[rows, quantities])?;
-    shaped("persistence", persistence.shape(), &forecasts)?;
-    if let Some(model) = &model {
-        shaped("model", model.shape(), &forecasts)?;
-    }
-    let (actual, persistence) = (flat(&actual), flat(&persistence));
-    let model = model.as_ref().map(flat).unwrap_or_default();
-    let served = served.as_ref().map(flat).unwrap_or_default();
+    shaped("served", served.shape(), &[rows, quantities, quantiles])?;
+    let (actual, served) = (flat(&actual), flat(&served));
     let points = Indices::of("point", points)?;
     Coverage {
         points: of_points,
         checked: writable("checked", checked)?.as_slice_mut()?,
         covered: writable("covered", covered)?.as_slice_mut()?,
     }
-    .learn(
-        points.index("point", rows)?,
-        &Outcomes { rows, actual: &actual, counts: &[] },
-        &persistence,
-        &model,
-        &served,
-    )
+    .learn(points.index("point", rows)?, &Outcomes { rows, actual: &actual, counts: &[] }, &served)
     .map_err(refused)
 }
 
@@ -210,14 +106,14 @@ pub(crate) fn update_outside_ratio(
 }
 
 /// Slots or points: an int, a slice or an array.
-enum Indices<'py> {
+pub(crate) enum Indices<'py> {
     One(isize),
     Run { first: isize, count: usize },
     Each(PyReadonlyArray1<'py, isize>),
 }
 
 impl<'py> Indices<'py> {
-    fn of(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+    pub(crate) fn of(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(slice) = value.cast::<PySlice>() {
             let indices = slice.indices(isize::MAX)?;
             if indices.step != 1 {
@@ -233,7 +129,16 @@ impl<'py> Indices<'py> {
         })
     }
 
-    fn index(&self, name: &'static str, rows: usize) -> PyResult<Index<'_>> {
+    /// Number of slots or points; that of an int is 1.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Run { count, .. } => *count,
+            Self::Each(each) => each.len(),
+        }
+    }
+
+    pub(crate) fn index(&self, name: &'static str, rows: usize) -> PyResult<Index<'_>> {
         match self {
             Self::One(index) => Ok(Index::One(*index)),
             Self::Run { first, count } if *count == rows => Ok(Index::From(*first as usize)),
@@ -247,7 +152,9 @@ impl<'py> Indices<'py> {
 }
 
 /// The values in row order, copied only if the array is not contiguous.
-fn flat<'a, T: Element + Copy, D: Dimension>(array: &'a PyReadonlyArray<'_, T, D>) -> Cow<'a, [T]> {
+pub(crate) fn flat<'a, T: Element + Copy, D: Dimension>(
+    array: &'a PyReadonlyArray<'_, T, D>,
+) -> Cow<'a, [T]> {
     match array.as_slice() {
         Ok(values) if array.is_c_contiguous() => Cow::Borrowed(values),
         _ => {
@@ -268,7 +175,7 @@ fn writable<'py, T: Element, D: Dimension>(
     array.try_readwrite().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-fn shaped(name: &str, found: &[usize], expected: &[usize]) -> PyResult<()> {
+pub(crate) fn shaped(name: &str, found: &[usize], expected: &[usize]) -> PyResult<()> {
     if found == expected {
         return Ok(());
     }
@@ -276,6 +183,6 @@ fn shaped(name: &str, found: &[usize], expected: &[usize]) -> PyResult<()> {
     Err(PyValueError::new_err(message))
 }
 
-fn refused(error: ArrayError) -> PyErr {
+pub(crate) fn refused(error: ArrayError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -4,9 +4,11 @@
 #![allow(missing_docs)]
 
 mod learn;
+mod mix;
+mod skill;
 
 use numpy::{
-    PyArray, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
@@ -86,52 +88,9 @@ fn samples<'py>(
     Ok((out, next, fresh))
 }
 
-type Features<'py> = (Bound<'py, PyArrayDyn<f32>>, Bound<'py, PyArrayDyn<f32>>, bool);
-
-#[pyfunction]
-fn forecasts<'py>(
-    py: Python<'py>,
-    values: PyReadonlyArrayDyn<'py, f32>,
-    scale: PyReadonlyArray2<'py, f32>,
-    span: PyReadonlyArray1<'py, f32>,
-    base: PyReadonlyArray2<'py, f32>,
-    offset: PyReadonlyArrayDyn<'py, f32>,
-) -> PyResult<Features<'py>> {
-    in_row_order("values", &values)?;
-    in_row_order("scale", &scale)?;
-    in_row_order("base", &base)?;
-    in_row_order("offset", &offset)?;
-    let shape = values.shape();
-    let quantiles = shape.last().copied().unwrap_or(0);
-    let output = rlc_native::ModelOutput {
-        values: values.as_slice()?,
-        scale: scale.as_slice()?,
-        span: span.as_slice()?,
-        base: base.as_slice()?,
-    };
-    let forecasts = output.forecasts(offset.as_slice()?, quantiles).map_err(refused)?;
-    let shaped = |values| PyArray1::from_vec(py, values).reshape(shape.to_vec());
-    Ok((shaped(forecasts.plain)?, shaped(forecasts.served)?, forecasts.finite))
-}
-
 #[pyfunction]
 fn all_finite(values: PyReadonlyArrayDyn<'_, f32>) -> PyResult<bool> {
     Ok(rlc_native::all_finite(values.as_slice()?))
-}
-
-#[pyfunction]
-fn add_and_order<'py>(
-    py: Python<'py>,
-    plain: PyReadonlyArrayDyn<'py, f32>,
-    offset: PyReadonlyArrayDyn<'py, f32>,
-) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
-    in_row_order("plain", &plain)?;
-    in_row_order("offset", &offset)?;
-    let shape = offset.shape();
-    let quantiles = shape.last().copied().unwrap_or(0);
-    let values = rlc_native::add_and_order(plain.as_slice()?, offset.as_slice()?, quantiles)
-        .map_err(refused)?;
-    PyArray1::from_vec(py, values).reshape(shape.to_vec())
 }
 
 /// Refuses arrays in column order, whose slices would be misread.
@@ -150,14 +109,11 @@ fn refused(error: LengthError) -> PyErr {
 fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RATE_BYTES_PER_MS", rlc_native::MAX_RATE_BYTES_PER_MS)?;
     module.add_class::<Fields>()?;
-    module.add_class::<learn::Rule>()?;
+    module.add_class::<mix::Mix>()?;
+    module.add_class::<skill::Skill>()?;
     module.add_function(wrap_pyfunction!(learn::track, module)?)?;
-    module.add_function(wrap_pyfunction!(learn::forecasts_at, module)?)?;
-    module.add_function(wrap_pyfunction!(learn::score, module)?)?;
     module.add_function(wrap_pyfunction!(learn::cover, module)?)?;
     module.add_function(wrap_pyfunction!(learn::update_outside_ratio, module)?)?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
-    module.add_function(wrap_pyfunction!(forecasts, module)?)?;
-    module.add_function(wrap_pyfunction!(all_finite, module)?)?;
-    module.add_function(wrap_pyfunction!(add_and_order, module)?)
+    module.add_function(wrap_pyfunction!(all_finite, module)?)
 }

@@ -1,6 +1,6 @@
 """Naive forecasts with the quantiles of their errors: last value, season, mean.
 
-`AdaptivePersistence` is the forecaster's fallback.
+`AdaptivePersistence` is an expert of the forecaster's mix.
 """
 
 from __future__ import annotations

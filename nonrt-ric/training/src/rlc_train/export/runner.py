@@ -97,10 +97,19 @@ class ServedForecaster:
         return side_by_side(chosen, self._layout, self.run)
 
     def run(
-        self, lanes: Sequence[Lane], offsets: Offsets | None = None
+        self,
+        lanes: Sequence[Lane],
+        offsets: Offsets | None = None,
+        plain: Sequence[NDArray[np.float32]] = (),
     ) -> list[NDArray[np.float32]]:
-        """The forecasts of lanes, longest first; `offsets` as in
-        :func:`~rlc_train.online.track_all`."""
+        """The forecasts of lanes.
+
+        Args:
+            lanes: Longest first.
+            offsets: As in :func:`~rlc_train.online.track_all`.
+            plain: ``(T, Q, M, K)`` for each lane, to be filled with the forecasts from every row
+                before calibration.
+        """
         layout = self._layout
         features = np.zeros((lanes[0].stop, len(lanes), len(FEATURES)), np.float32)
         for index, lane in enumerate(lanes):
@@ -116,6 +125,8 @@ class ServedForecaster:
             forecast *= span
             base = minimum if self._absolute else features[row, :count][:, layout.columns]
             forecast += base[..., None, None]
+            for lane, values in zip(plain[:count], forecast, strict=False):
+                lane[row] = values
             return forecast
 
         if self._tracked:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 from rlc_dataset import BearerKind, Recording
 from rlc_model import Bearer
 from rlc_model.calibration import Offsets
-from rlc_model.fallback import Hysteresis, SetAside
 
 from rlc_train.backtest import losses_of
 from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.judging.model import JudgedModel
-from rlc_train.judging.served import served
+from rlc_train.judging.served import Served
 from rlc_train.judging.tally import Tally
 from rlc_train.judging.windows import Window, windows
 from rlc_train.online import Lane
@@ -39,16 +39,16 @@ class _Stream:
     tally: Tally
     windows: Iterator[Window]
     offsets: dict[str, Offsets]
-    aside: SetAside
+    served: Served
 
     @classmethod
     def of(cls, model: JudgedModel, tally: Tally, recording: Recording, bearer: Bearer) -> _Stream:
         layout = model.layout
         context_us = model.context_us
         offsets = {name: _offsets(layout, 1) for name in ("model", "adaptive")}
-        aside = SetAside(Hysteresis(), layout.levels)
+        served = Served(layout, model.warm_up)
         cuts = windows(recording, bearer, context_us, int(layout.ahead[-1]))
-        return cls(tally, cuts, offsets, aside)
+        return cls(tally, cuts, offsets, served)
 
 
 def judge(
@@ -93,7 +93,7 @@ def judge(
 
 def _judge(model: JudgedModel, batch: list[tuple[_Stream, Window]]) -> None:
     """Adds the losses of windows to their tallies."""
-    layout, warm_up = model.layout, model.warm_up
+    layout = model.layout
     batch = sorted(batch, key=lambda pair: -pair[1].stop)
     # An origin in every sample, for what is served follows from all forecasts before.
     lanes = [
@@ -102,8 +102,10 @@ def _judge(model: JudgedModel, batch: list[tuple[_Stream, Window]]) -> None:
     ]
     adaptive = AdaptivePersistence()
     adaptive.fit([], layout, 0)
+    plain = [np.empty((lane.stop, *layout.shape), np.float32) for lane in lanes]
+    run_model = partial(model.forecaster.run, plain=plain)
     forecasts = {}
-    for name, run in (("model", model.forecaster.run), ("adaptive", adaptive.run)):
+    for name, run in (("model", run_model), ("adaptive", adaptive.run)):
         offsets = _offsets(layout, len(lanes))
         for slot, (stream, _) in enumerate(batch):
             _copy(stream.offsets[name], 0, offsets, slot)
@@ -114,8 +116,7 @@ def _judge(model: JudgedModel, batch: list[tuple[_Stream, Window]]) -> None:
         by_name = {name: every[at] for name, every in forecasts.items()}
         if not np.isfinite(by_name["model"]).all():
             raise TrainError(model.name, f"forecasts NaN on {window.series.name}")
-        pair = by_name["model"], by_name["adaptive"]
-        by_name["served"] = served(lanes[at], layout, *pair, warm_up=warm_up, state=stream.aside)
+        by_name["served"] = stream.served.forecasts(lanes[at], plain[at])
         part = Part(window.series, window.start, window.stop)
         origins = np.arange(window.start, window.stop, dtype=np.intp)
         actual = labels(window.series, layout, origins)

@@ -1,59 +1,86 @@
-"""What the forecaster serves: the model's forecast, or persistence while the model is worse."""
+"""What the forecaster serves: the mix of the model's forecast and naive ones."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model.fallback import SetAside
+from rlc_model import Quantity
+from rlc_model.mix import new_mix
 
 from rlc_train.horizon import Layout
 from rlc_train.online import Lane, due_points, report_outcomes, told_limits
 
-
-def served(
-    lane: Lane,
-    layout: Layout,
-    model: NDArray[np.float32],
-    persistence: NDArray[np.float32],
-    *,
-    warm_up: int,
-    state: SetAside,
-) -> NDArray[np.float32]:
-    """The forecasts that are served, by the rule of the forecaster.
-
-    Both are scored by the outcomes that the forecaster is told, see :mod:`rlc_train.online`.
-
-    Args:
-        lane: The samples, with an origin in each.
-        layout: Axes of the forecasts.
-        model: ``(N, quantity, M, K)`` calibrated forecasts from the N samples.
-        persistence: The same of adaptive persistence.
-        warm_up: Samples before the model is served.
-        state: Before the first outcome that is learned from; updated.
-    """
-    before = state.aside
-    rows, origins, points, actual = _outcomes(lane, layout)
-    warm = origins >= warm_up
-    rows, origins, points, actual = rows[warm], origins[warm], points[warm], actual[warm]
-    after = state.after(actual, model[origins, :, points], persistence[origins, :, points])
-    # The state at a row is that after its last outcome.
-    last = np.searchsorted(rows, np.arange(len(model)), side="right") - 1
-    aside = np.concatenate([after, [before]])[last]
-    aside[:warm_up] = True
-    return np.where(aside[:, None, None, None], persistence, model)
+_SLOT = np.zeros(1, np.intp)
 
 
-def _outcomes(
-    lane: Lane, layout: Layout
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
-    """Rows of outcomes in order, origins and points of their forecasts, ``(N, quantity)``
-    outcomes."""
-    due = due_points([lane], layout)[:, 0]
-    rows = np.flatnonzero(due[:, 0] >= 0)
-    found = [(rows, due[rows, 0], due[rows, 1], report_outcomes([lane], layout)[rows, 0])]
-    for row, told in told_limits([lane], layout).items():
-        found.append((np.full(len(told.origins), row), told.origins, told.points, told.actual))
-    joined = [np.concatenate(each) for each in zip(*found, strict=True)]
-    order = np.argsort(joined[0], kind="stable")
-    at, origins, points, actual = (each[order] for each in joined)
-    return at, origins, points, actual
+class Served:
+    """The mix of one bearer, from window to window."""
+
+    def __init__(self, layout: Layout, warm_up: int) -> None:
+        """`warm_up` are the samples before the model is part of the mix."""
+        self._layout, self._warm_up = layout, warm_up
+        self._mix = new_mix(layout.quantities, layout.levels, layout.ahead)
+        self._mix.grow(1)
+        shape = len(layout.quantities)
+        self._one, self._zero = np.ones((1, shape), np.float32), np.zeros((1, shape), np.float32)
+
+    def forecasts(self, lane: Lane, model: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The forecasts that are served, from those of the model.
+
+        Outcomes are those that the forecaster is told, see :mod:`rlc_train.online`.
+
+        Args:
+            lane: The samples, with an origin in each; those before `learns_from` were given
+                before.
+            model: ``(N, quantity, M, K)`` from the N samples, without calibration.
+
+        Returns:
+            The same axes; NaN before `learns_from`.
+        """
+        layout, series = self._layout, lane.series
+        due, actual = due_points([lane], layout)[:, 0], report_outcomes([lane], layout)
+        told = told_limits([lane], layout)
+        ticks = (series.at_us // layout.period_us).tolist()
+        limit = list(Quantity).index(Quantity.QUEUE_LIMIT)
+        limited = ~np.isnan(series.targets[:, limit])
+        served = np.full((lane.stop, *layout.shape), np.nan, np.float32)
+        for row in range(lane.learns_from, lane.stop):
+            tick, one = ticks[row], slice(row, row + 1)
+            served[row] = self._forecast(row, tick, series.features[one], limited[one], model[one])
+            origin, point = due[row].tolist()
+            if origin >= 0:
+                self._learn(np.array([origin]), np.array([point]), actual[row], tick, model)
+            if row in told:
+                of = told[row]
+                self._learn(of.origins, of.points, of.actual, tick, model)
+        return served
+
+    def _forecast(
+        self,
+        row: int,
+        tick: int,
+        features: NDArray[np.float32],
+        limited: NDArray[np.bool_],
+        model: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        mix, one = self._mix, self._one
+        found: NDArray[np.float32]
+        if row < self._warm_up:
+            mix.add(_SLOT, tick, features, limited)
+            found = mix.naive_forecasts(_SLOT, tick)[0]
+        else:
+            output = model, one, one[0], self._zero
+            found = mix.forecasts(_SLOT, tick, features, limited, *output)[1][0]
+        return found
+
+    def _learn(
+        self,
+        origins: NDArray[np.intp],
+        points: NDArray[np.intp],
+        actual: NDArray[np.float32],
+        tick: int,
+        model: NDArray[np.float32],
+    ) -> None:
+        slots = np.zeros(len(origins), np.intp)
+        warm = origins >= self._warm_up
+        self._mix.learn(slots, points, actual, tick, model[origins, :, points], warm)

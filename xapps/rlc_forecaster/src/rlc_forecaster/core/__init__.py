@@ -1,7 +1,5 @@
 """The forecaster of one node; pure: no clock, socket or log."""
 
-from rlc_model.fallback import Hysteresis
-
 from rlc_forecaster.core.engine import Counters, Forecaster, SwapResult
 from rlc_forecaster.core.forecast import Batch, Fallback, Layout, Source
 from rlc_forecaster.core.model import StepModel
@@ -11,7 +9,6 @@ __all__ = [
     "Counters",
     "Fallback",
     "Forecaster",
-    "Hysteresis",
     "Layout",
     "Source",
     "StepModel",

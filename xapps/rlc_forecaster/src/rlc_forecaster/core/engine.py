@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rlc_model import ContractError, FeatureExtractor
-from rlc_model.fallback import Hysteresis
 
 from rlc_forecaster.core.bearers import BearerSlots, Rows
 from rlc_forecaster.core.forecast import Batch, Layout
@@ -82,7 +81,6 @@ class Forecaster:
         *,
         layout: Layout | None = None,
         period_us: int = 1_000,
-        hysteresis: Hysteresis | None = None,
     ) -> None:
         """Without a model, persistence is served with `layout`."""
         self.node_id = node_id
@@ -90,7 +88,6 @@ class Forecaster:
         self.model_stale = False
         """Set by the caller if the model exceeds its maximum age."""
         self._period_us = period_us
-        self._hysteresis = hysteresis or Hysteresis()
         self._slots = BearerSlots(LONGEST_GAP_US)
         self._rows: Rows | None = None
         self._features = FeatureExtractor()
@@ -101,7 +98,7 @@ class Forecaster:
         self._to_learn: Sample | None = None
         self._told: ToldLimits | None = None
         self._latest: Batch | None = None
-        self._run = ModelRun(model, layout or Layout(), period_us, self._hysteresis)
+        self._run = ModelRun(model, layout or Layout(), period_us)
         self._swap: ModelSwap | None = None
         self._swap_results: list[SwapResult] = []
 
@@ -142,8 +139,8 @@ class Forecaster:
         """
         self.learn()
         same = model.layout == self._run.layout
-        shared = self._run.persistence if same else None
-        run = ModelRun(model, model.layout, self._period_us, self._hysteresis, shared)
+        known = self._run.mix.with_new_model() if same else None
+        run = ModelRun(model, model.layout, self._period_us, known)
         self._swap = ModelSwap(run, self._recent)
         if not self._recent:
             self._activate(self._swap)
@@ -312,7 +309,7 @@ class Forecaster:
         return True
 
     def _warm_up(self, swap: ModelSwap, sample: Sample) -> None:
-        swap.feed(sample, self._run.served())
+        swap.feed(sample, self._run.with_model())
         model = swap.run.model
         if swap.rejected and model is not None:
             self._swap = None
@@ -322,7 +319,6 @@ class Forecaster:
 
     def _activate(self, swap: ModelSwap) -> None:
         self._run = swap.run
-        self._run.updates_persistence = True
         self._swap = None
         self.model_stale = False
         self.counters.swaps += 1

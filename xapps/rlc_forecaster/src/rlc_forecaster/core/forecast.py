@@ -18,7 +18,7 @@ class Source(IntEnum):
 
 
 class Fallback(IntEnum):
-    """Why persistence is served; numbers as in ``Forecast.Fallback`` of forecast.proto."""
+    """Why naive forecasts are served; numbers as in ``Forecast.Fallback`` of forecast.proto."""
 
     NONE = 0
     """The model is served."""

@@ -34,22 +34,18 @@ class PastForecasts(NamedTuple):
     Attributes:
         tick: Number of the report period.
         rows: The bearers.
-        levels: ``(B, quantity)`` values at the report, the basis of persistence.
         limited: ``(B,)`` whether a queue limit was known; else there is no forecast of it.
-        forecasts: ``(B, quantity, M, Q)`` of the model, calibrated; None without a model.
+        served: ``(B, quantity, M, Q)`` as they were served.
         uncalibrated: ``(B, quantity, M, Q)`` of the model; None without a model.
         warm: ``(B,)`` whether the model was warmed up.
-        served: ``(B,)`` whether the model's forecast was served.
     """
 
     tick: int
     rows: Rows
-    levels: NDArray[np.float32]
     limited: NDArray[np.bool_]
-    forecasts: NDArray[np.float32] | None
+    served: NDArray[np.float32]
     uncalibrated: NDArray[np.float32] | None
     warm: NDArray[np.bool_]
-    served: NDArray[np.bool_]
 
 
 class DueForecasts(NamedTuple):
@@ -58,20 +54,16 @@ class DueForecasts(NamedTuple):
     Attributes:
         points: The horizon point, or ``(N,)``.
         rows: Of those asked for, the N that have a forecast.
-        levels: ``(N, quantity)``.
-        forecasts: ``(N, quantity, Q)``; None without a model.
+        served: ``(N, quantity, Q)``.
         uncalibrated: ``(N, quantity, Q)``; None without a model.
         warm: ``(N,)``.
-        served: ``(N,)``.
     """
 
     points: Points
     rows: Index
-    levels: NDArray[np.float32]
-    forecasts: NDArray[np.float32] | None
+    served: NDArray[np.float32]
     uncalibrated: NDArray[np.float32] | None
     warm: NDArray[np.bool_]
-    served: NDArray[np.bool_]
 
 
 class History:
@@ -161,7 +153,7 @@ class History:
                 then, of_rows = _rows_of(slots, past.rows), past.rows
             known = np.flatnonzero(self._valid(slots, then, past) & past.limited[then])
             due.append(_at_point(past, point, known, then[known]))
-        if not any(len(one.levels) for one in due):
+        if not any(len(one.warm) for one in due):
             return None
         joined, rows = _joined(due)
         return joined._replace(rows=chosen[rows]), slots[rows]
@@ -191,16 +183,13 @@ def _rows_of(slots: NDArray[np.intp], rows: Rows) -> NDArray[np.intp]:
 def _joined(due: list[DueForecasts]) -> tuple[DueForecasts, NDArray[np.intp]]:
     """Forecasts at several points one after the other, and their rows."""
     rows = np.concatenate([slots_in(one.rows) for one in due])
-    forecasts = [one.forecasts for one in due if one.forecasts is not None]
     uncalibrated = [one.uncalibrated for one in due if one.uncalibrated is not None]
     joined = DueForecasts(
-        np.concatenate([np.full(len(one.levels), one.points, np.intp) for one in due]),
+        np.concatenate([np.full(len(one.warm), one.points, np.intp) for one in due]),
         rows,
-        np.concatenate([one.levels for one in due]),
-        np.concatenate(forecasts) if forecasts else None,
+        np.concatenate([one.served for one in due]),
         np.concatenate(uncalibrated) if uncalibrated else None,
         np.concatenate([one.warm for one in due]),
-        np.concatenate([one.served for one in due]),
     )
     return joined, rows
 
@@ -210,9 +199,7 @@ def _at_point(past: PastForecasts, point: int, rows: Index, then: Index) -> DueF
     return DueForecasts(
         point,
         rows,
-        past.levels[then],
-        None if past.forecasts is None else past.forecasts[then, :, point],
+        past.served[then, :, point],
         None if past.uncalibrated is None else past.uncalibrated[then, :, point],
         past.warm[then],
-        past.served[then],
     )

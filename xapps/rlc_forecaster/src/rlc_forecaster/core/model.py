@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -9,7 +10,6 @@ import rlc_native
 from numpy.typing import NDArray
 
 from rlc_forecaster.core.bearers import Rows, grown
-from rlc_forecaster.core.calibration import add_offsets
 from rlc_forecaster.core.forecast import Layout
 
 
@@ -75,13 +75,17 @@ class ModelForecast(NamedTuple):
 
     Attributes:
         uncalibrated: ``(B, quantity, M, Q)`` in the quantities' units.
-        forecasts: The same, calibrated.
+        mixed: The mix of it and naive forecasts; void for bearers that are not warmed up.
         warm: ``(B,)`` whether the bearer is warmed up: the same array object as long as all are.
     """
 
     uncalibrated: NDArray[np.float32]
-    forecasts: NDArray[np.float32]
+    mixed: NDArray[np.float32]
     warm: NDArray[np.bool_]
+
+
+Mixer = Callable[[RawForecast], tuple[NDArray[np.float32], NDArray[np.float32], bool]]
+"""From a model's output to its forecasts in units, the mix, and whether the former are finite."""
 
 
 class CarriedState:
@@ -110,32 +114,30 @@ class CarriedState:
         self._steps[slots] = 0
         self._was_not_finite[slots] = False
 
-    def step(
-        self, rows: Rows, features: NDArray[np.float32], offset: NDArray[np.float32]
-    ) -> ModelForecast:
+    def step(self, rows: Rows, features: NDArray[np.float32], mixer: Mixer) -> ModelForecast:
         """One step of the bearers of a report.
 
         Args:
             rows: The bearers.
             features: ``(B, F)`` in the features' units.
-            offset: ``(B, quantity, M, Q)`` of their calibration.
+            mixer: Mixes its output with naive forecasts.
         """
         stepper = self._stepper
         if stepper is None or rows is not self._stepper_rows:
             self._stepper = stepper = self._load(rows)
-        uncalibrated, forecasts, finite = rlc_native.forecasts(*stepper.step(features), offset)
+        uncalibrated, mixed, finite = mixer(stepper.step(features))
         state = stepper.state
         if not (finite and rlc_native.all_finite(state)):
             warm = self._reset_not_finite(rows, uncalibrated, state)
-            return ModelForecast(uncalibrated, add_offsets(uncalibrated, offset), warm)
+            return ModelForecast(uncalibrated, mixed, warm)
         if self._all_warm is not None:
-            return ModelForecast(uncalibrated, forecasts, self._all_warm)
+            return ModelForecast(uncalibrated, mixed, self._all_warm)
         self._steps[rows.slots] += 1
         warm = self._steps[rows.slots] > self._model.warm_up_steps
         self._was_not_finite[rows.slots[warm]] = False
         if warm.all():
             self._all_warm = warm
-        return ModelForecast(uncalibrated, forecasts, warm)
+        return ModelForecast(uncalibrated, mixed, warm)
 
     def was_not_finite(self, rows: Rows) -> NDArray[np.bool_]:
         """``(B,)`` whether a bearer warms up again because its state was not finite."""

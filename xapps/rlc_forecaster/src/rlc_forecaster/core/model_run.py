@@ -1,4 +1,4 @@
-"""One model on one node: its states, calibration, past forecasts and scores."""
+"""One model on one node: its states, its mix with naive forecasts, past forecasts and scores."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
-from rlc_model import FEATURES, Samples, limit_outcomes, outcomes
-from rlc_model.fallback import Hysteresis
+from rlc_model import Samples, limit_outcomes, outcomes
+from rlc_model.mix import new_mix
 
 from rlc_forecaster.core.bearers import Index, Rows
-from rlc_forecaster.core.calibration import Persistence, QuantileTracker
 from rlc_forecaster.core.forecast import Fallback, Layout, Source
-from rlc_forecaster.core.history import DueForecasts, History, PastForecasts
-from rlc_forecaster.core.model import CarriedState, StepModel
+from rlc_forecaster.core.history import LATEST_TOLD, DueForecasts, History, PastForecasts
+from rlc_forecaster.core.model import CarriedState, RawForecast, StepModel
 from rlc_forecaster.core.scores import Coverage, Drift, Skill
 
 
@@ -58,8 +58,8 @@ class Serving:
 
     Attributes:
         rows, warm, changes, stale: The inputs of the decision.
-        served: ``(B,)`` whether the model's.
-        persistence_rows: Rows served persistence; None if there are none.
+        with_model: ``(B,)`` whether the model is part of the mix.
+        naive_rows: Rows served naive forecasts alone; None if there are none.
         source: ``(B,)`` of :class:`Source`.
         fallback: ``(B,)`` of :class:`Fallback`.
     """
@@ -68,41 +68,45 @@ class Serving:
     warm: NDArray[np.bool_]
     changes: int
     stale: bool
-    served: NDArray[np.bool_]
-    persistence_rows: NDArray[np.intp] | None
+    with_model: NDArray[np.bool_]
+    naive_rows: NDArray[np.intp] | None
     source: NDArray[np.uint8]
     fallback: NDArray[np.uint8]
 
 
 class ModelRun:
-    """Forecasts of one model, or of persistence only, and their online evaluation."""
+    """Forecasts of one model mixed with naive ones, or of these alone, and their evaluation."""
 
     def __init__(
         self,
         model: StepModel | None,
         layout: Layout,
         period_us: int,
-        hysteresis: Hysteresis,
-        persistence: Persistence | None = None,
+        mix: rlc_native.Mix | None = None,
     ) -> None:
-        """A `persistence` that is passed in is used but not updated."""
+        """A `mix` of another run has what was learned about naive forecasts."""
         self.model = model
-        self.layout = model.layout if model is not None else layout
-        self.persistence = persistence or Persistence(self.layout)
-        self.updates_persistence = persistence is None
-        self.skill = Skill(self.layout, hysteresis)
-        self.coverage = Coverage(self.layout)
+        self.layout = layout = model.layout if model is not None else layout
+        points = [layout.horizon_us(point) // period_us for point in range(layout.points)]
+        self.mix = mix or new_mix(
+            layout.quantities,
+            np.array(layout.quantiles, np.float32),
+            np.array(points, np.int64),
+            late=LATEST_TOLD,
+        )
+        self.skill = Skill(layout)
+        self.coverage = Coverage(layout)
         self.carried = CarriedState(model) if model is not None else None
         self.drift = Drift(*model.feature_range) if model is not None else None
-        self._columns = np.array([FEATURES.index(q.value) for q in self.layout.quantities])
         self._period_us = period_us
-        self.calibration = QuantileTracker(self.layout)
-        self._history = History(self.layout, period_us)
+        self._history = History(layout, period_us)
         self._newest: PastForecasts | None = None
         self._serving: Serving | None = None
 
     def prepare(self, sample: Sample) -> None:
         """Resets new bearers and outdated states."""
+        self.mix.grow(sample.rows.highest)
+        self.skill.grow(sample.rows.highest)
         if len(sample.new):
             self.reset(sample.new, sample.at_us)
         if len(sample.outdated) and self.carried is not None:
@@ -112,9 +116,7 @@ class ModelRun:
         """New bearers in these slots."""
         self._history.reset(slots, at_us)
         self.skill.reset(slots)
-        self.calibration.reset(slots)
-        if self.updates_persistence:
-            self.persistence.reset(slots)
+        self.mix.reset(slots)
         if self.carried is not None:
             self.carried.reset(slots)
 
@@ -132,40 +134,31 @@ class ModelRun:
             stale: Whether the model is too old to be served.
         """
         rows, features = sample.rows, sample.samples.features
-        levels = features.take(self._columns, axis=1)
-        forecasts: NDArray[np.float32] | None = None
+        mix, tick, slots = self.mix, self._history.tick(sample.at_us), sample.rows.index
+        limited = sample.samples.known[:, 0]
         uncalibrated: NDArray[np.float32] | None = None
         if self.carried is None:
-            warm = np.zeros(len(rows), np.bool_)
+            serving = self._serve(rows, np.zeros(len(rows), np.bool_), stale)
+            mix.add(slots, tick, features, limited)
+            values = mix.naive_forecasts(slots, tick)
         else:
-            offset = self.calibration.offset(rows.index, rows.highest)
-            uncalibrated, forecasts, warm = self.carried.step(rows, features, offset)
-        serving = self._serve(rows, warm, stale)
-        tick = self._history.tick(sample.at_us)
-        self._newest = PastForecasts(
-            tick,
-            rows,
-            levels,
-            sample.samples.known[:, 0],
-            forecasts,
-            uncalibrated,
-            warm,
-            serving.served,
-        )
-        if forecasts is None:
-            return self.persistence.forecast(rows.index, rows.highest, levels), serving
-        others = serving.persistence_rows
-        if others is None:
-            return forecasts, serving
-        if len(others) == len(rows):
-            return self.persistence.forecast(rows.index, rows.highest, levels), serving
-        values = forecasts.copy()
-        values[others] = self.persistence.forecast(rows.slots[others], rows.highest, levels[others])
+
+            def mixer(
+                output: RawForecast,
+            ) -> tuple[NDArray[np.float32], NDArray[np.float32], bool]:
+                return mix.forecasts(slots, tick, features, limited, *output)
+
+            uncalibrated, values, warm = self.carried.step(rows, features, mixer)
+            serving = self._serve(rows, warm, stale)
+            others = serving.naive_rows
+            if others is not None:
+                values[others] = mix.naive_forecasts(rows.slots[others], tick)
+        self._newest = PastForecasts(tick, rows, limited, values, uncalibrated, serving.warm)
         return values, serving
 
-    def served(self) -> NDArray[np.bool_]:
-        """``(B,)`` which bearers of the last report were served the model's forecast."""
-        return self._newest.served if self._newest is not None else np.zeros(0, np.bool_)
+    def with_model(self) -> NDArray[np.bool_]:
+        """``(B,)`` whose forecasts of the last report the model was part of."""
+        return np.zeros(0, np.bool_) if self._serving is None else self._serving.with_model
 
     def learn(self, sample: Sample) -> None:
         """Compares past forecasts for this report with it; call after :meth:`forecast`."""
@@ -176,40 +169,40 @@ class ModelRun:
         if sample.told is not None:
             self._learn_limits(sample.told, sample.at_us)
         due = self._history.due(sample.rows, sample.at_us)
-        if due is None or not len(due.levels):
+        if due is None or not len(due.warm):
             return
         features, fresh = sample.samples.features, sample.samples.fresh
         if self.drift is not None:
             self.drift.update_range(features)
         actual = outcomes(self.layout.quantities, features[due.rows], fresh[due.rows])
-        self._learn(sample.rows.slots_of(due.rows), due, actual)
+        self._learn(sample.rows.slots_of(due.rows), due, actual, sample.at_us)
 
     def _learn_limits(self, told: ToldLimits, at_us: int) -> None:
         # The status is of the nearest report's instant.
-        periods = round((told.at_us - at_us) / self._period_us)
-        found = self._history.due_of(told.slots, at_us + periods * self._period_us)
+        then_us = at_us + round((told.at_us - at_us) / self._period_us) * self._period_us
+        found = self._history.due_of(told.slots, then_us)
         if found is not None:
             due, slots = found
             actual = limit_outcomes(self.layout.quantities, told.limit_bytes[due.rows])
-            self._learn(slots, due, actual)
+            self._learn(slots, due, actual, then_us)
 
-    def _learn(self, slots: Index, due: DueForecasts, actual: NDArray[np.float32]) -> None:
-        points = due.points
-        if self.updates_persistence:
-            persistence = self.persistence.learn(slots, points, actual, due.levels)
-        else:
-            persistence = self.persistence.at_points(slots, points, due.levels)
-        model, uncalibrated = due.forecasts, due.uncalibrated
-        if model is None or uncalibrated is None:
-            self.coverage.learn(points, actual, persistence)
+    def _learn(
+        self, slots: Index, due: DueForecasts, actual: NDArray[np.float32], at_us: int
+    ) -> None:
+        self.coverage.learn(due.points, actual, due.served)
+        losses = self.mix.learn(
+            slots,
+            due.points,
+            actual,
+            self._history.tick(at_us),
+            due.uncalibrated,
+            due.warm,
+        )
+        if self.carried is None:
             return
-        self.coverage.learn(points, actual, persistence, model, due.served)
-        losses = self.skill.learn(slots, points, actual, model, persistence, counts=due.warm)
-        if losses is None:
-            return
-        if self.drift is not None:
-            self.drift.update_losses(*losses)
-        self.calibration.learn(slots, points, actual, uncalibrated, counts=due.warm)
+        mean = self.skill.learn(slots, due.points, losses, at_us)
+        if self.drift is not None and mean is not None:
+            self.drift.update_losses(*mean)
 
     def _serve(self, rows: Rows, warm: NDArray[np.bool_], stale: bool) -> Serving:
         # Its inputs rarely change from one report to the next.
@@ -226,6 +219,7 @@ class ModelRun:
 
     def _decide(self, rows: Rows, warm: NDArray[np.bool_], stale: bool, changes: int) -> Serving:
         fallback = np.zeros(len(rows), np.uint8)
+        with_model = warm
         if self.carried is None:
             fallback[:] = Fallback.NO_MODEL
         else:
@@ -234,7 +228,8 @@ class ModelRun:
             fallback[~warm & self.carried.was_not_finite(rows)] = Fallback.NOT_FINITE
             if stale:
                 fallback[:] = Fallback.MODEL_STALE
-        served = fallback == Fallback.NONE
-        source = np.where(served, Source.MODEL, Source.PERSISTENCE).astype(np.uint8)
-        others = None if served.all() else np.flatnonzero(~served)
-        return Serving(rows, warm, changes, stale, served, others, source, fallback)
+                with_model = np.zeros(len(rows), np.bool_)
+        of_model = fallback == Fallback.NONE
+        source = np.where(of_model, Source.MODEL, Source.PERSISTENCE).astype(np.uint8)
+        others = None if with_model.all() else np.flatnonzero(~with_model)
+        return Serving(rows, warm, changes, stale, with_model, others, source, fallback)

@@ -13,7 +13,6 @@ from rlc_forecaster.core import Forecaster, StepModel
 from rlc_forecaster.indications import on_mac_report, on_rlc_report, on_tc_status
 from rlc_forecaster.lockstep.frames import Frame, Kind
 from rlc_forecaster.selection import Encoder, Selection
-from rlc_forecaster.settings import FallbackRule
 
 NODE_ID: Final = "lockstep"
 """The only node."""
@@ -28,9 +27,7 @@ class Session:
 
     def __init__(self, model: StepModel, period_us: int = 1_000) -> None:
         """An engine as in the service, with default settings."""
-        self.engine = Forecaster(
-            NODE_ID, model, period_us=period_us, hysteresis=FallbackRule().hysteresis()
-        )
+        self.engine = Forecaster(NODE_ID, model, period_us=period_us)
         everything = Selection("", frozenset(), model.layout.quantities, ())
         self._encoder = Encoder(everything)
 

@@ -1,0 +1,212 @@
+"""What is served against each expert of the mix, per recording and bearer kind.
+
+Each recording is simulated with the pipeline of stolidis2024 (a DRQL pacer, whose limit is
+forecast) and without one, or read from a data set, and given to the forecaster sample by sample,
+with queue limit and MAC report every 20 ms. Losses are pinball losses of the outcomes that the
+forecaster checks: one horizon point a report, queue limits at all points when they are told.
+Experts are those of the mix, each alone with its online calibration; columns are losses over that
+of adaptive persistence. `over best` is what is served over the best expert of the recording and
+quantity, `worst point` the same at the horizon point where it is largest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from measuring import write
+from numpy.typing import NDArray
+from ric.sm import rlc
+from rlc_dataset.reader import Dataset, table_series
+from rlc_forecaster.core import Forecaster
+from rlc_forecaster.onnx_step import OnnxStep
+from rlc_forecaster.settings import DEFAULT_MODEL
+from rlc_model import BearerSeries
+from rlc_model.mix import EXPERTS
+from rlc_train.dataset.grid import drql_pipeline
+from rlc_train.dataset.plan import RunPlan
+from rlc_train.dataset.simulate import simulate
+
+SITUATIONS = Path(__file__).parent / "situations"
+SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
+CONTEXT_EVERY = 20
+SETTLED = 3_000
+"""Samples before the first that is judged."""
+PIPELINES: dict[str, Any] = {"unpaced": "transparent", "paced": drql_pipeline()}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Losses on one recording and quantity, in those of persistence."""
+
+    recording: str
+    kind: str
+    quantity: str
+    pinball_persistence: float
+    experts: dict[str, float]
+    served: float
+    worst_point: float
+    coverage: float
+    label_changes: int
+
+
+def recordings(traces: Path | None, seconds: int) -> Iterator[tuple[str, str, BearerSeries]]:
+    """Name, kind and first bearer of each recording."""
+    for run in Dataset.open(SAMPLE):
+        for one in run.series():
+            kind = "unpaced" if np.isnan(one.limit_bytes).all() else "paced"
+            yield f"sample {run.provenance.cell} {run.provenance.mobility}", kind, one
+    for path in sorted(SITUATIONS.glob("recorded_*.yaml")) if traces else ():
+        for kind, pipeline in PIPELINES.items():
+            scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+            scenario["duration_s"] = seconds
+            for ue in scenario["ues"]:
+                mahimahi = ue["channel"]["mahimahi"]
+                mahimahi["path"] = str(traces / mahimahi["path"])
+                for drb in ue["drbs"]:
+                    drb["pipeline"] = pipeline
+            plan = RunPlan.of("recorded", path.stem, kind, scenario, scenario["seed"])
+            yield path.stem, kind, table_series(simulate(plan))[0]
+
+
+class Losses:
+    """Sums of pinball losses of what was served and of the experts, over the same outcomes.
+
+    Takes the place of mix and coverage of a run.
+    """
+
+    def __init__(self, engine: Forecaster) -> None:
+        self._run, self._mix, self._coverage = engine.run, engine.run.mix, engine.run.coverage
+        layout = engine.layout
+        self._levels = np.array(layout.quantiles, np.float32)
+        shape = len(layout.quantities), layout.points
+        self.served = np.zeros(shape)
+        self.experts = np.zeros((*shape, len(EXPERTS)))
+        self.checked, self.covered = np.zeros(shape), np.zeros(shape)
+        self._run.mix, self._run.coverage = Mixes(self), self  # type: ignore[assignment]
+
+    def learn(
+        self,
+        points: int | NDArray[np.intp],
+        actual: NDArray[np.float32],
+        served: NDArray[np.float32],
+    ) -> None:
+        """Losses of served forecasts."""
+        off = actual[..., None] - served
+        loss = np.maximum(self._levels * off, (self._levels - 1) * off).mean(axis=-1)
+        inside = (actual >= served[..., 0]) & (actual <= served[..., -1])
+        for row, point in enumerate(np.broadcast_to(points, len(actual)).tolist()):
+            self.served[:, point] += np.nan_to_num(loss[row])
+            self.covered[:, point] += inside[row]
+            self.checked[:, point] += ~np.isnan(actual[row])
+
+    def add_experts(self, points: int | NDArray[np.intp], losses: NDArray[np.float32]) -> None:
+        """Losses of the experts."""
+        for row, point in enumerate(np.broadcast_to(points, len(losses)).tolist()):
+            self.experts[:, point] += np.nan_to_num(losses[row])
+
+
+class Mixes:
+    """The mix of a run, whose losses are noted."""
+
+    def __init__(self, losses: Losses) -> None:
+        self._losses, self._mix = losses, losses._mix
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mix, name)
+
+    def learn(self, slots: Any, points: Any, *rest: Any) -> NDArray[np.float32]:
+        """As that of the mix."""
+        losses = self._mix.learn(slots, points, *rest)
+        self._losses.add_experts(points, losses)
+        return losses
+
+
+def replay(model: OnnxStep, one: BearerSeries) -> tuple[Losses, Forecaster]:
+    """Losses after the first seconds."""
+    engine = Forecaster("gnb", model)
+    record = rlc.zeros(1)
+    record["rnti"], record["rbid"] = 1, 1
+    rnti, drb = np.array([1]), np.array([1])
+    losses = None
+    for k, at_us in enumerate(one.at_us.tolist()):
+        if k == SETTLED:
+            losses = Losses(engine)
+        for name in one.report.dtype.names or ():
+            record[name] = one.report[name][k]
+        engine.on_report(record, at_us)
+        if k % CONTEXT_EVERY == 0:
+            engine.update_limits(rnti, drb, one.limit_bytes[k : k + 1], at_us)
+            if not np.isnan(one.mcs[k]):
+                engine.update_mac(rnti, one.mcs[k : k + 1], one.tbs_bytes[k : k + 1], at_us)
+        engine.learn()
+    if losses is None:
+        raise RuntimeError(f"{len(one.at_us)} samples; expected {SETTLED} or more")
+    return losses, engine
+
+
+def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[Row]:
+    """Results on one recording."""
+    losses, engine = replay(model, one)
+    for q, quantity in enumerate(engine.layout.quantities):
+        experts, served = losses.experts[q], losses.served[q]
+        persistence = float(experts[:, 1].sum())
+        checked = losses.checked[q].sum()
+        if not persistence > 0:
+            continue
+        yield Row(
+            name,
+            kind,
+            quantity.value,
+            persistence / checked,
+            dict(zip(EXPERTS, (experts.sum(axis=0) / persistence).tolist(), strict=True)),
+            float(served.sum()) / persistence,
+            float((served / experts.min(axis=1)).max()),
+            float(losses.covered[q].sum() / checked),
+            engine.run.skill.fallbacks,
+        )
+
+
+def show(row: Row) -> None:
+    """Prints a line."""
+    best = min(row.experts.values())
+    print(
+        f"{row.recording:34} {row.kind:8} {row.quantity:21}"
+        + "".join(f" {value:>7.3f}" for value in row.experts.values())
+        + f" {row.served:>7.3f} {row.served / best:>9.3f} {row.worst_point:>11.3f}"
+        + f" {row.coverage:>8.3f} {row.label_changes:>6}",
+        flush=True,
+    )
+
+
+def main() -> int:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=Path, help="folder of the recorded radios")
+    parser.add_argument("--seconds", type=int, default=40, help="virtual time of each recording")
+    parser.add_argument("--model", type=Path, default=DEFAULT_MODEL, help="model directory")
+    parser.add_argument("--out", type=Path, help="folder for forecast_mix.json")
+    given = parser.parse_args()
+    model = OnnxStep.load(given.model)
+    print(
+        f"{'recording':34} {'kind':8} {'quantity':21}"
+        + "".join(f" {name[:7]:>7}" for name in EXPERTS)
+        + f" {'served':>7} {'over best':>9} {'worst point':>11} {'coverage':>8} {'worse':>6}"
+    )
+    found = []
+    for name, kind, one in recordings(given.traces, given.seconds):
+        for row in rows(name, kind, model, one):
+            show(row)
+            found.append(asdict(row))
+    write(given.out, "forecast_mix.json", found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

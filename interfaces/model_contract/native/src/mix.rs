@@ -1,0 +1,312 @@
+//! What is served: a mix of the model's forecast and three naive ones, weighted by their losses.
+
+mod learn;
+mod serve;
+mod tracker;
+
+use crate::naive::Past;
+use crate::weights::{EXPERTS, PRIOR, Point, Rate, Weights, naive, product, that_count};
+use crate::{ArrayError, Axes, Index, LengthError, check};
+use learn::MAX_QUANTILES;
+use tracker::Tracker;
+
+/// Number of the model among the experts; persistence, seasonal and linear follow.
+const MODEL: usize = 0;
+
+/// The experts of S slots: offsets of each, weights, and the past of each bearer.
+///
+/// A forecast is the mean of the experts' quantiles level by level (Vincentisation), sorted and
+/// clipped at 0. The pinball loss is convex, so that it is at most the mean of theirs.
+#[derive(Debug, Clone)]
+pub struct Mix {
+    axes: Axes,
+    columns: Vec<usize>,
+    /// The quantity whose value may be unknown.
+    limit: Option<usize>,
+    levels: Vec<f32>,
+    ahead: Vec<i64>,
+    /// `ahead` as floats.
+    reports: Vec<f32>,
+    age: usize,
+    /// Of the weights that points have in common.
+    rate: Rate,
+    /// `(S, K)`.
+    past: Vec<Past>,
+    /// `(S, K)`.
+    common: Vec<Weights>,
+    /// `(S, K)` whether `weights` and `mixed` do not yet follow from the last outcomes.
+    stale: Vec<bool>,
+    /// `(S, K)` what the mix needs to compute, with the model and without.
+    uses: Vec<[Uses; 2]>,
+    /// `(S, K, M)`.
+    points: Vec<Point>,
+    /// `(S, K, expert, M)`.
+    weights: Vec<f32>,
+    /// `(S, K, M, Q)` weighted sum of the experts' offsets.
+    mixed: Vec<f32>,
+    /// As `weights` and `mixed`, without the model.
+    naive_weights: Vec<f32>,
+    naive_mixed: Vec<f32>,
+    experts: [Tracker; EXPERTS],
+    pools: [Tracker; EXPERTS],
+}
+
+/// Which experts count at any point.
+#[derive(Debug, Clone, Copy, Default)]
+struct Uses {
+    seasonal: bool,
+    linear: bool,
+    /// Any but the model.
+    naive: bool,
+}
+
+impl Uses {
+    fn add(&mut self, weights: &Weights) {
+        let [_, persistence, seasonal, linear] = weights.map(|weight| weight > 0.0);
+        self.seasonal |= seasonal;
+        self.linear |= linear;
+        self.naive |= persistence || seasonal || linear;
+    }
+}
+
+/// The newest values of N bearers.
+#[derive(Debug, Clone, Copy)]
+pub struct Newest<'a> {
+    /// `(N, F)`, of which the columns of the quantities count; NaN if unknown.
+    pub features: &'a [f32],
+    /// F.
+    pub width: usize,
+    /// `(N,)` whether the queue limit is known; empty if NaN alone says so.
+    pub limited: &'a [bool],
+}
+
+/// Forecasts of the model to compare with outcomes, of N rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    /// `(N, K, Q)` without offsets; empty without a model.
+    pub model: &'a [f32],
+    /// `(N,)` whether the model was warmed up.
+    pub warm: &'a [bool],
+}
+
+impl Mix {
+    /// No slots.
+    ///
+    /// `columns` are those of the quantities in the features, `limit` the quantity that is the queue
+    /// limit, `levels` the quantiles, `ahead` the points in reports after an origin; outcomes are told
+    /// up to `late` reports late.
+    ///
+    /// # Errors
+    /// [`LengthError`] with no level or more than 32.
+    pub fn new(
+        columns: Vec<usize>,
+        limit: Option<usize>,
+        levels: Vec<f32>,
+        ahead: Vec<i64>,
+        late: usize,
+    ) -> Result<Self, LengthError> {
+        if !(1..=MAX_QUANTILES).contains(&levels.len()) {
+            return Err(LengthError { name: "levels", length: levels.len(), rows: MAX_QUANTILES });
+        }
+        let axes = Axes { quantities: columns.len(), points: ahead.len(), quantiles: levels.len() };
+        let farthest = ahead.iter().copied().max().unwrap_or(0).max(0) as usize;
+        let pool = Tracker::new(axes.quantities * axes.points, axes.quantiles);
+        Ok(Self {
+            axes,
+            columns,
+            limit,
+            levels,
+            rate: Rate::new(ahead.len()),
+            reports: ahead.iter().map(|ahead| *ahead as f32).collect(),
+            ahead,
+            age: farthest.saturating_add(late),
+            past: Vec::new(),
+            common: Vec::new(),
+            stale: Vec::new(),
+            uses: Vec::new(),
+            points: Vec::new(),
+            weights: Vec::new(),
+            mixed: Vec::new(),
+            naive_weights: Vec::new(),
+            naive_mixed: Vec::new(),
+            experts: std::array::from_fn(|_| Tracker::default()),
+            pools: std::array::from_fn(|_| pool.clone()),
+        })
+    }
+
+    /// A mix for another model of the same axes: what was learned about naive forecasts stays.
+    #[must_use]
+    pub fn with_new_model(&self) -> Self {
+        let mut other = self.clone();
+        let quantiles = self.axes.quantiles;
+        other.experts[MODEL] = Tracker::new(self.points.len(), quantiles);
+        other.pools[MODEL] = Tracker::new(self.axes.quantities * self.axes.points, quantiles);
+        other.past.fill(Past::new(self.age));
+        other.common.fill(PRIOR);
+        other.points.fill(Point::NEW);
+        (0..other.common.len()).for_each(|series| other.refresh(series));
+        other
+    }
+
+    /// K, M and Q.
+    #[must_use]
+    pub fn axes(&self) -> Axes {
+        self.axes
+    }
+
+    /// S.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.past.len().checked_div(self.axes.quantities).unwrap_or(0)
+    }
+
+    /// Room for `slots` slots.
+    pub fn grow(&mut self, slots: usize) {
+        let (before, axes) = (self.slots(), self.axes);
+        if slots <= before {
+            return;
+        }
+        let series = slots * axes.quantities;
+        let cells = series * axes.points;
+        self.past.resize(series, Past::new(self.age));
+        self.common.resize(series, PRIOR);
+        self.stale.resize(series, false);
+        self.uses.resize(series, [Uses::default(); 2]);
+        self.points.resize(cells, Point::NEW);
+        self.weights.resize(cells * EXPERTS, 0.0);
+        self.mixed.resize(cells * axes.quantiles, 0.0);
+        self.naive_weights.resize(cells * EXPERTS, 0.0);
+        self.naive_mixed.resize(cells * axes.quantiles, 0.0);
+        self.experts.iter_mut().for_each(|expert| expert.resize(cells, axes.quantiles));
+        (before..slots).for_each(|slot| self.reset(slot));
+    }
+
+    /// A new bearer in a slot: it starts with the mean offsets of the others. An unknown slot is
+    /// ignored.
+    pub fn reset(&mut self, slot: usize) {
+        if slot >= self.slots() {
+            return;
+        }
+        let Axes { quantities, points, quantiles } = self.axes;
+        let series = slot * quantities..(slot + 1) * quantities;
+        let cells = series.start * points..series.end * points;
+        self.past[series.clone()].fill(Past::new(self.age));
+        self.common[series.clone()].fill(PRIOR);
+        self.points[cells.clone()].fill(Point::NEW);
+        for (expert, pool) in self.experts.iter_mut().zip(&self.pools) {
+            expert.start(cells.start, pool, quantiles);
+        }
+        series.for_each(|series| self.refresh(series));
+    }
+
+    /// Adds the values of a report to the past of its bearers.
+    ///
+    /// # Errors
+    /// [`ArrayError`] when slices do not match; the state is then unchanged.
+    pub fn add(
+        &mut self,
+        slots: Index<'_>,
+        rows: usize,
+        tick: i64,
+        newest: &Newest<'_>,
+    ) -> Result<(), ArrayError> {
+        slots.check("slots", rows, self.slots())?;
+        self.check(rows, newest)?;
+        let quantities = self.axes.quantities;
+        for row in 0..rows {
+            let past = &mut self.past[slots.at(row) * quantities..][..quantities];
+            let features = &newest.features[row * newest.width..][..newest.width];
+            let limited = newest.limited.get(row).copied().unwrap_or(true);
+            for (quantity, (past, column)) in past.iter_mut().zip(&self.columns).enumerate() {
+                let known = limited || self.limit != Some(quantity);
+                past.add(tick, if known { features[*column] } else { f32::NAN });
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, rows: usize, newest: &Newest<'_>) -> Result<(), LengthError> {
+        let widest = self.columns.iter().map(|column| column.saturating_add(1)).max();
+        if widest.is_some_and(|widest| newest.width < widest) {
+            return Err(LengthError { name: "features", length: newest.width, rows });
+        }
+        check("features", newest.features.len(), rows.saturating_mul(newest.width), rows)?;
+        if newest.limited.is_empty() {
+            return Ok(());
+        }
+        check("limited", newest.limited.len(), rows, rows)
+    }
+
+    /// `(K, M)` weights of the experts of a slot; empty for an unknown one.
+    #[must_use]
+    pub fn weights(&self, slot: usize) -> Vec<Weights> {
+        let cells = self.axes.quantities * self.axes.points;
+        let first = slot.saturating_mul(cells);
+        let cells = first..first.saturating_add(cells).min(self.points.len());
+        cells.map(|cell| self.weights_at(cell, &self.weights)).collect()
+    }
+
+    /// Index of the weight of the first expert at a cell; those of the others follow M apart.
+    fn weight_index(&self, cell: usize) -> usize {
+        let points = self.axes.points;
+        cell / points * points * EXPERTS + cell % points
+    }
+
+    fn weights_at(&self, cell: usize, all: &[f32]) -> Weights {
+        let first = self.weight_index(cell);
+        std::array::from_fn(|expert| all[first + expert * self.axes.points])
+    }
+
+    /// Weights and mixed offsets of a quantity of a slot.
+    fn refresh(&mut self, series: usize) {
+        let Axes { points, quantiles, .. } = self.axes;
+        let common = self.common[series];
+        let mut uses = [Uses::default(); 2];
+        for point in 0..points {
+            let cell = series * points + point;
+            let all = product(&common, &self.points[cell].factors);
+            let (weights, without) = (that_count(&all), that_count(&naive(&all)));
+            uses.iter_mut().zip([&weights, &without]).for_each(|(uses, of)| uses.add(of));
+            for expert in 0..EXPERTS {
+                let at = (series * EXPERTS + expert) * points + point;
+                (self.weights[at], self.naive_weights[at]) = (weights[expert], without[expert]);
+            }
+            for q in 0..quantiles {
+                let offsets: Weights =
+                    std::array::from_fn(|expert| self.experts[expert].offset(cell, q, quantiles));
+                let mean =
+                    |of: &Weights| of.iter().zip(offsets).map(|(w, offset)| w * offset).sum();
+                let at = cell * quantiles + q;
+                (self.mixed[at], self.naive_mixed[at]) = (mean(&weights), mean(&without));
+            }
+        }
+        self.stale[series] = false;
+        self.uses[series] = uses;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::size_of;
+
+    /// What a bearer adds; the forecaster's documentation has this number.
+    #[test]
+    fn a_bearer_of_three_quantities_takes_at_most_15_kb() {
+        let bytes = |slots| {
+            let mut mix =
+                Mix::new(vec![0, 1, 2], Some(2), vec![0.1, 0.5, 0.9], (11..31).collect(), 4)
+                    .unwrap();
+            mix.grow(slots);
+            let experts: usize = mix.experts.iter().map(Tracker::bytes).sum();
+            let past: usize = mix.past.iter().map(Past::bytes).sum();
+            experts
+                + past
+                + mix.common.len() * (size_of::<Weights>() + 1 + size_of::<[Uses; 2]>())
+                + mix.points.len() * size_of::<Point>()
+                + 2 * (mix.weights.len() + mix.mixed.len()) * size_of::<f32>()
+        };
+        let bearer = bytes(3) - bytes(2);
+        assert!((14_000..15_000).contains(&bearer), "{bearer}");
+    }
+}

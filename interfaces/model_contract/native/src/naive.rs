@@ -1,0 +1,231 @@
+//! Naive forecasts of a bearer: last value, last season, line.
+
+/// Seasons looked for, in reports: TDD patterns (38.331 dl-UL-TransmissionPeriodicity: 10 is a
+/// multiple of all but 3 and 4 ms, 12 of these), voice frames of 20 ms, video of 30 and 25 frames a
+/// second.
+const SEASONS: [usize; 5] = [10, 12, 20, 33, 40];
+/// Longest of them.
+const LONGEST: usize = 40;
+/// Weight of the newest difference to a season ago: a memory of 200 reports.
+const SEASON_WEIGHT: f32 = 0.005;
+/// Holt's linear method (Holt 1957): weight of the newest value in the level,
+const LEVEL_WEIGHT: f32 = 0.2;
+/// and of the newest change of the level in the trend.
+const TREND_WEIGHT: f32 = 0.02;
+
+/// What the naive forecasts of a quantity at an origin follow from.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Origin {
+    /// Last value.
+    pub(crate) last: f32,
+    /// Level of the line.
+    pub(crate) level: f32,
+    /// Its change per report.
+    pub(crate) trend: f32,
+    /// Season, in reports.
+    pub(crate) season: f32,
+}
+
+/// The recent past of one quantity of a bearer.
+#[derive(Debug, Clone)]
+pub(crate) struct Past {
+    values: Box<[f32]>,
+    origins: Box<[Origin]>,
+    tick: i64,
+    /// When a season was last chosen.
+    chosen: i64,
+    begun: bool,
+    differences: [f32; SEASONS.len()],
+    now: Origin,
+}
+
+impl Past {
+    /// Room for seasons before origins that are up to `age` reports old.
+    #[must_use]
+    pub(crate) fn new(age: usize) -> Self {
+        Self {
+            values: vec![0.0; (age + LONGEST + 1).next_power_of_two()].into(),
+            origins: vec![Origin::default(); (age + 1).next_power_of_two()].into(),
+            tick: 0,
+            chosen: i64::MIN,
+            begun: false,
+            differences: [0.0; SEASONS.len()],
+            now: Origin::default(),
+        }
+    }
+
+    /// The length of `values` is a power of two.
+    #[inline]
+    fn index(&self, tick: i64) -> usize {
+        tick as usize & (self.values.len() - 1)
+    }
+
+    #[inline]
+    fn at(&self, tick: i64) -> f32 {
+        self.values[self.index(tick)]
+    }
+
+    /// What forecasts made at `tick` followed from, up to `age` reports ago.
+    #[inline]
+    pub(crate) fn origin(&self, tick: i64) -> &Origin {
+        &self.origins[tick as usize & (self.origins.len() - 1)]
+    }
+
+    /// Adds the value of a report period. The last value stands for missing reports; after an unknown
+    /// value, NaN, the past starts anew.
+    pub(crate) fn add(&mut self, tick: i64, value: f32) {
+        if value.is_nan() {
+            self.begun = false;
+            self.now = Origin::default();
+        } else {
+            self.add_known(tick, value);
+        }
+        let at = tick as usize & (self.origins.len() - 1);
+        self.origins[at] = self.now;
+    }
+
+    #[inline]
+    fn add_known(&mut self, tick: i64, value: f32) {
+        let elapsed = tick.saturating_sub(self.tick);
+        let length = self.values.len() as i64;
+        if !self.begun || elapsed <= 0 || elapsed > length {
+            self.values.fill(value);
+            self.differences.fill(0.0);
+            self.now = Origin { last: value, level: value, trend: 0.0, season: SEASONS[0] as f32 };
+            self.begun = true;
+        } else {
+            for missed in self.tick + 1..tick {
+                let at = self.index(missed);
+                self.values[at] = self.now.last;
+            }
+            self.update(elapsed as f32, value);
+        }
+        let at = self.index(tick);
+        self.values[at] = value;
+        self.tick = tick;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.values) + size_of_val(&*self.origins)
+    }
+
+    fn update(&mut self, elapsed: f32, value: f32) {
+        let expected = self.now.level + elapsed * self.now.trend;
+        let level = expected + LEVEL_WEIGHT * (value - expected);
+        self.now.trend += TREND_WEIGHT * ((level - self.now.level) / elapsed - self.now.trend);
+        (self.now.level, self.now.last) = (level, value);
+    }
+
+    /// Chooses the season by the newest value; not at each report, because it takes longer than the
+    /// rest.
+    pub(crate) fn choose_season(&mut self) {
+        if self.chosen == self.tick {
+            return;
+        }
+        self.chosen = self.tick;
+        let mut least = f32::INFINITY;
+        for (number, season) in SEASONS.iter().enumerate() {
+            let off = (self.now.last - self.at(self.tick.wrapping_sub(*season as i64))).abs();
+            let difference = &mut self.differences[number];
+            *difference += SEASON_WEIGHT * (off - *difference);
+            if *difference < least {
+                (least, self.now.season) = (*difference, *season as f32);
+            }
+        }
+    }
+
+    /// Writes the values a whole number of seasons before points, which increase, after an origin.
+    pub(crate) fn seasonal(&self, tick: i64, ahead: &[i64], out: &mut [f32]) {
+        let season = (self.origin(tick).season as i64).max(1);
+        let Some((first, last)) = ahead.first().zip(ahead.last()) else { return };
+        // Relative to the tick.
+        let mut at = first - season * ((first + season - 1) / season);
+        if last - first + 1 == ahead.len() as i64 {
+            // Consecutive points: copied in runs.
+            let mut out = out;
+            while !out.is_empty() {
+                let begin = self.index(tick.wrapping_add(at));
+                let run = out.len().min((1 - at) as usize).min(self.values.len() - begin);
+                let (now, rest) = out.split_at_mut(run);
+                now.copy_from_slice(&self.values[begin..begin + run]);
+                out = rest;
+                at += run as i64;
+                at -= if at > 0 { season } else { 0 };
+            }
+            return;
+        }
+        let mut before = *first;
+        for (out, ahead) in out.iter_mut().zip(ahead) {
+            at += ahead - before;
+            before = *ahead;
+            while at > 0 {
+                at -= season;
+            }
+            *out = self.at(tick.wrapping_add(at));
+        }
+    }
+}
+
+impl Origin {
+    /// The line, `ahead` reports after the origin.
+    #[inline]
+    #[must_use]
+    pub(crate) fn linear(&self, ahead: f32) -> f32 {
+        let value = self.level + self.trend * ahead;
+        if value > 0.0 { value } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_is_found_and_continued() {
+        let wave = |tick: i64| if tick % 12 < 5 { 100.0 } else { (tick % 12) as f32 };
+        let mut past = Past::new(60);
+        for tick in 0..600 {
+            past.add(tick, wave(tick));
+            past.choose_season();
+        }
+        assert_eq!(past.origin(599).season, 12.0);
+        let ahead: Vec<i64> = (11..31).chain([40, 65]).collect();
+        let mut found = vec![0.0; ahead.len()];
+        past.seasonal(599, &ahead, &mut found);
+        assert_eq!(found, ahead.iter().map(|ahead| wave(599 + ahead)).collect::<Vec<_>>());
+        past.seasonal(599, &ahead[..20], &mut found[..20]);
+        assert_eq!(found, ahead.iter().map(|ahead| wave(599 + ahead)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_ramp_is_continued_over_missing_reports() {
+        let mut past = Past::new(60);
+        for tick in (0..3_000).filter(|tick| tick % 7 != 3) {
+            past.add(tick, 50.0 * tick as f32);
+        }
+        let now = past.origin(2_998);
+        assert!((now.linear(20.0) - 50.0 * 3_018.0).abs() < 60.0, "{now:?}");
+    }
+
+    #[test]
+    fn after_an_unknown_value_the_past_starts_anew() {
+        let mut past = Past::new(60);
+        past.add(1, 9.0);
+        past.add(2, f32::NAN);
+        past.add(3, 7.0);
+        assert_eq!((past.origin(1).last, *past.origin(2)), (9.0, Origin::default()));
+        assert_eq!((past.origin(3).level, past.at(-20)), (7.0, 7.0));
+    }
+
+    #[test]
+    fn the_first_value_stands_for_everything_before_it() {
+        let mut past = Past::new(60);
+        for tick in [7, 5, i64::MAX] {
+            past.add(tick, 9.0);
+            let (now, mut seasonal) = (past.origin(tick), [0.0]);
+            past.seasonal(tick, &[30], &mut seasonal);
+            assert_eq!((now.last, now.linear(30.0), seasonal), (9.0, 9.0, [9.0]));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Weights of experts by their recent losses.
+
+/// Experts of a mix.
+pub const EXPERTS: usize = 4;
+
+/// What the experts weigh before any outcome: model, persistence, seasonal, linear.
+pub(crate) const PRIOR: Weights = [0.7, 0.15, 0.05, 0.1];
+/// Outcomes of a point over which the typical regret, the root of the mean square, is taken.
+const MEMORY: u8 = 100;
+/// Limit of a regret; its square is finite.
+const LARGEST: f32 = 1e18;
+
+/// Weights of the experts; their sum is 1.
+pub(crate) type Weights = [f32; EXPERTS];
+
+/// Experts with less weight are left out of the mix: what they would add costs time.
+const LEAST: f32 = 1e-3;
+
+/// The weights without those of experts that hardly count; their sum is 1.
+pub(crate) fn that_count(weights: &Weights) -> Weights {
+    let kept = weights.map(|weight| if weight < LEAST { 0.0 } else { weight });
+    let sum: f32 = kept.iter().sum();
+    kept.map(|weight| weight / sum)
+}
+
+/// The weights without the model's, for rows that have no forecast of it; their sum is 1.
+pub(crate) fn naive(weights: &Weights) -> Weights {
+    let [_, others @ ..] = *weights;
+    let sum: f32 = others.iter().sum();
+    let [persistence, seasonal, linear] = others.map(|weight| weight / sum);
+    [0.0, persistence, seasonal, linear]
+}
+
+/// The product of what points have in common and of what distinguishes one; its sum is 1.
+pub(crate) fn product(common: &Weights, point: &Weights) -> Weights {
+    let each: Weights = std::array::from_fn(|expert| common[expert] * point[expert]);
+    let sum: f32 = each.iter().sum();
+    each.map(|weight| weight / sum)
+}
+
+/// How far an outcome moves weights.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rate {
+    /// Per typical regret: the best for n outcomes is of the order of one over their root.
+    step: f32,
+    /// Share of the prior in the weights after an outcome (fixed share; Herbster and Warmuth 1998):
+    /// an expert that was useless is back after about `ln(1 / share) / step` outcomes.
+    share: f32,
+}
+
+impl Rate {
+    /// Of what has `points` times the outcomes of a point.
+    pub(crate) fn new(points: usize) -> Self {
+        let points = points.max(1) as f32;
+        Self { step: 1.0 / (f32::from(MEMORY) * points).sqrt(), share: 1e-4 / points }
+    }
+}
+
+/// What distinguishes a point of a quantity of a slot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    /// Factors of the common weights.
+    pub(crate) factors: Weights,
+    /// Mean squares of the regrets.
+    squares: [f32; EXPERTS],
+    outcomes: u8,
+}
+
+impl Point {
+    pub(crate) const NEW: Self = Self { factors: EQUAL, squares: [0.0; EXPERTS], outcomes: 0 };
+
+    /// Updates the common weights and the factors of this point by the regrets at an outcome: the
+    /// loss of the mix less that of each expert; None of an expert that made no forecast. `rate` is that
+    /// of the common weights.
+    ///
+    /// The rule is that of Bernstein online aggregation (Wintenberger 2017): exponential weights with
+    /// a second-order term, and rates of each expert in its own typical regret, so that nothing depends
+    /// on the unit of losses. Experts without a forecast keep their weight (Freund et al. 1997).
+    pub(crate) fn learn(
+        &mut self,
+        common: &mut Weights,
+        rate: Rate,
+        regrets: &[Option<f32>; EXPERTS],
+    ) {
+        self.outcomes = (self.outcomes + 1).min(MEMORY);
+        let newest = 1.0 / f32::from(self.outcomes);
+        let mut typical = [None; EXPERTS];
+        for ((typical, square), regret) in typical.iter_mut().zip(&mut self.squares).zip(regrets) {
+            let Some(regret) = regret else { continue };
+            let regret = if regret.is_nan() { 0.0 } else { regret.clamp(-LARGEST, LARGEST) };
+            *square += newest * (regret * regret - *square);
+            *typical = Some(if *square > 0.0 { regret / square.sqrt() } else { 0.0 });
+        }
+        update(common, &typical, rate, &PRIOR);
+        update(&mut self.factors, &typical, Rate::new(1), &EQUAL);
+    }
+}
+
+const EQUAL: Weights = [1.0 / EXPERTS as f32; EXPERTS];
+
+fn update(weights: &mut Weights, typical: &[Option<f32>; EXPERTS], rate: Rate, prior: &Weights) {
+    let (mut before, mut after) = (0.0, 0.0);
+    for (weight, typical) in weights.iter_mut().zip(typical) {
+        if let Some(typical) = typical {
+            before += *weight;
+            let step = rate.step * typical;
+            *weight *= (step - (step * step).min(step.abs())).exp();
+            after += *weight;
+        }
+    }
+    for ((weight, typical), prior) in weights.iter_mut().zip(typical).zip(prior) {
+        if typical.is_some() {
+            *weight *= before / after;
+        }
+        *weight += rate.share * (prior - *weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(
+        point: &mut Point,
+        common: &mut Weights,
+        outcomes: usize,
+        regrets: [f32; EXPERTS],
+    ) -> Weights {
+        (0..outcomes).for_each(|_| point.learn(common, Rate::new(1), &regrets.map(Some)));
+        product(common, &point.factors)
+    }
+
+    #[test]
+    fn weight_moves_to_the_expert_with_the_least_loss_and_back() {
+        for unit in [1e-3, 1.0, 1e6] {
+            let (mut point, mut common) = (Point::NEW, PRIOR);
+            let regrets = [-0.5, 0.0, 0.3, -0.1].map(|regret| regret * unit);
+            assert!(after(&mut point, &mut common, 200, regrets)[2] > 0.9);
+            let regrets = [0.5, 0.0, -0.3, -0.1].map(|regret| regret * unit);
+            let weights = after(&mut point, &mut common, 200, regrets);
+            assert!(weights[0] > 0.9, "{weights:?}");
+            assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn a_point_differs_from_what_points_have_in_common() {
+        let (mut near, mut far, mut common) = (Point::NEW, Point::NEW, PRIOR);
+        for _ in 0..500 {
+            near.learn(&mut common, Rate::new(2), &[Some(1.0), Some(-1.0), Some(-1.0), Some(-1.0)]);
+            far.learn(&mut common, Rate::new(2), &[Some(-1.0), Some(1.0), Some(-1.0), Some(-1.0)]);
+        }
+        assert!(product(&common, &near.factors)[0] > 0.9, "{common:?} {near:?}");
+        assert!(product(&common, &far.factors)[1] > 0.9, "{common:?} {far:?}");
+    }
+
+    #[test]
+    fn without_regret_the_prior_stays() {
+        let (mut point, mut common) = (Point::NEW, PRIOR);
+        let weights = after(&mut point, &mut common, 100, [0.0; EXPERTS]);
+        for (weight, prior) in weights.iter().zip(PRIOR) {
+            assert!((weight - prior).abs() < 1e-5);
+        }
+        let naive = naive(&weights);
+        assert!((naive[1] - 0.5).abs() < 1e-5 && naive[0] == 0.0);
+    }
+
+    #[test]
+    fn an_expert_without_a_forecast_keeps_its_weight() {
+        let (mut point, mut common) = (Point::NEW, PRIOR);
+        for _ in 0..300 {
+            point.learn(&mut common, Rate::new(1), &[None, Some(-1.0), Some(1.0), Some(-1.0)]);
+        }
+        assert!((common[0] - PRIOR[0]).abs() < 1e-5, "{common:?}");
+        assert!(naive(&product(&common, &point.factors))[2] > 0.9, "{common:?}");
+    }
+
+    #[test]
+    fn weights_stay_finite_with_extreme_regrets() {
+        let (mut point, mut common) = (Point::NEW, PRIOR);
+        for regret in [1e30, -1e30, 1e-30, 0.0, f32::NAN, f32::INFINITY, 1e19, -1e19] {
+            point.learn(&mut common, Rate::new(1), &[regret, -regret, 0.0, regret].map(Some));
+            let weights = product(&common, &point.factors);
+            assert!(weights.iter().all(|weight| weight.is_finite()), "{regret}: {weights:?}");
+        }
+    }
+}

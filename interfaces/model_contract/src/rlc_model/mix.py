@@ -1,0 +1,56 @@
+"""What is served: a mix of experts, shared by back-tests and the forecaster.
+
+Experts are the model; persistence (the last value); seasonal (the last value a whole number of
+seasons before, the season chosen among 10, 12, 20, 33 and 40 reports by the mean difference to it);
+linear (Holt 1957). Each is calibrated by quantile tracking (:mod:`rlc_model.calibration`). Their
+quantiles are averaged level by level, sorted and clipped at 0.
+
+Weights are per bearer, quantity and point, by exponential weights with second-order terms
+(Bernstein online aggregation, Wintenberger 2017): an outcome moves the logarithm of an expert's
+weight by its regret over its typical regret of the last n = 100 outcomes, times n^−½, so that
+nothing depends on units or load. A weight is the product of one of the point, and one that the M
+points of a quantity share: it learns from M times as many outcomes, at a rate lower by the root of
+M. A fixed share of the prior lets an expert return (Herbster and Warmuth 1998), and one without a
+forecast keeps its weight (sleeping experts, Freund et al. 1997). The regret is the
+mean of two, both bounds of the loss of the mix less that of the expert: that of the loss linearised
+at the mix, by which experts that err differently share the weight, and that of the loss itself, by
+which an expert that is much better than the others gets all of it.
+
+Memory per bearer: at most 15 kB with three quantities and quantiles and 20 points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import rlc_native
+from numpy.typing import NDArray
+
+from rlc_model.features import FEATURES
+from rlc_model.manifest import Quantity
+
+EXPERTS: Final = ("model", "persistence", "seasonal", "linear")
+"""Axis of losses and weights."""
+
+
+def new_mix(
+    quantities: Sequence[Quantity],
+    levels: NDArray[np.float32],
+    ahead: NDArray[np.int64],
+    *,
+    late: int = 0,
+) -> rlc_native.Mix:
+    """A mix without slots, which takes the features of :data:`rlc_model.FEATURES`.
+
+    Args:
+        quantities: The quantities.
+        levels: ``(Q,)`` quantile levels.
+        ahead: ``(M,)`` points, in report periods after an origin.
+        late: Report periods by which outcomes may be late.
+    """
+    columns = [FEATURES.index(quantity.value) for quantity in quantities]
+    limit = [quantity is Quantity.QUEUE_LIMIT for quantity in quantities]
+    at = limit.index(True) if any(limit) else None
+    return rlc_native.Mix(columns, levels, ahead, limit=at, late=late)

@@ -1,0 +1,172 @@
+"""The mix of experts equals its definition and is no worse than the best of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import rlc_native
+from numpy.typing import NDArray
+from rlc_model import FEATURES, Quantity
+from rlc_model.mix import EXPERTS, new_mix
+
+F32 = NDArray[np.float32]
+LEVELS = np.array([0.1, 0.5, 0.9], np.float32)
+AHEAD = np.arange(5, 9, dtype=np.int64)
+ONE = np.zeros(1, np.intp)
+LEVEL = (Quantity.OCCUPANCY,)
+
+
+def report(level: float) -> F32:
+    """``(1, F)`` features with this occupancy."""
+    features = np.zeros((1, len(FEATURES)), np.float32)
+    features[0, FEATURES.index(Quantity.OCCUPANCY.value)] = level
+    return features
+
+
+class Replay:
+    """A series given to a mix, each point checked once per report, with the experts' losses."""
+
+    def __init__(self, series: F32, model: F32 | None) -> None:
+        self.mix = new_mix(LEVEL, LEVELS, AHEAD)
+        self.mix.grow(1)
+        self.experts, self.served = [], []
+        forecasts: list[F32] = []
+        scale, span = np.ones((1, 1), np.float32), np.ones(1, np.float32)
+        for t, value in enumerate(series):
+            features = report(value)
+            if model is None:
+                self.mix.add(ONE, t, features)
+                served = self.mix.naive_forecasts(ONE, t)
+            else:
+                output = np.repeat(model[t][None, None, :, None], 3, axis=-1)
+                _, served, finite = self.mix.forecasts(
+                    ONE, t, features, None, output, scale, span, np.zeros_like(scale)
+                )
+                assert finite
+            forecasts.append(served)
+            point = t % len(AHEAD)
+            then = t - int(AHEAD[point])
+            if then < 0:
+                continue
+            own = None if model is None else np.full((1, 1, 3), model[then, point], np.float32)
+            warm = None if model is None else np.ones(1, np.bool_)
+            actual = np.full((1, 1), value, np.float32)
+            losses = self.mix.learn(ONE, point, actual, t, own, warm)
+            self.experts.append(losses[0, 0])
+            off = value - forecasts[then][0, 0, point]
+            self.served.append(np.maximum(LEVELS * off, (LEVELS - 1) * off).mean())
+
+
+def future(series: F32, noise: float) -> F32:
+    """``(T, M)`` forecasts of a model that sees the future through noise."""
+    rng = np.random.default_rng(9)
+    at = np.minimum(np.arange(len(series))[:, None] + AHEAD, len(series) - 1)
+    return (series[at] + noise * rng.standard_normal(at.shape)).astype(np.float32)
+
+
+RNG = np.random.default_rng(1)
+WALK = (90_000 + 300 * np.cumsum(RNG.standard_normal(12_000))).astype(np.float32)
+PERIODIC = (5_000 * (np.arange(12_000) % 12) + 100 * RNG.random(12_000)).astype(np.float32)
+RAMP = (40.0 * np.arange(12_000) + 200 * RNG.random(12_000)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("series", "noise", "best"),
+    [
+        (WALK, 50.0, "model"),
+        (WALK, 3_000.0, "persistence"),
+        (WALK, 20_000.0, "persistence"),
+        (PERIODIC, 500.0, "seasonal"),
+        (PERIODIC, 20_000.0, "seasonal"),
+        (RAMP, 500.0, "linear"),
+        (RAMP, 20_000.0, "linear"),
+    ],
+)
+def test_the_mix_is_no_worse_than_the_best_expert(series: F32, noise: float, best: str) -> None:
+    replay = Replay(series, future(series, noise))
+    experts = np.mean(replay.experts[2_000:], axis=0)
+    assert EXPERTS[int(np.argmin(experts))] == best
+    assert np.mean(replay.served[2_000:]) <= 1.02 * experts.min()
+    assert replay.mix.weights(0)[0, :, EXPERTS.index(best)].min() > 0.5
+
+
+def test_weights_move_smoothly() -> None:
+    """Persistence and model err alike and independently: no outcome moves a weight by much."""
+    rng = np.random.default_rng(5)
+    level, model = (90_000 + 300 * rng.standard_normal((2, 6_000))).astype(np.float32)
+    mix = Replay(level[:3_000], np.repeat(model[:3_000, None], len(AHEAD), axis=1)).mix
+    before = mix.weights(0)
+    for t in range(3_000, 6_000):
+        mix.add(ONE, t, report(level[t]))
+        own = np.full((1, 1, 3), model[t], np.float32)
+        mix.learn(ONE, t % 4, level[None, None, t], t, own, np.ones(1, np.bool_))
+        now = mix.weights(0)
+        assert np.abs(now - before).max() < 0.1
+        np.testing.assert_allclose(now.sum(axis=-1), 1, atol=1e-5)
+        before = now
+
+
+def test_without_a_model_naive_forecasts_are_mixed() -> None:
+    replay = Replay(PERIODIC, None)
+    losses = np.array(replay.experts[2_000:])
+    assert np.isnan(losses[:, 0]).all()
+    assert np.mean(replay.served[2_000:]) <= 1.02 * np.nanmin(losses[:, 1:].mean(axis=0))
+
+
+def test_the_first_forecast_is_the_last_value() -> None:
+    mix = new_mix(LEVEL, LEVELS, AHEAD)
+    mix.grow(2)
+    mix.add(np.array([1]), 7, report(4_000))
+    assert (mix.naive_forecasts(np.array([1]), 7) == 4_000).all()
+
+
+def test_a_mix_for_a_new_model_keeps_what_is_known_of_naive_forecasts() -> None:
+    replay = Replay(WALK, future(WALK, 50.0))
+    other = replay.mix.with_new_model()
+    prior = np.array([0.7, 0.15, 0.05, 0.1])
+    np.testing.assert_allclose(other.weights(0), np.broadcast_to(prior, (1, 4, 4)), atol=1e-6)
+    other.add(ONE, 0, report(90_000))
+    served = other.naive_forecasts(ONE, 0)
+    assert (served[..., 2] - served[..., 0]).min() > 500
+
+
+def test_a_new_bearer_starts_with_the_offsets_of_the_others() -> None:
+    mix = Replay(WALK, None).mix
+    mix.grow(2)
+    mix.add(np.array([1]), 0, report(90_000))
+    served = mix.naive_forecasts(np.array([1]), 0)
+    assert (served[..., 2] - served[..., 0]).min() > 500
+
+
+def test_a_bearer_without_queue_limit_has_a_past_of_it_from_its_first_on() -> None:
+    mix = new_mix((Quantity.QUEUE_LIMIT,), LEVELS, AHEAD)
+    mix.grow(1)
+    features = np.zeros((1, len(FEATURES)), np.float32)
+    mix.add(ONE, 1, features, np.zeros(1, np.bool_))
+    features[0, FEATURES.index(Quantity.QUEUE_LIMIT.value)] = 30_000
+    mix.add(ONE, 2, features, np.ones(1, np.bool_))
+    # A line from 0 to the first limit would be above it.
+    assert (mix.naive_forecasts(ONE, 2) == 30_000).all()
+
+
+def test_invalid_arguments_are_named() -> None:
+    mix = new_mix(LEVEL, LEVELS, AHEAD)
+    mix.grow(1)
+    value = np.ones((1, 1), np.float32)
+    with pytest.raises(ValueError, match="slots of row 0 is 1, of 1"):
+        mix.add(np.array([1]), 0, report(1))
+    with pytest.raises(ValueError, match="features has length 0, for 1 rows"):
+        mix.add(ONE, 0, np.ones((1, 0), np.float32))
+    with pytest.raises(ValueError, match="limited has length 2, for 1 rows"):
+        mix.add(ONE, 0, report(1), np.ones(2, np.bool_))
+    with pytest.raises(ValueError, match="point of row 0 is 4, of 4"):
+        mix.learn(ONE, 4, value, 0)
+    with pytest.raises(ValueError, match=r"actual has shape \[1, 2\]"):
+        mix.learn(ONE, 0, np.ones((1, 2), np.float32), 0)
+    with pytest.raises(ValueError, match="warm has length 0"):
+        mix.learn(ONE, 0, value, 0, np.ones((1, 1, 3), np.float32))
+    with pytest.raises(ValueError, match="slots of row 0 is 7, of 1"):
+        mix.naive_forecasts(np.array([7]), 0)
+    with pytest.raises(ValueError, match="levels has length 0"):
+        new_mix(LEVEL, LEVELS[:0], AHEAD)
+    assert isinstance(mix, rlc_native.Mix)
