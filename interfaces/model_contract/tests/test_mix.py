@@ -40,7 +40,7 @@ class Replay:
             else:
                 output = np.repeat(model[t][None, None, :, None], 3, axis=-1)
                 _, served, finite = self.mix.forecasts(
-                    ONE, t, features, None, output, scale, span, np.zeros_like(scale)
+                    ONE, t, features, None, None, output, scale, span, np.zeros_like(scale)
                 )
                 assert finite
             forecasts.append(served)
@@ -138,15 +138,25 @@ def test_a_new_bearer_starts_with_the_offsets_of_the_others() -> None:
     assert (served[..., 2] - served[..., 0]).min() > 500
 
 
-def test_a_bearer_without_queue_limit_has_a_past_of_it_from_its_first_on() -> None:
-    mix = new_mix((Quantity.QUEUE_LIMIT,), LEVELS, AHEAD)
+@pytest.mark.parametrize("quantity", [Quantity.DRAIN, Quantity.QUEUE_LIMIT])
+def test_a_quantity_has_a_past_from_its_first_known_value_on(quantity: Quantity) -> None:
+    mix = new_mix((quantity,), LEVELS, AHEAD)
     mix.grow(1)
     features = np.zeros((1, len(FEATURES)), np.float32)
-    mix.add(ONE, 1, features, np.zeros(1, np.bool_))
-    features[0, FEATURES.index(Quantity.QUEUE_LIMIT.value)] = 30_000
-    mix.add(ONE, 2, features, np.ones(1, np.bool_))
-    # A line from 0 to the first limit would be above it.
+    known, unknown = np.ones(1, np.bool_), np.zeros(1, np.bool_)
+    flags = (unknown, known) if quantity is Quantity.DRAIN else (known, unknown)
+    mix.add(ONE, 1, features, *flags)
+    features[0, FEATURES.index(quantity.value)] = 30_000
+    mix.add(ONE, 2, features, known, known)
+    # A line from 0 to the first value would be above it.
     assert (mix.naive_forecasts(ONE, 2) == 30_000).all()
+    # No expert had a forecast at the first report.
+    actual = np.full((1, 1), 30_000, np.float32)
+    assert np.isnan(mix.learn(ONE, 0, actual, 1 + int(AHEAD[0]))).all()
+    assert (mix.learn(ONE, 0, actual, 2 + int(AHEAD[0]))[0, 0, 1:] == 0).all()
+    features[0] = 0
+    mix.add(ONE, 3, features, *flags)
+    assert (mix.naive_forecasts(ONE, 3) == 30_000).all()
 
 
 def test_invalid_arguments_are_named() -> None:
@@ -158,7 +168,9 @@ def test_invalid_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="features has length 0, for 1 rows"):
         mix.add(ONE, 0, np.ones((1, 0), np.float32))
     with pytest.raises(ValueError, match="limited has length 2, for 1 rows"):
-        mix.add(ONE, 0, report(1), np.ones(2, np.bool_))
+        mix.add(ONE, 0, report(1), limited=np.ones(2, np.bool_))
+    with pytest.raises(ValueError, match="fresh has length 2, for 1 rows"):
+        mix.add(ONE, 0, report(1), fresh=np.ones(2, np.bool_))
     with pytest.raises(ValueError, match="point of row 0 is 4, of 4"):
         mix.learn(ONE, 4, value, 0)
     with pytest.raises(ValueError, match=r"actual has shape \[1, 2\]"):

@@ -107,6 +107,7 @@ class Mix:
         levels: NDArray[np.float32],
         ahead: NDArray[np.int64],
         *,
+        rate: int | None,
         limit: int | None,
         late: int,
     ) -> Mix:
@@ -116,6 +117,7 @@ class Mix:
             columns: Those of the quantities in the features.
             levels: ``(Q,)`` quantile levels, 1 to 32 of them.
             ahead: ``(M,)`` points, in report periods after an origin.
+            rate: The quantity that is a rate; None if there is none.
             limit: The quantity that is the queue limit; None if there is none.
             late: Report periods by which outcomes may be learned from late.
         """
@@ -138,6 +140,7 @@ class Mix:
         slots: slice | NDArray[np.intp],
         tick: int,
         features: NDArray[np.float32],
+        fresh: NDArray[np.bool_] | None = None,
         limited: NDArray[np.bool_] | None = None,
     ) -> None:
         """Adds the values of a report to the past of its bearers.
@@ -146,6 +149,7 @@ class Mix:
             slots: N of them.
             tick: Number of the report period.
             features: ``(N, F)``; NaN if unknown.
+            fresh: ``(N,)`` whether rates are known; None if NaN alone says so.
             limited: ``(N,)`` whether the queue limit is known; None if NaN alone says so.
         """
 
@@ -154,6 +158,7 @@ class Mix:
         slots: slice | NDArray[np.intp],
         tick: int,
         features: NDArray[np.float32],
+        fresh: NDArray[np.bool_] | None,
         limited: NDArray[np.bool_] | None,
         values: NDArray[np.float32],
         scale: NDArray[np.float32],
@@ -166,7 +171,7 @@ class Mix:
             slots: N of them.
             tick: Number of the report period.
             features: ``(N, F)``.
-            limited: As of :meth:`add`.
+            fresh, limited: As of :meth:`add`.
             values: ``(N, quantity, M, Q)`` output of the graph.
             scale: ``(N, quantity)``.
             span: ``(quantity,)``.
@@ -201,7 +206,8 @@ class Mix:
             warm: ``(N,)`` rows that have a forecast of the model.
 
         Returns:
-            ``(N, quantity, 4)`` pinball losses of the experts before the update; NaN if unknown.
+            ``(N, quantity, 4)`` pinball losses of the experts before the update; NaN if the outcome
+            is unknown, or no value of the quantity was known at the origin.
         """
 
     def weights(self, slot: int) -> NDArray[np.float32]:

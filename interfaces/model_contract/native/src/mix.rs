@@ -20,9 +20,7 @@ const MODEL: usize = 0;
 #[derive(Debug, Clone)]
 pub struct Mix {
     axes: Axes,
-    columns: Vec<usize>,
-    /// The quantity whose value may be unknown.
-    limit: Option<usize>,
+    quantities: Quantities,
     levels: Vec<f32>,
     ahead: Vec<i64>,
     /// `ahead` as floats.
@@ -69,6 +67,17 @@ impl Uses {
     }
 }
 
+/// The quantities of a mix.
+#[derive(Debug, Clone, Default)]
+pub struct Quantities {
+    /// Their columns in the features.
+    pub columns: Vec<usize>,
+    /// The quantity that is a rate: unknown in the first report of a counter.
+    pub rate: Option<usize>,
+    /// The quantity that is the queue limit: unknown without a pacer's report.
+    pub limit: Option<usize>,
+}
+
 /// The newest values of N bearers.
 #[derive(Debug, Clone, Copy)]
 pub struct Newest<'a> {
@@ -76,6 +85,8 @@ pub struct Newest<'a> {
     pub features: &'a [f32],
     /// F.
     pub width: usize,
+    /// `(N,)` whether rates are known; empty if NaN alone says so.
+    pub fresh: &'a [bool],
     /// `(N,)` whether the queue limit is known; empty if NaN alone says so.
     pub limited: &'a [bool],
 }
@@ -92,15 +103,13 @@ pub struct Checked<'a> {
 impl Mix {
     /// No slots.
     ///
-    /// `columns` are those of the quantities in the features, `limit` the quantity that is the queue
-    /// limit, `levels` the quantiles, `ahead` the points in reports after an origin; outcomes are told
+    /// `levels` are the quantiles, `ahead` the points in reports after an origin; outcomes are told
     /// up to `late` reports late.
     ///
     /// # Errors
     /// [`LengthError`] with no level or more than 32.
     pub fn new(
-        columns: Vec<usize>,
-        limit: Option<usize>,
+        quantities: Quantities,
         levels: Vec<f32>,
         ahead: Vec<i64>,
         late: usize,
@@ -108,13 +117,13 @@ impl Mix {
         if !(1..=MAX_QUANTILES).contains(&levels.len()) {
             return Err(LengthError { name: "levels", length: levels.len(), rows: MAX_QUANTILES });
         }
-        let axes = Axes { quantities: columns.len(), points: ahead.len(), quantiles: levels.len() };
+        let count = quantities.columns.len();
+        let axes = Axes { quantities: count, points: ahead.len(), quantiles: levels.len() };
         let farthest = ahead.iter().copied().max().unwrap_or(0).max(0) as usize;
         let pool = Tracker::new(axes.quantities * axes.points, axes.quantiles);
         Ok(Self {
             axes,
-            columns,
-            limit,
+            quantities,
             levels,
             rate: Rate::new(ahead.len()),
             reports: ahead.iter().map(|ahead| *ahead as f32).collect(),
@@ -212,13 +221,16 @@ impl Mix {
     ) -> Result<(), ArrayError> {
         slots.check("slots", rows, self.slots())?;
         self.check(rows, newest)?;
-        let quantities = self.axes.quantities;
+        let Quantities { columns, rate, limit } = &self.quantities;
+        let count = columns.len();
         for row in 0..rows {
-            let past = &mut self.past[slots.at(row) * quantities..][..quantities];
+            let past = &mut self.past[slots.at(row) * count..][..count];
             let features = &newest.features[row * newest.width..][..newest.width];
+            let fresh = newest.fresh.get(row).copied().unwrap_or(true);
             let limited = newest.limited.get(row).copied().unwrap_or(true);
-            for (quantity, (past, column)) in past.iter_mut().zip(&self.columns).enumerate() {
-                let known = limited || self.limit != Some(quantity);
+            for (quantity, (past, column)) in past.iter_mut().zip(columns).enumerate() {
+                let quantity = Some(quantity);
+                let known = (fresh || quantity != *rate) && (limited || quantity != *limit);
                 past.add(tick, if known { features[*column] } else { f32::NAN });
             }
         }
@@ -226,15 +238,17 @@ impl Mix {
     }
 
     fn check(&self, rows: usize, newest: &Newest<'_>) -> Result<(), LengthError> {
-        let widest = self.columns.iter().map(|column| column.saturating_add(1)).max();
+        let widest = self.quantities.columns.iter().map(|column| column.saturating_add(1)).max();
         if widest.is_some_and(|widest| newest.width < widest) {
             return Err(LengthError { name: "features", length: newest.width, rows });
         }
         check("features", newest.features.len(), rows.saturating_mul(newest.width), rows)?;
-        if newest.limited.is_empty() {
-            return Ok(());
+        for (name, flags) in [("fresh", newest.fresh), ("limited", newest.limited)] {
+            if !flags.is_empty() {
+                check(name, flags.len(), rows, rows)?;
+            }
         }
-        check("limited", newest.limited.len(), rows, rows)
+        Ok(())
     }
 
     /// `(K, M)` weights of the experts of a slot; empty for an unknown one.
@@ -294,9 +308,9 @@ mod tests {
     #[test]
     fn a_bearer_of_three_quantities_takes_at_most_15_kb() {
         let bytes = |slots| {
+            let quantities = Quantities { columns: vec![0, 1, 2], rate: None, limit: None };
             let mut mix =
-                Mix::new(vec![0, 1, 2], Some(2), vec![0.1, 0.5, 0.9], (11..31).collect(), 4)
-                    .unwrap();
+                Mix::new(quantities, vec![0.1, 0.5, 0.9], (11..31).collect(), 4).unwrap();
             mix.grow(slots);
             let experts: usize = mix.experts.iter().map(Tracker::bytes).sum();
             let past: usize = mix.past.iter().map(Past::bytes).sum();

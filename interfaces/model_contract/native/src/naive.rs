@@ -22,7 +22,7 @@ pub(crate) struct Origin {
     pub(crate) level: f32,
     /// Its change per report.
     pub(crate) trend: f32,
-    /// Season, in reports.
+    /// Season, in reports; 0 before the first known value.
     pub(crate) season: f32,
 }
 
@@ -71,12 +71,12 @@ impl Past {
         &self.origins[tick as usize & (self.origins.len() - 1)]
     }
 
-    /// Adds the value of a report period. The last value stands for missing reports; after an unknown
-    /// value, NaN, the past starts anew.
+    /// Adds the value of a report period. The last value stands for missing reports and for an unknown
+    /// value, NaN.
     pub(crate) fn add(&mut self, tick: i64, value: f32) {
         if value.is_nan() {
-            self.begun = false;
-            self.now = Origin::default();
+            let at = self.index(tick);
+            self.values[at] = self.now.last;
         } else {
             self.add_known(tick, value);
         }
@@ -168,6 +168,12 @@ impl Past {
 }
 
 impl Origin {
+    /// Whether a value was known.
+    #[inline]
+    pub(crate) fn is_known(&self) -> bool {
+        self.season > 0.0
+    }
+
     /// The line, `ahead` reports after the origin.
     #[inline]
     #[must_use]
@@ -209,13 +215,24 @@ mod tests {
     }
 
     #[test]
-    fn after_an_unknown_value_the_past_starts_anew() {
-        let mut past = Past::new(60);
-        past.add(1, 9.0);
-        past.add(2, f32::NAN);
-        past.add(3, 7.0);
-        assert_eq!((past.origin(1).last, *past.origin(2)), (9.0, Origin::default()));
-        assert_eq!((past.origin(3).level, past.at(-20)), (7.0, 7.0));
+    fn the_last_value_stands_for_unknown_ones() {
+        let (mut told, mut missed) = (Past::new(60), Past::new(60));
+        told.add(1, f32::NAN);
+        assert!(!told.origin(1).is_known());
+        for tick in 2..199 {
+            let (value, unknown) = (50.0 * tick as f32, tick % 7 == 3);
+            told.add(tick, if unknown { f32::NAN } else { value });
+            if !unknown {
+                missed.add(tick, value);
+                assert!(told.origin(tick).is_known());
+                assert_eq!(told.origin(tick), missed.origin(tick));
+            }
+        }
+        let ([mut one], [mut other]) = ([[0.0; 20]; 1], [[0.0; 20]; 1]);
+        let ahead: Vec<i64> = (11..31).collect();
+        told.seasonal(198, &ahead, &mut one);
+        missed.seasonal(198, &ahead, &mut other);
+        assert_eq!(one, other);
     }
 
     #[test]

@@ -51,6 +51,6 @@ def new_mix(
         late: Report periods by which outcomes may be late.
     """
     columns = [FEATURES.index(quantity.value) for quantity in quantities]
-    limit = [quantity is Quantity.QUEUE_LIMIT for quantity in quantities]
-    at = limit.index(True) if any(limit) else None
-    return rlc_native.Mix(columns, levels, ahead, limit=at, late=late)
+    at = {quantity: index for index, quantity in enumerate(quantities)}
+    rate, limit = at.get(Quantity.DRAIN), at.get(Quantity.QUEUE_LIMIT)
+    return rlc_native.Mix(columns, levels, ahead, rate=rate, limit=limit, late=late)

@@ -6,7 +6,7 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rlc_native::{Axes, Checked, EXPERTS, ModelOutput, Newest, Outcomes};
+use rlc_native::{Axes, Checked, EXPERTS, ModelOutput, Newest, Outcomes, Quantities};
 
 use crate::in_row_order;
 use crate::learn::{Indices, flat, refused, shaped};
@@ -20,16 +20,18 @@ type Served<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray4<f32>>, bool);
 #[pymethods]
 impl Mix {
     #[new]
-    #[pyo3(signature = (columns, levels, ahead, *, limit, late))]
+    #[pyo3(signature = (columns, levels, ahead, *, rate, limit, late))]
     fn new(
         columns: Vec<usize>,
         levels: PyReadonlyArray1<'_, f32>,
         ahead: PyReadonlyArray1<'_, i64>,
+        rate: Option<usize>,
         limit: Option<usize>,
         late: usize,
     ) -> PyResult<Self> {
+        let quantities = Quantities { columns, rate, limit };
         let (levels, ahead) = (flat(&levels).into_owned(), flat(&ahead).into_owned());
-        let mix = rlc_native::Mix::new(columns, limit, levels, ahead, late);
+        let mix = rlc_native::Mix::new(quantities, levels, ahead, late);
         mix.map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -52,22 +54,24 @@ impl Mix {
         }
     }
 
-    #[pyo3(signature = (slots, tick, features, limited=None))]
+    #[pyo3(signature = (slots, tick, features, fresh=None, limited=None))]
     fn add(
         &mut self,
         slots: &Bound<'_, PyAny>,
         tick: i64,
         features: PyReadonlyArray2<'_, f32>,
+        fresh: Option<PyReadonlyArray1<'_, bool>>,
         limited: Option<PyReadonlyArray1<'_, bool>>,
     ) -> PyResult<()> {
         let (rows, width) = (features.shape()[0], features.shape()[1]);
         let (slots, features) = (Indices::of("slots", slots)?, flat(&features));
+        let fresh = fresh.as_ref().map(flat).unwrap_or_default();
         let limited = limited.as_ref().map(flat).unwrap_or_default();
-        let newest = Newest { features: &features, width, limited: &limited };
+        let newest = Newest { features: &features, width, fresh: &fresh, limited: &limited };
         self.0.add(slots.index("slots", rows)?, rows, tick, &newest).map_err(refused)
     }
 
-    #[pyo3(signature = (slots, tick, features, limited, values, scale, span, base))]
+    #[pyo3(signature = (slots, tick, features, fresh, limited, values, scale, span, base))]
     #[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
     fn forecasts<'py>(
         &mut self,
@@ -75,6 +79,7 @@ impl Mix {
         slots: &Bound<'_, PyAny>,
         tick: i64,
         features: PyReadonlyArray2<'py, f32>,
+        fresh: Option<PyReadonlyArray1<'py, bool>>,
         limited: Option<PyReadonlyArray1<'py, bool>>,
         values: PyReadonlyArray4<'py, f32>,
         scale: PyReadonlyArray2<'py, f32>,
@@ -93,8 +98,9 @@ impl Mix {
         };
         let (rows, width) = (features.shape()[0], features.shape()[1]);
         let features = flat(&features);
+        let fresh = fresh.as_ref().map(flat).unwrap_or_default();
         let limited = limited.as_ref().map(flat).unwrap_or_default();
-        let newest = Newest { features: &features, width, limited: &limited };
+        let newest = Newest { features: &features, width, fresh: &fresh, limited: &limited };
         let (plain, served) =
             (PyArray4::zeros(py, shape, false), PyArray4::zeros(py, shape, false));
         let finite = self

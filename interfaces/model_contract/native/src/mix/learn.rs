@@ -16,8 +16,8 @@ type Quantiles = [f32; MAX_QUANTILES];
 impl Mix {
     /// Updates offsets and weights by outcomes at points.
     ///
-    /// Returns `(N, K)` losses of the experts before the update; NaN where the outcome is unknown, or
-    /// of an expert without a forecast. `tick` is that of the outcomes.
+    /// Returns `(N, K)` losses of the experts before the update; NaN where the outcome is unknown or no
+    /// value was known at the origin, or of an expert without a forecast. `tick` is that of the outcomes.
     ///
     /// # Errors
     /// [`ArrayError`] when slices do not match; the state is then unchanged.
@@ -46,10 +46,12 @@ impl Mix {
             for quantity in 0..quantities {
                 let at = row * quantities + quantity;
                 let actual = outcomes.actual[at];
-                if actual.is_nan() {
+                let past = &mut self.past[slot * quantities + quantity];
+                let origin = past.origin(tick.wrapping_sub(self.ahead[point]));
+                if actual.is_nan() || !origin.is_known() {
                     continue;
                 }
-                self.past[slot * quantities + quantity].choose_season();
+                past.choose_season();
                 let model = if warm { &checked.model[at * quantiles..][..quantiles] } else { &[] };
                 losses[at] =
                     self.learn_one(slot * quantities + quantity, point, actual, tick, model);

@@ -46,7 +46,8 @@ class Served:
         served = np.full((lane.stop, *layout.shape), np.nan, np.float32)
         for row in range(lane.learns_from, lane.stop):
             tick, one = ticks[row], slice(row, row + 1)
-            served[row] = self._forecast(row, tick, series.features[one], limited[one], model[one])
+            newest = series.features[one], series.fresh[one], limited[one]
+            served[row] = self._forecast(row, tick, newest, model[one])
             origin, point = due[row].tolist()
             if origin >= 0:
                 self._learn(np.array([origin]), np.array([point]), actual[row], tick, model)
@@ -59,18 +60,17 @@ class Served:
         self,
         row: int,
         tick: int,
-        features: NDArray[np.float32],
-        limited: NDArray[np.bool_],
+        newest: tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]],
         model: NDArray[np.float32],
     ) -> NDArray[np.float32]:
         mix, one = self._mix, self._one
         found: NDArray[np.float32]
         if row < self._warm_up:
-            mix.add(_SLOT, tick, features, limited)
+            mix.add(_SLOT, tick, *newest)
             found = mix.naive_forecasts(_SLOT, tick)[0]
         else:
             output = model, one, one[0], self._zero
-            found = mix.forecasts(_SLOT, tick, features, limited, *output)[1][0]
+            found = mix.forecasts(_SLOT, tick, *newest, *output)[1][0]
         return found
 
     def _learn(

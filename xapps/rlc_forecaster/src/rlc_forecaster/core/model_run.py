@@ -133,20 +133,21 @@ class ModelRun:
             sample: The report.
             stale: Whether the model is too old to be served.
         """
-        rows, features = sample.rows, sample.samples.features
-        mix, tick, slots = self.mix, self._history.tick(sample.at_us), sample.rows.index
-        limited = sample.samples.known[:, 0]
+        rows = sample.rows
+        mix, tick, slots = self.mix, self._history.tick(sample.at_us), rows.index
+        features, fresh, known = sample.samples
+        limited = known[:, 0]
         uncalibrated: NDArray[np.float32] | None = None
         if self.carried is None:
             serving = self._serve(rows, np.zeros(len(rows), np.bool_), stale)
-            mix.add(slots, tick, features, limited)
+            mix.add(slots, tick, features, fresh, limited)
             values = mix.naive_forecasts(slots, tick)
         else:
 
             def mixer(
                 output: RawForecast,
             ) -> tuple[NDArray[np.float32], NDArray[np.float32], bool]:
-                return mix.forecasts(slots, tick, features, limited, *output)
+                return mix.forecasts(slots, tick, features, fresh, limited, *output)
 
             uncalibrated, values, warm = self.carried.step(rows, features, mixer)
             serving = self._serve(rows, warm, stale)
