@@ -1,13 +1,16 @@
 //! What is served: a mix of the model's forecast and three naive ones, weighted by their losses.
 
+mod blend;
 mod learn;
 mod serve;
 mod tracker;
 
 use crate::naive::Past;
-use crate::weights::{EXPERTS, PRIOR, Point, Rate, Weights, naive, product, that_count};
+use crate::weights::{EXPERTS, PRIOR, Point, Rate, Weights};
 use crate::{ArrayError, Axes, Index, LengthError, check};
+use blend::Uses;
 use learn::MAX_QUANTILES;
+pub use serve::Forecasts;
 use tracker::Tracker;
 
 /// Number of the model among the experts; persistence, seasonal and linear follow.
@@ -34,6 +37,8 @@ pub struct Mix {
     common: Vec<Weights>,
     /// `(S, K)` whether `weights` and `mixed` do not yet follow from the last outcomes.
     stale: Vec<bool>,
+    /// `(S, K)` the same of `naive_weights` and `naive_mixed`.
+    naive_stale: Vec<bool>,
     /// `(S, K)` what the mix needs to compute, with the model and without.
     uses: Vec<[Uses; 2]>,
     /// `(S, K, M)`.
@@ -47,24 +52,6 @@ pub struct Mix {
     naive_mixed: Vec<f32>,
     experts: [Tracker; EXPERTS],
     pools: [Tracker; EXPERTS],
-}
-
-/// Which experts count at any point.
-#[derive(Debug, Clone, Copy, Default)]
-struct Uses {
-    seasonal: bool,
-    linear: bool,
-    /// Any but the model.
-    naive: bool,
-}
-
-impl Uses {
-    fn add(&mut self, weights: &Weights) {
-        let [_, persistence, seasonal, linear] = weights.map(|weight| weight > 0.0);
-        self.seasonal |= seasonal;
-        self.linear |= linear;
-        self.naive |= persistence || seasonal || linear;
-    }
 }
 
 /// The quantities of a mix.
@@ -132,6 +119,7 @@ impl Mix {
             past: Vec::new(),
             common: Vec::new(),
             stale: Vec::new(),
+            naive_stale: Vec::new(),
             uses: Vec::new(),
             points: Vec::new(),
             weights: Vec::new(),
@@ -154,6 +142,7 @@ impl Mix {
         other.common.fill(PRIOR);
         other.points.fill(Point::NEW);
         (0..other.common.len()).for_each(|series| other.refresh(series));
+        other.naive_stale.fill(true);
         other
     }
 
@@ -180,6 +169,7 @@ impl Mix {
         self.past.resize(series, Past::new(self.age));
         self.common.resize(series, PRIOR);
         self.stale.resize(series, false);
+        self.naive_stale.resize(series, false);
         self.uses.resize(series, [Uses::default(); 2]);
         self.points.resize(cells, Point::NEW);
         self.weights.resize(cells * EXPERTS, 0.0);
@@ -205,6 +195,7 @@ impl Mix {
         for (expert, pool) in self.experts.iter_mut().zip(&self.pools) {
             expert.start(cells.start, pool, quantiles);
         }
+        self.naive_stale[series.clone()].fill(true);
         series.for_each(|series| self.refresh(series));
     }
 
@@ -257,45 +248,7 @@ impl Mix {
         let cells = self.axes.quantities * self.axes.points;
         let first = slot.saturating_mul(cells);
         let cells = first..first.saturating_add(cells).min(self.points.len());
-        cells.map(|cell| self.weights_at(cell, &self.weights)).collect()
-    }
-
-    /// Index of the weight of the first expert at a cell; those of the others follow M apart.
-    fn weight_index(&self, cell: usize) -> usize {
-        let points = self.axes.points;
-        cell / points * points * EXPERTS + cell % points
-    }
-
-    fn weights_at(&self, cell: usize, all: &[f32]) -> Weights {
-        let first = self.weight_index(cell);
-        std::array::from_fn(|expert| all[first + expert * self.axes.points])
-    }
-
-    /// Weights and mixed offsets of a quantity of a slot.
-    fn refresh(&mut self, series: usize) {
-        let Axes { points, quantiles, .. } = self.axes;
-        let common = self.common[series];
-        let mut uses = [Uses::default(); 2];
-        for point in 0..points {
-            let cell = series * points + point;
-            let all = product(&common, &self.points[cell].factors);
-            let (weights, without) = (that_count(&all), that_count(&naive(&all)));
-            uses.iter_mut().zip([&weights, &without]).for_each(|(uses, of)| uses.add(of));
-            for expert in 0..EXPERTS {
-                let at = (series * EXPERTS + expert) * points + point;
-                (self.weights[at], self.naive_weights[at]) = (weights[expert], without[expert]);
-            }
-            for q in 0..quantiles {
-                let offsets: Weights =
-                    std::array::from_fn(|expert| self.experts[expert].offset(cell, q, quantiles));
-                let mean =
-                    |of: &Weights| of.iter().zip(offsets).map(|(w, offset)| w * offset).sum();
-                let at = cell * quantiles + q;
-                (self.mixed[at], self.naive_mixed[at]) = (mean(&weights), mean(&without));
-            }
-        }
-        self.stale[series] = false;
-        self.uses[series] = uses;
+        cells.map(|cell| self.weights_at(cell)).collect()
     }
 }
 

@@ -101,24 +101,16 @@ impl Mix {
         let fresh = fresh.as_ref().map(flat).unwrap_or_default();
         let limited = limited.as_ref().map(flat).unwrap_or_default();
         let newest = Newest { features: &features, width, fresh: &fresh, limited: &limited };
-        let (plain, served) =
-            (PyArray4::zeros(py, shape, false), PyArray4::zeros(py, shape, false));
-        let finite = self
+        let found = self
             .0
-            .forecasts(
-                slots.index("slots", rows)?,
-                tick,
-                &newest,
-                &output,
-                plain.readwrite().as_slice_mut()?,
-                served.readwrite().as_slice_mut()?,
-            )
+            .forecasts(slots.index("slots", rows)?, tick, &newest, &output)
             .map_err(refused)?;
-        Ok((plain, served, finite))
+        let plain = PyArray1::from_vec(py, found.plain).reshape(shape)?;
+        Ok((plain, PyArray1::from_vec(py, found.served).reshape(shape)?, found.finite))
     }
 
     fn naive_forecasts<'py>(
-        &self,
+        &mut self,
         py: Python<'py>,
         slots: &Bound<'_, PyAny>,
         tick: i64,
@@ -126,16 +118,11 @@ impl Mix {
         let slots = Indices::of("slots", slots)?;
         let rows = slots.rows();
         let Axes { quantities, points, quantiles } = self.0.axes();
-        let served = PyArray4::zeros(py, [rows, quantities, points, quantiles], false);
-        self.0
-            .naive_forecasts(
-                slots.index("slots", rows)?,
-                rows,
-                tick,
-                served.readwrite().as_slice_mut()?,
-            )
+        let served = self
+            .0
+            .naive_forecasts(slots.index("slots", rows)?, rows, tick)
             .map_err(refused)?;
-        Ok(served)
+        PyArray1::from_vec(py, served).reshape([rows, quantities, points, quantiles])
     }
 
     #[pyo3(signature = (slots, points, actual, tick, model=None, warm=None))]

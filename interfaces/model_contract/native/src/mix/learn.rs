@@ -66,7 +66,9 @@ impl Mix {
         }
         for row in outcomes.counting() {
             for series in slots.at(row) * quantities..(slots.at(row) + 1) * quantities {
-                if self.stale[series] {
+                if checked.model.is_empty() && self.naive_stale[series] {
+                    self.refresh_naive(series);
+                } else if !checked.model.is_empty() && self.stale[series] {
                     self.refresh(series);
                 }
             }
@@ -94,8 +96,8 @@ impl Mix {
             self.alone(expert, cell, of, plain[expert], own);
             losses[expert] = pinball_loss(actual, own, &self.levels);
         }
-        let all = if model.is_empty() { &self.naive_weights } else { &self.weights };
-        let weights = self.weights_at(cell, all);
+        let weights =
+            if model.is_empty() { self.naive_weights_at(cell) } else { self.weights_at(cell) };
         let mut mean = [0.0; MAX_QUANTILES];
         for (weight, own) in weights.iter().zip(&own).skip(first) {
             mean.iter_mut().zip(own).for_each(|(mean, own)| *mean += weight * own);
@@ -117,7 +119,7 @@ impl Mix {
             tracker.at(cell, quantiles).learn(&self.levels, actual, plain);
         }
         self.points[cell].learn(&mut self.common[series], self.rate, &regrets);
-        self.stale[series] = true;
+        (self.stale[series], self.naive_stale[series]) = (true, true);
         losses
     }
 }

@@ -4,11 +4,19 @@ use super::{EXPERTS, Mix, Newest, Uses};
 use crate::forecast::{order, order_groups};
 use crate::{ArrayError, Axes, Index, ModelOutput, all_finite, check};
 
+/// Forecasts in units, `(N, K, M, Q)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecasts {
+    /// Of the model, without offsets.
+    pub plain: Vec<f32>,
+    /// The mix; quantiles sorted and clipped at 0.
+    pub served: Vec<f32>,
+    /// Whether no value of `plain` is NaN or infinite.
+    pub finite: bool,
+}
+
 impl Mix {
-    /// Adds the values of a report, then writes its forecasts from a model's output: the model's
-    /// without offsets to `plain`, the mix to `served`. Both have the length of the output.
-    ///
-    /// Returns whether all values of `plain` are finite.
+    /// Adds the values of a report, then returns its forecasts from a model's output.
     ///
     /// # Errors
     /// [`ArrayError`] when slices do not match; the state is then unchanged.
@@ -18,9 +26,7 @@ impl Mix {
         tick: i64,
         newest: &Newest<'_>,
         output: &ModelOutput<'_>,
-        plain: &mut [f32],
-        served: &mut [f32],
-    ) -> Result<bool, ArrayError> {
+    ) -> Result<Forecasts, ArrayError> {
         let Axes { quantities, points, quantiles } = self.axes;
         let rows = newest.features.len().checked_div(newest.width).unwrap_or(0);
         check("span", output.span.len(), quantities, rows)?;
@@ -29,10 +35,14 @@ impl Mix {
         check("scale", output.scale.len(), series, rows)?;
         let values = series.saturating_mul(each);
         check("values", output.values.len(), values, rows)?;
-        check("plain", plain.len(), values, rows)?;
-        check("served", served.len(), values, rows)?;
         self.add(slots, rows, tick, newest)?;
         let (mut naive, mut season) = (vec![0.0; points], vec![0.0; points]);
+        let mut plain = Vec::with_capacity(values);
+        let mut served = Vec::with_capacity(values);
+        let mut finite = true;
+        // Row by row, so that the values just written are still in the cache.
+        let (mut row_plain, mut row_served) =
+            (vec![0.0; quantities * each], vec![0.0; quantities * each]);
         for row in 0..rows {
             for quantity in 0..quantities {
                 let at = row * quantities + quantity;
@@ -40,9 +50,13 @@ impl Mix {
                 let factor = output.scale[at] * output.span[quantity];
                 let base = output.base[at];
                 let values = &output.values[at * each..][..each];
-                let mixed = &self.mixed[series * each..][..each];
+                let here = quantity * each;
                 let (plain, served) =
-                    (&mut plain[at * each..][..each], &mut served[at * each..][..each]);
+                    (&mut row_plain[here..][..each], &mut row_served[here..][..each]);
+                if self.stale[series] {
+                    self.refresh(series);
+                }
+                let mixed = &self.mixed[series * each..][..each];
                 let [uses, _] = self.uses[series];
                 if !uses.naive {
                     // Mostly the model has all weight.
@@ -65,8 +79,11 @@ impl Mix {
                     units.mix(quantiles, values, mixed, plain, served);
                 }
             }
+            finite &= all_finite(&row_plain);
+            plain.extend_from_slice(&row_plain);
+            served.extend_from_slice(&row_served);
         }
-        Ok(all_finite(plain))
+        Ok(Forecasts { plain, served, finite })
     }
 
     /// Weights of the model, and the last value; `(M,)` of the naive experts into `mix`.
@@ -117,46 +134,49 @@ impl Mix {
         (of_model, last)
     }
 
-    /// Writes forecasts of N rows without a model, from the report added at `tick`, to `served`.
+    /// Forecasts of N rows without a model, from the report added at `tick`.
     ///
     /// # Errors
     /// [`ArrayError`] when slices do not match.
     pub fn naive_forecasts(
-        &self,
+        &mut self,
         slots: Index<'_>,
         rows: usize,
         tick: i64,
-        served: &mut [f32],
-    ) -> Result<(), ArrayError> {
+    ) -> Result<Vec<f32>, ArrayError> {
         let Axes { quantities, points, quantiles } = self.axes;
         let each = points * quantiles;
         slots.check("slots", rows, self.slots())?;
-        check("served", served.len(), rows.saturating_mul(quantities).saturating_mul(each), rows)?;
         let (mut naive, mut season) = (vec![0.0; points], vec![0.0; points]);
+        let mut served = Vec::with_capacity(rows * quantities * each);
+        let mut one = vec![0.0; each];
         for row in 0..rows {
             for quantity in 0..quantities {
                 let series = slots.at(row) * quantities + quantity;
+                if self.naive_stale[series] {
+                    self.refresh_naive(series);
+                }
                 let [_, uses] = self.uses[series];
                 self.naive_part(series, tick, uses, &self.naive_weights, &mut naive, &mut season);
-                let served = &mut served[(row * quantities + quantity) * each..][..each];
                 let mixed = &self.naive_mixed[series * each..][..each];
                 if quantiles == 3 {
                     let groups =
-                        served.as_chunks_mut::<3>().0.iter_mut().zip(mixed.as_chunks::<3>().0);
-                    groups.zip(&naive).for_each(|((served, mixed), naive)| {
-                        *served = mixed.map(|mixed| naive + mixed);
+                        one.as_chunks_mut::<3>().0.iter_mut().zip(mixed.as_chunks::<3>().0);
+                    groups.zip(&naive).for_each(|((one, mixed), naive)| {
+                        *one = mixed.map(|mixed| naive + mixed);
                     });
                 } else {
                     let groups =
-                        served.chunks_exact_mut(quantiles).zip(mixed.chunks_exact(quantiles));
-                    for ((served, mixed), naive) in groups.zip(&naive) {
-                        served.iter_mut().zip(mixed).for_each(|(out, mixed)| *out = naive + mixed);
+                        one.chunks_exact_mut(quantiles).zip(mixed.chunks_exact(quantiles));
+                    for ((one, mixed), naive) in groups.zip(&naive) {
+                        one.iter_mut().zip(mixed).for_each(|(out, mixed)| *out = naive + mixed);
                     }
                 }
-                order_groups(served, quantiles);
+                order_groups(&mut one, quantiles);
+                served.extend_from_slice(&one);
             }
         }
-        Ok(())
+        Ok(served)
     }
 
     /// What the naive experts forecast at `tick`, without offsets; 0 for the model.
@@ -183,6 +203,33 @@ impl Mix {
         }
         order(out);
     }
+}
+
+/// The mix of four points of three quantiles, sorted and clipped at 0.
+#[inline]
+fn four_points(
+    plain: &[f32; 12],
+    last: f32,
+    weights: &[f32; 4],
+    naive: &[f32; 4],
+    mixed: &[f32; 12],
+) -> [f32; 12] {
+    let all: [f32; 12] =
+        std::array::from_fn(|at| (plain[at] - last) * weights[at / 3] + naive[at / 3] + mixed[at]);
+    let [a, b, c]: [[f32; 4]; 3] =
+        std::array::from_fn(|q| std::array::from_fn(|point| all[3 * point + q]));
+    let (a, b) = in_order(a, b);
+    let (b, c) = in_order(b, c);
+    let (a, b) = in_order(a, b);
+    let sorted = [a, b, c].map(|each| each.map(|value| if value < 0.0 { 0.0 } else { value }));
+    std::array::from_fn(|at| sorted[at % 3][at / 3])
+}
+
+#[inline]
+fn in_order(a: [f32; 4], b: [f32; 4]) -> ([f32; 4], [f32; 4]) {
+    let low = std::array::from_fn(|at| if b[at] < a[at] { b[at] } else { a[at] });
+    let high = std::array::from_fn(|at| if b[at] < a[at] { a[at] } else { b[at] });
+    (low, high)
 }
 
 /// What turns the values of one quantity of a row into forecasts.
@@ -218,21 +265,24 @@ impl Units<'_> {
         }
     }
 
-    /// As `mix`, with the usual number as a constant.
+    /// As `mix`, with the usual number as a constant: four points at a time.
     fn mix_three(&self, values: &[f32], mixed: &[f32], plain: &mut [f32], served: &mut [f32]) {
-        for (plain, value) in plain.iter_mut().zip(values) {
-            *plain = value * self.factor + self.base;
+        let whole = self.weights.len() / 4 * 4;
+        let (values, other_values) = values.split_at(3 * whole);
+        let (mixed, other_mixed) = mixed.split_at(3 * whole);
+        let (plain, other_plain) = plain.split_at_mut(3 * whole);
+        let (served, other_served) = served.split_at_mut(3 * whole);
+        let inputs = values.as_chunks().0.iter().zip(mixed.as_chunks().0);
+        let outputs = plain.as_chunks_mut().0.iter_mut().zip(served.as_chunks_mut().0);
+        let points = self.weights.as_chunks().0.iter().zip(self.naive.as_chunks().0);
+        for (((weights, naive), (values, mixed)), (plain, served)) in
+            points.zip(inputs).zip(outputs)
+        {
+            *plain = values.map(|value| value * self.factor + self.base);
+            *served = four_points(plain, self.last, weights, naive, mixed);
         }
-        let (mixed, plain) = (mixed.as_chunks::<3>().0, plain.as_chunks::<3>().0);
-        let points = self.weights.iter().zip(self.naive).zip(mixed.iter().zip(plain));
-        let served = served.as_chunks_mut::<3>().0;
-        for (served, ((weight, naive), (mixed, plain))) in served.iter_mut().zip(points) {
-            let [a, b, c] =
-                std::array::from_fn(|q| (plain[q] - self.last) * weight + naive + mixed[q]);
-            let (a, b) = if b < a { (b, a) } else { (a, b) };
-            let (b, c) = if c < b { (c, b) } else { (b, c) };
-            let (a, b) = if b < a { (b, a) } else { (a, b) };
-            *served = [a, b, c].map(|value| if value < 0.0 { 0.0 } else { value });
-        }
+        let other =
+            Self { weights: &self.weights[whole..], naive: &self.naive[whole..], ..*self };
+        other.mix(3, other_values, other_mixed, other_plain, other_served);
     }
 }

@@ -1,5 +1,7 @@
 //! Offsets of one expert.
 
+use std::ops::Range;
+
 use crate::track::Tracked;
 
 /// Weight of the newest update in the offsets that a new slot starts with.
@@ -24,6 +26,23 @@ impl Tracker {
         self.theta.resize(cells * quantiles, 0.0);
         self.size.resize(cells, 0.0);
         self.begun.resize(cells, false);
+    }
+
+    /// Adds the offsets of cells, each times the weight of its point.
+    pub(super) fn add_offsets(
+        &self,
+        cells: Range<usize>,
+        quantiles: usize,
+        weights: &[f32],
+        out: &mut [f32],
+    ) {
+        let theta = &self.theta[cells.start * quantiles..cells.end * quantiles];
+        let sizes = self.size[cells].iter().zip(weights);
+        let groups = out.chunks_exact_mut(quantiles).zip(theta.chunks_exact(quantiles));
+        for ((out, theta), (size, weight)) in groups.zip(sizes) {
+            let factor = size * weight;
+            out.iter_mut().zip(theta).for_each(|(out, theta)| *out += factor * theta);
+        }
     }
 
     #[inline]
