@@ -262,8 +262,7 @@ mod tests {
     fn a_bearer_of_three_quantities_takes_at_most_15_kb() {
         let bytes = |slots| {
             let quantities = Quantities { columns: vec![0, 1, 2], rate: None, limit: None };
-            let mut mix =
-                Mix::new(quantities, vec![0.1, 0.5, 0.9], (11..31).collect(), 4).unwrap();
+            let mut mix = Mix::new(quantities, vec![0.1, 0.5, 0.9], (11..31).collect(), 4).unwrap();
             mix.grow(slots);
             let experts: usize = mix.experts.iter().map(Tracker::bytes).sum();
             let past: usize = mix.past.iter().map(Past::bytes).sum();

@@ -118,10 +118,8 @@ impl Mix {
         let slots = Indices::of("slots", slots)?;
         let rows = slots.rows();
         let Axes { quantities, points, quantiles } = self.0.axes();
-        let served = self
-            .0
-            .naive_forecasts(slots.index("slots", rows)?, rows, tick)
-            .map_err(refused)?;
+        let served =
+            self.0.naive_forecasts(slots.index("slots", rows)?, rows, tick).map_err(refused)?;
         PyArray1::from_vec(py, served).reshape([rows, quantities, points, quantiles])
     }
 

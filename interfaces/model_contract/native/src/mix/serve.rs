@@ -166,8 +166,7 @@ impl Mix {
                         *one = mixed.map(|mixed| naive + mixed);
                     });
                 } else {
-                    let groups =
-                        one.chunks_exact_mut(quantiles).zip(mixed.chunks_exact(quantiles));
+                    let groups = one.chunks_exact_mut(quantiles).zip(mixed.chunks_exact(quantiles));
                     for ((one, mixed), naive) in groups.zip(&naive) {
                         one.iter_mut().zip(mixed).for_each(|(out, mixed)| *out = naive + mixed);
                     }
@@ -214,22 +213,23 @@ fn four_points(
     naive: &[f32; 4],
     mixed: &[f32; 12],
 ) -> [f32; 12] {
-    let all: [f32; 12] =
+    let mut all: [f32; 12] =
         std::array::from_fn(|at| (plain[at] - last) * weights[at / 3] + naive[at / 3] + mixed[at]);
-    let [a, b, c]: [[f32; 4]; 3] =
-        std::array::from_fn(|q| std::array::from_fn(|point| all[3 * point + q]));
-    let (a, b) = in_order(a, b);
-    let (b, c) = in_order(b, c);
-    let (a, b) = in_order(a, b);
-    let sorted = [a, b, c].map(|each| each.map(|value| if value < 0.0 { 0.0 } else { value }));
-    std::array::from_fn(|at| sorted[at % 3][at / 3])
+    let crossed: [bool; 8] = std::array::from_fn(|at| {
+        let low = at / 2 * 3 + at % 2;
+        all[low + 1] < all[low]
+    });
+    if crossed.iter().fold(false, |any, one| any | one) {
+        sort_threes(&mut all);
+    }
+    all.map(|value| if value < 0.0 { 0.0 } else { value })
 }
 
-#[inline]
-fn in_order(a: [f32; 4], b: [f32; 4]) -> ([f32; 4], [f32; 4]) {
-    let low = std::array::from_fn(|at| if b[at] < a[at] { b[at] } else { a[at] });
-    let high = std::array::from_fn(|at| if b[at] < a[at] { a[at] } else { b[at] });
-    (low, high)
+/// Apart from the rest, which is then straight: mixes of sorted quantiles seldom cross.
+#[cold]
+#[inline(never)]
+fn sort_threes(all: &mut [f32; 12]) {
+    order_groups(all, 3);
 }
 
 /// What turns the values of one quantity of a row into forecasts.
@@ -281,8 +281,7 @@ impl Units<'_> {
             *plain = values.map(|value| value * self.factor + self.base);
             *served = four_points(plain, self.last, weights, naive, mixed);
         }
-        let other =
-            Self { weights: &self.weights[whole..], naive: &self.naive[whole..], ..*self };
+        let other = Self { weights: &self.weights[whole..], naive: &self.naive[whole..], ..*self };
         other.mix(3, other_values, other_mixed, other_plain, other_served);
     }
 }
