@@ -26,7 +26,9 @@ _DRIFT = selector(_P + "drift_alarms_total")
 _ABSENT = (
     "No rlc-forecaster is scraped: check `up` of the job rlc-forecaster and the variables above."
 )
-_NO_MODEL = "No model is loaded: persistence is served. Set --model, or see the log for a refusal."
+_NO_MODEL = (
+    "No model is loaded: naive forecasts are served. Set --model, or see the log for a refusal."
+)
 _JUDGED = (
     "Nothing judged yet: skill and coverage need some seconds of traffic after a forecast was made."
 )
@@ -50,7 +52,7 @@ _NOW = Row(
                 "Bearers forecast",
                 "none",
                 f"sum({selector(_P + 'bearers')})",
-                about="Bearers with a forecast, by model or persistence.",
+                about="Bearers with a forecast, with the model or without.",
                 empty="No data: is rlc-forecaster up?",
                 size=_TILE,
             ),
@@ -61,7 +63,7 @@ _NOW = Row(
                 "Served by the model",
                 "percentunit",
                 _MODEL_SHARE,
-                about="Share of the bearers that the model serves. The others get persistence.",
+                about="Share of the bearers that the model serves. The others get naive forecasts.",
                 empty="Nothing forecast: no traffic?",
                 size=_TILE,
                 decimals=0,
@@ -192,7 +194,7 @@ _FALLBACKS = Row(
     (
         lines(
             card(
-                "Bearers on persistence",
+                "Bearers without the model",
                 "none",
                 Query(f"sum by (reason) ({selector(_P + 'fallback_bearers')})", "{{reason}}"),
                 about="Bearers that the model does not serve, by reason.",

@@ -3,7 +3,7 @@
 
 use rlc_native::{
     Axes, COLUMNS, Checked, Coverage, EXPERTS, Fields, Index, Mix, ModelOutput, Newest, Offsets,
-    Outcomes, Previous, Skill, samples, update_outside_ratio,
+    Outcomes, Previous, Quantities, Skill, samples, update_outside_ratio,
 };
 
 use crate::cursor::Cursor;
@@ -59,9 +59,10 @@ fn read_samples(input: &mut Cursor<'_>) {
 /// A mix of up to four slots, by a series of reports, outcomes and new bearers.
 fn mix(input: &mut Cursor<'_>) {
     let columns = (0..input.below(4)).map(|_| input.below(4)).collect();
-    let (limit, levels) = (Some(input.u8().into()), floats(input));
+    let (rate, limit) = (Some(input.u8().into()), Some(input.u8().into()));
+    let (quantities, levels) = (Quantities { columns, rate, limit }, floats(input));
     let ahead = (0..input.below(8)).map(|_| i64::from(input.u8())).collect();
-    let Ok(mut mix) = Mix::new(columns, limit, levels, ahead, input.u8().into()) else { return };
+    let Ok(mut mix) = Mix::new(quantities, levels, ahead, input.u8().into()) else { return };
     while !input.is_empty() {
         let tick = input.u64().cast_signed();
         match input.below(5) {
@@ -76,15 +77,15 @@ fn mix(input: &mut Cursor<'_>) {
 
 fn report(mix: &mut Mix, tick: i64, input: &mut Cursor<'_>) {
     let [features, values, scale, span, base] = std::array::from_fn(|_| floats(input));
-    let (width, limited) = (input.u8().into(), flags(input));
-    let newest = Newest { features: &features, width, limited: &limited };
+    let (width, fresh, limited) = (input.u8().into(), flags(input), flags(input));
+    let newest = Newest { features: &features, width, fresh: &fresh, limited: &limited };
     let output = ModelOutput { values: &values, scale: &scale, span: &span, base: &base };
-    let (mut plain, mut served) = (vec![0.0; values.len()], vec![0.0; values.len()]);
     with_index(input, |input, slots| {
-        if mix.forecasts(slots, tick, &newest, &output, &mut plain, &mut served) == Ok(true) {
-            assert!(plain.iter().all(|value| value.is_finite()));
+        if let Ok(found) = mix.forecasts(slots, tick, &newest, &output) {
+            assert_eq!(found.finite, found.plain.iter().all(|value| value.is_finite()));
+            assert_eq!(found.plain.len(), found.served.len());
         }
-        let _ = mix.naive_forecasts(slots, input.below(5), tick, &mut served);
+        let _ = mix.naive_forecasts(slots, input.below(5), tick);
     });
 }
 

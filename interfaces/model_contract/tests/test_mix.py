@@ -61,7 +61,8 @@ def future(series: F32, noise: float) -> F32:
     """``(T, M)`` forecasts of a model that sees the future through noise."""
     rng = np.random.default_rng(9)
     at = np.minimum(np.arange(len(series))[:, None] + AHEAD, len(series) - 1)
-    return (series[at] + noise * rng.standard_normal(at.shape)).astype(np.float32)
+    noisy: F32 = (series[at] + noise * rng.standard_normal(at.shape)).astype(np.float32)
+    return noisy
 
 
 RNG = np.random.default_rng(1)

@@ -27,7 +27,7 @@ REPORT = slice(0, 4), 7
 def mix(slots: int) -> rlc_native.Mix:
     """Of three quantities, two points and one quantile."""
     made = rlc_native.Mix(
-        [0, 1, 2], np.array([0.5], np.float32), np.array([5, 6]), limit=None, late=0
+        [0, 1, 2], np.array([0.5], np.float32), np.array([5, 6]), rate=None, limit=None, late=0
     )
     made.grow(slots)
     return made
@@ -36,7 +36,9 @@ def mix(slots: int) -> rlc_native.Mix:
 def test_arrays_in_column_order_are_refused() -> None:
     columns = np.asfortranarray(ones(4, 3))
     with pytest.raises(ValueError, match="base: expected C-contiguous"):
-        mix(4).forecasts(*REPORT, ones(4, 3), None, ones(4, 3, 2, 1), ones(4, 3), ones(3), columns)
+        mix(4).forecasts(
+            *REPORT, ones(4, 3), None, None, ones(4, 3, 2, 1), ones(4, 3), ones(3), columns
+        )
     with pytest.raises(ValueError, match="before: expected C-contiguous"):
         before = np.zeros((2, 4), np.int64).T
         rlc_native.samples(np.zeros(96, np.uint8), FIELDS, before, 1.0, None)
@@ -55,11 +57,11 @@ def test_mismatched_lengths_are_named() -> None:
         rlc_native.samples(np.zeros(24, np.uint8), FIELDS, np.zeros((1, 3), np.int64), 1.0, None)
     with pytest.raises(ValueError, match=r"^scale has length"):
         mix(4).forecasts(
-            *REPORT, ones(4, 3), None, ones(4, 3, 2, 1), ones(2, 3), ones(3), ones(4, 3)
+            *REPORT, ones(4, 3), None, None, ones(4, 3, 2, 1), ones(2, 3), ones(3), ones(4, 3)
         )
     with pytest.raises(ValueError, match=r"^values has length"):
         mix(4).forecasts(
-            *REPORT, ones(4, 3), None, ones(4, 3, 1, 1), ones(4, 3), ones(3), ones(4, 3)
+            *REPORT, ones(4, 3), None, None, ones(4, 3, 1, 1), ones(4, 3), ones(3), ones(4, 3)
         )
 
 

@@ -20,6 +20,11 @@ from sojourn_interfaces import forecast_pb2_grpc as pb_grpc
 NODE = "gnb-001-01-0xe00"
 
 
+def time_us(k: int) -> int:
+    """Time of report `k`."""
+    return 1_700_000_000_000_000 + 1_000 * k
+
+
 @dataclass(slots=True)
 class Running:
     """A forecaster, its RIC and a consumer's channel."""
@@ -40,7 +45,7 @@ class Running:
             row["rnti"], row["rbid"] = rnti, 1
             row["txbuf_occ_bytes"] = occupancy
             row["txpdu_bytes"] = 1_000 * k
-        self.node.report(rlc.OID, rlc.encode(records, 1_700_000_000_000_000 + 1_000 * k))
+        self.node.report(rlc.OID, rlc.encode(records, time_us(k)))
 
     async def subscribed(self) -> None:
         while not self.ric.subscriptions:

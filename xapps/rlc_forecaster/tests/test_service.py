@@ -15,7 +15,7 @@ from ric.sm import rlc
 from ric.testing import ran_function
 from rlc_forecaster.hub import MAX_QUEUED
 from rlc_forecaster.metrics import Growth
-from running_forecaster import NODE, running
+from running_forecaster import NODE, running, time_us
 from sojourn_interfaces import forecast_pb2 as pb
 
 
@@ -50,9 +50,9 @@ async def test_predict_returns_the_selected_bearers() -> None:
             await r.stub.Predict(request)
         assert none_yet.value.code() is grpc.StatusCode.NOT_FOUND
         await r.subscribed()
-        r.report(1, {17: 1, 18: 2_000})
-        r.report(2, {17: 1, 18: 3_000})
-        await r.seen(2)
+        for k in range(1, 4):
+            r.report(k, {17: 1, 18: 3_000})
+        await r.seen(3)
         batch = await r.stub.Predict(request)
         assert list(batch.quantiles) == [0.25, 0.5]
         (forecast,) = batch.forecasts
@@ -190,8 +190,8 @@ async def test_a_consumer_that_stalls_briefly_misses_nothing() -> None:
                 r.report(k, {17: 100 * k})
             await r.seen(MAX_QUEUED)
             batches = queue.batches()
-            levels = [(await anext(batches)).values[0, 0, 0, 1] for _ in range(MAX_QUEUED)]
-            assert levels == [100.0 * k for k in range(1, MAX_QUEUED + 1)]
+            found = [(await anext(batches)).origin_us for _ in range(MAX_QUEUED)]
+            assert found == [time_us(k) for k in range(1, MAX_QUEUED + 1)]
         assert r.forecaster.hub.skipped == 0
 
 
@@ -203,8 +203,8 @@ async def test_a_slow_consumer_gets_the_newest_and_what_it_missed_is_counted() -
                 r.report(k, {17: 100 * k})
             await r.seen(MAX_QUEUED + 2)
             batches = queue.batches()
-            levels = [(await anext(batches)).values[0, 0, 0, 1] for _ in range(2)]
-            assert levels == [100.0 * (MAX_QUEUED + 1), 100.0 * (MAX_QUEUED + 2)]
+            found = [(await anext(batches)).origin_us for _ in range(2)]
+            assert found == [time_us(MAX_QUEUED + 1), time_us(MAX_QUEUED + 2)]
         assert r.forecaster.hub.skipped == MAX_QUEUED
         assert f"sojourn_forecaster_batches_skipped_total {MAX_QUEUED:.1f}" in r.metrics()
 

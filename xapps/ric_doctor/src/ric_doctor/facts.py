@@ -247,7 +247,7 @@ class Forecasts:
     forecasts: int = 0
     by_model: int = 0
     fallbacks: Mapping[str, int] = field(default_factory=dict)
-    """Forecasts by persistence, by reason."""
+    """Forecasts without the model, by reason."""
     models: tuple[str, ...] = ()
     age_us: Spread | None = None
     """Age of the sample of a forecast on arrival; includes the offset of the node's clock."""

@@ -48,7 +48,7 @@ class ForecasterSettings(XAppSettings):
     """Stream forecasts of RLC queue state over gRPC.
 
     Subscribes to RLC reports of every node of the E2 gateway and forecasts each bearer's queue with
-    the model, or with persistence without one.
+    the model mixed with naive forecasts, or with these alone.
     """
 
     http: ForecasterHttp = Field(
@@ -63,7 +63,7 @@ class ForecasterSettings(XAppSettings):
         default=Path("default"),
         description="Model directory (model.onnx, manifest.json, SHA256SUMS). It is reloaded when"
         " its digests change; if the new model is refused the old one stays. 'default' is the model"
-        " of this distribution, 'none' is persistence.",
+        " of this distribution, 'none' serves naive forecasts only.",
     )
     model_trusted_keys: Path | None = Field(
         default=None,
@@ -84,13 +84,14 @@ class ForecasterSettings(XAppSettings):
     )
     model_max_age_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Age of a model's SHA256SUMS above which the model is stale, h: persistence is"
-        " served until a newer model appears or the file is touched. No limit if unset.",
+        description="Age of a model's SHA256SUMS above which the model is stale, h: naive"
+        " forecasts are served until a newer model appears or the file is touched. No limit if"
+        " unset.",
     )
 
     @property
     def model_directory(self) -> Path | None:
-        """Directory of the model; `None` for persistence."""
+        """Directory of the model; `None` without one."""
         match str(self.model):
             case "default":
                 return DEFAULT_MODEL

@@ -39,7 +39,7 @@ def judge(seen: Forecasts, nodes: Nodes | None, skewed: Collection[str] = ()) ->
     findings += [*_ended(seen), *_old(seen, skewed), *_fallbacks(seen), *_without(seen, nodes)]
     if not any(f.level in (Level.WARN, Level.FAIL) for f in findings):
         rate = seen.batches * 1e6 / max(seen.window_us, 1)
-        by = f"by {names(seen.models)}" if seen.models else "by persistence"
+        by = f"by {names(seen.models)}" if seen.models else "by naive forecasts"
         age = f", age p50 {duration(seen.age_us.p50)}" if seen.age_us else ""
         findings.insert(0, Check(_CHECK, address).ok(f"{rate:.0f} batches a second {by}{age}"))
     return findings
@@ -111,8 +111,9 @@ def _fallbacks(seen: Forecasts) -> Iterator[Finding]:
     wanted = set(seen.fallbacks) <= {"NO_MODEL"} or seen.by_model > 0
     yield Check(_CHECK, seen.reach.address).found(
         Level.NOTE if wanted else Level.WARN,
-        f"persistence is served instead of the model: {', '.join(shown)}",
-        "Forecasts are the last value with wider quantiles: right for a steady radio only.",
+        f"naive forecasts are served instead of the model: {', '.join(shown)}",
+        "Forecasts are mixed from the last value, the last season and a line: right for a"
+        " steady radio only.",
         "no_model: set --model. warming_up: wait. worse_than_persistence: retrain on"
         " this cell. model_stale: promote a newer one.",
     )

@@ -82,7 +82,7 @@ class Forecaster:
         layout: Layout | None = None,
         period_us: int = 1_000,
     ) -> None:
-        """Without a model, persistence is served with `layout`."""
+        """Without a model, naive forecasts are served with `layout`."""
         self.node_id = node_id
         self.counters = Counters()
         self.model_stale = False
