@@ -56,13 +56,14 @@ fn read_samples(input: &mut Cursor<'_>) {
     let _ = samples(input.rest(), &fields, &before, &mut out, &mut levels, &mut fresh);
 }
 
-/// A mix of up to four slots, by a series of reports, outcomes and new bearers.
+/// A mix of up to four slots, by a series of reports, outcomes and new bearers. Its memory grows with
+/// the farthest point, which is therefore near.
 fn mix(input: &mut Cursor<'_>) {
     let columns = (0..input.below(4)).map(|_| input.below(4)).collect();
     let (rate, limit) = (Some(input.u8().into()), Some(input.u8().into()));
     let (quantities, levels) = (Quantities { columns, rate, limit }, floats(input));
-    let ahead = (0..input.below(8)).map(|_| i64::from(input.u8())).collect();
-    let Ok(mut mix) = Mix::new(quantities, levels, ahead, input.u8().into()) else { return };
+    let ahead = (0..input.below(8)).map(|_| input.below(32) as i64).collect();
+    let Ok(mut mix) = Mix::new(quantities, levels, ahead, input.below(32)) else { return };
     while !input.is_empty() {
         let tick = input.u64().cast_signed();
         match input.below(5) {
