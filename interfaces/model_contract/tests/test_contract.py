@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 from onnx import helper
-from rlc_model import FEATURES, ContractError, Manifest, Quantity, read_contract, write_contract
+from rlc_model import (
+    FEATURES,
+    ContractError,
+    Manifest,
+    Quantity,
+    read_contract,
+    spans_us,
+    write_contract,
+)
 from rlc_model.cli import main, manifest_schema
 from rlc_model.contract import Tensor
 from rlc_model.manifest import ExporterCheck, Horizon, Scaler, TrainingData, parse_manifest
@@ -27,7 +35,7 @@ def manifest() -> Manifest:
         scaler=Scaler(minimum=[0.0] * len(FEATURES), maximum=[100.0] * len(FEATURES)),
         quantities=[Quantity.OCCUPANCY],
         target="residual",
-        horizon=Horizon(start_us=11_000, step_us=1_000, points=4),
+        horizon=Horizon(points_us=(11_000, 12_000, 14_000, 30_000)),
         quantiles=[0.1, 0.5, 0.9],
         state_size=8,
         training_data=TrainingData(description="made here", sha256="0" * 64),
@@ -82,7 +90,19 @@ def test_a_huge_model_is_not_read(tmp_path: Path) -> None:
         ({"features": [*reversed(FEATURES)]}, r"manifest.json: .*features: got .* in this order"),
         ({"quantiles": [0.5, 0.1]}, r"quantiles: \[0.5, 0.1\] must increase strictly"),
         ({"quantiles": [0.0, 0.5]}, r"must increase strictly within \(0, 1\)"),
-        ({"horizon": {"startUs": 0, "stepUs": 0, "points": 1}}, r"manifest.json: horizon.stepUs"),
+        ({"horizon": {"pointsUs": []}}, r"manifest.json: horizon.pointsUs: .*at least 1"),
+        ({"horizon": {"pointsUs": [*range(1, 66)]}}, r"horizon.pointsUs: .*at most 64"),
+        ({"horizon": {"pointsUs": [0]}}, r"manifest.json: horizon.pointsUs.0: .*equal to 1"),
+        ({"horizon": {"pointsUs": [1_000_001]}}, r"horizon.pointsUs.0: .*equal to 1000000"),
+        (
+            {"horizon": {"pointsUs": [2_000, 3_000, 3_000]}},
+            r"horizon: pointsUs\[2\] is 3000, after 3000; expected increasing times",
+        ),
+        (
+            {"horizon": {"startUs": 11_000, "stepUs": 1_000, "points": 20}},
+            r"horizon: startUs, stepUs and points are of an older format; expected pointsUs, .*"
+            r"renew SHA256SUMS .*, or train the model again",
+        ),
         ({"schemaVersion": 2}, r"manifest.json: schemaVersion: Input should be 1"),
         ({"units": "bytes"}, r"manifest.json: units: Extra inputs are not permitted"),
         ({"scaler": {"minimum": [0.0], "maximum": [1.0]}}, r"scaler.minimum: 1 values, 9 features"),
@@ -97,6 +117,12 @@ def test_a_wrong_manifest_names_the_field(change: dict[str, object], message: st
     document = json.loads(manifest().to_json()) | change
     with pytest.raises(ContractError, match=message):
         parse_manifest(json.dumps(document).encode())
+
+
+def test_a_point_stands_for_the_time_since_the_one_before() -> None:
+    assert spans_us((11_000, 12_000, 14_000, 30_000), 1_000) == (1_000, 1_000, 2_000, 16_000)
+    assert spans_us((20_000, 40_000), 1_000) == (20_000, 20_000), "the first as the second"
+    assert spans_us((11_000,), 1_000) == (1_000,), "a single one: a sample period"
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xfe"])

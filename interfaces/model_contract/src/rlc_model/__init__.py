@@ -9,17 +9,18 @@ A model is a directory of three files:
 A fourth, ``SHA256SUMS.sig``, is its signature (:mod:`rlc_model.signature`).
 
 Start with :mod:`rlc_model.contract` (read, check, write), then :mod:`rlc_model.features` (from
-reports to samples), :mod:`rlc_model.outcomes` (what forecasts are compared with),
-:mod:`rlc_model.series` (whole runs, for training) and :mod:`rlc_model.scaler`. Nothing here needs
-an ML framework.
+reports to samples), :mod:`rlc_model.horizon` (the points of a forecast), :mod:`rlc_model.outcomes`
+(what forecasts are compared with), :mod:`rlc_model.series` (whole runs, for training) and
+:mod:`rlc_model.scaler`. Nothing here needs an ML framework.
 """
 
 from rlc_model.contract import ModelContract, read_contract, write_contract
 from rlc_model.errors import ContractError
 from rlc_model.features import CONTEXT, FEATURES, FeatureExtractor, Samples
 from rlc_model.graph import check_graph
+from rlc_model.horizon import spans_us
 from rlc_model.manifest import Manifest, Quantity
-from rlc_model.outcomes import limit_outcomes, outcomes
+from rlc_model.outcomes import RecentDrain, known_drain, limit_outcomes, outcomes, span_mean
 from rlc_model.scaler import MinMaxScaler
 from rlc_model.series import Bearer, BearerSeries, RunArrays, run_arrays
 
@@ -34,12 +35,16 @@ __all__ = [
     "MinMaxScaler",
     "ModelContract",
     "Quantity",
+    "RecentDrain",
     "RunArrays",
     "Samples",
     "check_graph",
+    "known_drain",
     "limit_outcomes",
     "outcomes",
     "read_contract",
     "run_arrays",
+    "span_mean",
+    "spans_us",
     "write_contract",
 ]

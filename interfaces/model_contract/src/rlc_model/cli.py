@@ -68,9 +68,9 @@ def main(argv: list[str] | None = None) -> int:
         print(f"rlc-model: {error}", file=sys.stderr)
         return 2
     m = contract.manifest
+    points_us = m.horizon.points_us
     print(
-        f"{m.name}: {', '.join(m.quantities)} at {m.horizon.points} points from"
-        f" {m.horizon.start_us} µs every {m.horizon.step_us} µs, quantiles {m.quantiles},"
-        f" {len(contract.onnx)} bytes"
+        f"{m.name}: {', '.join(m.quantities)} at {len(points_us)} points from {points_us[0]} to"
+        f" {points_us[-1]} µs, quantiles {m.quantiles}, {len(contract.onnx)} bytes"
     )
     return 0

@@ -57,7 +57,7 @@ class ModelContract:
                 forecasts by it in the same pass as by the units.
         """
         m = self.manifest
-        shape = (None, len(m.quantities), m.horizon.points, len(m.quantiles))
+        shape = (None, len(m.quantities), len(m.horizon.points_us), len(m.quantiles))
         forecast = Tensor("forecast", "tensor(float)", shape)
         after = Tensor("next_state", "tensor(float)", (None, m.state_size))
         scale = Tensor(SCALE, "tensor(float)", (None, len(m.quantities)))

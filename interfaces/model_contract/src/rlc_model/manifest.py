@@ -7,6 +7,7 @@ artifactVersion, inputDataType, targetEnvironment), so that its registry accepts
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
@@ -14,6 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from rlc_model.errors import ContractError
 from rlc_model.features import FEATURES
+from rlc_model.horizon import LAST_POINT_US, MAX_POINTS
 from rlc_model.scaler import MinMaxScaler
 
 
@@ -40,11 +42,36 @@ class Scaler(_Part):
 
 
 class Horizon(_Part):
-    """Points of a forecast: ``start + k · step`` after the newest sample."""
+    """Points of a forecast, after the newest sample; increasing.
 
-    start_us: Annotated[int, Field(ge=0, le=60_000_000)]
-    step_us: Annotated[int, Field(ge=1, le=60_000_000)]
-    points: Annotated[int, Field(ge=1, le=1024)]
+    Occupancy and queue limit are those of the instant; the drain is the mean since the point before
+    (:func:`~rlc_model.horizon.spans_us`).
+    """
+
+    points_us: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=LAST_POINT_US)], ...],
+        Field(min_length=1, max_length=MAX_POINTS),
+    ]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_older_format(cls, value: object) -> object:
+        if isinstance(value, dict) and "startUs" in value:
+            raise ValueError(
+                "startUs, stepUs and points are of an older format; expected pointsUs, the list of"
+                " the points: write startUs, startUs + stepUs, … into it and renew SHA256SUMS"
+                " (sha256sum model.onnx manifest.json), or train the model again"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _increases(self) -> Self:
+        for number, (before, after) in enumerate(pairwise(self.points_us), 1):
+            if after <= before:
+                raise ValueError(
+                    f"pointsUs[{number}] is {after}, after {before}; expected increasing times"
+                )
+        return self
 
 
 class TrainingData(_Part):

@@ -1,9 +1,10 @@
 """Outcomes: the truth that forecasts are compared with, in training, back-tests and the forecaster.
 
-Occupancy and drain of an instant are in the RLC report of that instant. The queue limit of an
-instant is in a TC status collected then; the older limit that a sample holds as a feature is no
-outcome. The forecaster is told a limit once per period of the TC status, which is when it can learn
-from it: :data:`~rlc_model.series.RunArrays.told` marks these instants for back-tests.
+Occupancy and drain of an instant are in the RLC report of that instant. The drain of a point is the
+mean of the reports in its span (:func:`~rlc_model.horizon.spans_us`); unknown if one of them is. The
+queue limit of an instant is in a TC status collected then; the older limit that a sample holds as a
+feature is no outcome. The forecaster is told a limit once per period of the TC status, which is when
+it can learn from it: :data:`~rlc_model.series.RunArrays.told` marks these instants for back-tests.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def outcomes(
     features: NDArray[np.float32],
     fresh: NDArray[np.bool_],
     limit_bytes: ArrayLike = np.nan,
+    *,
+    drain: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     """``(N, quantity)`` values at the time of N reports; NaN if unknown.
 
@@ -31,6 +34,7 @@ def outcomes(
         fresh: ``(N,)`` whether rates are known, as in :class:`~rlc_model.features.Samples`.
         limit_bytes: ``(N,)`` queue limits at the time of the reports, NaN if unknown; one value
             for all.
+        drain: ``(N,)`` means over a span, NaN if unknown; None for the drain of the reports alone.
     """
     values = np.empty((len(features), len(quantities)), np.float32)
     for column, quantity in enumerate(quantities):
@@ -38,11 +42,67 @@ def outcomes(
             case Quantity.OCCUPANCY:
                 values[:, column] = features[:, FEATURES.index(quantity.value)]
             case Quantity.DRAIN:
-                drained = features[:, FEATURES.index(quantity.value)]
-                values[:, column] = np.where(fresh, drained, np.float32(np.nan))
+                values[:, column] = known_drain(features, fresh) if drain is None else drain
             case Quantity.QUEUE_LIMIT:
                 values[:, column] = limit_bytes
     return values
+
+
+def known_drain(features: NDArray[np.float32], fresh: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """``(N,)`` drain of N reports; NaN if unknown. Arguments are as of :func:`outcomes`."""
+    drained = features[:, FEATURES.index(Quantity.DRAIN.value)]
+    return np.where(fresh, drained, np.float32(np.nan))
+
+
+def span_mean(values: NDArray[np.float32], reports: int) -> NDArray[np.float32]:
+    """``(T, …)`` mean of each value and the ones before it, `reports` in all; NaN if one is.
+
+    Of the drain of T successive report periods it is the outcome at a point with such a span.
+    """
+    if reports == 1:
+        return values
+    unknown = np.isnan(values)
+    sums = np.zeros((2, len(values) + 1, *values.shape[1:]))
+    np.cumsum(np.where(unknown, 0, values), axis=0, dtype=np.float64, out=sums[0, 1:])
+    np.cumsum(unknown, axis=0, dtype=np.float64, out=sums[1, 1:])
+    total, missing = sums[:, reports:] - sums[:, : max(len(values) + 1 - reports, 0)]
+    means = np.full_like(values, np.nan)
+    means[reports - 1 :] = np.where(missing > 0, np.nan, total / reports)
+    return means
+
+
+class RecentDrain:
+    """The drain of S slots in the last report periods: :func:`span_mean`, report by report."""
+
+    def __init__(self, longest: int) -> None:
+        """For spans of up to `longest` reports."""
+        self._values = np.zeros((0, longest), np.float32)
+        self._tick = 0
+
+    def add(self, slots: slice | NDArray[np.intp], tick: int, drain: NDArray[np.float32]) -> None:
+        """Adds the drain of a report; the slots of a span without report are unknown.
+
+        Args:
+            slots: N of them.
+            tick: Number of the report period; of an earlier one, everything before is unknown.
+            drain: ``(N,)``, NaN if unknown.
+        """
+        longest = self._values.shape[1]
+        rows = int(slots.stop) if isinstance(slots, slice) else int(slots.max(initial=-1)) + 1
+        if rows > len(self._values):
+            larger = np.full((2 * rows, longest), np.nan, np.float32)
+            larger[: len(self._values)] = self._values
+            self._values = larger
+        elapsed = tick - self._tick
+        unknown = elapsed if 0 < elapsed < longest else longest
+        self._values[:, np.arange(tick + 1 - unknown, tick + 1) % longest] = np.nan
+        self._values[slots, tick % longest] = drain
+        self._tick = tick
+
+    def mean(self, slots: slice | NDArray[np.intp], reports: int) -> NDArray[np.float32]:
+        """``(N,)`` means of the newest `reports`; NaN if one is unknown."""
+        at = np.arange(self._tick + 1 - reports, self._tick + 1) % self._values.shape[1]
+        return self._values[slots][:, at].mean(axis=1, dtype=np.float64).astype(np.float32)
 
 
 def limit_outcomes(

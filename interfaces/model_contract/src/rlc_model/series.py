@@ -48,7 +48,7 @@ class RunArrays:
             and in gaps.
         targets: ``(T, B)`` float32 outcomes of each quantity, see :mod:`rlc_model.outcomes`; NaN
             if unknown or not `present`. The target of instant t at horizon h is row
-            ``t + h / period``.
+            ``t + h / period``; of the drain over a span that of :func:`~rlc_model.span_mean`.
         told: ``(T, B)`` bool; True where the forecaster is told the limit of that instant.
     """
 
