@@ -129,6 +129,7 @@ SERIES = forecast_pb2.Series(quantity=forecast_pb2.OCCUPANCY_BYTES, values=[1, 2
 BATCH = forecast_pb2.ForecastBatch(
     node_id="gnb",
     quantiles=[0.1, 0.9],
+    points_us=[11_000, 12_000],
     forecasts=[
         forecast_pb2.Forecast(
             bearer=forecast_pb2.Bearer(rnti=1, drb=1),

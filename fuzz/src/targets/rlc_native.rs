@@ -3,7 +3,7 @@
 
 use rlc_native::{
     Axes, COLUMNS, Checked, Coverage, EXPERTS, Fields, Index, Mix, ModelOutput, Newest, Offsets,
-    Outcomes, Previous, Quantities, Skill, samples, update_outside_ratio,
+    Outcomes, PointTimes, Previous, Quantities, Skill, samples, update_outside_ratio,
 };
 
 use crate::cursor::Cursor;
@@ -60,10 +60,12 @@ fn read_samples(input: &mut Cursor<'_>) {
 /// the farthest point, which is therefore near.
 fn mix(input: &mut Cursor<'_>) {
     let columns = (0..input.below(4)).map(|_| input.below(4)).collect();
-    let (rate, limit) = (Some(input.u8().into()), Some(input.u8().into()));
+    let (rate, limit) = (Some(input.below(4)), Some(input.u8().into()));
     let (quantities, levels) = (Quantities { columns, rate, limit }, floats(input));
-    let ahead = (0..input.below(8)).map(|_| input.below(32) as i64).collect();
-    let Ok(mut mix) = Mix::new(quantities, levels, ahead, input.below(32)) else { return };
+    let ahead: Vec<i64> = (0..input.below(8)).map(|_| input.below(32) as i64).collect();
+    let spans = ahead.iter().map(|_| input.below(12) as i64).collect();
+    let points = PointTimes { ahead, spans };
+    let Ok(mut mix) = Mix::new(quantities, levels, points, input.below(32)) else { return };
     while !input.is_empty() {
         let tick = input.u64().cast_signed();
         match input.below(5) {

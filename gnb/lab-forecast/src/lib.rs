@@ -18,7 +18,7 @@ pub use lab_world::RlcSample;
 pub use radio::{Capacity, Marginal, TrueFuture};
 pub use reports::Report;
 pub use ric::{FeedQuantity, ForecastCounts, Ric, RicError};
-pub use served::{Hello, ModelHorizon, Program, Served, ServedError, StepTime};
+pub use served::{Hello, Program, Served, ServedError, StepTime};
 pub use timing::Timing;
 
 /// Forecasts the RLC of one bearer.

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 LIMIT, DRAIN = 3_000, 6_000
-HORIZON = {"start_us": 11_000, "step_us": 1_000, "points": 20}
+POINTS_US = [1_000 * ms for ms in range(11, 31)]
 
 
 def send(kind, body):
@@ -35,26 +35,26 @@ def part(field, body):
 
 def batch(at_us, rnti, median):
     def series(quantity, value):
-        values = struct.pack("<3f", 1.0, value, 9e6) * HORIZON["points"]
+        values = struct.pack("<3f", 1.0, value, 9e6) * len(POINTS_US)
         return part(5, number(1, quantity) + part(2, values))
 
     forecast = part(1, number(1, rnti) + number(2, 1)) + number(2, at_us)
-    forecast += number(3, HORIZON["start_us"]) + number(4, HORIZON["step_us"])
     forecast += series(1, 0.0) + series(2, median) + series(3, DRAIN)
     # One forecast in ten is from the fallback.
     forecast += number(6, 2 if at_us % 10_000 == 0 else 1)
-    return part(3, struct.pack("<3f", 0.1, 0.5, 0.9)) + part(4, forecast)
+    points = part(5, b"".join(map(varint, POINTS_US)))
+    return part(3, struct.pack("<3f", 0.1, 0.5, 0.9)) + part(4, forecast) + points
 
 
 behaviour = Path(sys.argv[sys.argv.index("--model") + 1]).name
 measured = [int(n) for n in sys.argv[sys.argv.index("--measure") + 1 :]]
 hello = {
-    "protocol": 2 if behaviour == "newer" else 1,
+    "protocol": 3 if behaviour == "newer" else 2,
     "model": "fake:1",
     # Differs between starts.
     "model_sha256": str(os.getpid()) if behaviour == "changes" else "m",
     "program_sha256": "p",
-    "horizon": HORIZON,
+    "points_us": POINTS_US,
     "quantiles": [0.1, 0.9] if behaviour == "without-median" else [0.1, 0.5, 0.9],
     "quantities": ["OCCUPANCY_BYTES", "LIMIT_BYTES", "DRAIN_BYTES"],
     "warm_up_steps": 0,

@@ -83,7 +83,7 @@ fn errors_of_a_program_contain_its_output() {
     for (behaviour, words) in [
         ("refuses", &["lockstep --model models/refuses", "manifest.json: no model"] as &[&str]),
         ("prints", &["the head of a frame", "Welco"]),
-        ("newer", &["frames of version 2; expected 1"]),
+        ("newer", &["frames of version 3; expected 2"]),
         ("without-median", &["quantiles [0.1, 0.9] without 0.5"]),
         ("dies", &["ended with exit status: 3", "out of luck"]),
         ("says-nan", &["NaN bytes; expected 0 to"]),

@@ -27,7 +27,13 @@ REPORT = slice(0, 4), 7
 def mix(slots: int) -> rlc_native.Mix:
     """Of three quantities, two points and one quantile."""
     made = rlc_native.Mix(
-        [0, 1, 2], np.array([0.5], np.float32), np.array([5, 6]), rate=None, limit=None, late=0
+        [0, 1, 2],
+        np.array([0.5], np.float32),
+        np.array([5, 6]),
+        np.array([1, 1]),
+        rate=None,
+        limit=None,
+        late=0,
     )
     made.grow(slots)
     return made

@@ -51,7 +51,7 @@ def plain_mixer(output: RawForecast) -> tuple[Floats, Floats, bool]:
     return plain, plain + np.float32(5), bool(np.isfinite(plain).all())
 
 
-SHORT = Layout((Quantity.OCCUPANCY,), 2_000, 1_000, 3, (0.1, 0.5, 0.9))
+SHORT = Layout((Quantity.OCCUPANCY,), (2_000, 3_000, 4_000), (0.1, 0.5, 0.9))
 
 
 class OracleStepper:
@@ -99,7 +99,7 @@ class Oracle:
         self, features: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         layout = self.layout
-        ahead = np.array([layout.horizon_us(p) / 1000 for p in range(layout.points)], np.float32)
+        ahead = np.array(layout.points_us, np.float32) / np.float32(1000)
         level = features[:, :1] + self._slope * ahead
         shape = (len(features), len(layout.quantities), layout.points, len(layout.quantiles))
         values = np.broadcast_to(level[:, None, :, None], shape)

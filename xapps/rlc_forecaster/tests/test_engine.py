@@ -146,7 +146,9 @@ def test_persistence_is_served_while_the_model_is_stale(report: Reports) -> None
 
 
 def test_the_queue_limit_is_forecast_where_it_is_reported(report: Reports) -> None:
-    layout = Layout((Quantity.OCCUPANCY, Quantity.QUEUE_LIMIT), 2_000, 1_000, 3, (0.1, 0.5, 0.9))
+    layout = Layout(
+        (Quantity.OCCUPANCY, Quantity.QUEUE_LIMIT), (2_000, 3_000, 4_000), (0.1, 0.5, 0.9)
+    )
     forecaster = Forecaster("gnb", layout=layout)
     both = report({17: (10, 0), 18: (10, 0)})
     forecaster.on_report(both, 1_000)

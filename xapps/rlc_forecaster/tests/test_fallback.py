@@ -24,7 +24,7 @@ class NoisyOracle(Oracle):
 
     def _replace(self, values: Floats, state: Floats, features: Floats) -> None:
         for point in range(self.layout.points):
-            at = self.at + self.layout.horizon_us(point) // PERIOD_US
+            at = self.at + self.layout.points_us[point] // PERIOD_US
             values[:, :, point] = self.series[at] + self.noise * self._rng.standard_normal()
 
 

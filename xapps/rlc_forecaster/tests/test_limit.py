@@ -15,7 +15,8 @@ from rlc_model import Quantity
 PERIOD_US = 1_000
 TOLD_EVERY = 20
 SETTLED = 6_000
-LAYOUT = Layout((Quantity.OCCUPANCY, Quantity.QUEUE_LIMIT), 11_000, 1_000, 4, (0.1, 0.5, 0.9))
+POINTS_US = (11_000, 12_000, 13_000, 14_000)
+LAYOUT = Layout((Quantity.OCCUPANCY, Quantity.QUEUE_LIMIT), POINTS_US, (0.1, 0.5, 0.9))
 
 
 def walk(steps: int) -> NDArray[np.int64]:
@@ -50,7 +51,7 @@ def test_intervals_cover_the_limit_of_their_time(report: Reports, told_late: boo
         if k == SETTLED:
             checked, covered = coverage.checked[1].copy(), coverage.covered[1].copy()
         for point in range(LAYOUT.points):
-            at = k + LAYOUT.horizon_us(point) // PERIOD_US
+            at = k + LAYOUT.points_us[point] // PERIOD_US
             if k >= SETTLED and at < len(limit):
                 low, _, high = batch.values[0, 1, point]
                 inside.append(low <= limit[at] <= high)
@@ -71,7 +72,7 @@ def test_a_model_that_knows_the_limit_has_skill(report: Reports) -> None:
 
     def foresee(values: Floats, state: Floats, features: Floats) -> None:
         for point in range(LAYOUT.points):
-            at = min(now + LAYOUT.horizon_us(point) // PERIOD_US, len(limit) - 1)
+            at = min(now + LAYOUT.points_us[point] // PERIOD_US, len(limit) - 1)
             values[:, 1, point] = limit[at]
 
     forecaster = Forecaster("gnb", Exact(0.0, change=foresee))

@@ -134,7 +134,7 @@ def test_the_hello_has_what_a_simulator_needs(model: Path) -> None:
     assert (status, len(out)) == (0, 1)
     hello: dict[str, Any] = json.loads(out[0][1])
     assert hello["model"] == "tiny:1"
-    assert hello["horizon"] == {"start_us": 2_000, "step_us": 1_000, "points": 5}
+    assert hello["points_us"] == [2_000, 3_000, 4_000, 5_000, 6_000]
     assert hello["quantities"] == ["OCCUPANCY_BYTES", "DRAIN_BYTES"]
     assert hello["quantiles"] == tiny_model.QUANTILES
     assert [(t["bearers"], t["reports"]) for t in hello["t_m"]] == [(1, 20), (3, 20)]

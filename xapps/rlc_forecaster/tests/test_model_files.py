@@ -63,23 +63,21 @@ def with_swapped_axes() -> bytes:
         (with_swapped_axes, {}, r"^model.onnx: .*\bforecast\b"),
         (
             changed_weights,
-            {"horizon": Horizon(start_us=1_500, step_us=1_000, points=5)},
-            r"horizon.startUs: 1500 is not a multiple",
+            {"horizon": Horizon(points_us=(2_000, 3_000, 4_500, 6_000, 7_000))},
+            r"horizon.pointsUs\[2\]: 4500 is not a multiple",
         ),
         (
             changed_weights,
-            {"horizon": Horizon(start_us=2_000, step_us=700, points=5)},
-            r"horizon.stepUs: 700 is not a multiple",
-        ),
-        (
-            changed_weights,
-            {"horizon": Horizon(start_us=60_000_000, step_us=1_000, points=5)},
-            r"needs 1800\d+ numbers per bearer",
+            {
+                "horizon": Horizon(points_us=tuple(range(937_000, 1_001_000, 1_000))),
+                "quantiles": [(1 + k) / 33 for k in range(32)],
+            },
+            r"needs \d{7} numbers per bearer: .* forecasts for 1002 reports",
         ),
         # Refused before the graph is loaded.
         (lambda: b"never read", {"state_size": 900_000}, "a state of 900000"),
     ],
-    ids=["no graph", "features", "NaN", "axes", "start", "step", "far horizon", "huge state"],
+    ids=["no graph", "features", "NaN", "axes", "points", "far horizon", "huge state"],
 )
 def test_an_invalid_model_is_refused(
     tmp_path: Path, graph: Callable[[], bytes], changes: dict[str, object], message: str

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import grpc
+import numpy as np
 import pytest
 import tiny_model
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -31,7 +32,7 @@ async def test_a_consumer_gets_every_bearers_forecast() -> None:
         assert [f.bearer.rnti for f in batch.forecasts] == [17, 18]
         forecast = batch.forecasts[0]
         assert forecast.origin_us == 1_700_000_000_001_000
-        assert (forecast.horizon_start_us, forecast.step_us) == (11_000, 1_000)
+        assert (batch.points_us[0], batch.points_us[-1]) == (11_000, 100_000)
         assert forecast.source == pb.Forecast.PERSISTENCE
         (series,) = forecast.series
         assert series.quantity == pb.OCCUPANCY_BYTES
@@ -57,7 +58,9 @@ async def test_predict_returns_the_selected_bearers() -> None:
         assert list(batch.quantiles) == [0.25, 0.5]
         (forecast,) = batch.forecasts
         assert [s.quantity for s in forecast.series] == [pb.DRAIN_BYTES, pb.OCCUPANCY_BYTES]
-        assert list(forecast.series[0].values) == [1_000.0] * 40
+        # 1000 bytes a ms at two quantiles: of 1 to 10 ms between the points.
+        spans_ms = np.diff(batch.points_us, prepend=10_000) / 1_000
+        assert list(forecast.series[0].values) == np.repeat(1_000 * spans_ms, 2).tolist()
         assert list(forecast.series[1].values) == [3_000.0] * 40
 
 
@@ -98,7 +101,7 @@ async def test_a_model_makes_the_forecasts_and_is_swapped_when_its_directory_cha
         (forecast,) = batch.forecasts
         assert forecast.source == pb.Forecast.MODEL
         assert forecast.model == "tiny:1"
-        assert forecast.horizon_start_us == 2_000
+        assert list(batch.points_us) == [2_000, 3_000, 4_000, 5_000, 6_000]
         assert 'sojourn_forecaster_model_info{model="tiny:1"} 1.0' in r.metrics()
         assert "sojourn_forecaster_skill_ratio{" in r.metrics()
         assert "sojourn_forecaster_model_written_timestamp_seconds 1" in r.metrics()

@@ -62,7 +62,9 @@ def test_the_first_model_warms_up_beside_persistence(report: Reports) -> None:
 
 def test_a_model_with_other_quantities_and_horizons_can_replace_one(report: Reports) -> None:
     class Wide(Oracle):
-        layout = Layout((Quantity.OCCUPANCY, Quantity.DRAIN), 5_000, 1_000, 7, (0.25, 0.75))
+        layout = Layout(
+            (Quantity.OCCUPANCY, Quantity.DRAIN), tuple(range(5_000, 12_000, 1_000)), (0.25, 0.75)
+        )
 
     forecaster = Forecaster("gnb", Oracle(100.0))
     feed(forecaster, report, range(300))

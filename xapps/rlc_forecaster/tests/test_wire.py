@@ -14,7 +14,7 @@ from rlc_forecaster.selection import CODE_OF, Encoder, Selection
 from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2 as pb
 
-LAYOUT = Layout(tuple(Quantity), 11_000, 2_000, 3, (0.1, 0.5, 0.9))
+LAYOUT = Layout(tuple(Quantity), (11_000, 13_000, 20_000), (0.1, 0.5, 0.9))
 
 
 def batch_of(bearers: list[tuple[int, int, bool, bool]], layout: Layout = LAYOUT) -> Batch:
@@ -58,12 +58,12 @@ def test_protobuf_reads_every_field(
     message = pb.ForecastBatch.FromString(Encoder(selection).encode(batch, sent_at_us))
     assert (message.node_id, message.sent_at_us) == ("gnb-1", sent_at_us)
     assert list(message.quantiles) == pytest.approx([0.1, 0.5, 0.9])
+    assert list(message.points_us) == [11_000, 13_000, 20_000]
     forecasts = {(f.bearer.rnti, f.bearer.drb): f for f in message.forecasts}
     assert len(message.forecasts) == len(bearers)
     for row, (rnti, drb, modelled, limited) in enumerate(bearers):
         forecast = forecasts[rnti, drb]
         assert forecast.origin_us == batch.origin_us
-        assert (forecast.horizon_start_us, forecast.step_us) == (11_000, 2_000)
         assert forecast.source == (pb.Forecast.MODEL if modelled else pb.Forecast.PERSISTENCE)
         warming_up = pb.Forecast.WARMING_UP
         assert forecast.fallback == (0 if modelled else warming_up)
@@ -72,9 +72,10 @@ def test_protobuf_reads_every_field(
         assert [s.quantity for s in forecast.series] == expected
         for series in forecast.series:
             column = [CODE_OF[q] for q in LAYOUT.quantities].index(series.quantity)
-            # Bytes per millisecond in the model, bytes per step of 2 ms in the message.
-            scale = 2 if series.quantity == pb.DRAIN_BYTES else 1
-            expected_values = scale * batch.values[row, column].ravel()
+            # Bytes per millisecond in the model, bytes per span of 2 or 7 ms in the message.
+            spans = [2, 2, 7] if series.quantity == pb.DRAIN_BYTES else [1, 1, 1]
+            spans_ms = np.array(spans, np.float32)
+            expected_values = (spans_ms[:, None] * batch.values[row, column]).ravel()
             np.testing.assert_array_equal(np.array(series.values, np.float32), expected_values)
 
 

@@ -105,7 +105,7 @@ def manifest(version: str = "1", warm_up_steps: int = 3) -> Manifest:
         scaler=Scaler(minimum=[0.0] * len(FEATURES), maximum=MAXIMUM),
         quantities=QUANTITIES,
         target="residual",
-        horizon=Horizon(start_us=2_000, step_us=1_000, points=POINTS),
+        horizon=Horizon(points_us=tuple(1_000 * (2 + k) for k in range(POINTS))),
         quantiles=QUANTILES,
         state_size=STATE,
         warm_up_steps=warm_up_steps,

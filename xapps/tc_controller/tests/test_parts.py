@@ -273,8 +273,9 @@ def test_each_outcome_is_parsed() -> None:
 
 def forecast(world: World, *occupancy: float, from_model: bool = True) -> ForecastReport:
     values = np.array([[0.5 * v, v, 2 * v] for v in occupancy], np.float32)
-    item = BearerForecast(RNTI, 1, world.now_us, 10_000, 1_000, values, from_model)
-    return ForecastReport(NODE, world.now_us, (0.1, 0.5, 0.9), [item])
+    item = BearerForecast(RNTI, 1, world.now_us, values, from_model)
+    points_us = tuple(10_000 + 1_000 * k for k in range(len(occupancy)))
+    return ForecastReport(NODE, world.now_us, (0.1, 0.5, 0.9), points_us, [item])
 
 
 def predicting(extra: str = "") -> World:

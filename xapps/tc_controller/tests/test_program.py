@@ -66,9 +66,16 @@ class _Forecaster(ForecasterServicer):
         good.series.add(quantity=pb.OCCUPANCY_BYTES, values=[1, 2, 3, 4])
         odd = pb.Forecast(bearer=pb.Bearer(rnti=8, drb=1))
         odd.series.add(quantity=pb.OCCUPANCY_BYTES, values=[1, 2, 3])
+        short = pb.Forecast(bearer=pb.Bearer(rnti=10, drb=1))
+        short.series.add(quantity=pb.OCCUPANCY_BYTES, values=[1, 2])
         other = pb.Forecast(bearer=pb.Bearer(rnti=9, drb=1))
         other.series.add(quantity=pb.DRAIN_BYTES, values=[1, 2])
-        yield pb.ForecastBatch(node_id="n", quantiles=[0.1, 0.9], forecasts=[good, odd, other])
+        yield pb.ForecastBatch(
+            node_id="n",
+            quantiles=[0.1, 0.9],
+            points_us=[11_000, 20_000],
+            forecasts=[good, odd, short, other],
+        )
 
 
 async def test_forecasts_are_followed_over_the_ends_of_the_stream() -> None:
@@ -92,6 +99,7 @@ async def test_forecasts_are_followed_over_the_ends_of_the_stream() -> None:
     await asyncio.gather(following, return_exceptions=True)
     await server.stop(None)
     assert servicer.streams >= 2
+    assert reports[0].points_us == (11_000, 20_000)
     (forecast,) = reports[0].forecasts
     assert forecast.rnti == 7
     assert forecast.from_model

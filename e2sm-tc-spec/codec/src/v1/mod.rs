@@ -6,9 +6,11 @@
 
 #[macro_use]
 mod per;
+mod feed;
 mod model;
 mod validate;
 
+pub use feed::FeedGrid;
 pub use model::*;
 pub use validate::{Invalid, Validate};
 

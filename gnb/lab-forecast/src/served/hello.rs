@@ -1,9 +1,12 @@
 //! The first frame of a forecaster: model, layout and T_m.
 
+use e2sm_tc::v1::FeedGrid;
 use serde::{Deserialize, Serialize};
 
 /// Supported version of the frames.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
+/// Between the RLC reports of `rlc-forecaster lockstep`.
+const REPORT_US: u32 = 1_000;
 
 /// Model, layout and T_m of `rlc-forecaster lockstep`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,8 +19,8 @@ pub struct Hello {
     pub model_sha256: String,
     /// Digest of the program's code.
     pub program_sha256: String,
-    /// Points of its forecasts.
-    pub horizon: ModelHorizon,
+    /// Points of its forecasts, µs after the newest sample; increasing.
+    pub points_us: Vec<u32>,
     /// Levels of its quantiles.
     pub quantiles: Vec<f32>,
     /// Quantities that are forecast, by the names of `forecast.proto`.
@@ -27,17 +30,6 @@ pub struct Hello {
     /// T_m by number of bearers; empty if not measured. Not serialised: it does not affect forecasts.
     #[serde(skip_serializing)]
     pub t_m: Vec<StepTime>,
-}
-
-/// Points of a model's forecasts: `start + k · step` after the newest sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelHorizon {
-    /// To the first point, µs.
-    pub start_us: u32,
-    /// Between points, µs.
-    pub step_us: u32,
-    /// Number of points.
-    pub points: u32,
 }
 
 /// T_m, from the bytes of an RLC report to those of its forecasts.
@@ -55,7 +47,12 @@ impl Hello {
     /// Whether the other gives the same forecasts.
     pub(super) fn is_same_model(&self, other: &Self) -> bool {
         (&self.model_sha256, &self.program_sha256) == (&other.model_sha256, &other.program_sha256)
-            && self.horizon == other.horizon
+            && self.points_us == other.points_us
+    }
+
+    /// The points of a forecast feed in place of the model's; `None` if these do not increase.
+    pub fn feed(&self) -> Option<FeedGrid> {
+        FeedGrid::over(&self.points_us, REPORT_US)
     }
 
     /// Whether a quantity of `forecast.proto` is forecast.
@@ -71,14 +68,13 @@ impl Hello {
 
     /// Checks what a run needs.
     pub(super) fn validate(&self) -> Result<(), String> {
-        let ModelHorizon { step_us, points, .. } = self.horizon;
         if self.protocol != PROTOCOL {
             return Err(format!("frames of version {}; expected {PROTOCOL}", self.protocol));
         }
-        if step_us == 0 || !(1..=super::super::ric::FEED_POINTS).contains(&points) {
+        if self.feed().is_none() {
             return Err(format!(
-                "{points} points each {step_us} µs; expected 1 to {} points, 1 µs apart or more",
-                super::super::ric::FEED_POINTS
+                "points at {:?} µs; expected one or more that increase",
+                self.points_us
             ));
         }
         if !self.quantiles.iter().any(|level| (level - super::QUANTILE).abs() < 1e-6) {

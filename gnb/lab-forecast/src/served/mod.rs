@@ -11,10 +11,12 @@ use std::collections::{HashMap, VecDeque};
 
 use prost::Message as _;
 
+use e2sm_tc::v1::FeedGrid;
+
 use super::{Horizon, NodeForecaster, Points, Report, Source};
 use child::Child;
 pub use child::{Program, ServedError};
-pub use hello::{Hello, ModelHorizon, StepTime};
+pub use hello::{Hello, StepTime};
 use lab_world::RanFunction;
 use proto::forecast::Source as ProtoSource;
 use proto::{Forecast, ForecastBatch, Quantity};
@@ -39,6 +41,8 @@ type ByBearer = HashMap<(u16, u8), (Source, Points)>;
 pub struct Served {
     child: Child,
     hello: Hello,
+    /// The points that its forecasts are fed at.
+    grid: FeedGrid,
     /// By time of the report, µs since the Unix epoch; oldest first.
     batches: VecDeque<(u64, ByBearer)>,
     epoch_us: u64,
@@ -58,7 +62,8 @@ impl Served {
                 now: hello.model.clone(),
             });
         }
-        Ok(Self { child, hello, batches: VecDeque::new(), epoch_us })
+        let grid = hello.feed().ok_or_else(|| child.unexpected("a hello without points".into()))?;
+        Ok(Self { child, hello, grid, batches: VecDeque::new(), epoch_us })
     }
 
     /// Starts a program to get its hello, with T_m measured for these numbers of bearers.
@@ -72,6 +77,12 @@ impl Served {
     fn on_batch(&mut self, batch: &[u8]) -> Result<(), ServedError> {
         let batch = ForecastBatch::decode(batch)
             .map_err(|error| self.child.unexpected(format!("no ForecastBatch: {error}")))?;
+        if batch.points_us != self.hello.points_us && !batch.forecasts.is_empty() {
+            let (now, before) = (&batch.points_us, &self.hello.points_us);
+            return Err(self
+                .child
+                .unexpected(format!("points at {now:?} µs; the hello had {before:?}")));
+        }
         let median = batch.quantiles.iter().position(|level| (level - QUANTILE).abs() < 1e-6);
         for forecast in &batch.forecasts {
             let (id, source, points) = median
@@ -104,31 +115,26 @@ impl Served {
         let bearer = forecast.bearer.unwrap_or_default();
         let id = u16::try_from(bearer.rnti).ok().zip(u8::try_from(bearer.drb).ok());
         let id = id.ok_or_else(|| format!("RNTI {}, DRB {}", bearer.rnti, bearer.drb))?;
-        let horizon = &self.hello.horizon;
-        if (forecast.horizon_start_us, forecast.step_us) != (horizon.start_us, horizon.step_us) {
-            return Err(format!(
-                "points from {} µs each {} µs; the hello had {} and {}",
-                forecast.horizon_start_us, forecast.step_us, horizon.start_us, horizon.step_us
-            ));
-        }
         let mut points = Points::default();
         for series in &forecast.series {
-            let list = match Quantity::try_from(series.quantity) {
-                Ok(Quantity::OccupancyBytes) => &mut points.occupancy_bytes,
-                Ok(Quantity::LimitBytes) => &mut points.limit_bytes,
-                Ok(Quantity::DrainBytes) => &mut points.drain_bytes,
-                _ => return Err(format!("quantity {}", series.quantity)),
-            };
-            let expected = horizon.points as usize * quantiles;
+            let expected = self.hello.points_us.len() * quantiles;
             if series.values.len() != expected {
                 return Err(format!("{} values; expected {expected}", series.values.len()));
             }
-            for value in series.values.iter().skip(median).step_by(quantiles) {
-                if !(0.0..=u32::MAX as f32).contains(value) {
-                    return Err(format!("{value} bytes; expected 0 to {}", u32::MAX));
-                }
-                list.push(value.round() as u32);
+            let values: Vec<f32> =
+                series.values.iter().skip(median).step_by(quantiles).copied().collect();
+            if let Some(value) = values.iter().find(|it| !(0.0..=u32::MAX as f32).contains(*it)) {
+                return Err(format!("{value} bytes; expected 0 to {}", u32::MAX));
             }
+            let (list, fed) = match Quantity::try_from(series.quantity) {
+                Ok(Quantity::OccupancyBytes) => {
+                    (&mut points.occupancy_bytes, self.grid.levels(&values))
+                }
+                Ok(Quantity::LimitBytes) => (&mut points.limit_bytes, self.grid.levels(&values)),
+                Ok(Quantity::DrainBytes) => (&mut points.drain_bytes, self.grid.drain(&values)),
+                _ => return Err(format!("quantity {}", series.quantity)),
+            };
+            *list = fed.unwrap_or_default();
         }
         let source = match forecast.source() {
             ProtoSource::Model => Source::Model,
@@ -155,12 +161,13 @@ impl NodeForecaster for Served {
         horizon: &Horizon,
         points: &mut Points,
     ) -> Result<Option<Source>, String> {
-        let ModelHorizon { start_us, step_us, points: count } = self.hello.horizon;
+        let (start_us, step_us, count) =
+            (self.grid.start_us(), self.grid.step_us(), self.grid.points());
         let requested = (horizon.first_us - horizon.origin_us, horizon.step_us, horizon.points);
         if requested != (u64::from(start_us), step_us, count) {
             return Err(format!(
-                "{} points of {} µs from {} µs on requested; the model has {count} of {step_us} \
-                 from {start_us} on",
+                "{} points of {} µs from {} µs on requested; those of the model are fed at {count} \
+                 of {step_us} from {start_us} on",
                 requested.2, requested.1, requested.0
             ));
         }

@@ -6,7 +6,7 @@
 mod forecaster;
 mod stream;
 
-use e2sm_tc::v1::{BearerForecast, BearerId, UeId};
+use e2sm_tc::v1::{BearerForecast, BearerId, FeedGrid, UeId};
 
 pub(super) use forecaster::Forecaster;
 pub(super) use stream::ForecastStream;
@@ -47,17 +47,17 @@ impl ForecastOutcome {
     }
 }
 
-/// Maximum points of a forecast; more do not fit E2SM-TC, and pacers store no more.
-const MAX_POINTS: usize = 64;
+/// Between the RLC reports that a forecaster subscribes to, where a single point does not tell.
+const REPORT_US: u32 = 1_000;
 /// DRB identities (38.331, `DRB-Identity`).
 const DRBS: std::ops::RangeInclusive<u32> = 1..=32;
 
 /// The valid forecasts of a batch, and the number of malformed ones.
 pub(crate) fn bearer_forecasts(batch: &proto::ForecastBatch) -> (Vec<BearerForecast>, u64) {
-    let median = median(&batch.quantiles);
+    let columns = median(&batch.quantiles).zip(FeedGrid::over(&batch.points_us, REPORT_US));
     let converted = batch.forecasts.iter().map(|forecast| {
-        let (quantile, quantiles) = median?;
-        bearer_forecast(forecast, quantile, quantiles)
+        let ((quantile, quantiles), grid) = columns.as_ref()?;
+        bearer_forecast(forecast, grid, *quantile, *quantiles)
     });
     let valid: Vec<BearerForecast> = converted.flatten().collect();
     let malformed = batch.forecasts.len() - valid.len();
@@ -74,28 +74,29 @@ fn median(quantiles: &[f32]) -> Option<(usize, usize)> {
 
 fn bearer_forecast(
     forecast: &proto::Forecast,
+    grid: &FeedGrid,
     quantile: usize,
     quantiles: usize,
 ) -> Option<BearerForecast> {
     let bearer = forecast.bearer?;
     let rnti = u16::try_from(bearer.rnti).ok()?;
     let drb = u8::try_from(bearer.drb).ok().filter(|_| DRBS.contains(&bearer.drb))?;
-    let points = |quantity| {
+    let fed = |quantity, of: fn(&FeedGrid, &[f32]) -> Option<Vec<u32>>| {
         let series = forecast.series.iter().find(|series| series.quantity() == quantity);
-        series.map_or(Some(Vec::new()), |series| points(&series.values, quantile, quantiles))
+        let Some(series) = series else { return Some(Vec::new()) };
+        of(grid, &column(&series.values, quantile, quantiles)?)
     };
-    let occupancy_bytes = points(proto::Quantity::OccupancyBytes)?;
-    let limit_bytes = points(proto::Quantity::LimitBytes)?;
-    let drain_bytes = points(proto::Quantity::DrainBytes)?;
-    let fits = |list: &Vec<u32>| list.is_empty() || list.len() == occupancy_bytes.len();
-    if occupancy_bytes.is_empty() || !fits(&limit_bytes) || !fits(&drain_bytes) {
+    let occupancy_bytes = fed(proto::Quantity::OccupancyBytes, FeedGrid::levels)?;
+    let limit_bytes = fed(proto::Quantity::LimitBytes, FeedGrid::levels)?;
+    let drain_bytes = fed(proto::Quantity::DrainBytes, FeedGrid::drain)?;
+    if occupancy_bytes.is_empty() {
         return None;
     }
     Some(BearerForecast {
         bearer: BearerId { ue: UeId::Rnti(rnti), drb },
         origin_us: forecast.origin_us,
-        horizon_start_us: forecast.horizon_start_us,
-        step_us: (forecast.step_us > 0).then_some(forecast.step_us)?,
+        horizon_start_us: grid.start_us(),
+        step_us: grid.step_us(),
         occupancy_bytes,
         limit_bytes,
         drain_bytes,
@@ -103,18 +104,12 @@ fn bearer_forecast(
 }
 
 /// One quantile of a series; `None` if rows are incomplete or a value is not a number of bytes.
-fn points(values: &[f32], quantile: usize, quantiles: usize) -> Option<Vec<u32>> {
+fn column(values: &[f32], quantile: usize, quantiles: usize) -> Option<Vec<f32>> {
     if !values.len().is_multiple_of(quantiles) {
         return None;
     }
-    let column = values.chunks_exact(quantiles).map(|row| row[quantile]).take(MAX_POINTS);
-    column.map(bytes).collect()
-}
-
-// The cast saturates at 4 GiB.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn bytes(value: f32) -> Option<u32> {
-    (value.is_finite() && value >= 0.0).then(|| value.round() as u32)
+    let column = values.chunks_exact(quantiles).map(|row| row[quantile]);
+    column.map(|value| (value.is_finite() && value >= 0.0).then_some(value)).collect()
 }
 
 #[cfg(test)]
@@ -130,8 +125,6 @@ mod tests {
         proto::Forecast {
             bearer: Some(proto::Bearer { rnti: 17, drb: 1 }),
             origin_us: 1_000_000,
-            horizon_start_us: 11_000,
-            step_us: 1_000,
             series: vec![
                 series(Quantity::OccupancyBytes, &[10.4, 20.6]),
                 series(Quantity::DrainBytes, &[1e20, 0.0]),
@@ -140,17 +133,26 @@ mod tests {
         }
     }
 
+    fn converted_at(
+        points_us: &[u32],
+        quantiles: &[f32],
+        forecast: proto::Forecast,
+    ) -> (Vec<BearerForecast>, u64) {
+        bearer_forecasts(&proto::ForecastBatch {
+            quantiles: quantiles.to_vec(),
+            points_us: points_us.to_vec(),
+            forecasts: vec![forecast],
+            ..proto::ForecastBatch::default()
+        })
+    }
+
     fn converted(
         quantiles: &[f32],
         change: impl FnOnce(&mut proto::Forecast),
     ) -> (Vec<BearerForecast>, u64) {
         let mut forecast = valid();
         change(&mut forecast);
-        bearer_forecasts(&proto::ForecastBatch {
-            quantiles: quantiles.to_vec(),
-            forecasts: vec![forecast],
-            ..proto::ForecastBatch::default()
-        })
+        converted_at(&[11_000, 12_000], quantiles, forecast)
     }
 
     #[test]
@@ -173,22 +175,26 @@ mod tests {
     }
 
     #[test]
-    fn points_beyond_the_maximum_are_dropped() {
-        let (made, _) = converted(&[0.5], |forecast| {
-            forecast.series = vec![series(Quantity::OccupancyBytes, &[7.0; 400])];
-        });
-        assert_eq!(made[0].occupancy_bytes.len(), MAX_POINTS);
+    fn points_of_any_distance_become_those_of_a_feed() {
+        let mut forecast = valid();
+        forecast.series = vec![
+            series(Quantity::OccupancyBytes, &[0.0, 100.0, 400.0]),
+            series(Quantity::DrainBytes, &[100.0, 100.0, 900.0]),
+        ];
+        let (made, _) = converted_at(&[10_000, 11_000, 14_000], &[0.5], forecast);
+        assert_eq!((made[0].horizon_start_us, made[0].step_us), (10_000, 1_000));
+        assert_eq!(made[0].occupancy_bytes, [0, 100, 200, 300, 400]);
+        assert_eq!(made[0].drain_bytes, [100, 100, 300, 300, 300], "3 ms at the same rate");
     }
 
     #[test]
     fn malformed_forecasts_are_counted_and_dropped() {
         type Change = fn(&mut proto::Forecast);
-        let changes: [Change; 12] = [
+        let changes: [Change; 11] = [
             |f| f.bearer = None,
             |f| f.bearer = Some(proto::Bearer { rnti: 65_536, drb: 1 }),
             |f| f.bearer = Some(proto::Bearer { rnti: 1, drb: 0 }),
             |f| f.bearer = Some(proto::Bearer { rnti: 1, drb: 33 }),
-            |f| f.step_us = 0,
             |f| f.series.clear(),
             |f| f.series[0].values.clear(),
             |f| f.series[0].values[1] = f32::NAN,
@@ -200,6 +206,10 @@ mod tests {
         for (index, change) in changes.into_iter().enumerate() {
             let (made, malformed) = converted(&[0.5], change);
             assert_eq!((made.len(), malformed), (0, 1), "change {index}");
+        }
+        for points_us in [&[][..], &[11_000], &[11_000, 11_000], &[12_000, 11_000]] {
+            let (made, malformed) = converted_at(points_us, &[0.5], valid());
+            assert_eq!((made.len(), malformed), (0, 1), "two values, points {points_us:?}");
         }
         for quantiles in [&[][..], &[f32::NAN], &[0.1, 0.5, 0.9]] {
             let (made, malformed) = converted(quantiles, |_| {});

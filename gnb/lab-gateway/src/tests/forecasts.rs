@@ -115,8 +115,6 @@ fn forecast(rnti: u32) -> Forecast {
         bearer: Some(Bearer { rnti, drb: 1 }),
         // The node's time is a little behind that of this test.
         origin_us: now_us() - 10_000,
-        horizon_start_us: 11_000,
-        step_us: 1_000,
         series: vec![
             series(Quantity::OccupancyBytes, vec![3_000.0; 20]),
             series(Quantity::DrainBytes, vec![2_500.0; 20]),
@@ -131,6 +129,7 @@ fn batch(node_id: &str, forecasts: Vec<Forecast>) -> ForecastBatch {
         node_id: node_id.to_owned(),
         sent_at_us: now_us(),
         quantiles: vec![0.5],
+        points_us: (11..31).map(|ms| ms * 1_000).collect(),
         forecasts,
     }
 }
@@ -198,7 +197,7 @@ async fn rubbish_is_counted_and_what_makes_sense_beside_it_is_taken() {
         spoilt(|f| f.series[1].values[0] = -1.0),
         spoilt(|f| f.series[2].values.truncate(7)),
         spoilt(|f| f.bearer = None),
-        spoilt(|f| f.step_us = 0),
+        spoilt(|f| f.series[0].values.truncate(7)),
         forecast(1),
         spoilt(|f| f.origin_us += 3_600_000_000),
         forecast(RNTI),

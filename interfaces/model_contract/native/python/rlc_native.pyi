@@ -106,6 +106,7 @@ class Mix:
         columns: list[int],
         levels: NDArray[np.float32],
         ahead: NDArray[np.int64],
+        spans: NDArray[np.int64],
         *,
         rate: int | None,
         limit: int | None,
@@ -117,6 +118,7 @@ class Mix:
             columns: Those of the quantities in the features.
             levels: ``(Q,)`` quantile levels, 1 to 32 of them.
             ahead: ``(M,)`` points, in report periods after an origin.
+            spans: ``(M,)`` report periods before a point whose mean is the rate at it, 1 to 1000.
             rate: The quantity that is a rate; None if there is none.
             limit: The quantity that is the queue limit; None if there is none.
             late: Report periods by which outcomes may be learned from late.

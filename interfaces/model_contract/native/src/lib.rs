@@ -16,7 +16,7 @@ mod weights;
 
 pub use forecast::{ModelOutput, all_finite};
 pub use index::{ArrayError, Index, Outcomes};
-pub use mix::{Checked, Forecasts, Mix, Newest, Quantities};
+pub use mix::{Checked, Forecasts, Mix, Newest, PointTimes, Quantities};
 use sample::check;
 pub use sample::{COLUMNS, Fields, LengthError, MAX_RATE_BYTES_PER_MS, Previous, samples};
 pub use score::{Coverage, update_outside_ratio};

@@ -28,6 +28,10 @@ pub struct Mix {
     ahead: Vec<i64>,
     /// `ahead` as floats.
     reports: Vec<f32>,
+    /// Reports whose mean the rate of a point is; empty if all are single ones.
+    spans: Vec<i64>,
+    /// Middles of the spans, after an origin.
+    middles: Vec<f32>,
     age: usize,
     /// Of the weights that points have in common.
     rate: Rate,
@@ -54,12 +58,25 @@ pub struct Mix {
     pools: [Tracker; EXPERTS],
 }
 
+/// Most reports in a span: a second of them each millisecond, where forecasts end.
+const MAX_SPAN: i64 = 1_000;
+
+/// Times of M points, in reports.
+#[derive(Debug, Clone)]
+pub struct PointTimes {
+    /// `(M,)` after an origin.
+    pub ahead: Vec<i64>,
+    /// `(M,)` reports in the span that ends at the point, 1 to 1000.
+    pub spans: Vec<i64>,
+}
+
 /// The quantities of a mix.
 #[derive(Debug, Clone, Default)]
 pub struct Quantities {
     /// Their columns in the features.
     pub columns: Vec<usize>,
-    /// The quantity that is a rate: unknown in the first report of a counter.
+    /// The quantity that is a rate: the mean over a point's span, and unknown in the first report of a
+    /// counter.
     pub rate: Option<usize>,
     /// The quantity that is the queue limit: unknown without a pacer's report.
     pub limit: Option<usize>,
@@ -90,23 +107,26 @@ pub struct Checked<'a> {
 impl Mix {
     /// No slots.
     ///
-    /// `levels` are the quantiles, `ahead` the points in reports after an origin; outcomes are told
-    /// up to `late` reports late.
+    /// `levels` are the quantiles; outcomes are told up to `late` reports late.
     ///
     /// # Errors
-    /// [`LengthError`] with no level or more than 32.
+    /// [`LengthError`] with no level or more than 32, or lists of different lengths.
     pub fn new(
         quantities: Quantities,
         levels: Vec<f32>,
-        ahead: Vec<i64>,
+        points: PointTimes,
         late: usize,
     ) -> Result<Self, LengthError> {
         if !(1..=MAX_QUANTILES).contains(&levels.len()) {
             return Err(LengthError { name: "levels", length: levels.len(), rows: MAX_QUANTILES });
         }
+        let PointTimes { ahead, spans } = points;
+        check("spans", spans.len(), ahead.len(), ahead.len())?;
         let count = quantities.columns.len();
         let axes = Axes { quantities: count, points: ahead.len(), quantiles: levels.len() };
         let farthest = ahead.iter().copied().max().unwrap_or(0).max(0) as usize;
+        let spans: Vec<i64> = spans.iter().map(|span| (*span).clamp(1, MAX_SPAN)).collect();
+        let middle = |(ahead, span): (&i64, &i64)| (*ahead as f32) - (*span - 1) as f32 / 2.0;
         let pool = Tracker::new(axes.quantities * axes.points, axes.quantiles);
         Ok(Self {
             axes,
@@ -114,7 +134,9 @@ impl Mix {
             levels,
             rate: Rate::new(ahead.len()),
             reports: ahead.iter().map(|ahead| *ahead as f32).collect(),
+            middles: ahead.iter().zip(&spans).map(middle).collect(),
             ahead,
+            spans: if spans.iter().any(|span| *span > 1) { spans } else { Vec::new() },
             age: farthest.saturating_add(late),
             past: Vec::new(),
             common: Vec::new(),
@@ -138,7 +160,7 @@ impl Mix {
         let quantiles = self.axes.quantiles;
         other.experts[MODEL] = Tracker::new(self.points.len(), quantiles);
         other.pools[MODEL] = Tracker::new(self.axes.quantities * self.axes.points, quantiles);
-        other.past.fill(Past::new(self.age));
+        (0..other.past.len()).for_each(|series| other.past[series] = self.new_past(series));
         other.common.fill(PRIOR);
         other.points.fill(Point::NEW);
         (0..other.common.len()).for_each(|series| other.refresh(series));
@@ -166,7 +188,8 @@ impl Mix {
         }
         let series = slots * axes.quantities;
         let cells = series * axes.points;
-        self.past.resize(series, Past::new(self.age));
+        let past: Vec<Past> = (self.past.len()..series).map(|one| self.new_past(one)).collect();
+        self.past.extend(past);
         self.common.resize(series, PRIOR);
         self.stale.resize(series, false);
         self.naive_stale.resize(series, false);
@@ -189,7 +212,7 @@ impl Mix {
         let Axes { quantities, points, quantiles } = self.axes;
         let series = slot * quantities..(slot + 1) * quantities;
         let cells = series.start * points..series.end * points;
-        self.past[series.clone()].fill(Past::new(self.age));
+        series.clone().for_each(|one| self.past[one] = self.new_past(one));
         self.common[series.clone()].fill(PRIOR);
         self.points[cells.clone()].fill(Point::NEW);
         for (expert, pool) in self.experts.iter_mut().zip(&self.pools) {
@@ -197,6 +220,16 @@ impl Mix {
         }
         self.naive_stale[series.clone()].fill(true);
         series.for_each(|series| self.refresh(series));
+    }
+
+    /// Spans of the points of a series; empty if they are instants.
+    fn spans(&self, series: usize) -> &[i64] {
+        if self.quantities.rate == Some(series % self.axes.quantities) { &self.spans } else { &[] }
+    }
+
+    fn new_past(&self, series: usize) -> Past {
+        let longest = self.spans(series).iter().copied().max().unwrap_or(1);
+        Past::new(self.age, longest as usize)
     }
 
     /// Adds the values of a report to the past of its bearers.
@@ -262,7 +295,8 @@ mod tests {
     fn a_bearer_of_three_quantities_takes_at_most_15_kb() {
         let bytes = |slots| {
             let quantities = Quantities { columns: vec![0, 1, 2], rate: None, limit: None };
-            let mut mix = Mix::new(quantities, vec![0.1, 0.5, 0.9], (11..31).collect(), 4).unwrap();
+            let points = PointTimes { ahead: (11..31).collect(), spans: vec![1; 20] };
+            let mut mix = Mix::new(quantities, vec![0.1, 0.5, 0.9], points, 4).unwrap();
             mix.grow(slots);
             let experts: usize = mix.experts.iter().map(Tracker::bytes).sum();
             let past: usize = mix.past.iter().map(Past::bytes).sum();

@@ -40,11 +40,11 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Room for seasons before origins that are up to `age` reports old.
+    /// Room for seasons before origins that are up to `age` reports old, and means of `span` reports.
     #[must_use]
-    pub(crate) fn new(age: usize) -> Self {
+    pub(crate) fn new(age: usize, span: usize) -> Self {
         Self {
-            values: vec![0.0; (age + LONGEST + 1).next_power_of_two()].into(),
+            values: vec![0.0; (age + LONGEST + span).next_power_of_two()].into(),
             origins: vec![Origin::default(); (age + 1).next_power_of_two()].into(),
             tick: 0,
             chosen: i64::MIN,
@@ -63,6 +63,28 @@ impl Past {
     #[inline]
     fn at(&self, tick: i64) -> f32 {
         self.values[self.index(tick)]
+    }
+
+    /// Mean of the values of the last `span` reports at `tick`.
+    #[inline]
+    fn mean(&self, tick: i64, span: i64) -> f32 {
+        let first = tick.wrapping_sub(span - 1);
+        (0..span).map(|later| self.at(first.wrapping_add(later))).sum::<f32>() / span as f32
+    }
+
+    /// Writes the means of the last reports at `tick`, one for each span.
+    pub(crate) fn last_means(&self, tick: i64, spans: &[i64], out: &mut [f32]) {
+        let (mut sum, mut count, mut before) = (0.0, 0, tick);
+        for (number, (out, span)) in out.iter_mut().zip(spans).enumerate() {
+            if number > 0 && *span < count {
+                (sum, count, before) = (0.0, 0, tick);
+            }
+            while count < *span {
+                sum += self.at(before);
+                (count, before) = (count + 1, before.wrapping_sub(1));
+            }
+            *out = sum / *span as f32;
+        }
     }
 
     /// What forecasts made at `tick` followed from, up to `age` reports ago.
@@ -135,13 +157,14 @@ impl Past {
         }
     }
 
-    /// Writes the values a whole number of seasons before points, which increase, after an origin.
-    pub(crate) fn seasonal(&self, tick: i64, ahead: &[i64], out: &mut [f32]) {
+    /// Writes the values a whole number of seasons before points, which increase, after an origin; with
+    /// `spans`, the means of so many reports up to them.
+    pub(crate) fn seasonal(&self, tick: i64, ahead: &[i64], spans: &[i64], out: &mut [f32]) {
         let season = (self.origin(tick).season as i64).max(1);
         let Some((first, last)) = ahead.first().zip(ahead.last()) else { return };
         // Relative to the tick.
         let mut at = first - season * ((first + season - 1) / season);
-        if last - first + 1 == ahead.len() as i64 {
+        if spans.is_empty() && last - first + 1 == ahead.len() as i64 {
             // Consecutive points: copied in runs.
             let mut out = out;
             while !out.is_empty() {
@@ -156,13 +179,14 @@ impl Past {
             return;
         }
         let mut before = *first;
-        for (out, ahead) in out.iter_mut().zip(ahead) {
+        for (point, (out, ahead)) in out.iter_mut().zip(ahead).enumerate() {
             at += ahead - before;
             before = *ahead;
             while at > 0 {
                 at -= season;
             }
-            *out = self.at(tick.wrapping_add(at));
+            let then = tick.wrapping_add(at);
+            *out = spans.get(point).map_or_else(|| self.at(then), |span| self.mean(then, *span));
         }
     }
 }
@@ -190,7 +214,7 @@ mod tests {
     #[test]
     fn a_period_is_found_and_continued() {
         let wave = |tick: i64| if tick % 12 < 5 { 100.0 } else { (tick % 12) as f32 };
-        let mut past = Past::new(60);
+        let mut past = Past::new(60, 1);
         for tick in 0..600 {
             past.add(tick, wave(tick));
             past.choose_season();
@@ -198,15 +222,36 @@ mod tests {
         assert_eq!(past.origin(599).season, 12.0);
         let ahead: Vec<i64> = (11..31).chain([40, 65]).collect();
         let mut found = vec![0.0; ahead.len()];
-        past.seasonal(599, &ahead, &mut found);
+        past.seasonal(599, &ahead, &[], &mut found);
         assert_eq!(found, ahead.iter().map(|ahead| wave(599 + ahead)).collect::<Vec<_>>());
-        past.seasonal(599, &ahead[..20], &mut found[..20]);
+        past.seasonal(599, &ahead[..20], &[], &mut found[..20]);
         assert_eq!(found, ahead.iter().map(|ahead| wave(599 + ahead)).collect::<Vec<_>>());
     }
 
     #[test]
+    fn the_drain_of_a_point_is_the_mean_of_its_span() {
+        // A TDD pattern of five slots: 1000 bytes in the first.
+        let slot = |tick: i64| if tick % 5 == 0 { 1_000.0 } else { 0.0 };
+        let mut past = Past::new(60, 10);
+        for tick in 0..600 {
+            past.add(tick, slot(tick));
+            past.choose_season();
+        }
+        let (ahead, spans) = ([20, 25, 30, 33, 43], [5, 5, 5, 3, 10]);
+        let mut found = [0.0; 5];
+        past.seasonal(599, &ahead, &spans, &mut found);
+        let mean = |at: i64, span: i64| (at - span + 1..=at).map(slot).sum::<f32>() / span as f32;
+        let expected: Vec<f32> =
+            ahead.iter().zip(&spans).map(|(ahead, span)| mean(599 + ahead, *span)).collect();
+        assert_eq!(found[..], expected);
+        past.last_means(599, &spans, &mut found);
+        assert_eq!(found[..], spans.map(|span| mean(599, span)));
+        assert_eq!(found[0], 200.0, "instants show 0");
+    }
+
+    #[test]
     fn a_ramp_is_continued_over_missing_reports() {
-        let mut past = Past::new(60);
+        let mut past = Past::new(60, 1);
         for tick in (0..3_000).filter(|tick| tick % 7 != 3) {
             past.add(tick, 50.0 * tick as f32);
         }
@@ -216,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_last_value_stands_for_unknown_ones() {
-        let (mut told, mut missed) = (Past::new(60), Past::new(60));
+        let (mut told, mut missed) = (Past::new(60, 1), Past::new(60, 1));
         told.add(1, f32::NAN);
         assert!(!told.origin(1).is_known());
         for tick in 2..199 {
@@ -230,18 +275,18 @@ mod tests {
         }
         let ([mut one], [mut other]) = ([[0.0; 20]; 1], [[0.0; 20]; 1]);
         let ahead: Vec<i64> = (11..31).collect();
-        told.seasonal(198, &ahead, &mut one);
-        missed.seasonal(198, &ahead, &mut other);
+        told.seasonal(198, &ahead, &[], &mut one);
+        missed.seasonal(198, &ahead, &[], &mut other);
         assert_eq!(one, other);
     }
 
     #[test]
     fn the_first_value_stands_for_everything_before_it() {
-        let mut past = Past::new(60);
+        let mut past = Past::new(60, 1);
         for tick in [7, 5, i64::MAX] {
             past.add(tick, 9.0);
             let (now, mut seasonal) = (past.origin(tick), [0.0]);
-            past.seasonal(tick, &[30], &mut seasonal);
+            past.seasonal(tick, &[30], &[], &mut seasonal);
             assert_eq!((now.last, now.linear(30.0), seasonal), (9.0, 9.0, [9.0]));
         }
     }

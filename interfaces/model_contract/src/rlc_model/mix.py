@@ -2,8 +2,9 @@
 
 Experts are the model; persistence (the last value); seasonal (the last value a whole number of
 seasons before, the season chosen among 10, 12, 20, 33 and 40 reports by the mean difference to it);
-linear (Holt 1957). Each is calibrated by quantile tracking (:mod:`rlc_model.calibration`). Their
-quantiles are averaged level by level, sorted and clipped at 0.
+linear (Holt 1957). Where a point is the mean over a span (:mod:`rlc_model.outcomes`), these are
+means over as many reports, the line's in the middle of the span. Each is calibrated by quantile
+tracking (:mod:`rlc_model.calibration`). Their quantiles are averaged level by level, sorted and clipped at 0.
 
 Weights are per bearer, quantity and point, by exponential weights with second-order terms
 (Bernstein online aggregation, Wintenberger 2017): an outcome moves the logarithm of an expert's
@@ -39,6 +40,7 @@ def new_mix(
     quantities: Sequence[Quantity],
     levels: NDArray[np.float32],
     ahead: NDArray[np.int64],
+    spans: NDArray[np.int64] | None = None,
     *,
     late: int = 0,
 ) -> rlc_native.Mix:
@@ -48,9 +50,11 @@ def new_mix(
         quantities: The quantities.
         levels: ``(Q,)`` quantile levels.
         ahead: ``(M,)`` points, in report periods after an origin.
+        spans: ``(M,)`` report periods whose mean is the drain of a point; None for one each.
         late: Report periods by which outcomes may be late.
     """
     columns = [FEATURES.index(quantity.value) for quantity in quantities]
     at = {quantity: index for index, quantity in enumerate(quantities)}
     rate, limit = at.get(Quantity.DRAIN), at.get(Quantity.QUEUE_LIMIT)
-    return rlc_native.Mix(columns, levels, ahead, rate=rate, limit=limit, late=late)
+    each = np.ones_like(ahead) if spans is None else spans
+    return rlc_native.Mix(columns, levels, ahead, each, rate=rate, limit=limit, late=late)

@@ -1,10 +1,10 @@
 """Outcomes: the truth that forecasts are compared with, in training, back-tests and the forecaster.
 
 Occupancy and drain of an instant are in the RLC report of that instant. The drain of a point is the
-mean of the reports in its span (:func:`~rlc_model.horizon.spans_us`); unknown if one of them is. The
-queue limit of an instant is in a TC status collected then; the older limit that a sample holds as a
-feature is no outcome. The forecaster is told a limit once per period of the TC status, which is when
-it can learn from it: :data:`~rlc_model.series.RunArrays.told` marks these instants for back-tests.
+mean of the reports in its span (:func:`~rlc_model.horizon.spans_us`), unknown if one is. The queue
+limit of an instant is in a TC status collected then; the older limit that a sample holds as a
+feature is no outcome. The forecaster is told a limit once per period of the TC status, when it can
+learn from it: :data:`~rlc_model.series.RunArrays.told` marks these instants for back-tests.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class RecentDrain:
     def mean(self, slots: slice | NDArray[np.intp], reports: int) -> NDArray[np.float32]:
         """``(N,)`` means of the newest `reports`; NaN if one is unknown."""
         at = np.arange(self._tick + 1 - reports, self._tick + 1) % self._values.shape[1]
-        return self._values[slots][:, at].mean(axis=1, dtype=np.float64).astype(np.float32)
+        means: NDArray[np.float32] = self._values[slots][:, at].mean(axis=1, dtype=np.float64)
+        return means.astype(np.float32)
 
 
 def limit_outcomes(

@@ -239,7 +239,7 @@ def _points(layout: Layout) -> Iterator[tuple[tuple[str, str], int, int]]:
     chosen = sorted({0, layout.points - 1})
     for row, quantity in enumerate(layout.quantities):
         for point in chosen:
-            yield (quantity.value, f"{layout.horizon_us(point) / 1e6:g}"), row, point
+            yield (quantity.value, f"{layout.points_us[point] / 1e6:g}"), row, point
 
 
 def _per_node(engines: Mapping[str, Forecaster]) -> Iterator[Metric]:

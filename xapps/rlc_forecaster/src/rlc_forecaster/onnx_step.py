@@ -48,10 +48,9 @@ class OnnxStep:
         self._scaler = contract.manifest.min_max()
         self._layout = Layout(
             tuple(contract.manifest.quantities),
-            contract.manifest.horizon.start_us,
-            contract.manifest.horizon.step_us,
-            contract.manifest.horizon.points,
+            contract.manifest.horizon.points_us,
             tuple(contract.manifest.quantiles),
+            period_us,
         )
         self._scaling = _Scaling.of(self._scaler, self._layout, contract.manifest.target)
         check_graph(contract.onnx)
@@ -228,20 +227,20 @@ class OnnxStepper:
 
 
 def _check_size(manifest: Manifest, period_us: int) -> None:
-    horizon, trained_us = manifest.horizon, manifest.training_data.sample_period_us
+    points_us, trained_us = manifest.horizon.points_us, manifest.training_data.sample_period_us
     if trained_us != period_us:
         raise ContractError(
             f"{MANIFEST}: trainingData.samplePeriodUs",
             f"is {trained_us}; reports come every {period_us} µs",
         )
-    for name, value in (("startUs", horizon.start_us), ("stepUs", horizon.step_us)):
+    for number, value in enumerate(points_us):
         if value % period_us:
             raise ContractError(
-                f"{MANIFEST}: horizon.{name}",
+                f"{MANIFEST}: horizon.pointsUs[{number}]",
                 f"{value} is not a multiple of the report period, {period_us} µs",
             )
-    depth = (horizon.start_us + horizon.points * horizon.step_us) // period_us + 2
-    answer = len(manifest.quantities) * horizon.points * len(manifest.quantiles)
+    depth = points_us[-1] // period_us + 2
+    answer = len(manifest.quantities) * len(points_us) * len(manifest.quantiles)
     floats = depth * answer + manifest.state_size
     if floats > MAX_FLOATS_PER_BEARER:
         raise ContractError(

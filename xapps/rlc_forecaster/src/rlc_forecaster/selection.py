@@ -110,6 +110,7 @@ class Encoder:
         self.selection = selection
         self._rows: dict[str, tuple[NDArray[np.uint32], NDArray[np.intp]]] = {}
         self._laid_out: dict[str, tuple[Common, Rows, BatchLayout]] = {}
+        self._spans: tuple[Layout, NDArray[np.float32] | None] | None = None
 
     def encode(self, batch: Batch, sent_at_us: int) -> bytes:
         """The encoded ``ForecastBatch``."""
@@ -125,10 +126,19 @@ class Encoder:
     ) -> NDArray[np.float32]:
         column = values[:, layout.quantities.index(quantity)]
         column = _at_quantiles(column, layout.quantiles, self.selection.quantiles)
-        if quantity is Quantity.DRAIN and layout.step_us != US_PER_MS:
-            # The model contract has bytes per millisecond, forecast.proto bytes per step.
-            return column * np.float32(layout.step_us / US_PER_MS)
+        if quantity is Quantity.DRAIN:
+            # The model contract has bytes per millisecond, forecast.proto bytes per span.
+            spans_ms = self._spans_ms(layout)
+            return column if spans_ms is None else column * spans_ms
         return column
+
+    def _spans_ms(self, layout: Layout) -> NDArray[np.float32] | None:
+        """``(M, 1)`` spans of the points; None if all are 1 ms."""
+        if self._spans is None or self._spans[0] is not layout:
+            spans_us = layout.spans_us
+            spans_ms = np.array(spans_us, np.float32)[:, None] / np.float32(US_PER_MS)
+            self._spans = layout, None if set(spans_us) == {US_PER_MS} else spans_ms
+        return self._spans[1]
 
     def _layout_for(
         self, batch: Batch, chosen: NDArray[np.intp] | None, kept: list[Quantity]
@@ -138,8 +148,7 @@ class Encoder:
         common = Common(
             batch.node_id,
             quantiles,
-            layout.start_us,
-            layout.step_us,
+            layout.points_us,
             batch.model,
             tuple(CODE_OF[q] for q in kept),
             layout.points * len(quantiles),

@@ -34,8 +34,7 @@ class Common:
 
     node_id: str
     quantiles: Sequence[float]
-    horizon_start_us: int
-    step_us: int
+    points_us: tuple[int, ...]
     model: str
     quantities: tuple[int, ...]
     series_values: int
@@ -73,7 +72,8 @@ class BatchLayout:
         head.begin(1, len(name))
         head.data += name
         sent_at = head.place(2, _TIME_BYTES)
-        head.data += pb.ForecastBatch(quantiles=common.quantiles).SerializeToString()
+        shared = pb.ForecastBatch(quantiles=common.quantiles, points_us=common.points_us)
+        head.data += shared.SerializeToString()
         kinds = _kinds(rows)
         parts = [
             (np.flatnonzero(kinds == kind), _body(common, kind))
@@ -144,10 +144,6 @@ class _Template:
     def __init__(self) -> None:
         self.data = bytearray()
 
-    def field(self, number: int, value: int) -> None:
-        """A varint field that all rows share."""
-        self.data += _varint(number << 3 | _VARINT) + _varint(value)
-
     def place(self, number: int, size: int) -> int:
         """A varint field of `size` bytes to fill in; returns its offset."""
         self.data += _varint(number << 3 | _VARINT)
@@ -191,8 +187,6 @@ def _body(common: Common, kind: int) -> _Body:
     body.begin(1, 2 + _RNTI_BYTES + _DRB_BYTES)
     rnti_at, drb_at = body.place(1, _RNTI_BYTES), body.place(2, _DRB_BYTES)
     origin_at = body.place(2, _TIME_BYTES)
-    body.field(3, common.horizon_start_us)
-    body.field(4, common.step_us)
     series_at = []
     for quantity, number in enumerate(common.quantities):
         if not kind >> (1 + quantity) & 1:

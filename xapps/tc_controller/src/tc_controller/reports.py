@@ -59,17 +59,21 @@ def forecast_of(batch: forecast_pb2.ForecastBatch) -> ForecastReport:
         if series is None or columns == 0 or len(series.values) % columns:
             continue
         values = np.asarray(series.values, dtype=np.float32).reshape(-1, columns)
+        if len(values) != len(batch.points_us):
+            continue
         forecasts.append(
             BearerForecast(
                 rnti=item.bearer.rnti,
                 drb=item.bearer.drb,
                 origin_us=item.origin_us,
-                horizon_start_us=item.horizon_start_us,
-                step_us=item.step_us,
                 occupancy_bytes=values,
                 from_model=item.source == forecast_pb2.Forecast.MODEL,
             )
         )
     return ForecastReport(
-        batch.node_id, batch.sent_at_us, tuple(float(q) for q in batch.quantiles), forecasts
+        batch.node_id,
+        batch.sent_at_us,
+        tuple(float(q) for q in batch.quantiles),
+        tuple(batch.points_us),
+        forecasts,
     )

@@ -242,11 +242,14 @@ impl<'a> Schemes<'a> {
         let Some(inference_us) = trained.t_m_us(self.bearers) else {
             return Err(format!("T_m of {} for {} bearers is unknown", hello.model, self.bearers));
         };
+        let Some(feed) = hello.feed() else {
+            return Err(format!("{} has points at {:?} µs", hello.model, hello.points_us));
+        };
         Ok(Timing {
             inference_us,
-            first_point_us: hello.horizon.start_us,
-            step_us: hello.horizon.step_us,
-            points: hello.horizon.points,
+            first_point_us: feed.start_us(),
+            step_us: feed.step_us(),
+            points: feed.points(),
             ..Timing::stolidis2024(self.t_c_us)
         })
     }

@@ -6,7 +6,7 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rlc_native::{Axes, Checked, EXPERTS, ModelOutput, Newest, Outcomes, Quantities};
+use rlc_native::{Axes, Checked, EXPERTS, ModelOutput, Newest, Outcomes, PointTimes, Quantities};
 
 use crate::in_row_order;
 use crate::learn::{Indices, flat, refused, shaped};
@@ -20,18 +20,20 @@ type Served<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray4<f32>>, bool);
 #[pymethods]
 impl Mix {
     #[new]
-    #[pyo3(signature = (columns, levels, ahead, *, rate, limit, late))]
+    #[pyo3(signature = (columns, levels, ahead, spans, *, rate, limit, late))]
     fn new(
         columns: Vec<usize>,
         levels: PyReadonlyArray1<'_, f32>,
         ahead: PyReadonlyArray1<'_, i64>,
+        spans: PyReadonlyArray1<'_, i64>,
         rate: Option<usize>,
         limit: Option<usize>,
         late: usize,
     ) -> PyResult<Self> {
         let quantities = Quantities { columns, rate, limit };
-        let (levels, ahead) = (flat(&levels).into_owned(), flat(&ahead).into_owned());
-        let mix = rlc_native::Mix::new(quantities, levels, ahead, late);
+        let points =
+            PointTimes { ahead: flat(&ahead).into_owned(), spans: flat(&spans).into_owned() };
+        let mix = rlc_native::Mix::new(quantities, flat(&levels).into_owned(), points, late);
         mix.map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

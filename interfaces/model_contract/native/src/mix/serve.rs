@@ -36,7 +36,7 @@ impl Mix {
         let values = series.saturating_mul(each);
         check("values", output.values.len(), values, rows)?;
         self.add(slots, rows, tick, newest)?;
-        let (mut naive, mut season) = (vec![0.0; points], vec![0.0; points]);
+        let mut buffers = Buffers::new(points);
         let mut plain = Vec::with_capacity(values);
         let mut served = Vec::with_capacity(values);
         let mut finite = true;
@@ -70,8 +70,8 @@ impl Mix {
                     continue;
                 }
                 let (weights, last) =
-                    self.naive_part(series, tick, uses, &self.weights, &mut naive, &mut season);
-                let units = Units { factor, base, last, weights, naive: &naive };
+                    self.naive_part(series, tick, uses, &self.weights, &mut buffers);
+                let units = Units { factor, base, last, weights, naive: &buffers.naive };
                 if quantiles == 3 {
                     // The usual number as a constant: half the time.
                     units.mix_three(values, mixed, plain, served);
@@ -86,29 +86,30 @@ impl Mix {
         Ok(Forecasts { plain, served, finite })
     }
 
-    /// Weights of the model, and the last value; `(M,)` of the naive experts into `mix`.
+    /// Weights of the model, and the last value; those of the naive experts into `buffers`.
     fn naive_part<'a>(
         &self,
         series: usize,
         tick: i64,
         uses: Uses,
         weights: &'a [f32],
-        mix: &mut [f32],
-        season: &mut [f32],
+        buffers: &mut Buffers,
     ) -> (&'a [f32], f32) {
+        let Buffers { naive: mix, season, means } = buffers;
         let points = self.axes.points;
         let past = &self.past[series];
         let origin = past.origin(tick);
         let weights = &weights[series * points * EXPERTS..][..points * EXPERTS];
-        let [of_model, _, seasonal, linear]: [&[f32]; EXPERTS] =
+        let [of_model, persistence, seasonal, linear]: [&[f32]; EXPERTS] =
             std::array::from_fn(|expert| &weights[expert * points..][..points]);
         // Distances to the last value: the weights' sum is 1 within rounding only.
         let last = origin.last;
+        let spans = self.spans(series);
         if uses.seasonal {
-            past.seasonal(tick, &self.ahead, season);
+            past.seasonal(tick, &self.ahead, spans, season);
         }
         let season = &season[..points];
-        let line = mix[..points].iter_mut().zip(&self.reports[..points]);
+        let line = mix[..points].iter_mut().zip(&self.middles(series)[..points]);
         match (uses.seasonal, uses.linear) {
             (false, false) => mix.fill(last),
             (true, false) => {
@@ -131,7 +132,18 @@ impl Mix {
                 }
             }
         }
+        if !spans.is_empty() {
+            past.last_means(tick, spans, means);
+            for ((mix, mean), weight) in mix.iter_mut().zip(means).zip(persistence) {
+                *mix += weight * (*mean - last);
+            }
+        }
         (of_model, last)
+    }
+
+    /// When the line has the value of each point: in the middle of its span.
+    fn middles(&self, series: usize) -> &[f32] {
+        if self.spans(series).is_empty() { &self.reports } else { &self.middles }
     }
 
     /// Forecasts of N rows without a model, from the report added at `tick`.
@@ -147,7 +159,7 @@ impl Mix {
         let Axes { quantities, points, quantiles } = self.axes;
         let each = points * quantiles;
         slots.check("slots", rows, self.slots())?;
-        let (mut naive, mut season) = (vec![0.0; points], vec![0.0; points]);
+        let mut buffers = Buffers::new(points);
         let mut served = Vec::with_capacity(rows * quantities * each);
         let mut one = vec![0.0; each];
         for row in 0..rows {
@@ -157,17 +169,18 @@ impl Mix {
                     self.refresh_naive(series);
                 }
                 let [_, uses] = self.uses[series];
-                self.naive_part(series, tick, uses, &self.naive_weights, &mut naive, &mut season);
+                self.naive_part(series, tick, uses, &self.naive_weights, &mut buffers);
+                let naive = &buffers.naive;
                 let mixed = &self.naive_mixed[series * each..][..each];
                 if quantiles == 3 {
                     let groups =
                         one.as_chunks_mut::<3>().0.iter_mut().zip(mixed.as_chunks::<3>().0);
-                    groups.zip(&naive).for_each(|((one, mixed), naive)| {
+                    groups.zip(naive).for_each(|((one, mixed), naive)| {
                         *one = mixed.map(|mixed| naive + mixed);
                     });
                 } else {
                     let groups = one.chunks_exact_mut(quantiles).zip(mixed.chunks_exact(quantiles));
-                    for ((one, mixed), naive) in groups.zip(&naive) {
+                    for ((one, mixed), naive) in groups.zip(naive) {
                         one.iter_mut().zip(mixed).for_each(|(out, mixed)| *out = naive + mixed);
                     }
                 }
@@ -182,9 +195,11 @@ impl Mix {
     pub(super) fn naive_points(&self, series: usize, point: usize, tick: i64) -> [f32; EXPERTS] {
         let past = &self.past[series];
         let (origin, ahead) = (past.origin(tick), &self.ahead[point..=point]);
-        let mut seasonal = [origin.last];
-        past.seasonal(tick, ahead, &mut seasonal);
-        [0.0, origin.last, seasonal[0], origin.linear(ahead[0] as f32)]
+        let spans = self.spans(series).get(point..=point).unwrap_or_default();
+        let (mut last, mut seasonal) = ([origin.last], [origin.last]);
+        past.last_means(tick, spans, &mut last);
+        past.seasonal(tick, ahead, spans, &mut seasonal);
+        [0.0, last[0], seasonal[0], origin.linear(self.middles(series)[point])]
     }
 
     /// The calibrated forecast of one expert; `model` has that of the model, `plain` any other's.
@@ -201,6 +216,22 @@ impl Mix {
             *out = value + self.experts[expert].offset(cell, q, self.axes.quantiles);
         }
         order(out);
+    }
+}
+
+/// `(M,)` each.
+struct Buffers {
+    /// Mix of the naive experts.
+    naive: Vec<f32>,
+    season: Vec<f32>,
+    /// Of the last reports.
+    means: Vec<f32>,
+}
+
+impl Buffers {
+    fn new(points: usize) -> Self {
+        let [naive, season, means] = std::array::from_fn(|_| vec![0.0; points]);
+        Self { naive, season, means }
     }
 }
 

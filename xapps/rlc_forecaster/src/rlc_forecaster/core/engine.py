@@ -98,7 +98,7 @@ class Forecaster:
         self._to_learn: Sample | None = None
         self._told: ToldLimits | None = None
         self._latest: Batch | None = None
-        self._run = ModelRun(model, layout or Layout(), period_us)
+        self._run = ModelRun(model, layout or Layout(period_us=period_us), period_us)
         self._swap: ModelSwap | None = None
         self._swap_results: list[SwapResult] = []
 

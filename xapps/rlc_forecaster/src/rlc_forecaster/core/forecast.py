@@ -7,7 +7,8 @@ from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model import Quantity
+from rlc_model import Quantity, spans_us
+from rlc_model.horizon import DEFAULT_POINTS_US
 
 
 class Source(IntEnum):
@@ -40,21 +41,25 @@ class Layout:
 
     Attributes:
         quantities: The forecast quantities.
-        start_us: From the newest sample to the first point.
-        step_us: Between points; a multiple of the report period.
-        points: Number of points M.
+        points_us: From the newest sample to each of the M points; multiples of the report period.
         quantiles: The Q levels, increasing, within (0, 1).
+        period_us: The report period.
     """
 
     quantities: tuple[Quantity, ...] = (Quantity.OCCUPANCY, Quantity.DRAIN)
-    start_us: int = 11_000
-    step_us: int = 1_000
-    points: int = 20
+    points_us: tuple[int, ...] = DEFAULT_POINTS_US
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
+    period_us: int = 1_000
 
-    def horizon_us(self, point: int) -> int:
-        """From the newest sample to a point."""
-        return self.start_us + point * self.step_us
+    @property
+    def points(self) -> int:
+        """M."""
+        return len(self.points_us)
+
+    @property
+    def spans_us(self) -> tuple[int, ...]:
+        """``(M,)`` the time whose drain a point tells, see :func:`rlc_model.spans_us`."""
+        return spans_us(self.points_us, self.period_us)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class History:
     def __init__(self, layout: Layout, period_us: int) -> None:
         self._layout = layout
         self._period_us = period_us
-        farthest = layout.horizon_us(layout.points - 1)
+        farthest = layout.points_us[-1]
         self._ring: list[PastForecasts | None] = [None] * (farthest // period_us + 2 + LATEST_TOLD)
         self._first_tick = np.zeros(0, np.int64)
         self._told_us = np.zeros(0, np.int64)
@@ -160,7 +160,7 @@ class History:
 
     def _for(self, at_us: int, point: int) -> PastForecasts | None:
         """The forecasts that have `at_us` at a point."""
-        tick = self.tick(at_us - self._layout.horizon_us(point))
+        tick = self.tick(at_us - self._layout.points_us[point])
         past = self._ring[tick % len(self._ring)]
         return None if past is None or past.tick != tick else past
 

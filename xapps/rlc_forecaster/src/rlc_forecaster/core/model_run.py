@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import rlc_native
 from numpy.typing import NDArray
-from rlc_model import Samples, limit_outcomes, outcomes
+from rlc_model import RecentDrain, Samples, known_drain, limit_outcomes, outcomes
 from rlc_model.mix import new_mix
 
 from rlc_forecaster.core.bearers import Index, Rows
@@ -87,11 +87,12 @@ class ModelRun:
         """A `mix` of another run has what was learned about naive forecasts."""
         self.model = model
         self.layout = layout = model.layout if model is not None else layout
-        points = [layout.horizon_us(point) // period_us for point in range(layout.points)]
+        self._spans = [span_us // period_us for span_us in layout.spans_us]
         self.mix = mix or new_mix(
             layout.quantities,
             np.array(layout.quantiles, np.float32),
-            np.array(points, np.int64),
+            np.array(layout.points_us, np.int64) // period_us,
+            np.array(self._spans, np.int64),
             late=LATEST_TOLD,
         )
         self.skill = Skill(layout)
@@ -100,6 +101,8 @@ class ModelRun:
         self.drift = Drift(*model.feature_range) if model is not None else None
         self._period_us = period_us
         self._history = History(layout, period_us)
+        longest = max(self._spans)
+        self._drain = RecentDrain(longest) if longest > 1 else None
         self._newest: PastForecasts | None = None
         self._serving: Serving | None = None
 
@@ -167,16 +170,21 @@ class ModelRun:
         if newest is None:
             return
         self._history.record(newest)
+        features, fresh = sample.samples.features, sample.samples.fresh
+        if self._drain is not None:
+            self._drain.add(sample.rows.index, newest.tick, known_drain(features, fresh))
         if sample.told is not None:
             self._learn_limits(sample.told, sample.at_us)
         due = self._history.due(sample.rows, sample.at_us)
         if due is None or not len(due.warm):
             return
-        features, fresh = sample.samples.features, sample.samples.fresh
         if self.drift is not None:
             self.drift.update_range(features)
-        actual = outcomes(self.layout.quantities, features[due.rows], fresh[due.rows])
-        self._learn(sample.rows.slots_of(due.rows), due, actual, sample.at_us)
+        slots, span = sample.rows.slots_of(due.rows), self._spans[due.points]
+        drain = None if self._drain is None or span == 1 else self._drain.mean(slots, span)
+        quantities = self.layout.quantities
+        actual = outcomes(quantities, features[due.rows], fresh[due.rows], drain=drain)
+        self._learn(slots, due, actual, sample.at_us)
 
     def _learn_limits(self, told: ToldLimits, at_us: int) -> None:
         # The status is of the nearest report's instant.

@@ -26,7 +26,7 @@ from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.selection import CODE_OF
 
 NAME: Final = "lockstep"
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """Incremented when a change of the frames is incompatible."""
 REFUSED: Final = 2
 
@@ -77,11 +77,7 @@ def hello(model: OnnxStep, options: argparse.Namespace) -> dict[str, object]:
         "model": model.name,
         "model_sha256": hashlib.sha256(checksums).hexdigest(),
         "program_sha256": program_sha256(),
-        "horizon": {
-            "start_us": layout.start_us,
-            "step_us": layout.step_us,
-            "points": layout.points,
-        },
+        "points_us": list(layout.points_us),
         "quantiles": list(layout.quantiles),
         "quantities": [pb.Quantity.Name(CODE_OF[q]) for q in layout.quantities],
         "warm_up_steps": model.warm_up_steps,

@@ -204,15 +204,13 @@ class EventReport(NamedTuple):
 class BearerForecast:
     """Forecast of one bearer.
 
-    ``occupancy_bytes`` has shape (points, quantiles); point ``k`` is expected at
-    ``origin_us + horizon_start_us + k · step_us`` of the node's clock.
+    ``occupancy_bytes`` has shape (points, quantiles); point ``k`` is expected ``points_us[k]`` of
+    the report after ``origin_us`` of the node's clock.
     """
 
     rnti: int
     drb: int
     origin_us: int
-    horizon_start_us: int
-    step_us: int
     occupancy_bytes: NDArray[np.float32]
     #: False for the persistence fallback, which repeats the present value.
     from_model: bool
@@ -225,6 +223,7 @@ class ForecastReport:
     node_id: str
     collected_at_us: int
     quantiles: tuple[float, ...]
+    points_us: tuple[int, ...]
     forecasts: Sequence[BearerForecast]
 
 

@@ -1,0 +1,194 @@
+//! Forecasts at points of any distance as a forecast feed, whose points are uniform (§8).
+
+/// Points of a forecast feed at most.
+const MAX_POINTS: u32 = 64;
+
+/// Uniform points that stand for those of a forecast, which may be farther apart further out.
+///
+/// The distance is the smallest of the forecast's, or the least multiple of it by which no more than 64
+/// points reach its last: uniform points stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedGrid {
+    /// Points of the forecast, µs after its origin; increasing.
+    points_us: Vec<u32>,
+    /// Between points of the feed.
+    step_us: u32,
+    /// Points of the feed.
+    count: u32,
+}
+
+impl FeedGrid {
+    /// For a forecast with these points, µs after its origin, and `single_us` between points if there
+    /// is one alone; `None` unless they increase, are at least one, and `single_us` is not 0.
+    #[must_use]
+    pub fn over(points_us: &[u32], single_us: u32) -> Option<Self> {
+        let (first_us, last_us) = (*points_us.first()?, *points_us.last()?);
+        let distances = points_us.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+        let least_us = distances.min().unwrap_or(single_us);
+        if least_us == 0 {
+            return None;
+        }
+        let length_us = last_us - first_us;
+        let steps = length_us.div_ceil(least_us).max(1);
+        let step_us = least_us.checked_mul(steps.div_ceil(MAX_POINTS - 1))?;
+        let count = length_us.div_ceil(step_us) + 1;
+        Some(Self { points_us: points_us.to_vec(), step_us, count })
+    }
+
+    /// From the origin to the first point, µs.
+    #[must_use]
+    pub fn start_us(&self) -> u32 {
+        self.points_us[0]
+    }
+
+    /// Between points, µs.
+    #[must_use]
+    pub fn step_us(&self) -> u32 {
+        self.step_us
+    }
+
+    /// Number of points, 1 to 64.
+    #[must_use]
+    pub fn points(&self) -> u32 {
+        self.count
+    }
+
+    fn times_us(&self) -> impl Iterator<Item = f64> + use<> {
+        let (start_us, step_us) = (f64::from(self.start_us()), f64::from(self.step_us));
+        (0..self.count).map(move |point| start_us + f64::from(point) * step_us)
+    }
+
+    /// Values of an instant, such as occupancy and limit: linear between the forecast's points, the last
+    /// one after it. `None` unless there is one per point.
+    #[must_use]
+    pub fn levels(&self, values: &[f32]) -> Option<Vec<u32>> {
+        let knots = self.points_us.iter().zip(values).map(|(us, value)| ((*us).into(), *value));
+        let line = Line(knots.map(|(us, value)| (us, value.into())).collect());
+        self.fits(values).then(|| self.times_us().map(|us| bytes(line.within(us))).collect())
+    }
+
+    /// Bytes drained in the step that ends at each point, from those drained between the forecast's
+    /// points: their sum is linear between points, and goes on at the nearest rate. `None` unless there
+    /// is one per point.
+    #[must_use]
+    pub fn drain(&self, values: &[f32]) -> Option<Vec<u32>> {
+        let begin_us = f64::from(self.start_us()) - f64::from(self.first_span_us());
+        let mut sum = 0.0;
+        let mut knots = vec![(begin_us, sum)];
+        for (us, value) in self.points_us.iter().zip(values) {
+            sum += f64::from(*value);
+            knots.push((f64::from(*us), sum));
+        }
+        let (sums, step_us) = (Line(knots), f64::from(self.step_us));
+        let drained = |us| bytes(sums.at(us) - sums.at(us - step_us));
+        self.fits(values).then(|| self.times_us().map(drained).collect())
+    }
+
+    /// The time whose drain the first point tells: as long as from it to the second.
+    fn first_span_us(&self) -> u32 {
+        self.points_us.get(1).map_or(self.step_us, |second_us| second_us - self.points_us[0])
+    }
+
+    fn fits(&self, values: &[f32]) -> bool {
+        values.len() == self.points_us.len()
+    }
+}
+
+/// Straight lines between points in order of time, at least one.
+struct Line(Vec<(f64, f64)>);
+
+impl Line {
+    /// The value at a time; that of the nearest point before the first and after the last.
+    fn within(&self, us: f64) -> f64 {
+        let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else { return 0.0 };
+        self.at(us.clamp(first.0, last.0))
+    }
+
+    /// The value at a time; the first and the last line go on.
+    fn at(&self, us: f64) -> f64 {
+        let later = self.0.partition_point(|(knot_us, _)| *knot_us <= us);
+        let before = later.clamp(1, self.0.len().saturating_sub(1).max(1)) - 1;
+        let (Some(from), to) = (self.0.get(before), self.0.get(before + 1)) else { return 0.0 };
+        to.map_or(from.1, |to| from.1 + (to.1 - from.1) * (us - from.0) / (to.0 - from.0))
+    }
+}
+
+// The cast saturates at 4 GiB and takes NaN for 0.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn bytes(value: f64) -> u32 {
+    value.round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ms(points: impl IntoIterator<Item = u32>) -> Vec<u32> {
+        points.into_iter().map(|ms| ms * 1_000).collect()
+    }
+
+    #[test]
+    fn uniform_points_stay_as_they_are() {
+        let grid = FeedGrid::over(&ms(11..31), 1_000).unwrap();
+        assert_eq!((grid.start_us(), grid.step_us(), grid.points()), (11_000, 1_000, 20));
+        let values: Vec<f32> = (0..20_u16).map(|value| f32::from(value) * 77.4).collect();
+        let rounded: Vec<u32> = values.iter().map(|value| value.round() as u32).collect();
+        assert_eq!(grid.levels(&values), Some(rounded.clone()));
+        assert_eq!(grid.drain(&values), Some(rounded));
+    }
+
+    #[test]
+    fn a_long_forecast_takes_a_multiple_of_its_least_distance() {
+        let points = ms((11..17).chain([18, 20, 22, 25, 30, 35, 40, 45, 50, 60, 70, 80, 90, 100]));
+        let grid = FeedGrid::over(&points, 1_000).unwrap();
+        assert_eq!((grid.start_us(), grid.step_us(), grid.points()), (11_000, 2_000, 46));
+        // 1000 bytes a ms: in steps of 2 ms 2000 bytes, whatever the points.
+        let spans = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 5, 5, 5, 5, 5, 10, 10, 10, 10, 10_u16];
+        let drain: Vec<f32> = spans.iter().map(|span| 1e3 * f32::from(*span)).collect();
+        assert_eq!(grid.drain(&drain), Some(vec![2_000; 46]));
+    }
+
+    #[test]
+    fn the_sum_of_the_drain_is_linear_between_points() {
+        // 100 in (9, 10] ms, 100 in (10, 11], 900 in (11, 14].
+        let grid = FeedGrid::over(&ms([10, 11, 14]), 1_000).unwrap();
+        assert_eq!(grid.drain(&[100.0, 100.0, 900.0]), Some(vec![100, 100, 300, 300, 300]));
+        assert_eq!(grid.levels(&[0.0, 100.0, 400.0]), Some(vec![0, 100, 200, 300, 400]));
+        assert_eq!(grid.levels(&[0.0, 100.0]), None);
+        assert_eq!(grid.drain(&[]), None);
+    }
+
+    #[test]
+    fn a_single_point_has_the_step_that_it_is_told() {
+        let grid = FeedGrid::over(&[5_000], 500).unwrap();
+        assert_eq!((grid.start_us(), grid.step_us(), grid.points()), (5_000, 500, 1));
+        assert_eq!((grid.drain(&[7.0]), grid.levels(&[8.0])), (Some(vec![7]), Some(vec![8])));
+    }
+
+    #[test]
+    fn points_that_do_not_increase_are_refused() {
+        for points_us in [&[][..], &[2_000, 2_000], &[3_000, 1_000, 9_000]] {
+            assert_eq!(FeedGrid::over(points_us, 1_000), None, "{points_us:?}");
+        }
+        assert_eq!(FeedGrid::over(&[1_000], 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_points_fit_into_a_feed_that_reaches_them(
+            points_us in prop::collection::btree_set(any::<u32>(), 1..80),
+            single_us in 1_u32..,
+        ) {
+            let points_us: Vec<u32> = points_us.into_iter().collect();
+            let Some(grid) = FeedGrid::over(&points_us, single_us) else { return Ok(()) };
+            prop_assert!((1..=64).contains(&grid.points()));
+            let end_us = u64::from(grid.start_us())
+                + u64::from(grid.step_us()) * u64::from(grid.points() - 1);
+            prop_assert!(end_us >= u64::from(points_us[points_us.len() - 1]));
+            let values = vec![9.0; points_us.len()];
+            let found = grid.levels(&values);
+            prop_assert_eq!(found, Some(vec![9; grid.points() as usize]));
+        }
+    }
+}
