@@ -30,6 +30,8 @@ pub(crate) struct Origin {
 #[derive(Debug, Clone)]
 pub(crate) struct Past {
     values: Box<[f32]>,
+    /// Sums of the values up to each report; empty if no means are asked for.
+    sums: Box<[f64]>,
     origins: Box<[Origin]>,
     tick: i64,
     /// When a season was last chosen.
@@ -43,8 +45,10 @@ impl Past {
     /// Room for seasons before origins that are up to `age` reports old, and means of `span` reports.
     #[must_use]
     pub(crate) fn new(age: usize, span: usize) -> Self {
+        let length = (age + LONGEST + span + 1).next_power_of_two();
         Self {
-            values: vec![0.0; (age + LONGEST + span).next_power_of_two()].into(),
+            values: vec![0.0; length].into(),
+            sums: vec![0.0; if span > 1 { length } else { 0 }].into(),
             origins: vec![Origin::default(); (age + 1).next_power_of_two()].into(),
             tick: 0,
             chosen: i64::MIN,
@@ -68,22 +72,14 @@ impl Past {
     /// Mean of the values of the last `span` reports at `tick`.
     #[inline]
     fn mean(&self, tick: i64, span: i64) -> f32 {
-        let first = tick.wrapping_sub(span - 1);
-        (0..span).map(|later| self.at(first.wrapping_add(later))).sum::<f32>() / span as f32
+        let sum = |tick| self.sums.get(self.index(tick)).copied().unwrap_or(0.0);
+        ((sum(tick) - sum(tick.wrapping_sub(span))) / span as f64) as f32
     }
 
     /// Writes the means of the last reports at `tick`, one for each span.
     pub(crate) fn last_means(&self, tick: i64, spans: &[i64], out: &mut [f32]) {
-        let (mut sum, mut count, mut before) = (0.0, 0, tick);
-        for (number, (out, span)) in out.iter_mut().zip(spans).enumerate() {
-            if number > 0 && *span < count {
-                (sum, count, before) = (0.0, 0, tick);
-            }
-            while count < *span {
-                sum += self.at(before);
-                (count, before) = (count + 1, before.wrapping_sub(1));
-            }
-            *out = sum / *span as f32;
+        for (out, span) in out.iter_mut().zip(spans) {
+            *out = self.mean(tick, *span);
         }
     }
 
@@ -97,8 +93,7 @@ impl Past {
     /// value, NaN.
     pub(crate) fn add(&mut self, tick: i64, value: f32) {
         if value.is_nan() {
-            let at = self.index(tick);
-            self.values[at] = self.now.last;
+            self.hold(tick);
         } else {
             self.add_known(tick, value);
         }
@@ -112,24 +107,45 @@ impl Past {
         let length = self.values.len() as i64;
         if !self.begun || elapsed <= 0 || elapsed > length {
             self.values.fill(value);
+            for (number, before) in (0..self.sums.len() as i64).rev().enumerate() {
+                let at = self.index(tick.wrapping_sub(before));
+                self.sums[at] = (number + 1) as f64 * in_sum(value);
+            }
             self.differences.fill(0.0);
             self.now = Origin { last: value, level: value, trend: 0.0, season: SEASONS[0] as f32 };
             self.begun = true;
         } else {
-            for missed in self.tick + 1..tick {
-                let at = self.index(missed);
-                self.values[at] = self.now.last;
-            }
+            self.hold(tick - 1);
             self.update(elapsed as f32, value);
+            self.put(tick, value);
         }
-        let at = self.index(tick);
-        self.values[at] = value;
         self.tick = tick;
+    }
+
+    /// The last value for the reports up to `until`.
+    fn hold(&mut self, until: i64) {
+        if self.begun && until.saturating_sub(self.tick) <= self.values.len() as i64 {
+            for missed in self.tick + 1..=until {
+                self.put(missed, self.now.last);
+            }
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, tick: i64, value: f32) {
+        let (before, at) = (self.index(tick.wrapping_sub(1)), self.index(tick));
+        self.values[at] = value;
+        if let Some(before) = self.sums.get(before) {
+            self.sums[at] = before + in_sum(value);
+        }
     }
 
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.values) + size_of_val(&*self.origins)
+        size_of::<Self>()
+            + size_of_val(&*self.values)
+            + size_of_val(&*self.sums)
+            + size_of_val(&*self.origins)
     }
 
     fn update(&mut self, elapsed: f32, value: f32) {
@@ -191,6 +207,11 @@ impl Past {
     }
 }
 
+/// A value in a sum, which could not be finite again.
+fn in_sum(value: f32) -> f64 {
+    if value.is_finite() { value.into() } else { 0.0 }
+}
+
 impl Origin {
     /// Whether a value was known.
     #[inline]
@@ -247,6 +268,11 @@ mod tests {
         past.last_means(599, &spans, &mut found);
         assert_eq!(found[..], spans.map(|span| mean(599, span)));
         assert_eq!(found[0], 200.0, "instants show 0");
+        // The last value stands for an unknown one and for one without a report.
+        past.add(603, f32::NAN);
+        past.add(605, 700.0);
+        past.last_means(605, &[1, 5, 10], &mut found[..3]);
+        assert_eq!(found[..3], [700.0, 140.0, 70.0]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ mean of two, both bounds of the loss of the mix less that of the expert: that of
 at the mix, by which experts that err differently share the weight, and that of the loss itself, by
 which an expert that is much better than the others gets all of it.
 
-Memory per bearer: at most 15 kB with three quantities and quantiles and 20 points.
+Memory per bearer: at most 22 kB with three quantities and quantiles and 20 points up to 100 ms.
 """
 
 from __future__ import annotations
