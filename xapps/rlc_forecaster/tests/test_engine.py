@@ -174,3 +174,28 @@ def test_mcs_and_transport_block_reach_all_bearers_of_a_ue(report: Reports) -> N
     forecaster.on_report(rows, 2_000)
     assert seen[0].tolist() == [[0, 0]] * 3
     assert seen[1].tolist() == [[0, 0], [9, 400], [9, 400]]
+
+
+def test_the_drain_at_coarse_points_is_the_mean_between_them(report: Reports) -> None:
+    """A TDD pattern of 5 ms with downlink in one slot: instants 5 ms apart would alias with it."""
+    points_us = (5_000, 10_000, 20_000)
+    layout = Layout((Quantity.OCCUPANCY, Quantity.DRAIN), points_us, (0.1, 0.5, 0.9))
+    forecaster = Forecaster("gnb", layout=layout)
+    pdu_bytes = 0
+    for k in range(400):
+        pdu_bytes += 5_000 if k % 5 == 0 else 0
+        batch = served(forecaster, report({17: (9_000, pdu_bytes)}), 1_000 * k)
+        if k > 300:
+            np.testing.assert_allclose(batch.values[0, 1], 1_000, rtol=0.02)
+    forecaster.learn()
+    coverage = forecaster.run.coverage
+    assert (coverage.checked[1] > 50).all()
+
+
+def test_a_mean_with_a_lost_report_is_no_outcome(report: Reports) -> None:
+    layout = Layout((Quantity.DRAIN,), (2_000, 12_000), (0.5,))
+    forecaster = Forecaster("gnb", layout=layout)
+    for k in (k for k in range(200) if k % 8):
+        forecaster.on_report(report({17: (9_000, 100 * k)}), 1_000 * k)
+    forecaster.learn()
+    assert forecaster.run.coverage.checked.sum() == 0, "no ten reports in a row"
