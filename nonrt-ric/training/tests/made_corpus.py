@@ -17,8 +17,8 @@ SCENARIO = "name: made\nseed: 7\n"
 
 
 def layout(points: int = 20, quantities: tuple[Quantity, ...] = BOTH) -> Layout:
-    """From 11 ms."""
-    return Layout(quantities=quantities, points=points)
+    """Steps of 1 ms from 11 ms on."""
+    return Layout(quantities, tuple(range(11_000, 11_000 + 1_000 * points, 1_000)))
 
 
 def waves(rows: int, seed: int, size: float = 1.0, noise: float = 0.05) -> np.ndarray:

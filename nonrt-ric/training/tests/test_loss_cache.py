@@ -14,7 +14,6 @@ from rlc_train import backtest, pipeline
 from rlc_train.backtest import SUMS, Losses
 from rlc_train.commands.evaluate import show
 from rlc_train.errors import TrainError
-from rlc_train.horizon import Layout
 from rlc_train.loss_cache import LossCache
 from rlc_train.splits import split
 
@@ -100,7 +99,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_table_in_a_file_has_full_names(capsys: pytest.CaptureFixture[str]) -> None:
-    everything = Layout(tuple(Quantity), 11_000, 1_000, 20, (0.1, 0.5, 0.9))
+    everything = layout(quantities=tuple(Quantity))
     numbers = {"skill": [[0.25] * 20] * 3}
     show({"unseen": {"adaptive-persistence": numbers, "lstm@sarima": numbers}}, everything)
     table = capsys.readouterr().out

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_corpus import corpus, layout
+from made_corpus import BOTH, corpus, layout
 from rlc_model import FEATURES, MinMaxScaler
 from rlc_train import backtest, conformal, pipeline
 from rlc_train.baselines import BASELINES
@@ -17,6 +17,7 @@ from rlc_train.errors import TrainError
 from rlc_train.export.check import compare
 from rlc_train.export.runner import StepRunner
 from rlc_train.export.steps import network_step
+from rlc_train.horizon import Layout
 from rlc_train.lstm import network
 from rlc_train.lstm.backend import tensorflow
 from rlc_train.lstm.fit import Trained, fit
@@ -52,7 +53,7 @@ def train(directory: Path | None, settings: FitSettings = QUICK, **callbacks: An
 def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
     held = parts()
     scaler = fit_scaler(held.train)
-    unit = np.ones(2, np.float32)
+    unit = np.ones(AXES.shape[:2], np.float32)
     lanes = Lanes(held.train, AXES, scaler, unit, QUICK)
     model = network.build(SHAPE, AXES, scaler, 1)
     objective = Objective(model, AXES, QUICK, scaler, unit)
@@ -81,25 +82,32 @@ def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
 
 
 @pytest.mark.parametrize("missing", [[], [100, 101, 250, 251, 252]])
-def test_labels_of_a_batch_are_those_of_the_series(missing: list[int]) -> None:
+@pytest.mark.parametrize("axes", [AXES, Layout(BOTH, (11_000, 12_000, 15_000, 20_000, 30_000))])
+@pytest.mark.parametrize("begin", [0, 200])
+def test_labels_of_a_batch_are_those_of_the_series(
+    missing: list[int], axes: Layout, begin: int
+) -> None:
     whole = corpus(600)[0]
     rows = np.delete(np.arange(600), missing)
     arrays = {
         name: getattr(whole, name)[rows]
         for name in ("at_us", "features", "fresh", "targets", "told")
     }
-    part = Part(replace(whole, **arrays), 0, len(rows) - 50)
-    scaler, unit = fit_scaler([part]), np.array([0.02, 0.3], np.float32)
-    settings = QUICK.model_copy(update={"lanes": 1, "steps": 64, "piece_samples": 10_000})
-    lanes = Lanes([part], AXES, scaler, unit, settings)
-    objective = Objective(network.build(SHAPE, AXES, scaler, 1), AXES, settings, scaler, unit)
+    part = Part(replace(whole, **arrays), begin, len(rows) - 50)
+    scaler, points = fit_scaler([part]), np.linspace(1, 2, axes.points, dtype=np.float32)
+    unit = np.array([[0.02], [0.3]], np.float32) * points
+    # The warm-up before a part is longer than a batch and its labels.
+    changes = {"lanes": 1, "steps": 64, "piece_samples": 10_000, "warm_up_samples": 128}
+    settings = QUICK.model_copy(update=changes)
+    lanes = Lanes([part], axes, scaler, unit, settings)
+    objective = Objective(network.build(SHAPE, axes, scaler, 1), axes, settings, scaler, unit)
     for chunks in lanes.plan(None):
         ((piece, start),) = chunks  # type: ignore[misc]
         actual, known = (np.asarray(a)[0] for a in objective.labels(lanes.batch(chunks)))
         origins = np.arange(start, min(start + 64, piece.stop), settings.label_stride)
-        values = labels(part.series, AXES, origins, part.stop)
-        last = part.series.features[origins][:, AXES.columns]
-        expected = (values - last[..., None]) / scaler.span[AXES.columns][:, None] / unit[:, None]
+        values = labels(part.series, axes, origins, part.stop)
+        last = part.series.features[origins][:, axes.columns]
+        expected = (values - last[..., None]) / scaler.span[axes.columns][:, None] / unit
         expected[origins < piece.start + piece.cold] = np.nan
         n = len(origins)
         np.testing.assert_array_equal(known[:n], ~np.isnan(expected))
@@ -239,6 +247,6 @@ def test_training_learns_what_persistence_cannot() -> None:
 
 def test_t_m_is_measured_and_sets_the_labels() -> None:
     assert 0 < pipeline.measured_t_m_us(Settings()) < 10_000
-    assert Settings().layout(13.0).start_us == 11_000
+    assert Settings().layout(13.0).points_us[0] == 11_000
     with pytest.raises(TrainError, match="11000 µs is not a point"):
         Settings().layout(2_000.0)

@@ -23,7 +23,7 @@ def test_its_labels_start_after_its_inference() -> None:
     axes = layout_of(
         PaperShape(), quantities=BOTH, quantiles=(0.5,), t_m_us=400_000, t_rd_us=10_000, t_rc_us=0
     )
-    assert axes.start_us == 410_000
+    assert axes.points_us[0] == 410_000
     assert axes.points == 400
 
 

@@ -90,6 +90,19 @@ def test_simulated_cells_have_a_run_without_a_pacer_for_each_with_one(folder: Pa
         assert {series.radio for series in other.series} == {other.cell}
 
 
+def test_radios_may_have_more_runs_than_simulated_cells(folder: Path) -> None:
+    few = planned("wide", 0.5, 1, repeats=1, traces=[folder])
+    many = planned("wide", 0.5, 1, repeats=1, traces=[folder], radio_repeats=3)
+    added = {plan.name for plan in many} - {plan.name for plan in few}
+    assert {name.rpartition("-r")[2] for name in added} == {"01", "02"}
+    assert {name.split("/")[1] for name in added} == {"recorded", "jumps"}
+    assert {plan.name for plan in few} < {plan.name for plan in many}
+    with pytest.raises(TrainError, match=r"--radio-repeats: there are no recorded radios"):
+        planned("wide", 0.5, 1, radio_repeats=3)
+    with pytest.raises(TrainError, match=r"--radio-repeats: 101; expected 1 to 100"):
+        planned("wide", 0.5, 1, traces=[folder], radio_repeats=101)
+
+
 def test_a_run_depends_on_the_seed_and_its_own_radio_alone(folder: Path, tmp_path: Path) -> None:
     moved = shutil.copytree(folder, tmp_path / "elsewhere")
     (moved / "lte/a-new-one").write_text(mahimahi(2))

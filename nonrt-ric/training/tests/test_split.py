@@ -12,7 +12,6 @@ from made_corpus import corpus, layout, series
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout, first_point_us
 from rlc_train.series import label_rows, labels, split_at_gaps
-from rlc_train.settings import Settings
 from rlc_train.splits import Part, Shares, drawn_radios, split
 
 
@@ -69,14 +68,31 @@ def test_a_share_of_the_radios_of_each_source_is_drawn_by_the_seed() -> None:
     names = [*(f"lte/{i}" for i in range(8)), "nr/0", "nr/1", "alone/0"]
     recorded = [series(name, 50, radio=name) for name in names]
     cells = [series(f"cell-{cell}", 50, cell=cell) for cell in "abcd"]
-    drawn = drawn_radios([*recorded, *cells], 0.25, seed=1)
-    assert [name.partition("/")[0] for name in drawn] == ["lte", "lte", "nr"]
+    shares = (0.25, 0.0)
+    drawn = drawn_radios([*recorded, *cells], shares, seed=1)
+    assert [name.partition("/")[0] for name in drawn[0]] == ["lte", "lte", "nr"]
+    assert drawn[1] == []
     # More runs of the same radios, in another order: the same ones.
     again = [series(f"{one.name}-2", 50, radio=one.radio) for one in recorded]
-    assert drawn_radios([*again[::-1], *recorded], 0.25, seed=1) == drawn
-    assert any(drawn_radios(recorded, 0.25, seed) != drawn for seed in range(2, 6))
-    assert drawn_radios(cells, 0.25, seed=1) == []
-    assert drawn_radios(recorded, 0, seed=1) == []
+    assert drawn_radios([*again[::-1], *recorded], shares, seed=1) == drawn
+    assert any(drawn_radios(recorded, shares, seed) != drawn for seed in range(2, 6))
+    assert drawn_radios(cells, shares, seed=1) == ([], [])
+    assert drawn_radios(recorded, (0.0, 0.0), seed=1) == ([], [])
+
+
+def test_radios_for_validation_are_others_than_those_held_out_and_leave_one_to_train_on() -> None:
+    names = [*(f"lte/{i}" for i in range(8)), "nr/0", "nr/1", "alone/0"]
+    recorded = [series(name, 2_000, radio=name) for name in names]
+    held_out, validation = drawn_radios(recorded, (0.25, 0.25), seed=1)
+    assert held_out == drawn_radios(recorded, (0.25, 0.0), seed=1)[0]
+    assert [name.partition("/")[0] for name in validation] == ["lte", "lte"]
+    assert not set(held_out) & set(validation)
+    parts = split(recorded, layout(), held_out_radios=held_out, validation_radios=validation)
+    whole = {part.series.radio for part in parts.validation if len(part) == 2_000}
+    assert whole == set(validation)
+    assert not whole & {part.series.radio for part in (*parts.train, *parts.test, *parts.unseen)}
+    with pytest.raises(TrainError, match="validation_radios: taxi is unknown; expected of"):
+        split(recorded, layout(), validation_radios=["taxi"])
 
 
 def test_parts_have_the_requested_shares() -> None:
@@ -135,19 +151,3 @@ def test_the_first_point_is_after_the_measured_inference() -> None:
     assert first_point_us(10_000, 0, 0, 1_000) == 10_000
     with pytest.raises(TrainError, match=r"horizon.t_m_us: is nan"):
         first_point_us(10_000, float("nan"), 0, 1_000)
-
-
-def test_points_that_end_before_what_a_cu_sends_arrives_are_refused() -> None:
-    def last_us(**horizon: int) -> int:
-        given = {"t_rd_us": 40_000, "t_c_us": 40_000, **horizon}
-        settings = Settings.model_validate({"horizon": given, "gate_horizons_us": []})
-        return settings.layout(t_m_us=90.0).last_us
-
-    # A sample is 41 ms old when its forecast reaches the CU, and a packet takes 40 ms more.
-    with pytest.raises(
-        TrainError, match=r"20 in steps of 1000 µs end 60000 µs .* 81000 µs .* 41 p"
-    ):
-        last_us()
-    assert last_us(points=41) == 81_000
-    assert last_us(step_us=4_000) == 117_000
-    assert last_us(t_c_us=19_000) == 60_000

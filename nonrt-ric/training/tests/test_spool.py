@@ -25,7 +25,7 @@ ROWS = 20_000
 def batches(series: list[Series], spool: Spool | None) -> Iterator[Batch]:
     """The batches of an epoch."""
     parts = split(series, AXES)
-    unit = np.ones(len(AXES.quantities), np.float32)
+    unit = np.ones(AXES.shape[:2], np.float32)
     lanes = Lanes(parts.train, AXES, fit_scaler(parts.train), unit, SETTINGS, spool=spool)
     yield from map(lanes.batch, lanes.plan(np.random.default_rng(1)))
 

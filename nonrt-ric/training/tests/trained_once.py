@@ -37,7 +37,10 @@ class Run:
     def __init__(self, kind: str, dropout: float = 0.0) -> None:
         parts = split(corpus(3_000), AXES)
         self.samples = parts.train[0].series.features
-        self.scaler, unit = fit_scaler(parts.train), np.array([0.1, 0.2], np.float32)
+        self.scaler, unit = (
+            fit_scaler(parts.train),
+            np.repeat(np.array([[0.1], [0.2]], np.float32), AXES.points, axis=1),
+        )
         self.shape = NetworkShape.model_validate({"kind": kind, "units": 8, "dropout": dropout})
         self.model = network.build(self.shape, AXES, self.scaler, 1)
         self.adam = keras().optimizers.Adam(3e-3, clipnorm=1.0)

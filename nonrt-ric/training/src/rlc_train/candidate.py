@@ -86,7 +86,7 @@ class Candidate:
             description = json.loads((directory / DESCRIPTION).read_text())
             layout = dict(description["layout"])
             layout["quantities"] = tuple(Quantity(q) for q in layout["quantities"])
-            layout["quantiles"] = tuple(layout["quantiles"])
+            layout |= {name: tuple(layout[name]) for name in ("points_us", "quantiles")}
             minimum = np.array(description["minimum"], np.float32)
             return cls(
                 description["kind"],
@@ -120,7 +120,7 @@ class Candidate:
             scaler=Scaler(minimum=self.scaler.minimum.tolist(), maximum=maximum.tolist()),
             quantities=list(layout.quantities),
             target="residual",
-            horizon=Horizon(start_us=layout.start_us, step_us=layout.step_us, points=layout.points),
+            horizon=Horizon(points_us=layout.points_us),
             quantiles=list(layout.quantiles),
             state_size=self.state_size,
             warm_up_steps=self.warm_up,

@@ -59,7 +59,7 @@ class Compared:
         settings = {
             "quantities": [quantity.value for quantity in layout.quantities],
             "quantiles": list(layout.quantiles),
-            "horizon": {"step_us": layout.step_us, "points": layout.points},
+            "horizon": {"points_us": list(layout.points_us)},
             "context_period_ms": model.context_us // 1_000,
         }
         return cls(path, model, flat(settings), model.data_sha256, None, "")

@@ -18,7 +18,7 @@ from rlc_model.calibration import Offsets, round_length
 
 from rlc_train.horizon import Layout
 from rlc_train.metrics import in_order
-from rlc_train.series import Series, label_rows
+from rlc_train.series import Series, label_rows, outcomes
 from rlc_train.splits import SETTLING_SAMPLES, Part
 
 CONTEXT_SAMPLES: Final = SETTLING_SAMPLES
@@ -132,7 +132,8 @@ def track_all(
         ``(N, Q, M, K)`` for each lane, with the offsets at the origin.
     """
     count, longest = len(lanes), lanes[0].stop
-    outcomes, due = report_outcomes(lanes, layout), due_points(lanes, layout)
+    due = due_points(lanes, layout)
+    actual = report_outcomes(lanes, layout, due)
     told = told_limits(lanes, layout)
     wanted = np.zeros((longest, count), np.bool_)
     for index, lane in enumerate(lanes):
@@ -150,10 +151,10 @@ def track_all(
         checked = np.flatnonzero(due[row, :n, 0] >= 0)
         if len(checked):
             then, point = due[row, checked, 0] % depth, due[row, checked, 1]
-            offsets.learn(checked, point, outcomes[row, checked], recent[then, checked, :, point])
+            offsets.learn(checked, point, actual[row, checked], recent[then, checked, :, point])
         if row in told:
-            of, then, point, actual = told[row]
-            offsets.learn(of, point, actual, recent[then % depth, of, :, point])
+            of, then, point, limits = told[row]
+            offsets.learn(of, point, limits, recent[then % depth, of, :, point])
         now = recent[row % depth, :n]
         now[:] = forecast_at(row, n)
         for index in np.flatnonzero(wanted[row, :n]).tolist():
@@ -162,12 +163,16 @@ def track_all(
     return result
 
 
-def report_outcomes(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.float32]:
-    """``(T, B, Q)`` outcomes in RLC reports; NaN if unknown, as all queue limits."""
+def report_outcomes(
+    lanes: Sequence[Lane], layout: Layout, due: NDArray[np.intp]
+) -> NDArray[np.float32]:
+    """``(T, B, Q)`` outcomes in RLC reports at the points of :func:`due_points`; NaN if unknown, as
+    all queue limits."""
     values = np.full((lanes[0].stop, len(lanes), len(layout.quantities)), np.nan, np.float32)
     for index, lane in enumerate(lanes):
-        rows = lane.series.targets[: lane.stop, layout.target_columns]
-        values[: len(rows), index] = rows
+        ended = outcomes(lane.series.cut(0, lane.stop), layout)
+        columns = layout.outcome_columns.T[due[: lane.stop, index, 1]]
+        values[: lane.stop, index] = np.take_along_axis(ended, columns, axis=1)
     values[..., [q is Quantity.QUEUE_LIMIT for q in layout.quantities]] = np.nan
     return values
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -36,14 +37,15 @@ COMPARED = "linear-quantile"
 def split_corpus(corpus: Sequence[Series], settings: Settings, layout: Layout) -> Split:
     """Splits the corpus by the settings."""
     s = settings.split
+    shares = s.held_out_radio_share, s.validation_radio_share
+    held_out, validation = drawn_radios(corpus, shares, s.seed)
     return split(
         corpus,
         layout,
         held_out_cells=s.held_out_cells,
         held_out_mobility=s.held_out_mobility,
-        held_out_radios=sorted(
-            {*s.held_out_radios, *drawn_radios(corpus, s.held_out_radio_share, settings.seed)}
-        ),
+        held_out_radios=sorted({*s.held_out_radios, *held_out}),
+        validation_radios=sorted({*s.validation_radios, *validation}),
         shares=s.shares,
     )
 
@@ -56,9 +58,10 @@ def measured_t_m_us(settings: Settings) -> float:
     if settings.horizon.t_m_us is not None:
         return settings.horizon.t_m_us
     shape = settings.network
-    quantities, points = len(settings.quantities), settings.horizon.points
-    layout = Layout(tuple(settings.quantities), 1_000, 1_000, points, tuple(settings.quantiles))
-    outputs = quantities * points * len(settings.quantiles)
+    # As if T_m was small: where the points are has no influence on the time.
+    points = settings.horizon.points(1.0, 1_000)
+    layout = Layout(tuple(settings.quantities), points, tuple(settings.quantiles))
+    outputs = math.prod(layout.shape)
     ones = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
     identity = conformal.identity(layout.shape)
     graph = network_step(zero_weights(shape, outputs), shape, layout, ones, identity)

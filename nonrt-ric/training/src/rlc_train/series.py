@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from rlc_dataset import BearerKind
-from rlc_model import FEATURES, Quantity
+from rlc_model import FEATURES, Quantity, span_mean
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
@@ -123,14 +123,48 @@ def label_rows(
     return rows, known
 
 
+def span_means(
+    at_us: NDArray[np.int64], values: NDArray[np.float32], span: int, period_us: int
+) -> NDArray[np.float32]:
+    """:func:`rlc_model.span_mean` of T samples, some of which may be missing; ``(T,)``."""
+    if span == 1 or not len(at_us):
+        return values
+    # Clocks jitter by less than half a period.
+    ticks = (at_us - at_us[0] + period_us // 2) // period_us
+    every = np.full(int(ticks[-1]) + 1, np.nan, np.float32)
+    every[ticks] = values
+    means: NDArray[np.float32] = span_mean(every, span)[ticks]
+    return means
+
+
+def outcomes(series: Series, layout: Layout) -> NDArray[np.float32]:
+    """``(T, C)`` outcomes that end at each sample, a column for each of ``layout.outcome_kinds``;
+    NaN if unknown."""
+    values = np.empty((len(series), len(layout.outcome_kinds)), np.float32)
+    for column, (quantity, span) in enumerate(layout.outcome_kinds):
+        instants = series.targets[:, list(Quantity).index(quantity)]
+        values[:, column] = span_means(series.at_us, instants, span, layout.period_us)
+    return values
+
+
+def held(series: Series, layout: Layout) -> NDArray[np.float32]:
+    """``(T, C)`` what persistence forecasts from each sample, columns as of :func:`outcomes`: the
+    mean of the last span, or the last value where that is unknown."""
+    values = np.empty((len(series), len(layout.outcome_kinds)), np.float32)
+    for column, (quantity, span) in enumerate(layout.outcome_kinds):
+        last = series.features[:, FEATURES.index(quantity.value)]
+        means = span_means(series.at_us, last, span, layout.period_us)
+        values[:, column] = np.where(np.isnan(means), last, means)
+    return values
+
+
 def labels(
     series: Series, layout: Layout, origins: NDArray[np.intp], stop: int | None = None
 ) -> NDArray[np.float32]:
     """``(N, quantity, M)`` future values; NaN if unknown."""
     rows, known = label_rows(series, layout, origins, stop)
-    values = series.targets[:, layout.target_columns][rows]
-    values[~known] = np.nan
-    return np.ascontiguousarray(values.transpose(0, 2, 1))
+    values = outcomes(series, layout)[rows[:, None, :], layout.outcome_columns]
+    return np.where(known[:, None, :], values, np.float32(np.nan))
 
 
 def split_at_gaps(series: Series) -> list[Series]:

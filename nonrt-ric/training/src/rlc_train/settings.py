@@ -11,10 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from ric.bounded_yaml import YamlError, parse_yaml
 from ric.files import UnreadableFile, read_file
 from rlc_model import Quantity
+from rlc_model.horizon import MAX_POINTS
 
 from rlc_train.baselines import BASELINES
 from rlc_train.errors import TrainError
-from rlc_train.horizon import DEFAULT_QUANTILES, Layout, first_point_us
+from rlc_train.horizon import (
+    DEFAULT_QUANTILES,
+    LEAST_REACH_US,
+    Layout,
+    first_point_us,
+    graded_points,
+)
 from rlc_train.lstm.shape import FitSettings, NetworkShape
 from rlc_train.splits import Shares
 
@@ -26,7 +33,8 @@ class _Section(BaseModel):
 
 
 class HorizonSettings(_Section):
-    """Horizon of forecasts (stolidis2024 §III-C): ``T_RD + T_m + T_RC`` ahead, then M points."""
+    """Horizon of forecasts: the first point ``T_RD + T_m + T_RC`` ahead (stolidis2024 §III-C), then
+    more in steps that grow (:func:`rlc_train.horizon.graded_points`), unless points are given."""
 
     t_rd_us: Annotated[float, Field(ge=0, description="DU to Near-RT RIC, µs.")] = 10_000
     t_rc_us: Annotated[float, Field(ge=0, description="Near-RT RIC to CU, µs.")] = 0
@@ -34,20 +42,47 @@ class HorizonSettings(_Section):
         float | None,
         Field(
             ge=0,
-            description="CU to DU over F1-U, µs: the last point must reach the arrival of what the"
-            " CU sends by a forecast. Not checked if null.",
+            description="CU to DU over F1-U, µs: points reach 2 T_c + T_m, and the arrival of what"
+            " the CU sends by a forecast. Null: they end at 100 ms.",
         ),
     ] = None
     t_m_us: Annotated[
         float | None, Field(gt=0, description="Inference, µs; measured on this machine if null.")
     ] = None
-    step_us: Annotated[int, Field(ge=1, description="T_w, µs.")] = 1_000
-    points: Annotated[int, Field(ge=1, le=1024, description="M.")] = 20
+    points_us: Annotated[
+        tuple[int, ...] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_POINTS,
+            description="The points, µs after a sample, in whole milliseconds; null: by the times"
+            " above, to 100 ms or further.",
+        ),
+    ] = None
+
+    def points(self, t_m_us: float, period_us: int) -> tuple[int, ...]:
+        """The points, for a measured T_m.
+
+        Raises:
+            TrainError: The first one given is before the forecast arrives.
+        """
+        first = first_point_us(self.t_rd_us, t_m_us, self.t_rc_us, period_us)
+        if self.points_us is None:
+            t_c_us = self.t_c_us or 0.0
+            reach = max(LEAST_REACH_US, first + t_c_us, 2 * t_c_us + t_m_us)
+            return graded_points(first, reach)
+        if self.points_us[0] < first:
+            raise TrainError(
+                "horizon.points_us",
+                f"begins {self.points_us[0]} µs after a sample, before the forecast arrives;"
+                f" expected {first} µs or later",
+            )
+        return self.points_us
 
 
 class SplitSettings(_Section):
     """Training, validation and test parts."""
 
+    seed: Annotated[int, Field(ge=0, lt=2**31, description="Of the draw of radios.")] = 1
     train: float = 0.7
     validation: float = 0.2
     held_out_cells: list[str] = []
@@ -55,6 +90,13 @@ class SplitSettings(_Section):
     held_out_radios: list[str] = []
     held_out_radio_share: Annotated[
         float, Field(ge=0, lt=1, description="Share of the recorded radios of each source.")
+    ] = 0
+    validation_radios: Annotated[
+        list[str],
+        Field(description="Neither trained on nor held out: the best epoch is chosen by them too."),
+    ] = []
+    validation_radio_share: Annotated[
+        float, Field(ge=0, lt=1, description="The same, as a share of each source.")
     ] = 0
 
     @property
@@ -106,13 +148,10 @@ class Settings(_Section):
                 sends arrives.
         """
         period_us = 1_000
-        h = self.horizon
-        start = first_point_us(h.t_rd_us, t_m_us, h.t_rc_us, period_us)
-        layout = Layout(
-            tuple(self.quantities), start, h.step_us, h.points, tuple(self.quantiles), period_us
-        )
-        if h.t_c_us is not None:
-            layout.check_reach(h.t_c_us)
+        points = self.horizon.points(t_m_us, period_us)
+        layout = Layout(tuple(self.quantities), points, tuple(self.quantiles), period_us)
+        if self.horizon.t_c_us is not None:
+            layout.check_reach(self.horizon.t_c_us)
         for horizon_us in self.gate_horizons_us:
             layout.point_at(horizon_us)
         return layout

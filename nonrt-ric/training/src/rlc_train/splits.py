@@ -58,7 +58,8 @@ class Split:
     """The parts of a corpus.
 
     Attributes:
-        train, validation, test: In order of time, of cells, patterns and radios not held out.
+        train, validation, test: In order of time, of cells, patterns and radios not held out;
+            validation has all of the radios that are for it alone as well.
         unseen: Series of held-out cells, patterns and radios, without their beginning.
     """
 
@@ -75,6 +76,7 @@ def split(
     held_out_cells: Sequence[str] = (),
     held_out_mobility: Sequence[str] = (),
     held_out_radios: Sequence[str] = (),
+    validation_radios: Sequence[str] = (),
     shares: Shares | None = None,
 ) -> Split:
     """Splits a corpus.
@@ -93,6 +95,7 @@ def split(
     _known("held_out_cells", held_out_cells, {one.cell for one in corpus})
     _known("held_out_mobility", held_out_mobility, {one.mobility for one in corpus})
     _known("held_out_radios", held_out_radios, {one.radio for one in corpus})
+    _known("validation_radios", validation_radios, {one.radio for one in corpus})
     gap = int(layout.ahead[-1])
     parts = Split()
     for one in corpus:
@@ -102,6 +105,10 @@ def split(
             or one.radio in held_out_radios
         ):
             parts.unseen.append(Part(one, min(SETTLING_SAMPLES, len(one) // 3), len(one)))
+            continue
+        if one.radio in validation_radios:
+            if len(one) > gap:
+                parts.validation.append(Part(one, 0, len(one)))
             continue
         first = int(len(one) * shares.train)
         second = int(len(one) * (shares.train + shares.validation))
@@ -116,25 +123,29 @@ def split(
     return parts
 
 
-def drawn_radios(corpus: Sequence[Series], share: float, seed: int) -> list[str]:
-    """Recorded radios to hold out: this share of each source, drawn by the seed.
+def drawn_radios(
+    corpus: Sequence[Series], shares: tuple[float, float], seed: int
+) -> tuple[list[str], list[str]]:
+    """Recorded radios to hold out, and others for validation alone: of each source these shares,
+    drawn by the seed.
 
-    A source is the folder of a recording, the part of its name before the last ``/``. Of a source
-    with several radios one at least is held out and one at least is kept; a source's only radio is
-    kept. Whether a radio is drawn depends on the names alone, not on the runs of it.
+    A source is the folder of a recording, the part of its name before the last ``/``. With a share
+    above 0 one radio of a source at least is drawn, but one at least is left to train on, and
+    holding out comes first. Whether a radio is drawn depends on the names alone, not on the runs of
+    it, and a held-out one not on the share of the others.
     """
-    if share <= 0:
-        return []
     sources: dict[str, set[str]] = {}
     for one in corpus:
         if one.radio != one.cell:
             sources.setdefault(one.radio.rpartition("/")[0], set()).add(one.radio)
-    drawn: list[str] = []
+    drawn: tuple[list[str], list[str]] = [], []
     for radios in sources.values():
-        order = sorted(radios, key=lambda name: sha256(f"{seed}/{name}".encode()).digest())
-        number = min(max(1, round(share * len(radios))), len(radios) - 1)
-        drawn += order[:number]
-    return sorted(drawn)
+        left = sorted(radios, key=lambda name: sha256(f"{seed}/{name}".encode()).digest())
+        for into, share in zip(drawn, shares, strict=True):
+            number = min(max(1, round(share * len(radios))) if share > 0 else 0, len(left) - 1)
+            into.extend(left[:number])
+            left = left[number:]
+    return sorted(drawn[0]), sorted(drawn[1])
 
 
 def _known(field_name: str, wanted: Sequence[str], available: set[str]) -> None:

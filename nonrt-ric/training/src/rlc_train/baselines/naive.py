@@ -16,6 +16,7 @@ from rlc_train.baselines.base import residual_quantiles, training_rows
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.online import Lane, side_by_side, track_all
+from rlc_train.series import held
 from rlc_train.splits import Part
 
 TRAINING_ORIGINS = 50_000
@@ -61,14 +62,13 @@ class PointForecaster(ABC):
 
 
 class Persistence(PointForecaster):
-    """The last value."""
+    """The last value, for the drain of a span the mean of the last such span."""
 
     name = "persistence"
 
     def point(self, part: Part, layout: Layout, origins: NDArray[np.intp]) -> NDArray[np.float32]:
-        """The last value at every point."""
-        last = part.series.features[origins][:, layout.columns]
-        return np.repeat(last[:, :, None], layout.points, axis=2)
+        """The same at points with spans of one length."""
+        return held(part.series, layout)[origins[:, None, None], layout.outcome_columns]
 
 
 class MeanOfK(PointForecaster):
@@ -91,7 +91,8 @@ class MeanOfK(PointForecaster):
 
 
 class SeasonalNaive(PointForecaster):
-    """The newest known value a whole number of seasons before the forecast instant.
+    """The newest known value a whole number of seasons before the forecast instant, or the mean of
+    its span then.
 
     The season of each quantity is the lag with the strongest autocorrelation of its differences in
     the training part, due to a TDD pattern or video frames.
@@ -116,10 +117,11 @@ class SeasonalNaive(PointForecaster):
     def point(self, part: Part, layout: Layout, origins: NDArray[np.intp]) -> NDArray[np.float32]:
         """The value a season ago."""
         result = np.empty((len(origins), len(layout.columns), layout.points), np.float32)
-        for q, (column, season) in enumerate(zip(layout.columns, self.seasons, strict=True)):
+        before = held(part.series, layout)
+        for q, season in enumerate(self.seasons):
             back = season * (-(-layout.ahead // season)) - layout.ahead
             rows = np.maximum(origins[:, None] - back, 0)
-            result[:, q] = part.series.features[rows, column]
+            result[:, q] = before[rows, layout.outcome_columns[q]]
         return result
 
 
@@ -138,7 +140,7 @@ def _autocorrelation(values: NDArray[np.float32], longest: int) -> NDArray[np.fl
 
 
 class AdaptivePersistence:
-    """The last value plus online quantiles of the bearer's errors."""
+    """:class:`Persistence` plus online quantiles of the bearer's errors."""
 
     name = "adaptive-persistence"
     most_origins: int | None = None
@@ -167,13 +169,14 @@ class AdaptivePersistence:
         """The forecasts of lanes, longest first; `offsets` as in
         :func:`~rlc_train.online.track_all`."""
         layout = self._fitted()
-        levels = np.zeros((lanes[0].stop, len(lanes), len(layout.quantities)), np.float32)
+        last = np.zeros((lanes[0].stop, len(lanes), len(layout.outcome_kinds)), np.float32)
         for index, lane in enumerate(lanes):
-            levels[: lane.stop, index] = lane.series.features[: lane.stop, layout.columns]
+            last[: lane.stop, index] = held(lane.series.cut(0, lane.stop), layout)
+        columns = layout.outcome_columns
 
         def forecast_at(row: int, count: int) -> NDArray[np.float32]:
-            last = levels[row, :count, :, None, None]
-            return np.broadcast_to(last, (count, *layout.shape))
+            by_point = last[row, :count][:, columns, None]
+            return np.broadcast_to(by_point, (count, *layout.shape))
 
         return track_all(lanes, layout, forecast_at, offsets)
 

@@ -57,9 +57,11 @@ class Sarima:
             past = values[max(0, known - ESTIMATION_SAMPLES) : known]
             spread = float(past.std()) or 1.0
             estimated = self._estimate(past / spread)
+            kinds = layout.outcome_kinds
+            spans = [kinds[kind][1] for kind in layout.outcome_columns[q]]
             for n, origin in enumerate(origins.tolist()):
                 recent = values[max(0, origin + 1 - FILTER_SAMPLES) : origin + 1] / spread
-                result[n, q] = self._forecast(recent, estimated, layout) * spread
+                result[n, q] = self._forecast(recent, estimated, layout, spans) * spread
         return result
 
     def _model(self, values: NDArray[np.float64]) -> Any:
@@ -88,16 +90,28 @@ class Sarima:
         return np.asarray(fitted.params, np.float64)
 
     def _forecast(
-        self, recent: NDArray[np.float64], params: NDArray[np.float64] | None, layout: Layout
+        self,
+        recent: NDArray[np.float64],
+        params: NDArray[np.float64] | None,
+        layout: Layout,
+        spans: Sequence[int],
     ) -> NDArray[np.float64]:
-        steps = layout.ahead - 1
         if params is None or len(recent) < 2:
             return np.full((layout.points, len(layout.quantiles)), recent[-1])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ahead = self._model(recent).filter(params).get_forecast(int(layout.ahead[-1]))
-        mean = np.asarray(ahead.predicted_mean)[steps]
-        deviation = np.sqrt(np.maximum(np.asarray(ahead.var_pred_mean)[steps], 0))
+        # Errors of a span are taken to go together: an upper bound of the deviation of its mean.
+        step_deviation = np.sqrt(np.maximum(np.asarray(ahead.var_pred_mean), 0))
+        mean, deviation = (
+            np.array(
+                [
+                    each[max(int(last) - span, 0) : last].mean()
+                    for last, span in zip(layout.ahead, spans, strict=True)
+                ]
+            )
+            for each in (np.asarray(ahead.predicted_mean), step_deviation)
+        )
         normal = np.array([NormalDist().inv_cdf(level) for level in layout.quantiles])
         forecast: NDArray[np.float64] = mean[:, None] + deviation[:, None] * normal
         return forecast

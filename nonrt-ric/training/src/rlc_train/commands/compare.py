@@ -85,7 +85,7 @@ def _table(
 
 def _ends(entries: Sequence[Compared], rows: Sequence[Sequence[Row]]) -> list[tuple[str, str, int]]:
     """Kind, quantity and horizon of the lines: the first and last point of every model."""
-    ends = {horizon for one in entries for horizon in one.model.layout.ends_us}
+    ends = {horizon for one in entries for horizon in one.model.layout.judged_us}
     found = dict.fromkeys(
         (row.bearer_kind, row.quantity, row.horizon_us)
         for every in rows

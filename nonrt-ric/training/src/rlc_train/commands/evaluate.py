@@ -149,19 +149,19 @@ def summary_of(
 
 
 def show(summary: dict[str, dict[str, Any]], layout: Layout) -> None:
-    """Prints skill over persistence at the first and the last point."""
+    """Prints skill over persistence at the judged points."""
     console = table_console()
-    first, last = layout.start_us, layout.start_us + (layout.points - 1) * layout.step_us
+    points = [layout.point_at(horizon) for horizon in layout.judged_us]
     for split, by_name in summary.items():
         table = Table(title=f"{split}: skill over persistence (pinball loss)")
         table.add_column("forecaster")
         for quantity in layout.quantities:
-            for horizon in (first, last):
+            for horizon in layout.judged_us:
                 heading = f"{SHORT[quantity]}\n{horizon / 1000:g} ms"
                 table.add_column(heading, justify="right")
         for name, numbers in by_name.items():
             if "@" in name or "skill" not in numbers:
                 continue
-            cells = [f"{row[point]:+.3f}" for row in numbers["skill"] for point in (0, -1)]
+            cells = [f"{row[point]:+.3f}" for row in numbers["skill"] for point in points]
             table.add_row(name, *cells)
         console.print(table)

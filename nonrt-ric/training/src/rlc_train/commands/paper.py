@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         versus = backtest.Versus(ours, backtest.run(persistence, few, layout))
         result |= {
             "data_sha256": sha256,
-            "start_us": layout.start_us,
+            "start_us": layout.points_us[0],
             "split": "unseen" if parts.unseen else "test",
             "origins": sum(len(origins) for _, origins in few),
             "skill_over_persistence": {

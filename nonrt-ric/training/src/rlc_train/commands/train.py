@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             "path": str(arguments.data),
             "sha256": sha256,
             "t_m_us": t_m_us,
-            "start_us": layout.start_us,
+            "points_us": list(layout.points_us),
             "series": len(series),
             "samples": {
                 name: sum(len(part) for part in getattr(parts, name))
@@ -65,8 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with bars() as shown:
         shown.print(
-            f"{len(series)} bearers, T_m {t_m_us:.1f} µs, first point"
-            f" {layout.start_us / 1000:g} ms, on {backend.device()}"
+            f"{len(series)} bearers, T_m {t_m_us:.1f} µs, {layout.ends_ms}, on {backend.device()}"
         )
         trained = _fit(
             settings,

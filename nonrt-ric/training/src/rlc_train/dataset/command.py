@@ -62,6 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="wide: folder of recorded radios (Mahimahi, UCC, TRACTOR; .xz, .gz); repeatable",
     )
     parser.add_argument(
+        "--radio-repeats",
+        type=int,
+        metavar="N",
+        help="wide: pairs of runs of each recorded radio and of each cell with MCS that jump"
+        " (default: as --repeats)",
+    )
+    parser.add_argument(
         "--recordings",
         type=Path,
         action="append",
@@ -93,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.seed,
         repeats=arguments.repeats,
         traces=arguments.traces,
+        radio_repeats=arguments.radio_repeats,
     )
     recordings = find_recordings(arguments.recordings, plans)
     if arguments.plan:
@@ -122,8 +130,10 @@ def planned(
     *,
     repeats: int = 2,
     traces: Sequence[Path] = (),
+    radio_repeats: int | None = None,
 ) -> list[RunPlan]:
-    """The runs of a preset, and of the radios recorded in the folders `traces`.
+    """The runs of a preset, and of the radios recorded in the folders `traces`, which are
+    `repeats` unless `radio_repeats` is given.
 
     Raises:
         TrainError: A number is out of range, the preset takes no traces, or as
@@ -136,8 +146,13 @@ def planned(
         raise TrainError(f"--duration-s: {duration_s:g}; expected 0.001 to {LONGEST_S:g}")
     if seed < 0:
         raise TrainError(f"--seed: {seed}; expected 0 or more")
-    if not 1 <= repeats <= 100:
-        raise TrainError(f"--repeats: {repeats}; expected 1 to 100")
+    if radio_repeats is None:
+        radio_repeats = repeats
+    elif not traces:
+        raise TrainError("--radio-repeats: there are no recorded radios; expected --traces as well")
+    for option, number in (("--repeats", repeats), ("--radio-repeats", radio_repeats)):
+        if not 1 <= number <= 100:
+            raise TrainError(f"{option}: {number}; expected 1 to 100")
     if traces and preset != "wide":
         raise TrainError(f"--traces: {preset} is made without recorded radios; expected wide")
     if preset == "grid":
@@ -148,7 +163,7 @@ def planned(
     if not traces:
         return simulated
     simulated += wide.unpaced_plan(duration_s, seed, repeats)
-    return simulated + radios.plan(find_radios(traces), duration_s, seed, repeats)
+    return simulated + radios.plan(find_radios(traces), duration_s, seed, radio_repeats)
 
 
 def _with_progress(plans: list[RunPlan], arguments: argparse.Namespace) -> list[Outcome]:

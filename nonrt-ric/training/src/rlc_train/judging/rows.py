@@ -57,7 +57,7 @@ def _rows(model: str, layout: Layout, tally: Tally, seed: int) -> Iterator[Row]:
             radio=tally.radio,
             bearer_kind=tally.bearer_kind,
             quantity=layout.quantities[q].value,
-            horizon_us=layout.start_us + point * layout.step_us,
+            horizon_us=layout.points_us[point],
             samples=int(tally.count[at]),
             pinball=float(mean[at]),
             pinball_adaptive=float(mean_adaptive[at]),

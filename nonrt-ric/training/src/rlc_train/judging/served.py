@@ -19,7 +19,8 @@ class Served:
     def __init__(self, layout: Layout, warm_up: int) -> None:
         """`warm_up` are the samples before the model is part of the mix."""
         self._layout, self._warm_up = layout, warm_up
-        self._mix = new_mix(layout.quantities, layout.levels, layout.ahead)
+        spans = np.array(layout.spans, np.int64)
+        self._mix = new_mix(layout.quantities, layout.levels, layout.ahead, spans)
         self._mix.grow(1)
         shape = len(layout.quantities)
         self._one, self._zero = np.ones((1, shape), np.float32), np.zeros((1, shape), np.float32)
@@ -38,7 +39,8 @@ class Served:
             The same axes; NaN before `learns_from`.
         """
         layout, series = self._layout, lane.series
-        due, actual = due_points([lane], layout)[:, 0], report_outcomes([lane], layout)
+        checked = due_points([lane], layout)
+        due, actual = checked[:, 0], report_outcomes([lane], layout, checked)
         told = told_limits([lane], layout)
         ticks = (series.at_us // layout.period_us).tolist()
         limit = list(Quantity).index(Quantity.QUEUE_LIMIT)

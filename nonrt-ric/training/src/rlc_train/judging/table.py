@@ -39,7 +39,7 @@ def _by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
     table.add_column("recording", overflow="fold")
     table.add_column("bearers")
     for quantity in layout.quantities:
-        for horizon_us in layout.ends_us:
+        for horizon_us in layout.judged_us:
             table.add_column(f"{SHORT[quantity]}\n{horizon_us / 1000:g} ms", justify="right")
     by_place: dict[tuple[str, str, str], dict[tuple[str, int], Row]] = {}
     for row in rows:
@@ -51,7 +51,7 @@ def _by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
 
     for at in sorted(by_place, key=worst, reverse=True):
         cells = by_place[at]
-        ends = [(q.value, horizon) for q in layout.quantities for horizon in layout.ends_us]
+        ends = [(q.value, horizon) for q in layout.quantities for horizon in layout.judged_us]
         table.add_row(_name(*at[:2]), at[2], *(_ratio(cells.get(end)) for end in ends))
     return table
 
@@ -81,7 +81,7 @@ def _by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
 
 
 def _ends(layout: Layout, rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if row.horizon_us in layout.ends_us]
+    return [row for row in rows if row.horizon_us in layout.judged_us]
 
 
 def _ratio(row: Row | None) -> str:

@@ -50,7 +50,7 @@ class Trained:
         model: The Keras model with the best weights.
         shape: Its layers.
         scaler: Scaler of samples.
-        unit: ``(Q,)`` mean residual of each quantity, in spans.
+        unit: ``(Q, M)`` mean residual of each quantity and point, in spans.
         curve: ``(training loss, validation loss)`` of each epoch.
         best_epoch: The epoch of the weights.
         seconds: Time of training.
@@ -173,7 +173,7 @@ def ahead(make: Callable[[Chunks], Batch], plan: Sequence[Chunks]) -> Generator[
 def _residuals(
     parts: Sequence[Part], layout: Layout, scaler: MinMaxScaler
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """``(Q,)`` mean absolute residual in spans, and ``(Q, M, K)`` quantiles in deviations."""
+    """``(Q, M)`` mean absolute residual in spans, and ``(Q, M, K)`` quantiles in deviations."""
     residuals, relative = [], []
     for part, origins, values in training_rows(parts, layout, UNIT_ORIGINS):
         last = part.series.features[origins][:, layout.columns]
@@ -183,8 +183,8 @@ def _residuals(
         residuals.append(residual)
         relative.append(residual / (deviation + LEAST_DEVIATION)[:, None])
     sizes = np.abs(np.concatenate(residuals))
-    count = np.maximum((~np.isnan(sizes)).sum(axis=(0, 2)), 1)
-    unit = np.maximum(np.nansum(sizes, axis=(0, 2)) / count, 1e-9).astype(np.float32)
+    count = np.maximum((~np.isnan(sizes)).sum(axis=0), 1)
+    unit = np.maximum(np.nansum(sizes, axis=0) / count, 1e-9).astype(np.float32)
     return unit, residual_quantiles(np.concatenate(relative), layout.levels)
 
 

@@ -17,7 +17,7 @@ from rlc_model import FEATURES, MinMaxScaler
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.lstm.shape import LEAST_SCALE, FitSettings
-from rlc_train.series import label_rows
+from rlc_train.series import label_rows, outcomes
 from rlc_train.splits import Part
 from rlc_train.spool import Spool
 
@@ -33,7 +33,8 @@ class Batch(NamedTuple):
 
     Attributes:
         samples: ``(B, L, F)`` scaled.
-        values: ``(B, W, Q)`` outcomes of this and following rows; NaN if unknown, as in the last.
+        values: ``(B, W, C)`` outcomes of this and following rows, as
+            :func:`rlc_train.series.outcomes`; NaN if unknown, as in the last.
         rows: ``(B, N, M)`` int32 rows of `values` with the labels; W − 1 for none.
         last: ``(B, N, Q)`` the quantities at the labelled samples.
         size: ``(B, N, Q)`` the bearer's scale, in mean residuals of the quantity.
@@ -74,8 +75,8 @@ class Lanes:
         *,
         spool: Spool | None = None,
     ) -> None:
-        """`unit` is ``(Q,)``: the mean residual of each quantity, in spans. `spool` takes what has
-        the length of the parts.
+        """`unit` is ``(Q, M)``: the mean residual of each quantity and point, in spans. `spool`
+        takes what has the length of the parts.
 
         Raises:
             TrainError: No part is longer than the warm-up.
@@ -83,12 +84,14 @@ class Lanes:
         self._parts = parts
         self._layout = layout
         self._ahead = layout.ahead.astype(np.intp)
-        self._columns, self._targets = layout.columns, layout.target_columns
+        self._columns = layout.columns
         self._scaler = scaler
-        self._unit = unit
+        self._unit = unit.mean(axis=1)
         self._settings = settings
         scales = (_scale_of(part, layout, scaler) for part in parts)
         self._scale = [scale if spool is None else spool.keep(scale) for scale in scales]
+        ends = (outcomes(part.series, layout)[part.start : part.stop] for part in parts)
+        self._outcomes = [ended if spool is None else spool.keep(ended) for ended in ends]
         self._even = [_is_even(part, layout.period_us) for part in parts]
         shortest = settings.warm_up_samples + int(layout.ahead[-1])
         if all(len(part) <= shortest for part in parts):
@@ -141,7 +144,7 @@ class Lanes:
         labelled, wide = -(-steps // stride), steps + int(self._ahead[-1])
         batch = Batch(
             np.zeros((count, steps, len(FEATURES)), np.float32),
-            np.full((count, wide + 1, quantities), np.nan, np.float32),
+            np.full((count, wide + 1, len(layout.outcome_kinds)), np.nan, np.float32),
             np.full((count, labelled, points), wide, np.int32),
             np.zeros((count, labelled, quantities), np.float32),
             np.ones((count, labelled, quantities), np.float32),
@@ -155,8 +158,10 @@ class Lanes:
             stop = min(start + steps, piece.stop)
             samples = part.series.features[start:stop]
             batch.samples[lane, : stop - start] = samples
-            values = part.series.targets[start : min(start + wide, part.stop)]
-            batch.values[lane, : len(values)] = values[:, self._targets]
+            # Rows before the part are warm-up, without labels.
+            cold = min(max(part.start - start, 0), wide)
+            values = self._outcomes[piece.part][start + cold - part.start :][: wide - cold]
+            batch.values[lane, cold : cold + len(values)] = values
             origins = np.arange(start, stop, stride, dtype=np.intp)
             n = len(origins)
             rows, known = self._label_rows(piece.part, origins)

@@ -185,11 +185,12 @@ def start_at(model: Any, quantiles: NDArray[np.float32]) -> None:
 def pinball_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layout) -> Any:
     """Mean of two pinball losses of a batch.
 
-    One in mean residuals of the quantity, so that quantities have equal weight; one in units of the
-    bearer's scale, so that quiet bearers have weight.
+    One in mean residuals of quantity and point, so that all have equal weight; one in units of the
+    bearer's scale as well, so that quiet bearers have weight.
 
     Args:
-        actual: ``(B, L, Q, M)`` residuals in mean residuals of the quantity; ignored if unknown.
+        actual: ``(B, L, Q, M)`` residuals in mean residuals of quantity and point; ignored if
+            unknown.
         known: ``(B, L, Q, M)`` 1 or 0.
         forecast: ``(B, L, Q, M, K)``.
         size: ``(B, L, Q)`` the bearer's scale, in mean residuals of the quantity.

@@ -26,13 +26,14 @@ class Objective:
         scaler: MinMaxScaler,
         unit: NDArray[np.float32],
     ) -> None:
-        """`unit` is ``(Q,)``: the mean residual of each quantity, in spans."""
+        """`unit` is ``(Q, M)``: the mean residual of each quantity and point, in spans."""
         self.model = model
         self._body = network.before_head(model)
         self._layout = layout
         self._stride = settings.label_stride
         self._measure = network.pinball_loss if settings.loss == "pinball" else network.squared_loss
-        self._unit = unit[:, None]
+        self._unit = unit
+        self._columns = layout.outcome_columns.astype(np.int32)
         self._span = scaler.span[layout.columns][:, None]
 
     def __call__(self, batch: Batch, state: Any, *, training: bool) -> tuple[Any, Any, Any]:
@@ -54,16 +55,15 @@ class Objective:
         return loss, ops.sum(known), after
 
     def labels(self, batch: Batch) -> tuple[Any, Any]:
-        """``(B, N, Q, M)`` residuals to the last value in mean residuals of the quantity, 0 if
-        unknown, and 1 for a known one."""
+        """``(B, N, Q, M)`` residuals to the last value in mean residuals of quantity and point, 0
+        if unknown, and 1 for a known one."""
         ops = keras().ops
-        lanes, wide, quantities = batch.values.shape
+        lanes, wide, kinds = batch.values.shape
         _, origins, points = batch.rows.shape
         first = np.arange(lanes, dtype=np.int32)[:, None, None] * wide
-        flat = ops.reshape(batch.values, (lanes * wide, quantities))
-        values = ops.take(flat, ops.reshape(batch.rows + first, (-1,)), axis=0)
-        values = ops.reshape(values, (lanes, origins, points, quantities))
-        values = ops.transpose(values, (0, 1, 3, 2))
+        index = ops.expand_dims(batch.rows + first, 2) * kinds + self._columns
+        values = ops.take(ops.reshape(batch.values, (-1,)), ops.reshape(index, (-1,)), axis=0)
+        values = ops.reshape(values, (lanes, origins, len(self._columns), points))
         residual = (values - ops.expand_dims(batch.last, -1)) / self._span / self._unit
         known = ops.logical_not(ops.isnan(residual))
         return ops.where(known, residual, 0.0), ops.cast(known, "float32")

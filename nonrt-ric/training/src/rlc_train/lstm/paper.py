@@ -204,4 +204,5 @@ def layout_of(
 ) -> Layout:
     """M points from ``T_RD + T_m + T_RC``, T_w = T_r = 1 ms (§IV-C)."""
     start = first_point_us(t_rd_us, t_m_us, t_rc_us, 1_000)
-    return Layout(quantities, start, 1_000, shape.points, quantiles)
+    points = range(start, start + 1_000 * shape.points, 1_000)
+    return Layout(quantities, tuple(points), quantiles)

@@ -78,10 +78,9 @@ def write(directory: RunDirectory, kind: str, examples: list[Part], seed: int) -
 
 def _data_line(data: dict[str, Any], candidate: Candidate) -> str:
     layout, samples = candidate.layout, data["samples"]
-    last = layout.start_us + (layout.points - 1) * layout.step_us
     return (
-        f"Forecasts {', '.join(q.value for q in layout.quantities)} from"
-        f" {layout.start_us / 1000:g} to {last / 1000:g} ms ahead (T_m {data['t_m_us']:.1f} µs,"
+        f"Forecasts {', '.join(q.value for q in layout.quantities)} at {layout.ends_ms} ahead"
+        f" (T_m {data['t_m_us']:.1f} µs,"
         f" measured). Data {data['sha256'][:12]}…: {data['series']} bearers; samples of training"
         f" {samples['train']}, validation {samples['validation']}, test {samples['test']}, unseen"
         f" cells and patterns {samples['unseen']}."
@@ -154,7 +153,7 @@ def _examples(candidate: Candidate, examples: list[Part], out: Path) -> list[str
         origins = _busiest_rows(part, layout.columns[0])
         forecast = in_order(served.predict(part, origins))
         actual = labels(part.series, layout, origins, part.stop)
-        at_ms = (part.series.at_us[origins] - part.series.at_us[0] + layout.start_us) / 1000
+        at_ms = (part.series.at_us[origins] - part.series.at_us[0] + layout.points_us[0]) / 1000
         quantity = layout.quantities[0].value
         figure = plots.example(
             at_ms, actual[:, 0, 0], forecast[:, 0, 0], part.series.name, quantity

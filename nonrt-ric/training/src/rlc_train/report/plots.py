@@ -33,7 +33,7 @@ def skill_by_horizon(split: dict[str, Losses], layout: Layout, title: str) -> Fi
     """Skill over persistence along the horizon, a panel per quantity."""
     figure = Figure(layout="constrained", figsize=(4.2 * len(layout.quantities), 3.6))
     panels = figure.subplots(1, len(layout.quantities), squeeze=False)[0]
-    ahead_ms = (layout.start_us + layout.step_us * np.arange(layout.points)) / 1000
+    ahead_ms = np.array(layout.points_us) / 1000
     reference = split["persistence"]
     for q, (panel, quantity) in enumerate(zip(panels, layout.quantities, strict=True)):
         for name, losses in split.items():
