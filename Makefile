@@ -176,8 +176,8 @@ test-flexric: setup ## Tests with one or more FlexRIC versions: FLEXRIC_SRC=a:b 
 # TRACES=DIR: recorded radios beside the simulated cells, some of them held out; one run of each in place of two.
 .PHONY: default-model
 default-model: setup-training ## Simulate, train and judge the model that comes with the forecaster (TRACES=folder of recorded radios)
-	$(BIN)/rlc-train dataset wide --out $(OUT)/default-model/data --duration-s 40 --repeats $(if $(TRACES),1 --traces $(TRACES),2)
-	$(BIN)/rlc-train dataset grid --out $(OUT)/default-model/data --duration-s 40
+	$(BIN)/rlc-train dataset wide --out $(OUT)/default-model/data --duration-s 30 --repeats 2 $(if $(TRACES),--traces $(TRACES) --radio-repeats 5)
+	$(BIN)/rlc-train dataset grid --out $(OUT)/default-model/data --duration-s 30
 	$(BIN)/rlc-train train --data $(OUT)/default-model/data --run $(OUT)/default-model/run --settings nonrt-ric/training/settings/default-model.yaml
 	$(BIN)/rlc-train evaluate --run $(OUT)/default-model/run
 	$(BIN)/rlc-train promote --run $(OUT)/default-model/run --out xapps/rlc_forecaster/src/rlc_forecaster/models/default

@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+from rlc_model import read_contract
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTED = subprocess.run(
@@ -68,7 +69,9 @@ def test_the_notebook_of_forecasts_judges_the_default_model_on_its_recording(run
     variables = run("docs/notebooks/forecasts.ipynb")
     rows = variables["rows"].to_pylist()
     assert {row["bearer_kind"] for row in rows} == {"paced", "unpaced"}
-    assert {row["horizon_us"] for row in rows} == set(range(11_000, 31_000, 1_000))
+    default = ROOT / "xapps/rlc_forecaster/src/rlc_forecaster/models/default"
+    points_us = read_contract(default).manifest.horizon.points_us
+    assert {row["horizon_us"] for row in rows} == set(points_us)
     paced = [row for row in rows if row["bearer_kind"] == "paced"]
     occupancy = [row["ratio"] for row in paced if row["quantity"] == "occupancy_bytes"]
     assert max(occupancy) < 1, occupancy
