@@ -17,6 +17,7 @@ from rlc_train import backtest, corpus
 from rlc_train.backtest import Versus
 from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.cli import main
+from rlc_train.horizon import DEFAULT_POINTS_US
 from rlc_train.judging import judge, windows
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.row import Row
@@ -63,20 +64,22 @@ def test_a_row_per_recording_kind_quantity_and_horizon(
     assert all(list(row) == [one.name for one in fields(Row)] for row in rows)
     keys = [(row["bearer_kind"], row["quantity"], row["horizon_us"]) for row in rows]
     quantities = ("occupancy_bytes", "drained_bytes_per_ms", "queue_limit_bytes")
-    horizons = range(11_000, 31_000, 1_000)
+    horizons = DEFAULT_POINTS_US
     # The unpaced bearer has no queue limit.
     assert keys == [("paced", q, h) for q in quantities for h in horizons] + [
         ("unpaced", q, h) for q in quantities[:2] for h in horizons
     ]
     for row in rows:
         assert (row["recording"], row["radio"]) == ("n78-106prb-7-2/car/00", "n78-106prb-7-2")
-        assert row["model"] == "rlc-lstm:1"
-        assert row["samples"] == 5_500 - 5_500 // 3 - 30
+        assert row["model"] == "rlc-lstm:2"
+        assert row["samples"] == 5_500 - 5_500 // 3 - 100
         assert row["ratio"] == pytest.approx(row["pinball"] / row["pinball_adaptive"])
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
         assert 0 <= row["coverage_80_strict"] <= row["coverage_80"] <= 1
     shown = capsys.readouterr().out
-    worst = max((r for r in rows if r["horizon_us"] in (11_000, 30_000)), key=lambda r: r["ratio"])
+    worst = max(
+        (r for r in rows if r["horizon_us"] in (11_000, 30_000, 100_000)), key=lambda r: r["ratio"]
+    )
     assert f"worst: n78-106prb-7-2/car/00, {worst['bearer_kind']}, " in shown
     assert f"{worst['ratio']:.3f} ({worst['ratio_low']:.3f}…{worst['ratio_high']:.3f})" in shown
 
@@ -118,10 +121,11 @@ def test_a_long_recording_is_judged_in_windows_every_sample_once(
     monkeypatch.setattr(windows, "WINDOW_SAMPLES", 4 * 460)
     cut = judged_rows(model, find_recordings(SAMPLE))
     assert [row.samples for row in cut] == [row.samples for row in whole]
-    # States are carried on, but for the model's own, which settles.
+    # States are carried on, but for the model's own, which settles anew from zero: what is left of
+    # its memory after 3 s is a property of its weights, with those of version 2 a millionth.
     for a, b in zip(cut, whole, strict=True):
-        assert a.pinball == pytest.approx(b.pinball, rel=1e-6), a
-        assert a.pinball_adaptive == pytest.approx(b.pinball_adaptive, rel=1e-6), a
+        assert a.pinball == pytest.approx(b.pinball, rel=1e-5), a
+        assert a.pinball_adaptive == pytest.approx(b.pinball_adaptive, rel=1e-9), a
         assert a.served_ratio == pytest.approx(b.served_ratio, rel=1e-6), a
     monkeypatch.undo()
     # A gap of more than 100 ms: states settle anew after it.
