@@ -5,7 +5,7 @@ mod learn;
 mod serve;
 mod tracker;
 
-use crate::naive::Past;
+use crate::naive::{Past, Seasons, Span};
 use crate::weights::{EXPERTS, PRIOR, Point, Rate, Weights};
 use crate::{ArrayError, Axes, Index, LengthError, check};
 use blend::Uses;
@@ -29,7 +29,8 @@ pub struct Mix {
     /// `ahead` as floats.
     reports: Vec<f32>,
     /// Reports whose mean the rate of a point is; empty if all are single ones.
-    spans: Vec<i64>,
+    spans: Vec<Span>,
+    seasons: Seasons,
     /// Middles of the spans, after an origin.
     middles: Vec<f32>,
     age: usize,
@@ -135,8 +136,13 @@ impl Mix {
             rate: Rate::new(ahead.len()),
             reports: ahead.iter().map(|ahead| *ahead as f32).collect(),
             middles: ahead.iter().zip(&spans).map(middle).collect(),
+            seasons: Seasons::new(&ahead),
             ahead,
-            spans: if spans.iter().any(|span| *span > 1) { spans } else { Vec::new() },
+            spans: if spans.iter().any(|span| *span > 1) {
+                spans.into_iter().map(Span::new).collect()
+            } else {
+                Vec::new()
+            },
             age: farthest.saturating_add(late),
             past: Vec::new(),
             common: Vec::new(),
@@ -223,12 +229,12 @@ impl Mix {
     }
 
     /// Spans of the points of a series; empty if they are instants.
-    fn spans(&self, series: usize) -> &[i64] {
+    fn spans(&self, series: usize) -> &[Span] {
         if self.quantities.rate == Some(series % self.axes.quantities) { &self.spans } else { &[] }
     }
 
     fn new_past(&self, series: usize) -> Past {
-        let longest = self.spans(series).iter().copied().max().unwrap_or(1);
+        let longest = self.spans(series).iter().map(|span| span.reports).max().unwrap_or(1);
         Past::new(self.age, longest as usize)
     }
 

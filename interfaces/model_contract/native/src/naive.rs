@@ -69,17 +69,17 @@ impl Past {
         self.values[self.index(tick)]
     }
 
-    /// Mean of the values of the last `span` reports at `tick`.
+    /// Mean of the values of the last reports at `tick`.
     #[inline]
-    fn mean(&self, tick: i64, span: i64) -> f32 {
+    fn mean(&self, tick: i64, span: &Span) -> f32 {
         let sum = |tick| self.sums.get(self.index(tick)).copied().unwrap_or(0.0);
-        ((sum(tick) - sum(tick.wrapping_sub(span))) / span as f64) as f32
+        ((sum(tick) - sum(tick.wrapping_sub(span.reports))) * span.share) as f32
     }
 
     /// Writes the means of the last reports at `tick`, one for each span.
-    pub(crate) fn last_means(&self, tick: i64, spans: &[i64], out: &mut [f32]) {
+    pub(crate) fn last_means(&self, tick: i64, spans: &[Span], out: &mut [f32]) {
         for (out, span) in out.iter_mut().zip(spans) {
-            *out = self.mean(tick, *span);
+            *out = self.mean(tick, span);
         }
     }
 
@@ -173,37 +173,61 @@ impl Past {
         }
     }
 
-    /// Writes the values a whole number of seasons before points, which increase, after an origin; with
-    /// `spans`, the means of so many reports up to them.
-    pub(crate) fn seasonal(&self, tick: i64, ahead: &[i64], spans: &[i64], out: &mut [f32]) {
-        let season = (self.origin(tick).season as i64).max(1);
-        let Some((first, last)) = ahead.first().zip(ahead.last()) else { return };
-        // Relative to the tick.
-        let mut at = first - season * ((first + season - 1) / season);
-        if spans.is_empty() && last - first + 1 == ahead.len() as i64 {
-            // Consecutive points: copied in runs.
-            let mut out = out;
-            while !out.is_empty() {
-                let begin = self.index(tick.wrapping_add(at));
-                let run = out.len().min((1 - at) as usize).min(self.values.len() - begin);
-                let (now, rest) = out.split_at_mut(run);
-                now.copy_from_slice(&self.values[begin..begin + run]);
-                out = rest;
-                at += run as i64;
-                at -= if at > 0 { season } else { 0 };
+    /// Writes the values a whole number of seasons before points after an origin; with `spans`, the
+    /// means of so many reports up to them. `first` is the first of the points.
+    pub(crate) fn seasonal(
+        &self,
+        tick: i64,
+        seasons: &Seasons,
+        first: usize,
+        spans: &[Span],
+        out: &mut [f32],
+    ) {
+        let before = &seasons.before(self.origin(tick).season)[first..];
+        if spans.is_empty() {
+            for (out, before) in out.iter_mut().zip(before) {
+                *out = self.at(tick.wrapping_sub(*before));
             }
-            return;
-        }
-        let mut before = *first;
-        for (point, (out, ahead)) in out.iter_mut().zip(ahead).enumerate() {
-            at += ahead - before;
-            before = *ahead;
-            while at > 0 {
-                at -= season;
+        } else {
+            for ((out, before), span) in out.iter_mut().zip(before).zip(spans) {
+                *out = self.mean(tick.wrapping_sub(*before), span);
             }
-            let then = tick.wrapping_add(at);
-            *out = spans.get(point).map_or_else(|| self.at(then), |span| self.mean(then, *span));
         }
+    }
+}
+
+/// Reports whose mean is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) reports: i64,
+    /// One over `reports`.
+    share: f64,
+}
+
+impl Span {
+    /// `reports` is at least 1.
+    pub(crate) fn new(reports: i64) -> Self {
+        Self { reports, share: 1.0 / reports as f64 }
+    }
+}
+
+/// Where each season has the value of each point.
+#[derive(Debug, Clone)]
+pub(crate) struct Seasons([Box<[i64]>; SEASONS.len()]);
+
+impl Seasons {
+    /// Of points that are so many reports after an origin.
+    pub(crate) fn new(ahead: &[i64]) -> Self {
+        // The newest value that is a whole number of seasons before the point.
+        let before = |ahead: &i64, season: i64| ahead.wrapping_neg().rem_euclid(season);
+        Self(SEASONS.map(|season| ahead.iter().map(|at| before(at, season as i64)).collect()))
+    }
+
+    /// Reports from the value of each point to the origin.
+    #[inline]
+    fn before(&self, season: f32) -> &[i64] {
+        let number = SEASONS.iter().position(|one| *one as f32 == season).unwrap_or(0);
+        &self.0[number]
     }
 }
 
@@ -243,10 +267,10 @@ mod tests {
         assert_eq!(past.origin(599).season, 12.0);
         let ahead: Vec<i64> = (11..31).chain([40, 65]).collect();
         let mut found = vec![0.0; ahead.len()];
-        past.seasonal(599, &ahead, &[], &mut found);
+        past.seasonal(599, &Seasons::new(&ahead), 0, &[], &mut found);
         assert_eq!(found, ahead.iter().map(|ahead| wave(599 + ahead)).collect::<Vec<_>>());
-        past.seasonal(599, &ahead[..20], &[], &mut found[..20]);
-        assert_eq!(found, ahead.iter().map(|ahead| wave(599 + ahead)).collect::<Vec<_>>());
+        past.seasonal(599, &Seasons::new(&ahead), 20, &[], &mut found[..2]);
+        assert_eq!(found[..2], [wave(639), wave(664)]);
     }
 
     #[test]
@@ -258,20 +282,21 @@ mod tests {
             past.add(tick, slot(tick));
             past.choose_season();
         }
-        let (ahead, spans) = ([20, 25, 30, 33, 43], [5, 5, 5, 3, 10]);
+        let (ahead, reports) = ([20, 25, 30, 33, 43], [5, 5, 5, 3, 10]);
+        let spans = reports.map(Span::new);
         let mut found = [0.0; 5];
-        past.seasonal(599, &ahead, &spans, &mut found);
+        past.seasonal(599, &Seasons::new(&ahead), 0, &spans, &mut found);
         let mean = |at: i64, span: i64| (at - span + 1..=at).map(slot).sum::<f32>() / span as f32;
         let expected: Vec<f32> =
-            ahead.iter().zip(&spans).map(|(ahead, span)| mean(599 + ahead, *span)).collect();
+            ahead.iter().zip(&reports).map(|(ahead, span)| mean(599 + ahead, *span)).collect();
         assert_eq!(found[..], expected);
         past.last_means(599, &spans, &mut found);
-        assert_eq!(found[..], spans.map(|span| mean(599, span)));
+        assert_eq!(found[..], reports.map(|span| mean(599, span)));
         assert_eq!(found[0], 200.0, "instants show 0");
         // The last value stands for an unknown one and for one without a report.
         past.add(603, f32::NAN);
         past.add(605, 700.0);
-        past.last_means(605, &[1, 5, 10], &mut found[..3]);
+        past.last_means(605, &[1, 5, 10].map(Span::new), &mut found[..3]);
         assert_eq!(found[..3], [700.0, 140.0, 70.0]);
     }
 
@@ -301,8 +326,9 @@ mod tests {
         }
         let ([mut one], [mut other]) = ([[0.0; 20]; 1], [[0.0; 20]; 1]);
         let ahead: Vec<i64> = (11..31).collect();
-        told.seasonal(198, &ahead, &[], &mut one);
-        missed.seasonal(198, &ahead, &[], &mut other);
+        let seasons = Seasons::new(&ahead);
+        told.seasonal(198, &seasons, 0, &[], &mut one);
+        missed.seasonal(198, &seasons, 0, &[], &mut other);
         assert_eq!(one, other);
     }
 
@@ -312,7 +338,7 @@ mod tests {
         for tick in [7, 5, i64::MAX] {
             past.add(tick, 9.0);
             let (now, mut seasonal) = (past.origin(tick), [0.0]);
-            past.seasonal(tick, &[30], &[], &mut seasonal);
+            past.seasonal(tick, &Seasons::new(&[30]), 0, &[], &mut seasonal);
             assert_eq!((now.last, now.linear(30.0), seasonal), (9.0, 9.0, [9.0]));
         }
     }

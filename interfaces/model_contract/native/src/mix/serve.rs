@@ -106,7 +106,7 @@ impl Mix {
         let last = origin.last;
         let spans = self.spans(series);
         if uses.seasonal {
-            past.seasonal(tick, &self.ahead, spans, season);
+            past.seasonal(tick, &self.seasons, 0, spans, season);
         }
         let season = &season[..points];
         let line = mix[..points].iter_mut().zip(&self.middles(series)[..points]);
@@ -194,11 +194,11 @@ impl Mix {
     /// What the naive experts forecast at `tick`, without offsets; 0 for the model.
     pub(super) fn naive_points(&self, series: usize, point: usize, tick: i64) -> [f32; EXPERTS] {
         let past = &self.past[series];
-        let (origin, ahead) = (past.origin(tick), &self.ahead[point..=point]);
+        let origin = past.origin(tick);
         let spans = self.spans(series).get(point..=point).unwrap_or_default();
         let (mut last, mut seasonal) = ([origin.last], [origin.last]);
         past.last_means(tick, spans, &mut last);
-        past.seasonal(tick, ahead, spans, &mut seasonal);
+        past.seasonal(tick, &self.seasons, point, spans, &mut seasonal);
         [0.0, last[0], seasonal[0], origin.linear(self.middles(series)[point])]
     }
 
