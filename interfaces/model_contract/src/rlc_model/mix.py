@@ -4,7 +4,8 @@ Experts are the model; persistence (the last value); seasonal (the last value a 
 seasons before, the season chosen among 10, 12, 20, 33 and 40 reports by the mean difference to it);
 linear (Holt 1957). Where a point is the mean over a span (:mod:`rlc_model.outcomes`), these are
 means over as many reports, the line's in the middle of the span. Each is calibrated by quantile
-tracking (:mod:`rlc_model.calibration`). Their quantiles are averaged level by level, sorted and clipped at 0.
+tracking (:mod:`rlc_model.calibration`). Their quantiles are averaged level by level, sorted and
+clipped at 0.
 
 Weights are per bearer, quantity and point, by exponential weights with second-order terms
 (Bernstein online aggregation, Wintenberger 2017): an outcome moves the logarithm of an expert's
