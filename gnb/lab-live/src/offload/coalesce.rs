@@ -327,6 +327,17 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_cut_off_anywhere_in_its_headers_has_no_layout() {
+        for is_ipv6 in [false, true] {
+            let packet = frame(is_ipv6, 12, &[5; 10], 1448, ACK).split_off(VNET_HEADER_BYTES);
+            let layout = TcpLayout::of(&packet).unwrap();
+            for bytes in 0..layout.payload_at {
+                assert_eq!(TcpLayout::of(&packet[..bytes]), None, "{bytes} bytes, IPv6 {is_ipv6}");
+            }
+        }
+    }
+
+    #[test]
     fn a_datagram_gets_its_checksum() {
         // UDP over IPv4 with the sum of the pseudo-header in its field.
         let mut packet = vec![0x45, 0, 0, 30, 0, 0, 0, 0, 64, 17, 0, 0];

@@ -44,7 +44,8 @@ impl TcpLayout {
         let first = *packet.first()?;
         let (is_ipv6, tcp_at) = match first >> 4 {
             4 => {
-                let is_whole = packet.get(V4_FRAGMENT)? & 0x3f == 0 && packet[V4_FRAGMENT + 1] == 0;
+                let fragment = packet.get(V4_FRAGMENT..V4_FRAGMENT + 2)?;
+                let is_whole = fragment[0] & 0x3f == 0 && fragment[1] == 0;
                 let header = usize::from(first & 0x0f) * 4;
                 if !is_whole || *packet.get(V4_PROTOCOL)? != TCP || header < 20 {
                     return None;
