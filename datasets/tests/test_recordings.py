@@ -13,6 +13,7 @@ from made_run import provenance, table
 from rlc_dataset import DatasetError, Recording, find_recordings, write_run
 from rlc_dataset.names import RLC_FIELDS
 from rlc_dataset.reader import table_series
+from rlc_dataset.schema import COLUMNS, VERSION_KEY
 from rlc_model import Bearer
 
 BEARERS = ((17, 1), (17, 2), (18, 1))
@@ -97,6 +98,15 @@ def test_a_wrong_column_is_named_with_its_file(
         list(Recording.open(path).pieces(Bearer(17, 1), 10))
     found = str(error.value).replace(" or txbuf_occ_bytes", "")
     assert found.startswith(f"{path}, {message}"), found
+
+
+def test_a_run_of_another_schema_is_to_be_made_again(tmp_path: Path) -> None:
+    first = table(4).rename_columns(["ue" if name == "rnti" else name for name in COLUMNS])
+    path = tmp_path / "a.parquet"
+    pq.write_table(first.replace_schema_metadata({VERSION_KEY: b"1"}), path)
+    with pytest.raises(DatasetError) as error:
+        Recording.open(path)
+    assert str(error.value).startswith(f"{path}: has schema version 1; expected 2: make the data")
 
 
 def test_a_folder_without_a_recording_is_told_what_is_expected(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ MCS_MAX: Final = 31
 """The MCS field of a DCI has five bits (38.214 §5.1.3.1)."""
 
 
-def check_schema(schema: pa.Schema, file: str = "") -> None:
-    """Compares columns, types, units and version with :data:`~rlc_dataset.schema.SCHEMA`.
+def check_version(schema: pa.Schema, file: str = "") -> None:
+    """Compares the version that a schema names, if it does.
 
     Raises:
-        DatasetError: Names the first column that differs.
+        DatasetError: It is another one.
     """
     version = (schema.metadata or {}).get(VERSION_KEY)
     if version is not None and version != str(SCHEMA_VERSION).encode():
@@ -30,6 +30,15 @@ def check_schema(schema: pa.Schema, file: str = "") -> None:
             f"has schema version {found}; expected {SCHEMA_VERSION}: make the data set again",
             file=file,
         )
+
+
+def check_schema(schema: pa.Schema, file: str = "") -> None:
+    """Compares columns, types, units and version with :data:`~rlc_dataset.schema.SCHEMA`.
+
+    Raises:
+        DatasetError: Names the first column that differs.
+    """
+    check_version(schema, file)
     missing = [name for name in COLUMNS if name not in schema.names]
     if missing:
         raise DatasetError(f"lacks {', '.join(missing)}", file=file, column=missing[0])

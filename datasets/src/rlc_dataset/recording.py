@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rlc_model import Bearer, BearerSeries
 from rlc_model.records import REPORT
 
+from rlc_dataset.check import check_version
 from rlc_dataset.errors import DatasetError
 from rlc_dataset.names import OPTIONAL, RLC_FIELDS, columns_of, too_large
 from rlc_dataset.provenance import (
@@ -69,13 +70,14 @@ class Recording:
             name: Unless it has a provenance; its name without suffix if empty.
 
         Raises:
-            DatasetError: It is not Parquet, or lacks a column.
+            DatasetError: It is not Parquet, is a run of another schema, or lacks a column.
         """
         try:
             metadata = pq.read_metadata(path)
             schema = metadata.schema.to_arrow_schema()
         except _DAMAGED as error:
             raise DatasetError(_first_line(error), file=str(path)) from error
+        check_version(schema, str(path))
         columns = columns_of(schema.names, str(path))
         noted = (schema.metadata or {}).get(PROVENANCE_KEY)
         provenance = None if noted is None else parse_provenance(noted, str(path))
