@@ -91,6 +91,40 @@ def test_the_mix_is_no_worse_than_the_best_expert(series: F32, noise: float, bes
     assert replay.mix.weights(0)[0, :, EXPERTS.index(best)].min() > 0.5
 
 
+@pytest.mark.parametrize("points", [1, 4], ids=["one point", "four points"])
+def test_crossed_quantiles_of_a_model_are_calibrated_as_they_are_served(points: int) -> None:
+    """Reversed in a tenth of the reports."""
+    rng = np.random.default_rng(6)
+    rows = 12_000
+    level = (90_000 + 1_000 * np.cumsum(rng.standard_normal(rows))).astype(np.float32)
+    level += 1_000 * rng.standard_normal(rows).astype(np.float32)
+    ahead = AHEAD[:points]
+    mix = new_mix(LEVEL, LEVELS, ahead)
+    mix.grow(1)
+    one = np.ones((1, 1), np.float32)
+    plain, covered = [], []
+    served: list[F32] = []
+    for t in range(rows):
+        at = np.minimum(t + ahead, rows - 1)
+        middle = level[at] - 1_000 * rng.standard_normal(points)
+        spread = 1_282 * np.array([-1, 0, 1]) * (-1 if rng.random() < 0.1 else 1)
+        output = (middle[:, None] + spread).astype(np.float32)[None, None]
+        model, forecast, _ = mix.forecasts(
+            ONE, t, report(level[t]), None, None, output, one, one[0], np.zeros_like(one)
+        )
+        plain.append(model)
+        served.append(forecast)
+        then, point = t - int(ahead[t % points]), t % points
+        if then >= 0:
+            own = plain[then][:, :, point]
+            mix.learn(ONE, point, level[None, None, t], t, own, np.ones(1, np.bool_))
+            covered.append(level[t] < served[then][0, 0, point])
+    assert (np.diff(plain, axis=-1) >= 0).all()
+    below = np.mean(covered[4_000:], axis=0)
+    assert np.abs(below - LEVELS).max() < 0.02
+    assert below[2] - below[0] == pytest.approx(0.8, abs=0.02)
+
+
 def test_weights_move_smoothly() -> None:
     """Persistence and model err alike and independently: no outcome moves a weight by much."""
     rng = np.random.default_rng(5)

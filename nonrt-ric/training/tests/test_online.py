@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 from made_corpus import layout, series
-from rlc_model import FEATURES, Quantity
+from numpy.typing import NDArray
+from rlc_model import FEATURES, MinMaxScaler, Quantity
 from rlc_train.baselines.naive import AdaptivePersistence
+from rlc_train.export.runner import ServedForecaster, StepRunner
 from rlc_train.metrics import Calibration
 from rlc_train.online import track
 from rlc_train.series import labels
@@ -31,6 +33,36 @@ def test_wrong_quantiles_reach_their_nominal_coverage() -> None:
     found = Calibration(AXES.levels, below, (actual <= corrected).mean(axis=0))
     assert found.deviation().max() < 0.02
     assert found.interval_deviation().max() < 0.03
+
+
+class CrossedModel(StepRunner):
+    """Forecasts the quantiles of noise, a tenth of the time in reverse order."""
+
+    def __init__(self) -> None:
+        self.state_size, self._rng = 0, np.random.default_rng(8)
+
+    def step(
+        self, sample: NDArray[np.float32], state: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        quantiles = 50_000 + 1_282 * np.array([-1, 0, 1], np.float32)
+        if self._rng.random() < 0.1:
+            quantiles = quantiles[::-1]
+        shape = (len(sample), *AXES.shape)
+        return np.broadcast_to(quantiles, shape).astype(np.float32), state
+
+
+def test_a_model_with_crossed_quantiles_is_calibrated_as_it_is_served() -> None:
+    rng = np.random.default_rng(1)
+    one = series(levels=50_000 + 1_000 * rng.standard_normal((12_000, 2)))
+    scaler = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
+    model = ServedForecaster("crossed", CrossedModel(), scaler, AXES, tracked=True, absolute=True)
+    origins = np.arange(4_000, 11_900, dtype=np.intp)
+    forecast = model.predict(Part(one, 0, 12_000), origins)
+    actual = labels(one, AXES, origins)[..., None]
+    below, up_to = (actual < forecast).mean(axis=0), (actual <= forecast).mean(axis=0)
+    found = Calibration(AXES.levels, below, up_to)
+    assert found.deviation()[0].max() < 0.02
+    assert found.interval_deviation()[0].max() < 0.02
 
 
 def test_each_point_is_checked_in_every_slot_of_a_tdd_pattern() -> None:

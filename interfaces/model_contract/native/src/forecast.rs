@@ -41,20 +41,37 @@ pub(crate) fn order_groups(values: &mut [f32], quantiles: usize) {
     }
 }
 
-/// Insertion sort without branches on the values, then clipping at 0.
+/// [`sort`], then clipping at 0.
+#[inline]
+pub(crate) fn order(group: &mut [f32]) {
+    sort(group);
+    for value in group {
+        *value = if *value < 0.0 { 0.0 } else { *value };
+    }
+}
+
+/// [`sort`] of each group.
+#[inline]
+pub(crate) fn sort_groups(values: &mut [f32], quantiles: usize) {
+    match quantiles {
+        0 => {}
+        // As in `order_groups`.
+        3 => values.as_chunks_mut::<3>().0.iter_mut().for_each(|group| sort(group)),
+        _ => values.chunks_exact_mut(quantiles).for_each(sort),
+    }
+}
+
+/// Insertion sort without branches on the values.
 ///
 /// NaN stays in place; [`all_finite`] detects it.
 #[inline]
-pub(crate) fn order(group: &mut [f32]) {
+pub(crate) fn sort(group: &mut [f32]) {
     for end in 1..group.len() {
         for at in (0..end).rev() {
             let (low, high) = (group[at], group[at + 1]);
             group[at] = if high < low { high } else { low };
             group[at + 1] = if high < low { low } else { high };
         }
-    }
-    for value in group {
-        *value = if *value < 0.0 { 0.0 } else { *value };
     }
 }
 

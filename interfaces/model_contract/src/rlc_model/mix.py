@@ -5,7 +5,9 @@ seasons before, the season chosen among 10, 12, 20, 33 and 40 reports by the mea
 linear (Holt 1957). Where a point is the mean over a span (:mod:`rlc_model.outcomes`), these are
 means over as many reports, the line's in the middle of the span. Each is calibrated by quantile
 tracking (:mod:`rlc_model.calibration`). Their quantiles are averaged level by level, sorted and
-clipped at 0.
+clipped at 0. Those of the model, which may cross, are sorted before they are calibrated as well:
+crossed ones would be shifted until each covers its share, and once sorted the outer two would
+cover more than theirs.
 
 Weights are per bearer, quantity and point, by exponential weights with second-order terms
 (Bernstein online aggregation, Wintenberger 2017): an outcome moves the logarithm of an expert's

@@ -1,13 +1,14 @@
 //! Forecasts from the experts.
 
 use super::{EXPERTS, Mix, Newest, Uses};
-use crate::forecast::{order, order_groups};
+use crate::forecast::{order, order_groups, sort, sort_groups};
 use crate::{ArrayError, Axes, Index, ModelOutput, all_finite, check};
 
 /// Forecasts in units, `(N, K, M, Q)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecasts {
-    /// Of the model, without offsets.
+    /// Of the model, without offsets; quantiles sorted. Offsets of crossed ones would be learned until
+    /// each covers its share, and sorted the outer ones would then cover more.
     pub plain: Vec<f32>,
     /// The mix; quantiles sorted and clipped at 0.
     pub served: Vec<f32>,
@@ -60,11 +61,12 @@ impl Mix {
                 let [uses, _] = self.uses[series];
                 if !uses.naive {
                     // Mostly the model has all weight.
-                    for ((plain, served), (value, mixed)) in
-                        plain.iter_mut().zip(served.iter_mut()).zip(values.iter().zip(mixed))
-                    {
+                    for (plain, value) in plain.iter_mut().zip(values) {
                         *plain = value * factor + base;
-                        *served = *plain + mixed;
+                    }
+                    sort_groups(plain, quantiles);
+                    for (served, (plain, mixed)) in served.iter_mut().zip(plain.iter().zip(mixed)) {
+                        *served = plain + mixed;
                     }
                     order_groups(served, quantiles);
                     continue;
@@ -246,21 +248,27 @@ fn four_points(
 ) -> [f32; 12] {
     let mut all: [f32; 12] =
         std::array::from_fn(|at| (plain[at] - last) * weights[at / 3] + naive[at / 3] + mixed[at]);
+    sort_threes(&mut all);
+    all.map(|value| if value < 0.0 { 0.0 } else { value })
+}
+
+/// Sorts four groups of three quantiles.
+#[inline]
+fn sort_threes(all: &mut [f32; 12]) {
     let crossed: [bool; 8] = std::array::from_fn(|at| {
         let low = at / 2 * 3 + at % 2;
         all[low + 1] < all[low]
     });
     if crossed.iter().fold(false, |any, one| any | one) {
-        sort_threes(&mut all);
+        sort_crossed(all);
     }
-    all.map(|value| if value < 0.0 { 0.0 } else { value })
 }
 
-/// Apart from the rest, which is then straight: mixes of sorted quantiles seldom cross.
+/// Apart from the rest, which is then straight: quantiles seldom cross.
 #[cold]
 #[inline(never)]
-fn sort_threes(all: &mut [f32; 12]) {
-    order_groups(all, 3);
+fn sort_crossed(all: &mut [f32; 12]) {
+    sort_groups(all, 3);
 }
 
 /// What turns the values of one quantity of a row into forecasts.
@@ -288,9 +296,12 @@ impl Units<'_> {
         let outputs = plain.chunks_exact_mut(quantiles).zip(served.chunks_exact_mut(quantiles));
         for (((weight, naive), (values, mixed)), (plain, served)) in points.zip(inputs).zip(outputs)
         {
-            for (q, (plain, served)) in plain.iter_mut().zip(served.iter_mut()).enumerate() {
-                *plain = values[q] * self.factor + self.base;
-                *served = (*plain - self.last) * weight + naive + mixed[q];
+            for (plain, value) in plain.iter_mut().zip(values) {
+                *plain = value * self.factor + self.base;
+            }
+            sort(plain);
+            for (served, (plain, mixed)) in served.iter_mut().zip(plain.iter().zip(mixed)) {
+                *served = (plain - self.last) * weight + naive + mixed;
             }
             order(served);
         }
@@ -310,6 +321,7 @@ impl Units<'_> {
             points.zip(inputs).zip(outputs)
         {
             *plain = values.map(|value| value * self.factor + self.base);
+            sort_threes(plain);
             *served = four_points(plain, self.last, weights, naive, mixed);
         }
         let other = Self { weights: &self.weights[whole..], naive: &self.naive[whole..], ..*self };

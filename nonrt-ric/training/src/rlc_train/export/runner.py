@@ -108,7 +108,7 @@ class ServedForecaster:
             lanes: Longest first.
             offsets: As in :func:`~rlc_train.online.track_all`.
             plain: ``(T, Q, M, K)`` for each lane, to be filled with the forecasts from every row
-                before calibration.
+                before calibration, in order.
         """
         layout = self._layout
         features = np.zeros((lanes[0].stop, len(lanes), len(FEATURES)), np.float32)
@@ -125,6 +125,9 @@ class ServedForecaster:
             forecast *= span
             base = minimum if self._absolute else features[row, :count][:, layout.columns]
             forecast += base[..., None, None]
+            if self._tracked:
+                # As the forecaster does: see rlc_model.mix.
+                forecast.sort(axis=-1)
             for lane, values in zip(plain[:count], forecast, strict=False):
                 lane[row] = values
             return forecast
