@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlc_train import conformal
 from rlc_train.errors import TrainError
-from rlc_train.metrics import Calibration, in_order, pinball, skill_interval
+from rlc_train.metrics import (
+    Calibration,
+    in_order,
+    least_excesses,
+    pinball,
+    skill_interval,
+    worst_intervals,
+)
 
 LEVELS = np.array([0.1, 0.5, 0.9], np.float32)
 
@@ -47,6 +54,25 @@ def test_ties_are_not_a_miscalibration() -> None:
     assert float(narrow.interval_deviation()) == pytest.approx(0.4)
 
 
+def test_the_interval_of_a_distance_has_the_distance_of_longer_data() -> None:
+    """A model off by three points at 0.9; seconds differ, as its errors last."""
+    rng = np.random.default_rng(6)
+    share = np.array([0.1, 0.5, 0.93])
+
+    def told(seconds: int, seed: int) -> tuple[float, float, float]:
+        each = np.clip(share + 0.05 * rng.standard_normal((seconds, 1)), 0, 1)
+        below = 100 * each[:, None]
+        shares = below, below, np.full((seconds, 1), 100.0)
+        value, low, high = worst_intervals(shares, LEVELS, seed=seed, draws=500)[:, 0]
+        return float(value), float(low), float(high)
+
+    found = [told(60, seed) for seed in range(60)]
+    assert sum(low <= 0.03 <= high for _, low, high in found) >= 50
+    value, low, high = told(6_000, 1)
+    assert low < value < high < low + 0.005
+    assert value == pytest.approx(0.03, abs=0.003)
+
+
 def test_blocks_of_time_widen_the_interval() -> None:
     """A thousand equal samples are one observation."""
     rng = np.random.default_rng(2)
@@ -68,6 +94,46 @@ def test_the_interval_has_its_nominal_coverage() -> None:
         found = skill_interval(size * rng.gamma(8.0, 0.8 / 8, 60), size, seed=trial, draws=300)
         covered += found.low <= truth <= found.high
     assert 0.90 <= covered / 300 <= 0.98
+
+
+def test_of_many_radios_that_are_no_worse_hardly_one_is_told_to_be() -> None:
+    """By intervals of their own, one of forty is above 0 in most trials."""
+    rng = np.random.default_rng(4)
+    together, alone = 0, 0
+    trials = 60
+    for trial in range(trials):
+        groups = [
+            (size * rng.gamma(8.0, 1 / 8, (30, 2)), size * rng.gamma(8.0, 1 / 8, (30, 2)))
+            for size in (rng.gamma(4.0, size=(30, 1)) for _ in range(20))
+        ]
+        together += any((one > 0).any() for one in least_excesses(groups, seed=trial, draws=500))
+        alone += any(
+            skill_interval(loss[:, n], reference[:, n], seed=trial, draws=200).high < 0
+            for loss, reference in groups
+            for n in range(2)
+        )
+    assert together <= 6
+    assert alone >= 20
+
+
+def test_the_radio_that_is_worse_is_found_among_many_by_paired_blocks() -> None:
+    """Worse by a tenth, where one second has ten times the loss of another."""
+    rng = np.random.default_rng(5)
+    groups = []
+    for number in range(20):
+        size = rng.gamma(0.5, size=(40, 1))
+        groups.append((size * (1.1 if number == 7 else 1) * rng.gamma(400, 1 / 400, (40, 1)), size))
+    found = [bool(one[0] > 0) for one in least_excesses(groups, seed=1)]
+    assert found == [number == 7 for number in range(20)]
+    loss, reference = groups[7]
+    rng.shuffle(reference)
+    assert least_excesses([(loss, reference)], seed=1)[0][0] < 0
+
+
+def test_one_bad_second_is_no_worse_radio() -> None:
+    loss = np.ones((30, 1))
+    loss[3] = 100
+    assert least_excesses([(loss, np.ones((30, 1)))], seed=1)[0][0] < 0
 
 
 def test_skill_is_nan_without_reference_loss() -> None:

@@ -6,8 +6,9 @@ bootstrap draws whole blocks (Künsch 1989; non-overlapping: Carlstein 1986).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,11 @@ class Calibration:
         strict, closed = self.interval()
         return np.maximum(strict - nominal, 0) + np.maximum(nominal - closed, 0)
 
+    def worst(self) -> NDArray[np.float64]:
+        """``(…)`` the largest distance of all quantiles and of the outer interval."""
+        off: NDArray[np.float64] = np.maximum(self.deviation().max(-1), self.interval_deviation())
+        return off
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -125,17 +131,104 @@ def skill_intervals(
         raise TrainError("bootstrap", f"{blocks} blocks; expected 2 or more")
     rng = np.random.default_rng(seed)
     skills = np.empty((draws, loss.shape[1]))
-    at_once = max(1, _DRAWN_AT_ONCE // blocks)
-    for first in range(0, draws, at_once):
-        rows = min(at_once, draws - first)
-        drawn = rng.integers(0, blocks, (rows, blocks)) + blocks * np.arange(rows)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=rows * blocks).reshape(rows, blocks)
-        skills[first : first + rows] = _skill(times @ loss, times @ reference)
+    for rows, times in _draws(rng, blocks, draws):
+        skills[rows] = _skill(times @ loss, times @ reference)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(skills, [tail, 1 - tail], axis=0, method="inverted_cdf")
     total = reference.sum(0)
     found = np.stack([_skill(loss.sum(0), total), low, high])
     return np.where(total > 0, found, np.nan)
+
+
+def least_excesses(
+    groups: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    *,
+    seed: int,
+    draws: int = DRAWS,
+) -> list[NDArray[np.float64]]:
+    """What each loss of several groups exceeds its reference by at the least, all told together.
+
+    The more groups and columns, the likelier is one whose own interval excludes 0 by chance. Here
+    the same share of noise as of one interval (:data:`CONFIDENCE`) is left to all of them: the
+    bootstrap of the largest of all studentised differences has the distance of the ends (Romano and
+    Wolf 2005). Blocks are drawn in pairs, and of each group by itself.
+
+    Args:
+        groups: ``(blocks, N)`` sums per block of the model's loss and of the reference's, of each.
+        seed: Seed of the draws.
+        draws: Number of draws.
+
+    Returns:
+        ``(N,)`` for each group: lower ends of ``Σ loss − Σ reference``.
+    """
+    rng = np.random.default_rng(seed)
+    largest = np.full(draws, -np.inf)
+    sums, errors = [], []
+    for loss, reference in groups:
+        difference = loss - reference
+        blocks, total = len(difference), difference.sum(0)
+        error = np.sqrt(blocks) * difference.std(0)
+        for rows, times in _draws(rng, blocks, draws):
+            off = times @ difference - total
+            # A difference that is the same in all blocks has no error, and no draw is off.
+            studentised = np.divide(off, error, out=np.zeros_like(off), where=error > 0)
+            largest[rows] = np.maximum(largest[rows], studentised.max(1, initial=-np.inf))
+        sums.append(total)
+        errors.append(error)
+    far = float(np.quantile(largest, (1 + CONFIDENCE) / 2, method="inverted_cdf"))
+    return [total - far * error for total, error in zip(sums, errors, strict=True)]
+
+
+def worst_intervals(
+    shares: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    levels: NDArray[np.float32],
+    *,
+    seed: int,
+    draws: int = DRAWS,
+) -> NDArray[np.float64]:
+    """:meth:`Calibration.worst` and its interval: what the length of the data says of it.
+
+    Args:
+        shares: ``(blocks, N, K)`` values below each quantile and at or below it, ``(blocks, N)``
+            values, as sums per block.
+        levels: ``(K,)``.
+        seed: Seed of the draws.
+        draws: Number of draws.
+
+    Returns:
+        ``(3, N)`` distance, lower and upper end of its interval; NaN without values.
+    """
+    below, up_to, count = shares
+    rng = np.random.default_rng(seed)
+    worst = np.empty((draws, count.shape[1]))
+
+    def drawn(times: NDArray[Any]) -> NDArray[np.float64]:
+        sums = (np.einsum("db,bnk->dnk", times, each) for each in (below, up_to))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = (each / (times @ count)[..., None] for each in sums)
+            return Calibration(levels, *found).worst()
+
+    for rows, times in _draws(rng, len(count), draws):
+        worst[rows] = drawn(times)
+    ends = np.full((2, count.shape[1]), np.nan)
+    known = count.sum(0) > 0
+    tail = (1 - CONFIDENCE) / 2
+    ends[:, known] = np.nanquantile(
+        worst[:, known], [tail, 1 - tail], axis=0, method="inverted_cdf"
+    )
+    return np.concatenate([drawn(np.ones((1, len(count)))), ends])
+
+
+def _draws(
+    rng: np.random.Generator, blocks: int, draws: int
+) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+    """Some of the draws at once: which, and how often each block is in each."""
+    at_once = max(1, _DRAWN_AT_ONCE // blocks)
+    for first in range(0, draws, at_once):
+        rows = min(at_once, draws - first)
+        drawn = rng.integers(0, blocks, (rows, blocks)) + blocks * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * blocks).reshape(rows, blocks)
+        yield slice(first, first + rows), times
 
 
 def _skill(loss: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:

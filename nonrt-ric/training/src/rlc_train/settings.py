@@ -126,7 +126,7 @@ class Settings(_Section):
     gate_horizons_us: list[int] = [11_000, 30_000]
     gate_each_radio: Annotated[
         bool, Field(description="Refuse a model that is worse than the fall-back on any radio.")
-    ] = False
+    ] = True
 
     @property
     def context_us(self) -> int:
