@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 
 use lab_batch::IdentityError;
-use lab_forecast::{Program, Served};
-use lab_gateway::cli::{Failure, command_line};
+use lab_forecast::{DRAIN_QUANTILE, Program, Served};
+use lab_gateway::cli::{Failure, command_line, quantile};
 use lab_reproduce::{Inputs, Options, Paper, ReproduceError, Reproduction, Trained, papers};
 
 use super::progress::RunsLine;
@@ -81,6 +81,12 @@ pub(super) struct ReproduceArgs {
     #[arg(long, value_name = "US", requires = "model", help_heading = "Trained model",
           value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     t_m_us: Option<u32>,
+
+    /// Quantile of the forecast drain that the CU's pacer is fed, 0 to 1: higher loses less of the
+    /// radio and delays more. Between the model's quantiles it is interpolated.
+    #[arg(long, value_name = "Q", requires = "model", help_heading = "Trained model",
+          default_value_t = DRAIN_QUANTILE, value_parser = quantile)]
+    drain_quantile: f32,
 }
 
 fn failure(error: ReproduceError) -> Failure {
@@ -193,7 +199,8 @@ fn trained(args: &ReproduceArgs, chosen: &[Paper]) -> Result<Option<Trained>, Fa
             .collect(),
     };
     tracing::info!("trained model {}, T_m {}", hello.model, t_m.join(", "));
-    Ok(Some(Trained { program, hello, t_m_us: args.t_m_us }))
+    let (t_m_us, drain_quantile) = (args.t_m_us, args.drain_quantile);
+    Ok(Some(Trained { program, hello, t_m_us, drain_quantile }))
 }
 
 /// The command of `--forecaster`, by its defaults if unset.

@@ -13,6 +13,7 @@ mod ric;
 mod served;
 mod timing;
 
+pub use e2sm_tc::v1::DRAIN_QUANTILE;
 pub use forecasters::{Late, Perfect, Persistence};
 pub use lab_world::RlcSample;
 pub use radio::{Capacity, Marginal, TrueFuture};

@@ -158,6 +158,15 @@ impl ScenarioArgs {
     }
 }
 
+/// A quantile of a command line: above 0 and below 1.
+///
+/// # Errors
+/// What was expected.
+pub fn quantile(text: &str) -> Result<f32, String> {
+    let quantile = text.parse::<f32>().ok().filter(|level| *level > 0.0 && *level < 1.0);
+    quantile.ok_or_else(|| "expected a number above 0 and below 1".to_owned())
+}
+
 /// The command line of this process, as reports quote it.
 pub fn command_line() -> String {
     std::env::args().collect::<Vec<_>>().join(" ")

@@ -8,8 +8,10 @@ use std::{
 };
 
 use clap::Args;
+use e2sm_tc::v1::DRAIN_QUANTILE;
 
 use super::{
+    cli::quantile,
     door::CertificateFiles,
     error::ServeError,
     limits::{Limits, Refusals},
@@ -167,7 +169,7 @@ impl ServeOptions {
 }
 
 /// Address, TLS and token for the forecast stream of an `rlc-forecaster`.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Forecasts")]
 pub struct ForecastOptions {
     /// Address of the forecast stream of an `rlc-forecaster`, for the pacers; reconnects until it is
@@ -190,6 +192,20 @@ pub struct ForecastOptions {
     /// File whose first line is the client's token.
     #[arg(id = "forecasts-token", long, value_name = "FILE", requires = "forecasts")]
     pub token: Option<PathBuf>,
+
+    /// Quantile of the forecast drain that pacers are fed, above 0 and below 1: higher loses less of
+    /// the radio and delays more.
+    #[arg(id = "forecasts-drain-quantile", long, value_name = "Q", default_value_t = DRAIN_QUANTILE,
+          value_parser = quantile)]
+    pub drain_quantile: f32,
+}
+
+impl Default for ForecastOptions {
+    /// Without forecasts.
+    fn default() -> Self {
+        let drain_quantile = DRAIN_QUANTILE;
+        Self { address: None, ca: None, cert: None, key: None, token: None, drain_quantile }
+    }
 }
 
 pub(super) fn resolve(option: &'static str, value: &str) -> Result<SocketAddr, ServeError> {
@@ -240,6 +256,8 @@ mod tests {
             (&["--forecasts-ca", "a.pem"], "--forecasts"),
             (&["--forecasts", "a:1", "--forecasts-cert", "a"], "--forecasts-ca"),
             (&["--insecure", "--tls-cert", "a", "--tls-key", "b"], "--insecure"),
+            (&["--forecasts-drain-quantile", "1"], "above 0 and below 1"),
+            (&["--forecasts-drain-quantile", "NaN"], "above 0 and below 1"),
             (&["--duration", "0"], "more than 0 seconds"),
             (&["--duration", "soon"], "expected seconds"),
             (&["--control-timeout", "1e300"], "expected seconds"),

@@ -66,6 +66,8 @@ pub struct Trained {
     /// T_m in place of the measured one, µs; the value applied is in [`Timing`].
     #[serde(skip)]
     pub t_m_us: Option<u32>,
+    /// Quantile of the drain that the CU's pacer is fed, 0 to 1.
+    pub drain_quantile: f32,
 }
 
 impl Trained {
@@ -118,8 +120,13 @@ impl Forecasts {
                 })
             }
             ForecasterKind::Trained(trained) => {
-                let served = Served::start(&trained.program, &trained.hello, DEFAULT_EPOCH_US)
-                    .map_err(|error| RicError::Forecaster(error.to_string()))?;
+                let served = Served::start(
+                    &trained.program,
+                    &trained.hello,
+                    DEFAULT_EPOCH_US,
+                    trained.drain_quantile,
+                )
+                .map_err(|error| RicError::Forecaster(error.to_string()))?;
                 Ric::of_node(timing, Box::new(served))
             }
         };

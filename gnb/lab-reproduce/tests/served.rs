@@ -48,8 +48,8 @@ fn summary(ric: &mut Ric, t_c_us: u32, rlc_status: &str) -> Result<Summary, Scen
 fn served(behaviour: &str, quantity: FeedQuantity) -> Result<(Summary, ForecastCounts), String> {
     let program = program(behaviour);
     let hello = Served::probe(&program, &[]).map_err(|error| error.to_string())?;
-    let served =
-        Served::start(&program, &hello, DEFAULT_EPOCH_US).map_err(|error| error.to_string())?;
+    let served = Served::start(&program, &hello, DEFAULT_EPOCH_US, 0.5)
+        .map_err(|error| error.to_string())?;
     let mut ric = Ric::of_node(timing(10_000), Box::new(served)).with_quantity(quantity);
     let rlc_status = if quantity == FeedQuantity::Drain { "each_slot" } else { "never" };
     let summary = summary(&mut ric, 10_000, rlc_status).map_err(|error| error.to_string())?;
@@ -167,7 +167,12 @@ fn without_a_trained_model_its_rows_are_omitted_with_a_warning() {
 
     let program = program("well");
     let hello = Served::probe(&program, &[1, 4]).unwrap();
-    let trained = |t_m_us| Trained { program: program.clone(), hello: hello.clone(), t_m_us };
+    let trained = |t_m_us| Trained {
+        program: program.clone(),
+        hello: hello.clone(),
+        t_m_us,
+        drain_quantile: 0.5,
+    };
     let with = sets(Some(trained(None)), 3_000_000);
     assert!(with.warnings.is_empty(), "{:?}", with.warnings);
     let rows = trained_rows(&with);
@@ -186,7 +191,7 @@ fn a_model_that_lacks_a_quantity_has_no_rows_where_it_is_needed() {
     let program = program("well");
     let mut hello = Served::probe(&program, &[1, 4]).unwrap();
     hello.quantities.retain(|name| name != "LIMIT_BYTES");
-    let done = sets(Some(Trained { program, hello, t_m_us: None }), 2_100_000);
+    let done = sets(Some(Trained { program, hello, t_m_us: None, drain_quantile: 0.5 }), 2_100_000);
     let [missing] = done.tables[0].missing.as_slice() else {
         panic!("{:?}", done.tables[0].missing)
     };

@@ -10,7 +10,7 @@ mod feed;
 mod model;
 mod validate;
 
-pub use feed::FeedGrid;
+pub use feed::{DRAIN_QUANTILE, FeedGrid, QuantileColumn};
 pub use model::*;
 pub use validate::{Invalid, Validate};
 

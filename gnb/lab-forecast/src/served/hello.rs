@@ -1,6 +1,6 @@
 //! The first frame of a forecaster: model, layout and T_m.
 
-use e2sm_tc::v1::FeedGrid;
+use e2sm_tc::v1::{FeedGrid, QuantileColumn};
 use serde::{Deserialize, Serialize};
 
 /// Supported version of the frames.
@@ -77,8 +77,11 @@ impl Hello {
                 self.points_us
             ));
         }
-        if !self.quantiles.iter().any(|level| (level - super::QUANTILE).abs() < 1e-6) {
-            return Err(format!("quantiles {:?} without {}", self.quantiles, super::QUANTILE));
+        if QuantileColumn::at(&self.quantiles, super::MEDIAN).is_none() {
+            return Err(format!("quantiles {:?}; expected increasing", self.quantiles));
+        }
+        if !self.quantiles.iter().any(|level| (level - super::MEDIAN).abs() < 1e-6) {
+            return Err(format!("quantiles {:?} without {}", self.quantiles, super::MEDIAN));
         }
         match self.t_m.iter().find(|time| !(0.0..=1e7).contains(&time.median_us)) {
             Some(time) => Err(format!("T_m of {} µs for {} bearers", time.median_us, time.bearers)),

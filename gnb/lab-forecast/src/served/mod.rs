@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 
 use prost::Message as _;
 
-use e2sm_tc::v1::FeedGrid;
+use e2sm_tc::v1::{FeedGrid, QuantileColumn};
 
 use super::{Horizon, NodeForecaster, Points, Report, Source};
 use child::Child;
@@ -27,9 +27,8 @@ mod proto {
     include!(concat!(env!("OUT_DIR"), "/sojourn.forecast.v1.rs"));
 }
 
-/// Quantile that is fed to pacers, which use one value. Each status corrects their estimate of the
-/// backlog, so errors that are as often positive as negative cancel out.
-const QUANTILE: f32 = 0.5;
+/// Quantile of occupancy and limit.
+const MEDIAN: f32 = 0.5;
 /// Limit of batches kept for inferences that have not ended.
 const MAX_BATCHES: usize = 1_024;
 
@@ -43,17 +42,24 @@ pub struct Served {
     hello: Hello,
     /// The points that its forecasts are fed at.
     grid: FeedGrid,
+    drain_quantile: f32,
     /// By time of the report, µs since the Unix epoch; oldest first.
     batches: VecDeque<(u64, ByBearer)>,
     epoch_us: u64,
 }
 
 impl Served {
-    /// Starts the program for a run whose virtual time 0 is at `epoch_us`.
+    /// Starts the program for a run whose virtual time 0 is at `epoch_us`. The drain is fed at
+    /// `drain_quantile`, 0 to 1.
     ///
     /// # Errors
     /// [`ServedError`] when it does not start, refuses the model, or differs from `expected`.
-    pub fn start(program: &Program, expected: &Hello, epoch_us: u64) -> Result<Self, ServedError> {
+    pub fn start(
+        program: &Program,
+        expected: &Hello,
+        epoch_us: u64,
+        drain_quantile: f32,
+    ) -> Result<Self, ServedError> {
         let (child, hello) = Child::start(program, &[])?;
         if !hello.is_same_model(expected) {
             return Err(ServedError::Changed {
@@ -63,7 +69,7 @@ impl Served {
             });
         }
         let grid = hello.feed().ok_or_else(|| child.unexpected("a hello without points".into()))?;
-        Ok(Self { child, hello, grid, batches: VecDeque::new(), epoch_us })
+        Ok(Self { child, hello, grid, drain_quantile, batches: VecDeque::new(), epoch_us })
     }
 
     /// Starts a program to get its hello, with T_m measured for these numbers of bearers.
@@ -83,11 +89,12 @@ impl Served {
                 .child
                 .unexpected(format!("points at {now:?} µs; the hello had {before:?}")));
         }
-        let median = batch.quantiles.iter().position(|level| (level - QUANTILE).abs() < 1e-6);
+        let column = |wanted| QuantileColumn::at(&batch.quantiles, wanted);
+        let columns = column(MEDIAN).zip(column(self.drain_quantile));
         for forecast in &batch.forecasts {
-            let (id, source, points) = median
-                .ok_or_else(|| format!("quantiles {:?} without {QUANTILE}", batch.quantiles))
-                .and_then(|median| self.points(forecast, median, batch.quantiles.len()))
+            let (id, source, points) = columns
+                .ok_or_else(|| format!("quantiles {:?}; expected increasing", batch.quantiles))
+                .and_then(|(level, drain)| self.points(forecast, level, drain))
                 .map_err(|why| self.child.unexpected(why))?;
             let bearers = match self.batches.back_mut() {
                 Some((at_us, bearers)) if *at_us == forecast.origin_us => bearers,
@@ -105,28 +112,33 @@ impl Served {
         Ok(())
     }
 
-    /// Bearer, origin and points of a forecast at quantile number `median`.
+    /// Bearer, origin and points of a forecast, by the columns of occupancy and limit, and of the drain.
     fn points(
         &self,
         forecast: &Forecast,
-        median: usize,
-        quantiles: usize,
+        level: QuantileColumn,
+        drain: QuantileColumn,
     ) -> Result<((u16, u8), Source, Points), String> {
         let bearer = forecast.bearer.unwrap_or_default();
         let id = u16::try_from(bearer.rnti).ok().zip(u8::try_from(bearer.drb).ok());
         let id = id.ok_or_else(|| format!("RNTI {}, DRB {}", bearer.rnti, bearer.drb))?;
         let mut points = Points::default();
         for series in &forecast.series {
-            let expected = self.hello.points_us.len() * quantiles;
-            if series.values.len() != expected {
-                return Err(format!("{} values; expected {expected}", series.values.len()));
-            }
-            let values: Vec<f32> =
-                series.values.iter().skip(median).step_by(quantiles).copied().collect();
-            if let Some(value) = values.iter().find(|it| !(0.0..=u32::MAX as f32).contains(*it)) {
+            let quantity = Quantity::try_from(series.quantity);
+            let column = if quantity == Ok(Quantity::DrainBytes) { drain } else { level };
+            let values =
+                column.of(&series.values).filter(|it| it.len() == self.hello.points_us.len());
+            let Some(values) = values else {
+                let points = self.hello.points_us.len();
+                return Err(format!(
+                    "{} values; expected {points} points of numbers of bytes",
+                    series.values.len()
+                ));
+            };
+            if let Some(value) = values.iter().find(|it| **it > u32::MAX as f32) {
                 return Err(format!("{value} bytes; expected 0 to {}", u32::MAX));
             }
-            let (list, fed) = match Quantity::try_from(series.quantity) {
+            let (list, fed) = match quantity {
                 Ok(Quantity::OccupancyBytes) => {
                     (&mut points.occupancy_bytes, self.grid.levels(&values))
                 }

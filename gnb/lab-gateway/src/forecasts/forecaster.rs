@@ -1,4 +1,4 @@
-//! Where the forecaster is and how to connect to it: address, TLS, token.
+//! Where the forecaster is and how to connect to it: address, TLS, token; what is asked of it.
 
 use std::{
     path::{Path, PathBuf},
@@ -29,6 +29,7 @@ pub(crate) struct Forecaster {
     address: String,
     tls: Option<ClientFiles>,
     token: Option<PathBuf>,
+    drain_quantile: f32,
 }
 
 /// CA of the server; certificate and key of the client.
@@ -67,13 +68,19 @@ impl Forecaster {
         }
         let identity = options.cert.clone().zip(options.key.clone());
         let tls = options.ca.clone().map(|ca| ClientFiles { ca, identity });
-        let forecaster = Self { address: address.clone(), tls, token: options.token.clone() };
+        let (token, drain_quantile) = (options.token.clone(), options.drain_quantile);
+        let forecaster = Self { address: address.clone(), tls, token, drain_quantile };
         forecaster.endpoint().and_then(|_| forecaster.token()).map_err(|reason| error(&reason))?;
         Ok(Some(forecaster))
     }
 
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Quantile of the drain that pacers are fed.
+    pub(crate) fn drain_quantile(&self) -> f32 {
+        self.drain_quantile
     }
 
     /// Connects with the files of now.

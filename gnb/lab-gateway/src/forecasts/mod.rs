@@ -6,7 +6,7 @@
 mod forecaster;
 mod stream;
 
-use e2sm_tc::v1::{BearerForecast, BearerId, FeedGrid, UeId};
+use e2sm_tc::v1::{BearerForecast, BearerId, FeedGrid, QuantileColumn, UeId};
 
 pub(super) use forecaster::Forecaster;
 pub(super) use stream::ForecastStream;
@@ -52,64 +52,69 @@ const REPORT_US: u32 = 1_000;
 /// DRB identities (38.331, `DRB-Identity`).
 const DRBS: std::ops::RangeInclusive<u32> = 1..=32;
 
-/// The valid forecasts of a batch, and the number of malformed ones.
-pub(crate) fn bearer_forecasts(batch: &proto::ForecastBatch) -> (Vec<BearerForecast>, u64) {
-    let columns = median(&batch.quantiles).zip(FeedGrid::over(&batch.points_us, REPORT_US));
-    let converted = batch.forecasts.iter().map(|forecast| {
-        let ((quantile, quantiles), grid) = columns.as_ref()?;
-        bearer_forecast(forecast, grid, *quantile, *quantiles)
-    });
+/// Quantile of occupancy and limit.
+const MEDIAN: f32 = 0.5;
+
+/// The valid forecasts of a batch, their drain at `drain_quantile`, and the number of malformed ones.
+pub(crate) fn bearer_forecasts(
+    batch: &proto::ForecastBatch,
+    drain_quantile: f32,
+) -> (Vec<BearerForecast>, u64) {
+    let feed = Feed::of(batch, drain_quantile);
+    let converted = batch.forecasts.iter().map(|forecast| feed.as_ref()?.bearer(forecast));
     let valid: Vec<BearerForecast> = converted.flatten().collect();
     let malformed = batch.forecasts.len() - valid.len();
     (valid, malformed as u64)
 }
 
-/// Column of the quantile closest to the median, and the number of columns.
-fn median(quantiles: &[f32]) -> Option<(usize, usize)> {
-    let distance = |quantile: &f32| (quantile - 0.5).abs();
-    let nearest = quantiles.iter().map(distance).enumerate().filter(|(_, it)| it.is_finite());
-    let (column, _) = nearest.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    Some((column, quantiles.len()))
+/// How the series of a batch become those of a feed.
+struct Feed {
+    grid: FeedGrid,
+    level: QuantileColumn,
+    drain: QuantileColumn,
 }
 
-fn bearer_forecast(
-    forecast: &proto::Forecast,
-    grid: &FeedGrid,
-    quantile: usize,
-    quantiles: usize,
-) -> Option<BearerForecast> {
-    let bearer = forecast.bearer?;
-    let rnti = u16::try_from(bearer.rnti).ok()?;
-    let drb = u8::try_from(bearer.drb).ok().filter(|_| DRBS.contains(&bearer.drb))?;
-    let fed = |quantity, of: fn(&FeedGrid, &[f32]) -> Option<Vec<u32>>| {
-        let series = forecast.series.iter().find(|series| series.quantity() == quantity);
-        let Some(series) = series else { return Some(Vec::new()) };
-        of(grid, &column(&series.values, quantile, quantiles)?)
-    };
-    let occupancy_bytes = fed(proto::Quantity::OccupancyBytes, FeedGrid::levels)?;
-    let limit_bytes = fed(proto::Quantity::LimitBytes, FeedGrid::levels)?;
-    let drain_bytes = fed(proto::Quantity::DrainBytes, FeedGrid::drain)?;
-    if occupancy_bytes.is_empty() {
-        return None;
+impl Feed {
+    fn of(batch: &proto::ForecastBatch, drain_quantile: f32) -> Option<Self> {
+        Some(Self {
+            grid: FeedGrid::over(&batch.points_us, REPORT_US)?,
+            level: QuantileColumn::at(&batch.quantiles, MEDIAN)?,
+            drain: QuantileColumn::at(&batch.quantiles, drain_quantile)?,
+        })
     }
-    Some(BearerForecast {
-        bearer: BearerId { ue: UeId::Rnti(rnti), drb },
-        origin_us: forecast.origin_us,
-        horizon_start_us: grid.start_us(),
-        step_us: grid.step_us(),
-        occupancy_bytes,
-        limit_bytes,
-        drain_bytes,
-    })
-}
 
-/// One quantile of a series; `None` if rows are incomplete or a value is not a number of bytes.
-fn column(values: &[f32], quantile: usize, quantiles: usize) -> Option<Vec<f32>> {
-    if !values.len().is_multiple_of(quantiles) {
-        return None;
+    fn bearer(&self, forecast: &proto::Forecast) -> Option<BearerForecast> {
+        let Self { grid, level, drain } = self;
+        let bearer = forecast.bearer?;
+        let rnti = u16::try_from(bearer.rnti).ok()?;
+        let drb = u8::try_from(bearer.drb).ok().filter(|_| DRBS.contains(&bearer.drb))?;
+        let values = |quantity, column: &QuantileColumn| {
+            let series = forecast.series.iter().find(|series| series.quantity() == quantity);
+            series.map(|series| column.of(&series.values))
+        };
+        let levels = |quantity| match values(quantity, level) {
+            Some(values) => grid.levels(&values?),
+            None => Some(Vec::new()),
+        };
+        let occupancy_bytes = levels(proto::Quantity::OccupancyBytes)?;
+        let limit_bytes = levels(proto::Quantity::LimitBytes)?;
+        let drain_bytes = match values(proto::Quantity::DrainBytes, drain) {
+            Some(values) => grid.drain(&values?)?,
+            None => Vec::new(),
+        };
+        if occupancy_bytes.is_empty() {
+            return None;
+        }
+        Some(BearerForecast {
+            bearer: BearerId { ue: UeId::Rnti(rnti), drb },
+            origin_us: forecast.origin_us,
+            horizon_start_us: grid.start_us(),
+            step_us: grid.step_us(),
+            occupancy_bytes,
+            limit_bytes,
+            drain_bytes,
+        })
     }
-    let column = values.chunks_exact(quantiles).map(|row| row[quantile]);
-    column.map(|value| (value.is_finite() && value >= 0.0).then_some(value)).collect()
 }
 
 #[cfg(test)]
@@ -138,12 +143,13 @@ mod tests {
         quantiles: &[f32],
         forecast: proto::Forecast,
     ) -> (Vec<BearerForecast>, u64) {
-        bearer_forecasts(&proto::ForecastBatch {
+        let batch = proto::ForecastBatch {
             quantiles: quantiles.to_vec(),
             points_us: points_us.to_vec(),
             forecasts: vec![forecast],
             ..proto::ForecastBatch::default()
-        })
+        };
+        bearer_forecasts(&batch, 0.8)
     }
 
     fn converted(
@@ -166,12 +172,18 @@ mod tests {
     }
 
     #[test]
-    fn the_quantile_closest_to_the_median_is_used() {
-        let (made, _) = converted(&[0.1, 0.6, 0.9], |forecast| {
-            let rows = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-            forecast.series = vec![series(Quantity::OccupancyBytes, &rows)];
+    fn occupancy_is_fed_at_its_median_and_drain_at_the_quantile_asked_for() {
+        let (made, _) = converted(&[0.5, 0.9], |forecast| {
+            let rows = [1.0, 5.0, 4.0, 8.0];
+            forecast.series = vec![
+                series(Quantity::OccupancyBytes, &rows),
+                series(Quantity::LimitBytes, &rows),
+                series(Quantity::DrainBytes, &rows),
+            ];
         });
-        assert_eq!(made[0].occupancy_bytes, [2, 5]);
+        assert_eq!(made[0].occupancy_bytes, [1, 4]);
+        assert_eq!(made[0].limit_bytes, [1, 4]);
+        assert_eq!(made[0].drain_bytes, [4, 7], "three quarters of the way to the upper quantile");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tonic::{
 };
 
 use super::{
-    ForecastOutcome, Forecaster, bearer_forecasts,
+    ForecastOutcome, Forecaster, MEDIAN, bearer_forecasts,
     proto::{ForecastBatch, ForecastRequest, Quantity, forecaster_client::ForecasterClient},
 };
 use crate::{
@@ -24,8 +24,6 @@ const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
 /// Larger than a batch of thousands of bearers.
 const MAX_BATCH_BYTES: usize = 64 << 20;
-/// Pacers need the expected value, not a bound.
-const MEDIAN: f32 = 0.5;
 const QUANTITIES: [Quantity; 3] =
     [Quantity::OccupancyBytes, Quantity::DrainBytes, Quantity::LimitBytes];
 
@@ -89,10 +87,13 @@ impl ForecastStream {
             [only] => only.node.id.clone(),
             _ => String::new(),
         };
+        let mut quantiles = vec![MEDIAN, self.forecaster.drain_quantile()];
+        quantiles.sort_by(f32::total_cmp);
+        quantiles.dedup();
         let mut request = Request::new(ForecastRequest {
             node_id,
             quantities: quantities.iter().map(|quantity| (*quantity).into()).collect(),
-            quantiles: vec![MEDIAN],
+            quantiles,
             ..ForecastRequest::default()
         });
         if let Some(token) = token {
@@ -120,7 +121,7 @@ impl ForecastStream {
     }
 
     fn pass_on(&self, batch: ForecastBatch) {
-        let (forecasts, malformed) = bearer_forecasts(&batch);
+        let (forecasts, malformed) = bearer_forecasts(&batch, self.forecaster.drain_quantile());
         self.metrics.forecasts(ForecastOutcome::Malformed, malformed);
         let count = forecasts.len() as u64;
         let command = Command::Forecasts { node_id: batch.node_id, forecasts };

@@ -157,7 +157,7 @@ async fn taken(gateway: &Gateway, result: &str) -> f64 {
 async fn a_stream_that_stalls_or_ends_leaves_the_pacer_to_its_own_measure_until_it_is_back() {
     let (gateway, mut streams, stream) = start(true).await;
     assert_eq!(stream.request.node_id, NODE);
-    assert_eq!(stream.request.quantiles, [0.5]);
+    assert_eq!(stream.request.quantiles, [0.5, e2sm_tc::v1::DRAIN_QUANTILE]);
     assert_eq!(stream.request.quantities.len(), 3);
     assert!(metric(&gateway, PACED).await < 0.5, "nothing came yet");
     convince(&gateway, &stream).await;

@@ -9,6 +9,9 @@
 //! - **Drain and limit** come from the forecast, linear between its points. Without a drain the drain
 //!   per step is limit minus occupancy (DRQL as forecast by stolidis2024); without a limit it is what
 //!   one TTI can pull ([`Burst`]) plus one MTU, which is what DRQL leaves.
+//! - **Lost**: an RLC that runs empty drains less than the radio could carry, and both the forecast and
+//!   the mean are of what drained. What was lost while packets were held back is added to either
+//!   ([`Drain`]).
 //! - **Stale**: persistence replaces the forecast if there is none, if the newest rests on samples
 //!   older than `stale_us`, or if a packet would arrive later than one step after its last point. It
 //!   uses the mean drain of the last frames, and widens that limit by the mean deviation of the drain
@@ -28,17 +31,15 @@
 
 use super::as_forecast::AsForecast;
 use super::burst::Burst;
+use super::drain::{Drain, FRAME_US};
 use super::feed::Feed;
 use super::flight::Flight;
 use super::{Algorithm, ReceivedStatus};
 
 /// What DRQL leaves in the buffer.
 const MTU_BYTES: f64 = 1_500.0;
-/// Persistence measures the drain over radio frames.
-const FRAME_US: u64 = 10_000;
-/// Gains of mean and mean deviation, as for the [`Burst`].
+/// Gain of the mean time between statuses, as for the [`Burst`].
 const MEAN_GAIN: f64 = 1.0 / 8.0;
-const DEVIATION_GAIN: f64 = 1.0 / 4.0;
 /// The correction rises by this part of what a TTI can pull, at least by one MTU.
 const STEP: f64 = 1.0 / 8.0;
 /// How long something must have been left over to be too much.
@@ -108,11 +109,12 @@ impl Forecast {
             && (self.without_status.is_some() || self.arrival_us(now_us) <= lasts_until_us)
     }
 
-    /// What the MAC pulls from one time to a later one, as known at `now_us`.
+    /// What the MAC can pull from one time to a later one, as known at `now_us`.
     fn drained(&self, from_us: u64, to_us: u64, now_us: u64) -> f64 {
         let forecast =
             if self.is_fresh(now_us) { self.feed.drained_bytes(from_us, to_us) } else { None };
-        forecast.unwrap_or_else(|| self.drain.mean * to_us.saturating_sub(from_us) as f64)
+        let length_us = to_us.saturating_sub(from_us) as f64;
+        forecast.unwrap_or(self.drain.mean * length_us) + self.drain.lost * length_us
     }
 
     /// The buffer's level when something sent at `now_us` arrives.
@@ -157,7 +159,7 @@ impl Algorithm for Forecast {
             self.correction = Correction::new(received.at_us);
         }
         let limited = self.correction.is_limited(self.round_trip_us(), received.at_us);
-        let held_bytes = self.drain.status(received);
+        let held_bytes = self.drain.status(received, limited);
         if status.dl_opportunity {
             let left_bytes = u64::from(status.occupancy_bytes);
             self.burst.tti(held_bytes.saturating_sub(left_bytes), status, limited);
@@ -249,65 +251,6 @@ impl Forecast {
     /// From a decision to the status that shows its effect.
     fn round_trip_us(&self) -> u64 {
         2 * self.way_us as u64 + self.tti_us
-    }
-}
-
-/// Drain of the RLC buffer over radio frames: mean and mean deviation, bytes per µs.
-#[derive(Clone, Debug)]
-struct Drain {
-    mean: f64,
-    deviation: f64,
-    has_sample: bool,
-    /// In the buffer at the last status.
-    occupancy_bytes: u64,
-    /// Handed down, less what is in flight: received, cumulative.
-    sent_bytes: u64,
-    received_bytes: u64,
-    frame_start_us: u64,
-    frame_bytes: u64,
-}
-
-impl Drain {
-    fn new(received: Option<&ReceivedStatus>) -> Self {
-        Self {
-            mean: 0.0,
-            deviation: 0.0,
-            has_sample: false,
-            occupancy_bytes: received
-                .map_or(0, |received| u64::from(received.status.occupancy_bytes)),
-            // What is on F1-U was sent before; counted as sent, it is received in time.
-            sent_bytes: received.map_or(0, |received| received.in_flight.bytes),
-            received_bytes: 0,
-            frame_start_us: received.map_or(0, |received| received.status.at_us),
-            frame_bytes: 0,
-        }
-    }
-
-    fn sent(&mut self, len_bytes: u64) {
-        self.sent_bytes += len_bytes;
-    }
-
-    /// Returns what the buffer held before the TTI of the status.
-    fn status(&mut self, received: &ReceivedStatus) -> u64 {
-        let status = &received.status;
-        let received_bytes = self.sent_bytes.saturating_sub(received.in_flight.bytes);
-        let held_bytes = self.occupancy_bytes + received_bytes.saturating_sub(self.received_bytes);
-        self.received_bytes = received_bytes;
-        self.occupancy_bytes = u64::from(status.occupancy_bytes);
-        self.frame_bytes += held_bytes.saturating_sub(self.occupancy_bytes);
-        let elapsed_us = status.at_us.saturating_sub(self.frame_start_us);
-        if elapsed_us >= FRAME_US || status.at_us < self.frame_start_us {
-            let sample = self.frame_bytes as f64 / elapsed_us.max(FRAME_US) as f64;
-            if !self.has_sample {
-                self.mean = sample;
-                self.has_sample = true;
-            }
-            self.deviation += DEVIATION_GAIN * ((sample - self.mean).abs() - self.deviation);
-            self.mean += MEAN_GAIN * (sample - self.mean);
-            self.frame_start_us = status.at_us;
-            self.frame_bytes = 0;
-        }
-        held_bytes
     }
 }
 

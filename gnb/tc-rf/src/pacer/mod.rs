@@ -17,6 +17,7 @@ mod bdp5g_prototype;
 mod bdp_rate;
 mod burst;
 mod dql;
+mod drain;
 mod drql;
 mod dyn_rlc;
 mod e5g_bdp;

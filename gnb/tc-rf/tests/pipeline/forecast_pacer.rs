@@ -107,7 +107,10 @@ fn points_in_long_steps_reach_a_du_40_ms_away() {
     let settled = |points: Option<u64>| {
         let mut tc = bearer(Pacer::Forecast { stale_us: 500_000 });
         let mut du = Split::new(FAR_US, changing);
-        let mut feed = |now_us| points.and_then(|points| in_steps(points)(now_us));
+        // From half a second on: before the first status, a forecast is used whatever its length.
+        let mut feed = |now_us| {
+            points.filter(|_| now_us >= SECOND_US / 2).and_then(|points| in_steps(points)(now_us))
+        };
         du.run(&mut tc, (0, SECOND_US), bulk, &mut feed);
         du.clear_counts();
         du.run(&mut tc, (SECOND_US, 4 * SECOND_US), bulk, &mut feed);
@@ -159,6 +162,39 @@ fn a_forecast_that_is_wrong_for_long_is_corrected() {
         assert!(share >= 950, "{share} ‰ with {numerator}/{denominator} of the drain forecast");
         assert!(peak_bytes <= 60_000, "{peak_bytes} B, {numerator}/{denominator} forecast");
     }
+}
+
+#[test]
+fn a_forecast_of_what_was_drained_does_not_keep_the_drain_low() {
+    // The radio recovers after a second. The forecaster says what its past says: what was drained, which
+    // is no more than what was sent.
+    const FAR_US: u64 = 40_000;
+    const WINDOW: usize = 80;
+    let mut tc = bearer(Pacer::Forecast { stale_us: 500_000 });
+    let mut du = Split::new(FAR_US, |us| if us < SECOND_US { 1_000 } else { 9_000 });
+    let mut drained_bytes = vec![0_u64];
+    for now_us in (0..6 * SECOND_US).step_by(1_000) {
+        if now_us == 2 * SECOND_US {
+            du.clear_counts();
+            drained_bytes = vec![0];
+        }
+        let known = drained_bytes.len().saturating_sub(1 + FAR_US as usize / 1_000);
+        let mean_bytes = (drained_bytes[known] - drained_bytes[known.saturating_sub(WINDOW)])
+            / WINDOW.min(known.max(1)) as u64;
+        let forecast = (known >= WINDOW).then(|| BearerForecast {
+            bearer: BEARER,
+            origin_us: now_us - FAR_US,
+            horizon_start_us: 2_000,
+            step_us: 2_000,
+            occupancy_bytes: vec![1_500; 64],
+            limit_bytes: vec![],
+            drain_bytes: vec![2 * mean_bytes as u32; 64],
+        });
+        du.run(&mut tc, (now_us, now_us + 1_000), bulk, |_| forecast.clone());
+        drained_bytes.push(du.drained_bytes);
+    }
+    let share = du.drained_bytes * 1000 / du.offered_bytes;
+    assert!(share >= 950, "{share} ‰ of the radio, {} B", du.peak_bytes);
 }
 
 #[test]
