@@ -5,7 +5,7 @@ mod learn;
 mod serve;
 mod tracker;
 
-use crate::naive::{Past, Seasons, Span};
+use crate::naive::{Pasts, Seasons, Span};
 use crate::weights::{EXPERTS, PRIOR, Point, Rate, Weights};
 use crate::{ArrayError, Axes, Index, LengthError, check};
 use blend::Uses;
@@ -33,11 +33,9 @@ pub struct Mix {
     seasons: Seasons,
     /// Middles of the spans, after an origin.
     middles: Vec<f32>,
-    age: usize,
     /// Of the weights that points have in common.
     rate: Rate,
-    /// `(S, K)`.
-    past: Vec<Past>,
+    pasts: Pasts,
     /// `(S, K)`.
     common: Vec<Weights>,
     /// `(S, K)` whether `weights` and `mixed` do not yet follow from the last outcomes.
@@ -129,7 +127,11 @@ impl Mix {
         let spans: Vec<i64> = spans.iter().map(|span| (*span).clamp(1, MAX_SPAN)).collect();
         let middle = |(ahead, span): (&i64, &i64)| (*ahead as f32) - (*span - 1) as f32 / 2.0;
         let pool = Tracker::new(axes.quantities * axes.points, axes.quantiles);
+        let age = farthest.saturating_add(late);
+        let longest = spans.iter().copied().max().unwrap_or(1);
+        let summed = if longest > 1 { quantities.rate } else { None };
         Ok(Self {
+            pasts: Pasts::new(count, summed, age, longest as usize),
             axes,
             quantities,
             levels,
@@ -143,8 +145,6 @@ impl Mix {
             } else {
                 Vec::new()
             },
-            age: farthest.saturating_add(late),
-            past: Vec::new(),
             common: Vec::new(),
             stale: Vec::new(),
             naive_stale: Vec::new(),
@@ -166,7 +166,7 @@ impl Mix {
         let quantiles = self.axes.quantiles;
         other.experts[MODEL] = Tracker::new(self.points.len(), quantiles);
         other.pools[MODEL] = Tracker::new(self.axes.quantities * self.axes.points, quantiles);
-        (0..other.past.len()).for_each(|series| other.past[series] = self.new_past(series));
+        (0..other.slots()).for_each(|slot| other.pasts.reset(slot));
         other.common.fill(PRIOR);
         other.points.fill(Point::NEW);
         (0..other.common.len()).for_each(|series| other.refresh(series));
@@ -183,7 +183,7 @@ impl Mix {
     /// S.
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.past.len().checked_div(self.axes.quantities).unwrap_or(0)
+        self.common.len().checked_div(self.axes.quantities).unwrap_or(0)
     }
 
     /// Room for `slots` slots.
@@ -194,8 +194,7 @@ impl Mix {
         }
         let series = slots * axes.quantities;
         let cells = series * axes.points;
-        let past: Vec<Past> = (self.past.len()..series).map(|one| self.new_past(one)).collect();
-        self.past.extend(past);
+        self.pasts.grow(slots);
         self.common.resize(series, PRIOR);
         self.stale.resize(series, false);
         self.naive_stale.resize(series, false);
@@ -218,7 +217,7 @@ impl Mix {
         let Axes { quantities, points, quantiles } = self.axes;
         let series = slot * quantities..(slot + 1) * quantities;
         let cells = series.start * points..series.end * points;
-        series.clone().for_each(|one| self.past[one] = self.new_past(one));
+        self.pasts.reset(slot);
         self.common[series.clone()].fill(PRIOR);
         self.points[cells.clone()].fill(Point::NEW);
         for (expert, pool) in self.experts.iter_mut().zip(&self.pools) {
@@ -231,11 +230,6 @@ impl Mix {
     /// Spans of the points of a series; empty if they are instants.
     fn spans(&self, series: usize) -> &[Span] {
         if self.quantities.rate == Some(series % self.axes.quantities) { &self.spans } else { &[] }
-    }
-
-    fn new_past(&self, series: usize) -> Past {
-        let longest = self.spans(series).iter().map(|span| span.reports).max().unwrap_or(1);
-        Past::new(self.age, longest as usize)
     }
 
     /// Adds the values of a report to the past of its bearers.
@@ -251,20 +245,22 @@ impl Mix {
     ) -> Result<(), ArrayError> {
         slots.check("slots", rows, self.slots())?;
         self.check(rows, newest)?;
-        let Quantities { columns, rate, limit } = &self.quantities;
-        let count = columns.len();
-        for row in 0..rows {
-            let past = &mut self.past[slots.at(row) * count..][..count];
-            let features = &newest.features[row * newest.width..][..newest.width];
-            let fresh = newest.fresh.get(row).copied().unwrap_or(true);
-            let limited = newest.limited.get(row).copied().unwrap_or(true);
-            for (quantity, (past, column)) in past.iter_mut().zip(columns).enumerate() {
-                let quantity = Some(quantity);
-                let known = (fresh || quantity != *rate) && (limited || quantity != *limit);
-                past.add(tick, if known { features[*column] } else { f32::NAN });
-            }
-        }
+        (0..rows).for_each(|row| self.add_row(slots.at(row), row, tick, newest));
         Ok(())
+    }
+
+    #[inline]
+    fn add_row(&mut self, slot: usize, row: usize, tick: i64, newest: &Newest<'_>) {
+        let Quantities { columns, rate, limit } = &self.quantities;
+        let features = &newest.features[row * newest.width..][..newest.width];
+        let fresh = newest.fresh.get(row).copied().unwrap_or(true);
+        let limited = newest.limited.get(row).copied().unwrap_or(true);
+        for (quantity, column) in columns.iter().enumerate() {
+            let is = Some(quantity);
+            let known = (fresh || is != *rate) && (limited || is != *limit);
+            let value = if known { features[*column] } else { f32::NAN };
+            self.pasts.of_mut(slot, quantity).add(tick, value);
+        }
     }
 
     fn check(&self, rows: usize, newest: &Newest<'_>) -> Result<(), LengthError> {
@@ -310,14 +306,14 @@ mod tests {
             let mut mix = Mix::new(quantities, vec![0.1, 0.5, 0.9], points, 4).unwrap();
             mix.grow(slots);
             let experts: usize = mix.experts.iter().map(Tracker::bytes).sum();
-            let past: usize = mix.past.iter().map(Past::bytes).sum();
             experts
-                + past
+                + mix.pasts.bytes()
                 + mix.common.len() * (size_of::<Weights>() + 1 + size_of::<[Uses; 2]>())
                 + mix.points.len() * size_of::<Point>()
                 + 2 * (mix.weights.len() + mix.mixed.len()) * size_of::<f32>()
         };
-        let bearer = bytes(3) - bytes(2);
+        // Pasts are in blocks of 16 slots.
+        let bearer = (bytes(32) - bytes(16)) / 16;
         assert!((21_000..22_000).contains(&bearer), "{bearer}");
     }
 }

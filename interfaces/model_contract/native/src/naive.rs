@@ -26,54 +26,179 @@ pub(crate) struct Origin {
     pub(crate) season: f32,
 }
 
-/// The recent past of one quantity of a bearer.
+/// Slots of a block; as floats they fill a cache line.
+const LANES: usize = 16;
+
+/// One value of each slot of a block.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Lanes<T>([T; LANES]);
+
+/// The recent past of K quantities of S slots.
+///
+/// Rings of blocks of slots, not of each slot: bearers report together, so that a report touches one
+/// cache line for all values of a block, and the lines of successive reports follow each other.
 #[derive(Debug, Clone)]
-pub(crate) struct Past {
-    values: Box<[f32]>,
-    /// Sums of the values up to each report; empty if no means are asked for.
-    sums: Box<[f64]>,
-    origins: Box<[Origin]>,
-    tick: i64,
-    /// When a season was last chosen.
-    chosen: i64,
-    begun: bool,
-    differences: [f32; SEASONS.len()],
-    now: Origin,
+pub(crate) struct Pasts {
+    quantities: usize,
+    /// The quantity of which means are asked for.
+    summed: Option<usize>,
+    /// Reports in `values` and `sums`, a power of two.
+    length: usize,
+    /// Reports in `origins`, a power of two.
+    ages: usize,
+    /// `(block, K, length)`.
+    values: Vec<Lanes<f32>>,
+    /// `(block, length)` sums of the values up to each report.
+    sums: Vec<Lanes<f64>>,
+    /// `(block, K, ages)`.
+    origins: Vec<Lanes<Origin>>,
+    /// `(S, K)`.
+    now: Vec<Now>,
+    /// `(S, K)`.
+    choices: Vec<Choice>,
 }
 
-impl Past {
-    /// Room for seasons before origins that are up to `age` reports old, and means of `span` reports.
+/// The newest of a series.
+#[derive(Debug, Clone, Copy, Default)]
+struct Now {
+    /// Of the last known value.
+    tick: i64,
+    origin: Origin,
+}
+
+/// What a season is chosen by.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    /// When it was last chosen.
+    tick: i64,
+    differences: [f32; SEASONS.len()],
+}
+
+impl Choice {
+    const NEW: Self = Self { tick: i64::MIN, differences: [0.0; SEASONS.len()] };
+}
+
+impl Pasts {
+    /// Room for seasons before origins that are up to `age` reports old; of the quantity `summed`,
+    /// for means of `span` reports as well.
     #[must_use]
-    pub(crate) fn new(age: usize, span: usize) -> Self {
-        let length = (age + LONGEST + span + 1).next_power_of_two();
+    pub(crate) fn new(quantities: usize, summed: Option<usize>, age: usize, span: usize) -> Self {
         Self {
-            values: vec![0.0; length].into(),
-            sums: vec![0.0; if span > 1 { length } else { 0 }].into(),
-            origins: vec![Origin::default(); (age + 1).next_power_of_two()].into(),
-            tick: 0,
-            chosen: i64::MIN,
-            begun: false,
-            differences: [0.0; SEASONS.len()],
-            now: Origin::default(),
+            quantities,
+            summed,
+            length: (age + LONGEST + span + 1).next_power_of_two(),
+            ages: (age + 1).next_power_of_two(),
+            values: Vec::new(),
+            sums: Vec::new(),
+            origins: Vec::new(),
+            now: Vec::new(),
+            choices: Vec::new(),
         }
     }
 
-    /// The length of `values` is a power of two.
+    /// Room for `slots` slots.
+    pub(crate) fn grow(&mut self, slots: usize) {
+        let blocks = slots.div_ceil(LANES);
+        let series = slots * self.quantities;
+        self.values.resize(blocks * self.quantities * self.length, Lanes([0.0; LANES]));
+        if self.summed.is_some() {
+            self.sums.resize(blocks * self.length, Lanes([0.0; LANES]));
+        }
+        let none = Lanes([Origin::default(); LANES]);
+        self.origins.resize(blocks * self.quantities * self.ages, none);
+        self.now.resize(series, Now::default());
+        self.choices.resize(series, Choice::NEW);
+    }
+
+    /// Forgets the past of a slot.
+    pub(crate) fn reset(&mut self, slot: usize) {
+        for quantity in 0..self.quantities {
+            let PastMut { lane, values, sums, origins, now, choice } = self.of_mut(slot, quantity);
+            values.iter_mut().for_each(|of| of.0[lane] = 0.0);
+            sums.iter_mut().for_each(|of| of.0[lane] = 0.0);
+            origins.iter_mut().for_each(|of| of.0[lane] = Origin::default());
+            (*now, *choice) = (Now::default(), Choice::NEW);
+        }
+    }
+
+    /// Where the rings of a series begin in `values`, `sums` and `origins`, and how long its sums are.
     #[inline]
-    fn index(&self, tick: i64) -> usize {
-        tick as usize & (self.values.len() - 1)
+    fn rings(&self, slot: usize, quantity: usize) -> [usize; 4] {
+        let block = slot / LANES;
+        let series = block * self.quantities + quantity;
+        let sums = if self.summed == Some(quantity) { self.length } else { 0 };
+        [series * self.length, block * sums, series * self.ages, sums]
+    }
+
+    /// The past of a quantity of a slot.
+    #[inline]
+    pub(crate) fn of(&self, slot: usize, quantity: usize) -> Past<'_> {
+        let [values, sums, origins, summed] = self.rings(slot, quantity);
+        Past {
+            lane: slot % LANES,
+            values: &self.values[values..][..self.length],
+            sums: &self.sums[sums..][..summed],
+            origins: &self.origins[origins..][..self.ages],
+        }
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub(crate) fn of_mut(&mut self, slot: usize, quantity: usize) -> PastMut<'_> {
+        let [values, sums, origins, summed] = self.rings(slot, quantity);
+        let series = slot * self.quantities + quantity;
+        PastMut {
+            lane: slot % LANES,
+            values: &mut self.values[values..][..self.length],
+            sums: &mut self.sums[sums..][..summed],
+            origins: &mut self.origins[origins..][..self.ages],
+            now: &mut self.now[series],
+            choice: &mut self.choices[series],
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.values)
+            + size_of_val(&*self.sums)
+            + size_of_val(&*self.origins)
+            + size_of_val(&*self.now)
+            + size_of_val(&*self.choices)
+    }
+}
+
+/// Index of a tick in a ring, whose length is a power of two.
+#[inline]
+fn index<T>(ring: &[Lanes<T>], tick: i64) -> usize {
+    tick as usize & (ring.len() - 1)
+}
+
+/// The recent past of one quantity of a bearer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Past<'a> {
+    lane: usize,
+    values: &'a [Lanes<f32>],
+    /// Empty if no means are asked for.
+    sums: &'a [Lanes<f64>],
+    origins: &'a [Lanes<Origin>],
+}
+
+impl Past<'_> {
+    #[inline]
+    fn at(&self, tick: i64) -> f32 {
+        self.values[index(self.values, tick)].0[self.lane]
     }
 
     #[inline]
-    fn at(&self, tick: i64) -> f32 {
-        self.values[self.index(tick)]
+    fn sum(&self, tick: i64) -> f64 {
+        if self.sums.is_empty() { 0.0 } else { self.sums[index(self.sums, tick)].0[self.lane] }
     }
 
     /// Mean of the values of the last reports at `tick`.
     #[inline]
     fn mean(&self, tick: i64, span: &Span) -> f32 {
-        let sum = |tick| self.sums.get(self.index(tick)).copied().unwrap_or(0.0);
-        ((sum(tick) - sum(tick.wrapping_sub(span.reports))) * span.share) as f32
+        ((self.sum(tick) - self.sum(tick.wrapping_sub(span.reports))) * span.share) as f32
     }
 
     /// Writes the means of the last reports at `tick`, one for each span.
@@ -85,92 +210,8 @@ impl Past {
 
     /// What forecasts made at `tick` followed from, up to `age` reports ago.
     #[inline]
-    pub(crate) fn origin(&self, tick: i64) -> &Origin {
-        &self.origins[tick as usize & (self.origins.len() - 1)]
-    }
-
-    /// Adds the value of a report period. The last value stands for missing reports and for an unknown
-    /// value, NaN.
-    pub(crate) fn add(&mut self, tick: i64, value: f32) {
-        if value.is_nan() {
-            self.hold(tick);
-        } else {
-            self.add_known(tick, value);
-        }
-        let at = tick as usize & (self.origins.len() - 1);
-        self.origins[at] = self.now;
-    }
-
-    #[inline]
-    fn add_known(&mut self, tick: i64, value: f32) {
-        let elapsed = tick.saturating_sub(self.tick);
-        let length = self.values.len() as i64;
-        if !self.begun || elapsed <= 0 || elapsed > length {
-            self.values.fill(value);
-            for (number, before) in (0..self.sums.len() as i64).rev().enumerate() {
-                let at = self.index(tick.wrapping_sub(before));
-                self.sums[at] = (number + 1) as f64 * in_sum(value);
-            }
-            self.differences.fill(0.0);
-            self.now = Origin { last: value, level: value, trend: 0.0, season: SEASONS[0] as f32 };
-            self.begun = true;
-        } else {
-            self.hold(tick - 1);
-            self.update(elapsed as f32, value);
-            self.put(tick, value);
-        }
-        self.tick = tick;
-    }
-
-    /// The last value for the reports up to `until`.
-    fn hold(&mut self, until: i64) {
-        if self.begun && until.saturating_sub(self.tick) <= self.values.len() as i64 {
-            for missed in self.tick + 1..=until {
-                self.put(missed, self.now.last);
-            }
-        }
-    }
-
-    #[inline]
-    fn put(&mut self, tick: i64, value: f32) {
-        let (before, at) = (self.index(tick.wrapping_sub(1)), self.index(tick));
-        self.values[at] = value;
-        if let Some(before) = self.sums.get(before) {
-            self.sums[at] = before + in_sum(value);
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + size_of_val(&*self.values)
-            + size_of_val(&*self.sums)
-            + size_of_val(&*self.origins)
-    }
-
-    fn update(&mut self, elapsed: f32, value: f32) {
-        let expected = self.now.level + elapsed * self.now.trend;
-        let level = expected + LEVEL_WEIGHT * (value - expected);
-        self.now.trend += TREND_WEIGHT * ((level - self.now.level) / elapsed - self.now.trend);
-        (self.now.level, self.now.last) = (level, value);
-    }
-
-    /// Chooses the season by the newest value; not at each report, because it takes longer than the
-    /// rest.
-    pub(crate) fn choose_season(&mut self) {
-        if self.chosen == self.tick {
-            return;
-        }
-        self.chosen = self.tick;
-        let mut least = f32::INFINITY;
-        for (number, season) in SEASONS.iter().enumerate() {
-            let off = (self.now.last - self.at(self.tick.wrapping_sub(*season as i64))).abs();
-            let difference = &mut self.differences[number];
-            *difference += SEASON_WEIGHT * (off - *difference);
-            if *difference < least {
-                (least, self.now.season) = (*difference, *season as f32);
-            }
-        }
+    pub(crate) fn origin(&self, tick: i64) -> Origin {
+        self.origins[index(self.origins, tick)].0[self.lane]
     }
 
     /// Writes the values a whole number of seasons before points after an origin; with `spans`, the
@@ -191,6 +232,115 @@ impl Past {
         } else {
             for ((out, before), span) in out.iter_mut().zip(before).zip(spans) {
                 *out = self.mean(tick.wrapping_sub(*before), span);
+            }
+        }
+    }
+}
+
+/// A past that is added to.
+#[derive(Debug)]
+pub(crate) struct PastMut<'a> {
+    lane: usize,
+    values: &'a mut [Lanes<f32>],
+    /// Empty if no means are asked for.
+    sums: &'a mut [Lanes<f64>],
+    origins: &'a mut [Lanes<Origin>],
+    now: &'a mut Now,
+    choice: &'a mut Choice,
+}
+
+impl PastMut<'_> {
+    /// What was told until now.
+    #[inline]
+    pub(crate) fn read(&self) -> Past<'_> {
+        Past { lane: self.lane, values: self.values, sums: self.sums, origins: self.origins }
+    }
+
+    /// Adds the value of a report period. The last value stands for missing reports and for an unknown
+    /// value, NaN.
+    #[inline]
+    pub(crate) fn add(&mut self, tick: i64, value: f32) {
+        if value.is_nan() {
+            self.hold(tick);
+        } else {
+            self.add_known(tick, value);
+        }
+        let at = index(self.origins, tick);
+        self.origins[at].0[self.lane] = self.now.origin;
+    }
+
+    #[inline]
+    fn add_known(&mut self, tick: i64, value: f32) {
+        let elapsed = tick.saturating_sub(self.now.tick);
+        let begun = self.now.origin.is_known();
+        if !begun || elapsed <= 0 || elapsed > self.values.len() as i64 {
+            self.begin(tick, value);
+        } else {
+            self.hold(tick - 1);
+            self.update(elapsed as f32, value);
+            self.put(tick, value);
+        }
+        self.now.tick = tick;
+    }
+
+    /// As if there had always been this value.
+    #[cold]
+    fn begin(&mut self, tick: i64, value: f32) {
+        self.values.iter_mut().for_each(|of| of.0[self.lane] = value);
+        for (number, before) in (0..self.sums.len() as i64).rev().enumerate() {
+            let at = index(self.sums, tick.wrapping_sub(before));
+            self.sums[at].0[self.lane] = (number + 1) as f64 * in_sum(value);
+        }
+        self.choice.differences.fill(0.0);
+        self.now.origin =
+            Origin { last: value, level: value, trend: 0.0, season: SEASONS[0] as f32 };
+    }
+
+    /// The last value for the reports up to `until`.
+    #[inline]
+    fn hold(&mut self, until: i64) {
+        let Now { tick, origin } = *self.now;
+        if origin.is_known() && until.saturating_sub(tick) <= self.values.len() as i64 {
+            for missed in tick + 1..=until {
+                self.put(missed, origin.last);
+            }
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, tick: i64, value: f32) {
+        let at = index(self.values, tick);
+        self.values[at].0[self.lane] = value;
+        if !self.sums.is_empty() {
+            let before = index(self.sums, tick.wrapping_sub(1));
+            self.sums[at].0[self.lane] = self.sums[before].0[self.lane] + in_sum(value);
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, elapsed: f32, value: f32) {
+        let now = &mut self.now.origin;
+        let expected = now.level + elapsed * now.trend;
+        let level = expected + LEVEL_WEIGHT * (value - expected);
+        now.trend += TREND_WEIGHT * ((level - now.level) / elapsed - now.trend);
+        (now.level, now.last) = (level, value);
+    }
+
+    /// Chooses the season by the newest value; not at each report, because it takes longer than the
+    /// rest.
+    pub(crate) fn choose_season(&mut self) {
+        let Now { tick, origin } = *self.now;
+        if self.choice.tick == tick {
+            return;
+        }
+        self.choice.tick = tick;
+        let mut least = f32::INFINITY;
+        for (number, season) in SEASONS.iter().enumerate() {
+            let off = (origin.last - self.read().at(tick.wrapping_sub(*season as i64))).abs();
+            let difference = &mut self.choice.differences[number];
+            *difference += SEASON_WEIGHT * (off - *difference);
+            if *difference < least {
+                (least, self.now.origin.season) = (*difference, *season as f32);
             }
         }
     }
@@ -256,20 +406,49 @@ impl Origin {
 mod tests {
     use super::*;
 
+    /// One quantity of a slot that is neither the first nor the last of its block.
+    struct One(Pasts);
+
+    impl One {
+        const SLOT: usize = LANES + 2;
+
+        fn new(age: usize, span: usize) -> Self {
+            let mut pasts = Pasts::new(2, (span > 1).then_some(1), age, span);
+            pasts.grow(Self::SLOT + 2);
+            Self(pasts)
+        }
+
+        fn now(&self) -> Past<'_> {
+            self.0.of(Self::SLOT, 1)
+        }
+
+        fn add(&mut self, tick: i64, value: f32) {
+            self.0.of_mut(Self::SLOT, 1).add(tick, value);
+            // The neighbours have other values.
+            for (slot, quantity) in [(Self::SLOT - 1, 1), (Self::SLOT + 1, 1), (Self::SLOT, 0)] {
+                self.0.of_mut(slot, quantity).add(tick, 7.0 - value);
+            }
+        }
+
+        fn choose_season(&mut self) {
+            self.0.of_mut(Self::SLOT, 1).choose_season();
+        }
+    }
+
     #[test]
     fn a_period_is_found_and_continued() {
         let wave = |tick: i64| if tick % 12 < 5 { 100.0 } else { (tick % 12) as f32 };
-        let mut past = Past::new(60, 1);
+        let mut past = One::new(60, 1);
         for tick in 0..600 {
             past.add(tick, wave(tick));
             past.choose_season();
         }
-        assert_eq!(past.origin(599).season, 12.0);
+        assert_eq!(past.now().origin(599).season, 12.0);
         let ahead: Vec<i64> = (11..31).chain([40, 65]).collect();
         let mut found = vec![0.0; ahead.len()];
-        past.seasonal(599, &Seasons::new(&ahead), 0, &[], &mut found);
+        past.now().seasonal(599, &Seasons::new(&ahead), 0, &[], &mut found);
         assert_eq!(found, ahead.iter().map(|ahead| wave(599 + ahead)).collect::<Vec<_>>());
-        past.seasonal(599, &Seasons::new(&ahead), 20, &[], &mut found[..2]);
+        past.now().seasonal(599, &Seasons::new(&ahead), 20, &[], &mut found[..2]);
         assert_eq!(found[..2], [wave(639), wave(664)]);
     }
 
@@ -277,7 +456,7 @@ mod tests {
     fn the_drain_of_a_point_is_the_mean_of_its_span() {
         // A TDD pattern of five slots: 1000 bytes in the first.
         let slot = |tick: i64| if tick % 5 == 0 { 1_000.0 } else { 0.0 };
-        let mut past = Past::new(60, 10);
+        let mut past = One::new(60, 10);
         for tick in 0..600 {
             past.add(tick, slot(tick));
             past.choose_season();
@@ -285,60 +464,60 @@ mod tests {
         let (ahead, reports) = ([20, 25, 30, 33, 43], [5, 5, 5, 3, 10]);
         let spans = reports.map(Span::new);
         let mut found = [0.0; 5];
-        past.seasonal(599, &Seasons::new(&ahead), 0, &spans, &mut found);
+        past.now().seasonal(599, &Seasons::new(&ahead), 0, &spans, &mut found);
         let mean = |at: i64, span: i64| (at - span + 1..=at).map(slot).sum::<f32>() / span as f32;
         let expected: Vec<f32> =
             ahead.iter().zip(&reports).map(|(ahead, span)| mean(599 + ahead, *span)).collect();
         assert_eq!(found[..], expected);
-        past.last_means(599, &spans, &mut found);
+        past.now().last_means(599, &spans, &mut found);
         assert_eq!(found[..], reports.map(|span| mean(599, span)));
         assert_eq!(found[0], 200.0, "instants show 0");
         // The last value stands for an unknown one and for one without a report.
         past.add(603, f32::NAN);
         past.add(605, 700.0);
-        past.last_means(605, &[1, 5, 10].map(Span::new), &mut found[..3]);
+        past.now().last_means(605, &[1, 5, 10].map(Span::new), &mut found[..3]);
         assert_eq!(found[..3], [700.0, 140.0, 70.0]);
     }
 
     #[test]
     fn a_ramp_is_continued_over_missing_reports() {
-        let mut past = Past::new(60, 1);
+        let mut past = One::new(60, 1);
         for tick in (0..3_000).filter(|tick| tick % 7 != 3) {
             past.add(tick, 50.0 * tick as f32);
         }
-        let now = past.origin(2_998);
+        let now = past.now().origin(2_998);
         assert!((now.linear(20.0) - 50.0 * 3_018.0).abs() < 60.0, "{now:?}");
     }
 
     #[test]
     fn the_last_value_stands_for_unknown_ones() {
-        let (mut told, mut missed) = (Past::new(60, 1), Past::new(60, 1));
+        let (mut told, mut missed) = (One::new(60, 1), One::new(60, 1));
         told.add(1, f32::NAN);
-        assert!(!told.origin(1).is_known());
+        assert!(!told.now().origin(1).is_known());
         for tick in 2..199 {
             let (value, unknown) = (50.0 * tick as f32, tick % 7 == 3);
             told.add(tick, if unknown { f32::NAN } else { value });
             if !unknown {
                 missed.add(tick, value);
-                assert!(told.origin(tick).is_known());
-                assert_eq!(told.origin(tick), missed.origin(tick));
+                assert!(told.now().origin(tick).is_known());
+                assert_eq!(told.now().origin(tick), missed.now().origin(tick));
             }
         }
         let ([mut one], [mut other]) = ([[0.0; 20]; 1], [[0.0; 20]; 1]);
         let ahead: Vec<i64> = (11..31).collect();
         let seasons = Seasons::new(&ahead);
-        told.seasonal(198, &seasons, 0, &[], &mut one);
-        missed.seasonal(198, &seasons, 0, &[], &mut other);
+        told.now().seasonal(198, &seasons, 0, &[], &mut one);
+        missed.now().seasonal(198, &seasons, 0, &[], &mut other);
         assert_eq!(one, other);
     }
 
     #[test]
     fn the_first_value_stands_for_everything_before_it() {
-        let mut past = Past::new(60, 1);
+        let mut past = One::new(60, 1);
         for tick in [7, 5, i64::MAX] {
             past.add(tick, 9.0);
-            let (now, mut seasonal) = (past.origin(tick), [0.0]);
-            past.seasonal(tick, &Seasons::new(&[30]), 0, &[], &mut seasonal);
+            let (now, mut seasonal) = (past.now().origin(tick), [0.0]);
+            past.now().seasonal(tick, &Seasons::new(&[30]), 0, &[], &mut seasonal);
             assert_eq!((now.last, now.linear(30.0), seasonal), (9.0, 9.0, [9.0]));
         }
     }

@@ -46,8 +46,8 @@ impl Mix {
             for quantity in 0..quantities {
                 let at = row * quantities + quantity;
                 let actual = outcomes.actual[at];
-                let past = &mut self.past[slot * quantities + quantity];
-                let origin = past.origin(tick.wrapping_sub(self.ahead[point]));
+                let mut past = self.pasts.of_mut(slot, quantity);
+                let origin = past.read().origin(tick.wrapping_sub(self.ahead[point]));
                 if actual.is_nan() || !origin.is_known() {
                     continue;
                 }

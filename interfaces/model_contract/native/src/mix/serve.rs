@@ -99,7 +99,7 @@ impl Mix {
     ) -> (&'a [f32], f32) {
         let Buffers { naive: mix, season, means } = buffers;
         let points = self.axes.points;
-        let past = &self.past[series];
+        let past = self.pasts.of(series / self.axes.quantities, series % self.axes.quantities);
         let origin = past.origin(tick);
         let weights = &weights[series * points * EXPERTS..][..points * EXPERTS];
         let [of_model, persistence, seasonal, linear]: [&[f32]; EXPERTS] =
@@ -195,7 +195,7 @@ impl Mix {
 
     /// What the naive experts forecast at `tick`, without offsets; 0 for the model.
     pub(super) fn naive_points(&self, series: usize, point: usize, tick: i64) -> [f32; EXPERTS] {
-        let past = &self.past[series];
+        let past = self.pasts.of(series / self.axes.quantities, series % self.axes.quantities);
         let origin = past.origin(tick);
         let spans = self.spans(series).get(point..=point).unwrap_or_default();
         let (mut last, mut seasonal) = ([origin.last], [origin.last]);
