@@ -436,6 +436,32 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_keeps_its_past_when_others_come_and_go() {
+        let mut pasts = Pasts::new(2, Some(1), 60, 5);
+        pasts.grow(3);
+        let value = |slot: usize, tick: i64| (100 * slot as i64 + tick) as f32;
+        for tick in 0..200 {
+            if tick == 150 {
+                pasts.grow(LANES + 3);
+                pasts.reset(1);
+            }
+            for slot in [0, 1, 2].into_iter().filter(|slot| *slot != 1 || tick < 150) {
+                (0..2).for_each(|of| pasts.of_mut(slot, of).add(tick, value(slot, tick)));
+            }
+        }
+        let span = [Span::new(5)];
+        for (slot, mean) in [(0, 197.0), (1, 0.0), (2, 397.0), (LANES + 2, 0.0)] {
+            let (past, mut means) = (pasts.of(slot, 1), [f32::NAN]);
+            past.last_means(199, &span, &mut means);
+            assert_eq!(means, [mean], "slot {slot}");
+            let known = mean > 0.0;
+            assert_eq!(past.origin(199).is_known(), known, "slot {slot}");
+            assert_eq!(past.origin(140).is_known(), known, "slot {slot}");
+            assert_eq!(past.at(198), if known { value(slot, 198) } else { 0.0 }, "slot {slot}");
+        }
+    }
+
+    #[test]
     fn a_period_is_found_and_continued() {
         let wave = |tick: i64| if tick % 12 < 5 { 100.0 } else { (tick % 12) as f32 };
         let mut past = One::new(60, 1);
