@@ -303,14 +303,17 @@ fit: {epochs: 4, lanes: 8, steps: 32, piece_samples: 1024, warm_up_samples: 64, 
 split: {held_out_cells: [c]}
 origins: 1000
 gate_horizons_us: [11000]
-baselines: [persistence, adaptive-persistence, linear-quantile]
 """
     )
     command = ["retrain", "--data", str(first), "--model", str(tmp_path / "current")]
     command += ["--work", str(tmp_path / "work"), "--settings", str(tmp_path / "settings.yaml")]
     status = main(command)
     out = capsys.readouterr().out
-    verdict = json.loads((tmp_path / "work/round-0001/run/verdict.json").read_text())
+    run = tmp_path / "work/round-0001/run"
+    verdict = json.loads((run / "verdict.json").read_text())
+    # No more baselines than the gate needs, if the settings name none.
+    judged = json.loads((run / "evaluation.json").read_text())
+    assert list(judged["unseen"]) == ["lstm", *stages.JUDGED[2:], *stages.JUDGED[:2]]
     assert status == (0 if verdict["promoted"] else 1)
     assert ("round-0001: promoted" in out) == verdict["promoted"]
     assert (tmp_path / "current").exists() == verdict["promoted"]

@@ -31,6 +31,9 @@ from rlc_train.tracking import publish
 
 HELD_OUT: Final = "held-out"
 """Cell of the recording that nothing is trained on."""
+JUDGED: Final = ("persistence", "adaptive-persistence", "linear-quantile")
+"""Baselines unless the settings name some: those that the gate compares with, and the one that may
+be promoted. SARIMA and LightGBM take most of a back-test of all."""
 SHORTEST_S: Final = 1.0
 """A rest of a recording below this, or below a hundredth of it, is not worth another segment."""
 
@@ -109,7 +112,10 @@ def fit(this: Round) -> Result | None:
 
 def judge(this: Round) -> Result | None:
     """Back-tests the model and the baselines."""
-    _command(evaluate, f"--run={this.run}")
+    words = [f"--run={this.run}"]
+    if "baselines" not in this.options.settings.model_fields_set:
+        words.append(f"--baselines={','.join(JUDGED)}")
+    _command(evaluate, *words)
     return None
 
 
