@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from made_corpus import corpus, layout
+from made_corpus import corpus, layout, series
 from numpy.typing import NDArray
 from rlc_train import backtest
 from rlc_train.backtest import SUMS, Losses
@@ -216,6 +216,17 @@ def test_a_radio_of_few_seconds_is_not_judged_by_itself(
         judged = [f.what for f in found.findings if "radio short" in f.what]
         assert bool(judged) == is_judged
         assert {row.radio for row in found.rows if row.recording == "unseen"} >= {"all", "long"}
+
+
+@pytest.mark.parametrize("wanted", [2, 4, 64, 65, 69, 80, 160, 400])
+def test_origins_are_of_all_slots_of_tdd_patterns(wanted: int) -> None:
+    part = Part(series(rows=8_000), 0, 8_000)
+    ((_, origins),) = backtest.origins_of([part], AXES, 8_000 // wanted)
+    for period in (2, 3, 5, 10):
+        slots, counts = np.unique(origins % period, return_counts=True)
+        assert len(slots) == period
+        assert counts.max() <= counts.min() + 1
+    assert len(origins) <= 8_000 // wanted
 
 
 def test_a_verdict_is_serialisable(splits: dict[str, dict[str, Losses]]) -> None:

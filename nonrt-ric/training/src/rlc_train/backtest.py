@@ -122,8 +122,6 @@ def origins_of(
 ) -> list[tuple[Part, NDArray[np.intp]]]:
     """About `most` origins over the parts, in proportion to their lengths; deterministic.
 
-    The stride is odd: an even one would sample the same slots of a TDD pattern of 5 or 10 ms.
-
     Raises:
         TrainError: There is no origin.
     """
@@ -132,10 +130,8 @@ def origins_of(
     for part in parts:
         share = max(1, round(most * len(part) / max(total, 1)))
         origins = spread_origins(part, layout, share)
-        if len(origins) > 1 and (origins[1] - origins[0]) % 2 == 0:
-            origins = np.arange(part.start, origins[-1] + 1, origins[1] - origins[0] + 1)
         if len(origins):
-            found.append((part, origins.astype(np.intp)))
+            found.append((part, origins))
     if not found:
         raise TrainError("backtest", "the split has no sample with a label")
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,10 @@ from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.series import labels
 from rlc_train.splits import Part
+
+PATTERNS: Final = 30
+"""Periods of TDD patterns in samples of 1 ms (0.5 to 10 ms, 38.331
+dl-UL-TransmissionPeriodicity) divide this or its double."""
 
 
 class Forecaster(Protocol):
@@ -50,11 +55,16 @@ class BatchForecaster(Protocol):
 
 
 def spread_origins(part: Part, layout: Layout, count: int) -> NDArray[np.intp]:
-    """At most `count` evenly spread rows of a part whose labels are all within the part."""
+    """At most `count` evenly spread rows of a part whose labels are all within the part.
+
+    The stride has no divisor in common with TDD patterns: all rows would be of the same slots.
+    """
     last = part.stop - int(layout.ahead[-1])
     if last <= part.start:
         return np.zeros(0, np.intp)
     stride = max(1, -(-(last - part.start) // max(count, 1)))
+    while math.gcd(stride, PATTERNS) > 1:
+        stride += 1
     return np.arange(part.start, last, stride, dtype=np.intp)
 
 
