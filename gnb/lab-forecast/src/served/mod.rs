@@ -89,6 +89,12 @@ impl Served {
                 .child
                 .unexpected(format!("points at {now:?} µs; the hello had {before:?}")));
         }
+        if batch.quantiles != self.hello.quantiles && !batch.forecasts.is_empty() {
+            let (now, before) = (&batch.quantiles, &self.hello.quantiles);
+            return Err(self
+                .child
+                .unexpected(format!("quantiles {now:?}; the hello had {before:?}")));
+        }
         let column = |wanted| QuantileColumn::at(&batch.quantiles, wanted);
         let columns = column(MEDIAN).zip(column(self.drain_quantile));
         for forecast in &batch.forecasts {
@@ -124,20 +130,17 @@ impl Served {
         let id = id.ok_or_else(|| format!("RNTI {}, DRB {}", bearer.rnti, bearer.drb))?;
         let mut points = Points::default();
         for series in &forecast.series {
-            let quantity = Quantity::try_from(series.quantity);
-            let column = if quantity == Ok(Quantity::DrainBytes) { drain } else { level };
-            let values =
-                column.of(&series.values).filter(|it| it.len() == self.hello.points_us.len());
-            let Some(values) = values else {
-                let points = self.hello.points_us.len();
-                return Err(format!(
-                    "{} values; expected {points} points of numbers of bytes",
-                    series.values.len()
-                ));
-            };
-            if let Some(value) = values.iter().find(|it| **it > u32::MAX as f32) {
+            let expected = self.hello.points_us.len() * self.hello.quantiles.len();
+            if series.values.len() != expected {
+                return Err(format!("{} values; expected {expected}", series.values.len()));
+            }
+            let is_no_size = |value: &&f32| !(0.0..=u32::MAX as f32).contains(*value);
+            if let Some(value) = series.values.iter().find(is_no_size) {
                 return Err(format!("{value} bytes; expected 0 to {}", u32::MAX));
             }
+            let quantity = Quantity::try_from(series.quantity);
+            let column = if quantity == Ok(Quantity::DrainBytes) { drain } else { level };
+            let values = column.of(&series.values).unwrap_or_default();
             let (list, fed) = match quantity {
                 Ok(Quantity::OccupancyBytes) => {
                     (&mut points.occupancy_bytes, self.grid.levels(&values))

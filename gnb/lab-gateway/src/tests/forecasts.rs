@@ -267,6 +267,7 @@ async fn a_protected_forecaster_gets_certificate_and_token() {
         cert: files.write("client.pem", &certificate),
         key: files.write("client.key", &key),
         token: files.write("token", "0123456789abcdef0123456789abcdef\n"),
+        ..ForecastOptions::default()
     };
     let options = ServeOptions { forecasts, ..options() };
     let gateway = lab_with(&["ues[0].drbs[0].pipeline=drql_forecast"], &options).await;
