@@ -191,12 +191,12 @@ def test_training_holds_out_a_recording_for_the_gate() -> None:
         each for each in objects if each["metadata"]["name"] == "s-sojourn-training-settings"
     )
     split = yaml.safe_load(settings["data"]["settings.yaml"])["split"]
-    assert split["held_out_cells"] == ["held-out"]
+    assert split == {"train": 0.6, "held_out_cells": ["held-out"]}
     (job,) = (each for each in objects if each["kind"] == "CronJob")
     job_spec = job["spec"]["jobTemplate"]["spec"]
     (step,) = job_spec["template"]["spec"]["containers"]
     assert step["args"][0] == "retrain"
-    assert {"--collect-s=120", "--held-out-s=40", "--always"} <= set(step["args"])
+    assert {"--collect-s=240", "--held-out-s=120", "--always"} <= set(step["args"])
     # A refused model is no accident, a killed pod is one.
     disrupted, refused = job_spec["podFailurePolicy"]["rules"]
     assert disrupted["action"] == "Ignore"
