@@ -82,8 +82,8 @@ pub(super) struct ReproduceArgs {
           value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     t_m_us: Option<u32>,
 
-    /// Quantile of the forecast drain that the CU's pacer is fed, 0 to 1: higher loses less of the
-    /// radio and delays more. Between the model's quantiles it is interpolated.
+    /// Quantile of the forecast drain that the CU's pacer is fed, above 0 and below 1: higher loses
+    /// less of the radio and delays more. Between the model's quantiles it is interpolated.
     #[arg(long, value_name = "Q", requires = "model", help_heading = "Trained model",
           default_value_t = DRAIN_QUANTILE, value_parser = quantile)]
     drain_quantile: f32,

@@ -66,7 +66,7 @@ pub struct Trained {
     /// T_m in place of the measured one, µs; the value applied is in [`Timing`].
     #[serde(skip)]
     pub t_m_us: Option<u32>,
-    /// Quantile of the drain that the CU's pacer is fed, 0 to 1.
+    /// Quantile of the drain that the CU's pacer is fed, above 0 and below 1.
     pub drain_quantile: f32,
 }
 

@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicBool;
 
 use common::{flow, scenario};
 use lab_forecast::{
-    FeedQuantity, ForecastCounts, Forecaster, Horizon, Points, Program, Ric, Served, ServedError,
-    Timing,
+    DRAIN_QUANTILE, FeedQuantity, ForecastCounts, Forecaster, Horizon, Points, Program, Ric,
+    Served, ServedError, Timing,
 };
 use lab_reproduce::{Inputs, Options, Reproduction, Trained, papers, reproduce};
 use lab_scenario::ScenarioError;
@@ -48,7 +48,7 @@ fn summary(ric: &mut Ric, t_c_us: u32, rlc_status: &str) -> Result<Summary, Scen
 fn served(behaviour: &str, quantity: FeedQuantity) -> Result<(Summary, ForecastCounts), String> {
     let program = program(behaviour);
     let hello = Served::probe(&program, &[]).map_err(|error| error.to_string())?;
-    let served = Served::start(&program, &hello, DEFAULT_EPOCH_US, 0.5)
+    let served = Served::start(&program, &hello, DEFAULT_EPOCH_US, DRAIN_QUANTILE)
         .map_err(|error| error.to_string())?;
     let mut ric = Ric::of_node(timing(10_000), Box::new(served)).with_quantity(quantity);
     let rlc_status = if quantity == FeedQuantity::Drain { "each_slot" } else { "never" };
@@ -171,7 +171,7 @@ fn without_a_trained_model_its_rows_are_omitted_with_a_warning() {
         program: program.clone(),
         hello: hello.clone(),
         t_m_us,
-        drain_quantile: 0.5,
+        drain_quantile: DRAIN_QUANTILE,
     };
     let with = sets(Some(trained(None)), 3_000_000);
     assert!(with.warnings.is_empty(), "{:?}", with.warnings);
@@ -191,7 +191,10 @@ fn a_model_that_lacks_a_quantity_has_no_rows_where_it_is_needed() {
     let program = program("well");
     let mut hello = Served::probe(&program, &[1, 4]).unwrap();
     hello.quantities.retain(|name| name != "LIMIT_BYTES");
-    let done = sets(Some(Trained { program, hello, t_m_us: None, drain_quantile: 0.5 }), 2_100_000);
+    let done = sets(
+        Some(Trained { program, hello, t_m_us: None, drain_quantile: DRAIN_QUANTILE }),
+        2_100_000,
+    );
     let [missing] = done.tables[0].missing.as_slice() else {
         panic!("{:?}", done.tables[0].missing)
     };

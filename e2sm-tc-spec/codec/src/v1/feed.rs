@@ -9,8 +9,8 @@ const MAX_POINTS: u32 = 64;
 /// that may lose a share `p` of the radio needs the quantile `1 - p` of what drains until its packets
 /// arrive (newsvendor). Forecasts have quantiles of each point; their sum is that of the sum only if the
 /// errors of all points go together, and a higher one the more they cancel out. So a lower quantile of
-/// the points does: by this one a CU loses less than 2 % of recorded radios 10 ms from its DU and less
-/// than 5 % 40 ms from it (docs/reproduction/stolidis2024.md has others).
+/// the points does: by this one a CU loses on average less than 2 % of recorded radios 10 ms from its DU
+/// and less than 5 % 40 ms from it (docs/reproduction/stolidis2024.md has others).
 pub const DRAIN_QUANTILE: f32 = 0.7;
 
 /// The value at one probability, from a forecast's quantiles: linear between the nearest two, beyond the

@@ -42,7 +42,9 @@ pub struct Served {
     hello: Hello,
     /// The points that its forecasts are fed at.
     grid: FeedGrid,
-    drain_quantile: f32,
+    /// Of occupancy and limit, and of the drain.
+    level: QuantileColumn,
+    drain: QuantileColumn,
     /// By time of the report, µs since the Unix epoch; oldest first.
     batches: VecDeque<(u64, ByBearer)>,
     epoch_us: u64,
@@ -50,7 +52,7 @@ pub struct Served {
 
 impl Served {
     /// Starts the program for a run whose virtual time 0 is at `epoch_us`. The drain is fed at
-    /// `drain_quantile`, 0 to 1.
+    /// `drain_quantile`, above 0 and below 1.
     ///
     /// # Errors
     /// [`ServedError`] when it does not start, refuses the model, or differs from `expected`.
@@ -69,7 +71,11 @@ impl Served {
             });
         }
         let grid = hello.feed().ok_or_else(|| child.unexpected("a hello without points".into()))?;
-        Ok(Self { child, hello, grid, drain_quantile, batches: VecDeque::new(), epoch_us })
+        let column = |wanted| QuantileColumn::at(&hello.quantiles, wanted);
+        let (level, drain) = column(MEDIAN)
+            .zip(column(drain_quantile))
+            .ok_or_else(|| child.unexpected("a hello without quantiles".into()))?;
+        Ok(Self { child, hello, grid, level, drain, batches: VecDeque::new(), epoch_us })
     }
 
     /// Starts a program to get its hello, with T_m measured for these numbers of bearers.
@@ -95,13 +101,9 @@ impl Served {
                 .child
                 .unexpected(format!("quantiles {now:?}; the hello had {before:?}")));
         }
-        let column = |wanted| QuantileColumn::at(&batch.quantiles, wanted);
-        let columns = column(MEDIAN).zip(column(self.drain_quantile));
         for forecast in &batch.forecasts {
-            let (id, source, points) = columns
-                .ok_or_else(|| format!("quantiles {:?}; expected increasing", batch.quantiles))
-                .and_then(|(level, drain)| self.points(forecast, level, drain))
-                .map_err(|why| self.child.unexpected(why))?;
+            let (id, source, points) =
+                self.points(forecast).map_err(|why| self.child.unexpected(why))?;
             let bearers = match self.batches.back_mut() {
                 Some((at_us, bearers)) if *at_us == forecast.origin_us => bearers,
                 _ => {
@@ -118,13 +120,8 @@ impl Served {
         Ok(())
     }
 
-    /// Bearer, origin and points of a forecast, by the columns of occupancy and limit, and of the drain.
-    fn points(
-        &self,
-        forecast: &Forecast,
-        level: QuantileColumn,
-        drain: QuantileColumn,
-    ) -> Result<((u16, u8), Source, Points), String> {
+    /// Bearer, origin and points of a forecast.
+    fn points(&self, forecast: &Forecast) -> Result<((u16, u8), Source, Points), String> {
         let bearer = forecast.bearer.unwrap_or_default();
         let id = u16::try_from(bearer.rnti).ok().zip(u8::try_from(bearer.drb).ok());
         let id = id.ok_or_else(|| format!("RNTI {}, DRB {}", bearer.rnti, bearer.drb))?;
@@ -139,7 +136,8 @@ impl Served {
                 return Err(format!("{value} bytes; expected 0 to {}", u32::MAX));
             }
             let quantity = Quantity::try_from(series.quantity);
-            let column = if quantity == Ok(Quantity::DrainBytes) { drain } else { level };
+            let is_drain = quantity == Ok(Quantity::DrainBytes);
+            let column = if is_drain { &self.drain } else { &self.level };
             let values = column.of(&series.values).unwrap_or_default();
             let (list, fed) = match quantity {
                 Ok(Quantity::OccupancyBytes) => {
