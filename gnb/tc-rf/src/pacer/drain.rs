@@ -98,3 +98,49 @@ impl Drain {
         capacity_bytes.saturating_sub(held_bytes).min(most_bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::received;
+    use super::*;
+
+    /// After a second of TTIs that pull the `sent` bytes of each ms and leave `left` once; bytes per µs.
+    fn after(sent: u64, left: u32, capacity: u32, limited: bool) -> (f64, f64) {
+        let mut drain = Drain::new(None);
+        for ms in 1..=1_000 {
+            drain.sent(sent);
+            let mut received = received(ms * 1_000, left);
+            received.status.capacity_bytes_per_tti = capacity;
+            drain.status(&received, limited);
+        }
+        (drain.mean, drain.lost)
+    }
+
+    fn is_near(of: (f64, f64), mean: f64, lost: f64) -> bool {
+        (of.0 - mean).abs() < 0.01 && (of.1 - lost).abs() < 0.01
+    }
+
+    #[test]
+    fn what_a_held_back_packet_could_have_used_is_lost() {
+        let of = after(2_000, 0, 3_000, true);
+        assert!(is_near(of, 2.0, 1.0), "{of:?}");
+    }
+
+    #[test]
+    fn nothing_is_lost_where_nothing_waits_or_something_is_left() {
+        let idle = after(2_000, 0, 3_000, false);
+        assert!(is_near(idle, 2.0, 0.0), "{idle:?}");
+        let left = after(2_000, 500, 3_000, true);
+        assert!(is_near(left, 2.0, 0.0), "{left:?}");
+        let unknown = after(2_000, 0, 0, true);
+        assert!(is_near(unknown, 2.0, 0.0), "the DU does not tell its capacity: {unknown:?}");
+    }
+
+    #[test]
+    fn of_a_carrier_shared_with_others_no_more_is_lost_than_was_carried() {
+        let of = after(2_000, 0, 60_000, true);
+        assert!(is_near(of, 2.0, 2.0), "{of:?}");
+        let little = after(100, 0, 60_000, true);
+        assert!(is_near(little, 0.1, 1.5), "a packet: {little:?}");
+    }
+}
