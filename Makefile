@@ -18,6 +18,8 @@ export LAWS_FIRST LAWS_RUNS
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # maturin refuses to choose between two active environments.
 unexport CONDA_PREFIX
+# Tests start programs hundreds of times: their modules are compiled the first time.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Distributions installed editable, in the order of their dependencies.
 PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/ric_doctor \
@@ -58,8 +60,8 @@ $(VENV)/.fetched-training: $(VENV)/.fetched nonrt-ric/training/constraints.txt
 
 .PHONY: programs
 programs: $(VENV)/.tools
-# One build: the header generator enables features of syn, with which the tests are built as well.
-	$(STEP) 3/5 'Rust release build' cargo build --release --locked -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
+# One build with shared-features: modules and tests then find their dependencies built.
+	$(STEP) 3/5 'Rust release build' cargo build --release --locked -p shared-features -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
 	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h target/release/sojourn_gnb.h
 	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so \
@@ -231,7 +233,7 @@ kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lo
 
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run
-	cargo bench --locked -p tc-rf -p ran -p traffic -p lab-world
+	cargo bench --locked -p gnb-benchmarks -p lab-world
 	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_load.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/lockstep_speed.py --out $(OUT)/bench

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from run import PURE_CRATES
+from run import CHECKED, PURE_CRATES
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -115,12 +115,13 @@ def rust_steps(paths: list[str], workspace: list[Crate]) -> list[Step]:
              *flags(linted), "--", "-D", "warnings"),
         ),
     ]  # fmt: skip
-    for profile, names in (
-        ((), sorted(touched.intersection(PURE_CRATES))),
-        (("--release",), sorted(touched.difference(PURE_CRATES))),
+    for checks, names in (
+        (CHECKED, sorted(touched.intersection(PURE_CRATES))),
+        ((), sorted(touched.difference(PURE_CRATES))),
     ):
         if names:
-            command = ("cargo", "test", "-q", "--locked", *profile, *flags(names))
+            built = flags(["shared-features", *names])
+            command = ("cargo", "test", "-q", "--locked", "--release", *checks, *built)
             steps.append(Step(f"{', '.join(names)} changed", command))
     return steps
 

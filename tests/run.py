@@ -1,7 +1,8 @@
 """Runs every test suite of the repository and closes with one count over all of them.
 
 The pure crates run with overflow checks and debug assertions; the lab runs optimised, because
-its tests simulate minutes of traffic and share the build that `make setup` made.
+its tests simulate minutes of traffic. All share the dependencies that `make setup` built, of which
+`shared-features` keeps the features the same.
 
 `python tests/run.py NAME...` runs the suites of these names alone, and keeps no count.
 """
@@ -18,7 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COUNT_FILE = ROOT / "out" / "tests.txt"
-CARGO_TEST = ("cargo", "test", "--locked", "--no-fail-fast")
+CARGO_TEST = ("cargo", "test", "--locked", "--no-fail-fast", "--release", "-p", "shared-features")
+CHECKED = ("--config", "tests/checked.toml")
+"""Options of Cargo with which the pure crates have overflow checks and debug assertions."""
 PURE_CRATES = (
     "bounded-input",
     "e2sm-tc",
@@ -78,12 +81,12 @@ PYTEST_COMMAND = (
 SUITES = (
     Suite(
         "Rust, checked",
-        (*CARGO_TEST, *(a for c in PURE_CRATES for a in ("-p", c))),
+        (*CARGO_TEST, *CHECKED, *(a for c in PURE_CRATES for a in ("-p", c))),
         CARGO,
     ),
     Suite(
         "Rust, lab",
-        (*CARGO_TEST, "--release", *(a for c in LAB_CRATES for a in ("-p", c))),
+        (*CARGO_TEST, *(a for c in LAB_CRATES for a in ("-p", c))),
         CARGO,
     ),
     # More files at a time than two cores: most tests of running programs wait.

@@ -1,6 +1,6 @@
 //! What a packet costs, enqueue plus dequeue: every queue discipline over up to 1024 queues beside
 //! FQ-CoDel, and the whole pipeline over 1 to 1000 bearers.
-//! `cargo bench -p tc-rf --bench disciplines`.
+//! `cargo bench -p gnb-benchmarks --bench disciplines`.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::error::Error;

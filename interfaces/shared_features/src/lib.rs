@@ -1,0 +1,1 @@
+//! The features that the manifest of this crate names, and nothing else.

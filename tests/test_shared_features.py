@@ -1,0 +1,67 @@
+"""Programs, Python modules and tests ask for the same features of what they share.
+
+Cargo resolves features for the packages that a command selects: with others, a dependency and all
+that depends on it would be compiled again.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from run import LAB_CRATES, PURE_CRATES
+
+ROOT = Path(__file__).parent.parent
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+MANIFEST = "interfaces/shared_features/Cargo.toml"
+
+Features = dict[str, set[str]]
+"""Of each third-party crate its sets of features: one for a build, one for its build scripts."""
+
+
+def made_of(*selection: str) -> Features:
+    """What Cargo builds for a selection of packages."""
+    command = ("cargo", "tree", "--locked", "--prefix", "none", "--format", "{p}|{f}", *selection)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found: Features = defaultdict(set)
+    for line in done.stdout.splitlines():
+        crate, _, features = line.removesuffix(" (*)").partition("|")
+        if "(/" not in crate:
+            found[crate].add(features)
+    return found
+
+
+def built_again(edges: str, others: Features) -> list[str]:
+    """Crates of these that `make setup` has built before, with other features."""
+    build = re.search(r"cargo build --release --locked ((?:-p \S+ ?)+)", MAKEFILE)
+    assert build
+    programs = made_of("--edges", edges, *build[1].split())
+    return [
+        f"{crate}: {features or 'no features'}; the programs have {sorted(programs[crate])}"
+        for crate, every in sorted(others.items())
+        if crate in programs
+        for features in sorted(every - programs[crate])
+    ]
+
+
+def modules() -> list[str]:
+    named = re.search(r"^MODULES := (.+)$", MAKEFILE, re.MULTILINE)
+    assert named
+    return named[1].split()
+
+
+@pytest.mark.parametrize("folder", modules())
+def test_a_python_module_is_made_of_what_the_programs_are(folder: str) -> None:
+    edges = "normal,build"
+    module = made_of("--edges", edges, "--manifest-path", f"{folder}/Cargo.toml")
+    assert not built_again(edges, module), f"name the missing features in {MANIFEST}"
+
+
+@pytest.mark.parametrize("crates", [PURE_CRATES, LAB_CRATES], ids=["checked", "lab"])
+def test_tests_are_made_of_what_the_programs_are(crates: tuple[str, ...]) -> None:
+    selection = [word for name in ("shared-features", *crates) for word in ("-p", name)]
+    tests = made_of("--edges", "normal,dev", *selection)
+    assert not built_again("normal", tests), f"name the missing features in {MANIFEST}"
