@@ -6,6 +6,7 @@
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab_reproduce::{
@@ -32,6 +33,21 @@ fn only(reproduction: Reproduction) -> Table {
     reproduction.tables.into_iter().next().unwrap()
 }
 
+/// The static cell for a short time, for what holds however long a run is.
+fn short(repeats: u32) -> Options {
+    Options { duration_us: Some(10_000_000), ..experiment("static", repeats) }
+}
+
+/// Experiments that several tests read.
+static STATIC: LazyLock<Table> =
+    LazyLock::new(|| only(run("irazabal2021", &experiment("static", 5)).unwrap()));
+static TRAIN: LazyLock<Table> =
+    LazyLock::new(|| only(run("irazabal2021", &experiment("train", 3)).unwrap()));
+static PEDESTRIAN: LazyLock<Table> =
+    LazyLock::new(|| only(run("irazabal2021", &experiment("pedestrian", 3)).unwrap()));
+static DYNAMIC_MCS: LazyLock<Table> =
+    LazyLock::new(|| only(run("irazabal2024", &experiment("dynamic_mcs", 1)).unwrap()));
+
 /// Schemes have the paper's order in a metric, except some.
 fn assert_order(table: &Table, metric: &str, except: &[&str]) {
     let mut rows: Vec<_> = table
@@ -56,25 +72,22 @@ fn assert_order(table: &Table, metric: &str, except: &[&str]) {
 
 #[test]
 fn the_schemes_of_irazabal2021_have_the_order_of_table_2() {
-    let table = only(run("irazabal2021", &experiment("static", 5)).unwrap());
     for metric in ["voip_below_1ms", "tcp_goodput", "used_rb"] {
         // DynRLC stays at its target of 3 ms here, far below it in the paper.
-        assert_order(&table, metric, &["DynRLC"]);
+        assert_order(&STATIC, metric, &["DynRLC"]);
     }
 }
 
 #[test]
 fn the_delays_of_train_and_pedestrian_have_the_order_of_table_3() {
-    for name in ["train", "pedestrian"] {
-        let table = only(run("irazabal2021", &experiment(name, 2)).unwrap());
-        assert_order(&table, "voip_mean", &[]);
+    for table in [&TRAIN, &PEDESTRIAN] {
+        assert_order(table, "voip_mean", &[]);
     }
 }
 
 #[test]
 fn the_sojourn_template_beats_the_best_scheme_of_irazabal2021_and_is_near_the_floor() {
-    for name in ["static", "train", "pedestrian"] {
-        let table = only(run("irazabal2021", &experiment(name, 3)).unwrap());
+    for (name, table) in [("static", &STATIC), ("train", &TRAIN), ("pedestrian", &PEDESTRIAN)] {
         let here = |scheme, metric| table.here(scheme, metric).unwrap();
         // Its bound of 300 ms costs a download on a changing radio up to 1 %; e5G-BDP has no bound.
         assert!(here("Sojourn", "used_rb") >= 99.0, "{name}");
@@ -98,8 +111,7 @@ fn the_sojourn_template_beats_the_best_scheme_of_irazabal2021_and_is_near_the_fl
 
 #[test]
 fn the_pings_of_irazabal2024_are_at_their_floor_with_the_sojourn_template() {
-    let table = only(run("irazabal2024", &experiment("dynamic_mcs", 1)).unwrap());
-    let here = |scheme, metric| table.here(scheme, metric).unwrap();
+    let here = |scheme, metric| DYNAMIC_MCS.here(scheme, metric).unwrap();
     assert!(here("Sojourn", "used_rb") >= 90.0);
     assert!(here("Sojourn", "ping_mean") <= 15.0);
     assert!(here("Sojourn", "ping_mean") < here("FQ-CoDel, mended", "ping_mean"));
@@ -168,9 +180,9 @@ fn the_xapp_of_irazabal2024_keeps_the_game_playable() {
 
 #[test]
 fn cubic_alone_bloats_the_rlc_of_irazabal2024_while_the_channel_improves() {
-    let table = only(run("irazabal2024", &experiment("dynamic_mcs", 1)).unwrap());
-    assert_eq!(by_value(&table, "ping_mean").last(), Some(&"Cubic"));
-    assert_eq!(by_value(&table, "used_rb").last(), Some(&"Cubic"));
+    let table = &DYNAMIC_MCS;
+    assert_eq!(by_value(table, "ping_mean").last(), Some(&"Cubic"));
+    assert_eq!(by_value(table, "used_rb").last(), Some(&"Cubic"));
     let cubic = table.here("Cubic", "ping_mean").unwrap();
     for scheme in ["BBRv2", "Prague", "FQ-CoDel"] {
         let here = table.here(scheme, "ping_mean").unwrap();
@@ -254,7 +266,7 @@ fn bode_of_abbasloo2019_drops_more_and_delivers_most_packets_sooner() {
 fn rows_are_the_same_whatever_the_number_of_jobs() {
     let rows = |jobs| {
         let jobs = NonZeroUsize::new(jobs);
-        let options = Options { jobs, ..experiment("static", 2) };
+        let options = Options { jobs, ..short(2) };
         only(run("irazabal2021", &options).unwrap()).rows
     };
     assert_eq!(rows(1), rows(7));
@@ -262,9 +274,7 @@ fn rows_are_the_same_whatever_the_number_of_jobs() {
 
 #[test]
 fn another_seed_gives_other_rows() {
-    let rows = |seed| {
-        only(run("irazabal2021", &Options { seed, ..experiment("static", 1) }).unwrap()).rows
-    };
+    let rows = |seed| only(run("irazabal2021", &Options { seed, ..short(1) }).unwrap()).rows;
     assert_ne!(rows(1), rows(2));
 }
 
@@ -272,7 +282,7 @@ fn another_seed_gives_other_rows() {
 fn json_rows_have_the_agreed_shape() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.json");
-    let done = run("irazabal2021", &experiment("static", 2)).unwrap();
+    let done = run("irazabal2021", &short(2)).unwrap();
     write_json(&file, &[done]).unwrap();
     let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert!(rows.len() >= 12, "{}", rows.len());
@@ -320,7 +330,7 @@ fn an_interrupted_reproduction_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("runs");
     let jobs = NonZeroUsize::new(1);
-    let options = Options { cache: Some(cache.clone()), jobs, ..experiment("static", 2) };
+    let options = Options { cache: Some(cache.clone()), jobs, ..short(2) };
     let paper = papers::by_name("irazabal2021").unwrap();
     let error = interrupted(&paper, &options, 3);
     let ReproduceError::Interrupted { finished: 3, total, kept: Some(kept) } = &error else {
@@ -338,7 +348,7 @@ fn an_interrupted_reproduction_resumes() {
 #[test]
 fn a_damaged_result_is_reported_and_run_again() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { cache: Some(folder.path().to_owned()), ..experiment("static", 1) };
+    let options = Options { cache: Some(folder.path().to_owned()), ..short(1) };
     let before = run("irazabal2021", &options).unwrap();
     let victim = &files(folder.path())[0];
     let whole = fs::read(victim).unwrap();
