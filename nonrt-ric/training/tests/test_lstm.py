@@ -21,7 +21,7 @@ from rlc_train.horizon import Layout
 from rlc_train.lstm import network
 from rlc_train.lstm.backend import tensorflow
 from rlc_train.lstm.fit import Trained, fit
-from rlc_train.lstm.lanes import Lanes
+from rlc_train.lstm.lanes import Chunks, Lanes
 from rlc_train.lstm.network import layer_weights, reference
 from rlc_train.lstm.objective import Objective
 from rlc_train.lstm.shape import FitSettings, NetworkShape, state_size
@@ -33,7 +33,13 @@ AXES = layout()
 SHAPE = NetworkShape(layers=1, units=8, dropout=0.1)
 SCALER = MinMaxScaler.of([0.0] * 9, [1e6, 5e4, 6e4, 2e6, 3e6, 700.0, 4e5, 28.0, 3e4])
 QUICK = FitSettings(
-    epochs=3, lanes=8, steps=32, piece_samples=1024, warm_up_samples=64, batches_per_epoch=20
+    epochs=3,
+    lanes=8,
+    steps=32,
+    piece_samples=1024,
+    warm_up_samples=64,
+    samples_per_epoch=20 * 8 * 32,
+    validation_samples=10 * 8 * 32,
 )
 
 pytestmark = pytest.mark.usefixtures("keras")
@@ -79,6 +85,66 @@ def test_lanes_carry_time_forward_and_start_pieces_cold() -> None:
     rows = sum(len(part) for part in held.train)
     assert counted <= rows * axes * 1.01, "a label each stride"
     assert counted > 0.75 * rows * axes
+
+
+def lanes_of(held: list[Part], settings: FitSettings = QUICK) -> Lanes:
+    unit = np.ones(AXES.shape[:2], np.float32)
+    return Lanes(held, AXES, fit_scaler(held), unit, settings)
+
+
+def rows_of(plan: list[Chunks]) -> set[tuple[int, int]]:
+    """Part and row of each sample of a plan."""
+    return {
+        (piece.part, row)
+        for chunks in plan
+        for chunk in chunks
+        if chunk is not None
+        for piece, start in [chunk]
+        for row in range(start, min(start + QUICK.steps, piece.stop))
+    }
+
+
+def test_each_epoch_of_bounded_length_takes_other_pieces() -> None:
+    lanes, most = lanes_of(parts().train), 20 * QUICK.lanes * QUICK.steps
+    whole = rows_of(lanes.plan(np.random.default_rng(0)))
+    before: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int]] = set()
+    for epoch in range(12):
+        plan = lanes.plan(np.random.default_rng([5, epoch]), most)
+        assert plan == lanes.plan(np.random.default_rng([5, epoch]), most), "as if resumed"
+        assert len(plan) == 20
+        rows = rows_of(plan)
+        assert len(rows) < 0.6 * len(whole)
+        assert len(rows & before) < 0.8 * len(rows)
+        before, seen = rows, seen | rows
+    assert len(seen & whole) > 0.95 * len(whole)
+
+
+def test_a_bounded_validation_has_the_same_pieces_of_all_parts_and_times() -> None:
+    held = parts().validation
+    # A part has six pieces.
+    lanes = lanes_of(held, QUICK.model_copy(update={"piece_samples": 128, "warm_up_samples": 32}))
+    whole, most = lanes.plan(None), 8 * QUICK.lanes * QUICK.steps
+    plan = lanes.plan(None, most)
+    assert plan == lanes.plan(None, most)
+    assert 6 <= len(plan) <= 8 < 0.6 * len(whole)
+    for number, part in enumerate(held):
+        rows = [row - part.start for of, row in rows_of(plan) if of == number]
+        assert 0.3 * len(part) < len(rows) < 0.8 * len(part)
+        assert min(rows) < 0.3 * len(part)
+        assert max(rows) > 0.7 * len(part)
+
+
+def test_an_epoch_below_the_bound_is_not_changed_by_it() -> None:
+    held = parts()
+    for lanes in (lanes_of(held.train), lanes_of(held.validation)):
+        for rng in (None, 3):
+            made = [
+                lanes.plan(None if rng is None else np.random.default_rng(rng), most)
+                for most in (None, 100_000)
+            ]
+            assert made[0] == made[1]
+            assert len(made[0]) > 5
 
 
 @pytest.mark.parametrize("missing", [[], [100, 101, 250, 251, 252]])
@@ -232,7 +298,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
 
 def test_training_learns_what_persistence_cannot() -> None:
     held = split(corpus(8_000), AXES, held_out_cells=["c"])
-    settings = QUICK.model_copy(update={"epochs": 8, "batches_per_epoch": None})
+    settings = QUICK.model_copy(update={"epochs": 8, "samples_per_epoch": None})
     trained = fit(held.train, held.validation, AXES, NetworkShape(units=16), settings, seed=1)
     assert trained.curve[-1][1] < 0.8 * trained.curve[0][1]
     candidate = export(trained, Settings(fit=settings), held, AXES)

@@ -32,14 +32,14 @@ pytestmark = [
 
 AXES = layout(points=2)
 FIT = FitSettings(
-    lanes=4, steps=16, piece_samples=256, warm_up_samples=16, batches_per_epoch=2, xla=False
+    lanes=4, steps=16, piece_samples=256, warm_up_samples=16, samples_per_epoch=128, xla=False
 )
 
 SETTINGS = """
 quantities: [occupancy_bytes]
 horizon: {t_m_us: 20}
 fit:
-  {lanes: 4, steps: 16, piece_samples: 256, warm_up_samples: 16, batches_per_epoch: 2, xla: false}
+  {lanes: 4, steps: 16, piece_samples: 256, warm_up_samples: 16, samples_per_epoch: 128, xla: false}
 """
 
 

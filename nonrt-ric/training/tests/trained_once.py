@@ -48,7 +48,7 @@ class Run:
         objective = Objective(self.model, AXES, SETTINGS, self.scaler, unit)
         self._engine = engine(objective, self.adam, xla=False)
         self._lanes = Lanes(parts.train, AXES, self.scaler, unit, SETTINGS)
-        self._plan = list(self._lanes.plan(np.random.default_rng(1)))[:BATCHES]
+        self._plan = self._lanes.plan(np.random.default_rng(1))[:BATCHES]
         self._zero = np.zeros((SETTINGS.lanes, state_size(self.shape)), np.float32)
 
     def learn(self) -> float:

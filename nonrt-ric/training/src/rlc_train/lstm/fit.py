@@ -101,6 +101,7 @@ def fit(
     path = directory / CHECKPOINT if directory is not None else None
     progress = checkpoint.load(path, fingerprint, model, optimizer) if path is not None else None
     progress = progress or checkpoint.Progress(0, [], -1, [])
+    held = held_out.plan(None, settings.validation_samples)
     zero = np.zeros((settings.lanes, state_size(shape)), np.float32)
     while progress.epoch < settings.epochs:
         if progress.epoch - progress.best_epoch > settings.patience:
@@ -108,11 +109,8 @@ def fit(
         began = time.monotonic()
         optimizer.learning_rate = _learning_rate(settings, progress.epoch)
         rng = np.random.default_rng([seed, progress.epoch])
-        batches = list(lanes.plan(rng))
-        if settings.batches_per_epoch is not None:
-            batches = batches[: settings.batches_per_epoch]
+        batches = lanes.plan(rng, settings.samples_per_epoch)
         loss = runner.learn(ahead(lanes.batch, batches), zero, len(batches), on_batch)
-        held = list(held_out.plan(None))
         validation_loss = runner.evaluate(ahead(held_out.batch, held), zero, len(held))
         if not (np.isfinite(loss) and np.isfinite(validation_loss)):
             raise TrainError(

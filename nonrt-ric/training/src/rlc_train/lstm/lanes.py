@@ -6,6 +6,7 @@ is carried from batch to batch within it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -100,24 +101,31 @@ class Lanes:
                 f"has no series longer than warm-up and horizon, {shortest} samples",
             )
 
-    def plan(self, rng: np.random.Generator | None) -> Iterator[Chunks]:
-        """The chunks of each batch of an epoch.
+    def plan(self, rng: np.random.Generator | None, most: int | None = None) -> list[Chunks]:
+        """The chunks of each batch of an epoch, of `most` samples or fewer.
 
-        `rng` shuffles pieces and moves their boundaries; None has a fixed order.
+        `rng` shuffles pieces and moves their boundaries, so that with `most` each epoch takes other
+        ones. None has a fixed order, and with `most` the same pieces, evenly spread.
         """
         steps = self._settings.steps
         lanes: list[list[_Piece]] = [[] for _ in range(self._settings.lanes)]
         length = np.zeros(len(lanes), np.int64)
+        batches = None if most is None else max(1, most // (steps * len(lanes)))
         pieces = self._cut(rng)
         if rng is not None:
             rng.shuffle(pieces)
+        elif batches is not None:
+            chunks = sum(_chunk_count(piece, steps) for piece in pieces)
+            share = min(1.0, batches * len(lanes) / max(chunks, 1))
+            pieces = _spread(pieces, share)
         for piece in pieces:
             lane = int(np.argmin(length))
             lanes[lane].append(piece)
-            length[lane] += -(-(piece.stop - piece.start) // steps)
+            length[lane] += _chunk_count(piece, steps)
         queues = [_chunks(lane, steps) for lane in lanes]
-        for _ in range(int(length.max(initial=0))):
-            yield [next(queue, None) for queue in queues]
+        count = int(length.max(initial=0))
+        count = count if batches is None else min(count, batches)
+        return [[next(queue, None) for queue in queues] for _ in range(count)]
 
     def _cut(self, rng: np.random.Generator | None) -> list[_Piece]:
         longest, warm_up = self._settings.piece_samples, self._settings.warm_up_samples
@@ -184,6 +192,19 @@ class Lanes:
             return label_rows(part.series, self._layout, origins, part.stop)
         rows = origins[:, None] + self._ahead
         return rows, rows < part.stop
+
+
+def _chunk_count(piece: _Piece, steps: int) -> int:
+    return -(-(piece.stop - piece.start) // steps)
+
+
+def _spread(pieces: list[_Piece], share: float) -> list[_Piece]:
+    """This share of the pieces: one of each of as many equal sections, always the
+    same. Equal distances could be those of the bearers, and all pieces of one."""
+    count = math.ceil(share * len(pieces))
+    bounds = len(pieces) * np.arange(count + 1) // count
+    chosen = np.random.default_rng(0).integers(bounds[:-1], bounds[1:])
+    return [pieces[index] for index in chosen]
 
 
 def _chunks(lane: list[_Piece], steps: int) -> Iterator[tuple[_Piece, int]]:

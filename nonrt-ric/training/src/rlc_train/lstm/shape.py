@@ -77,8 +77,14 @@ class FitSettings(BaseModel):
     """Longest run of samples from zero state."""
     warm_up_samples: Annotated[int, Field(ge=0)] = 256
     """Samples from zero state that are excluded, in training and in the forecaster."""
-    batches_per_epoch: Annotated[int, Field(ge=1)] | None = None
-    """Limit of batches; None for the whole training part."""
+    samples_per_epoch: Annotated[int, Field(ge=1)] | None = 3_000_000
+    """Most samples of an epoch, of all lanes together; each epoch takes other pieces. It bounds the
+    time of a training, which would grow with the recording. Skill still grows with the samples
+    there, so it is as large as twenty minutes of two shared cores allow. None for the whole
+    training part."""
+    validation_samples: Annotated[int, Field(ge=1)] | None = 800_000
+    """Most samples that an epoch is judged on, the same after each, spread over the validation
+    part. None for all of it."""
     gradient_norm: Annotated[float, Field(gt=0)] = 1.0
     xla: bool = True
     """Whether XLA compiles a batch on TensorFlow; on JAX it always does. That takes seconds at the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,9 +73,11 @@ class Round:
     def finish(self) -> Result:
         """Runs the stages that are left."""
         while self.state.result is None:
-            result = self.stages[self.state.stage](self)
+            stage, began = self.state.stage, time.monotonic()
+            result = self.stages[stage](self)
+            self.say(f"{stage}: took {time.monotonic() - began:.0f} s")
             names = list(self.stages)
-            after = names[names.index(self.state.stage) + 1 :]
+            after = names[names.index(stage) + 1 :]
             if result is None and after:
                 self.state = self.state.model_copy(update={"stage": after[0]})
             else:
