@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from made_corpus import layout
 from rlc_model import Manifest, MinMaxScaler
 from rlc_model.manifest import TrainingData
@@ -20,7 +19,7 @@ def zero_model(name: str, version: str) -> tuple[Manifest, bytes]:
     """Its manifest and its graph, `model.onnx`."""
     axes = layout()
     scaler = MinMaxScaler.of([0.0] * 9, [1.0] * 9)
-    weights = zero_weights(SHAPE, int(np.prod(axes.shape)))
+    weights = zero_weights(SHAPE, axes)
     graph = network_step(weights, SHAPE, axes, scaler, identity(axes.shape))
     check = Comparison(10_000, 0.0, 0.0)
     candidate = Candidate("lstm", graph, state_size(SHAPE), 10, scaler, axes, check, [])

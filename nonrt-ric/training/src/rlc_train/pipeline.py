@@ -61,15 +61,15 @@ def measured_t_m_us(settings: Settings) -> float:
     # As if T_m was small: where the points are has no influence on the time.
     points = settings.horizon.points(1.0, 1_000)
     layout = Layout(tuple(settings.quantities), points, tuple(settings.quantiles))
-    outputs = math.prod(layout.shape)
     ones = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
     identity = conformal.identity(layout.shape)
-    graph = network_step(zero_weights(shape, outputs), shape, layout, ones, identity)
+    graph = network_step(zero_weights(shape, layout), shape, layout, ones, identity)
     return measure(StepRunner(graph, state_size(shape)), batches=(1,))[0].median_us
 
 
-def zero_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np.float32]]]:
+def zero_weights(shape: NetworkShape, layout: Layout) -> dict[str, list[NDArray[np.float32]]]:
     """Zero weights for a network, to measure its time."""
+    outputs = math.prod(layout.shape)
     weights, width, units = {}, INPUTS, shape.units
     for name in recurrent_layers(shape):
         sizes: list[tuple[int, ...]] = [(width, 3 * units), (3 * units,)]
@@ -79,7 +79,8 @@ def zero_weights(shape: NetworkShape, outputs: int) -> dict[str, list[NDArray[np
         width = units
     narrow = np.zeros((head_inputs(shape), shape.rank), np.float32)
     head = [np.zeros((shape.rank, outputs), np.float32), np.zeros(outputs, np.float32)]
-    return weights | {"narrow": [narrow], "head": head}
+    unit = np.zeros((2, *layout.shape[:2]), np.float32)
+    return weights | {"narrow": [narrow], "head": head, "unit": [unit]}
 
 
 def correct(

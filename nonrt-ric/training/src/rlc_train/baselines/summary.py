@@ -83,12 +83,12 @@ def summarise(
 ) -> NDArray[np.float32]:
     """``(N, SIZE)`` summaries at increasing rows of ``(T, F)`` samples, from zero state."""
     scaled = scaler.transform(features[: int(rows[-1]) + 1 if len(rows) else 0])
-    means = [_moving_mean(scaled, weight) for weight in WEIGHTS]
-    deviation = _moving_mean(np.abs(scaled - means[DEVIATION_MEAN]), DEVIATION_WEIGHT)
+    means = [moving_mean(scaled, weight) for weight in WEIGHTS]
+    deviation = moving_mean(np.abs(scaled - means[DEVIATION_MEAN]), DEVIATION_WEIGHT)
     return np.concatenate([part[rows] for part in (scaled, *means, deviation)], axis=1)
 
 
-def _moving_mean(values: NDArray[np.float32], weight: float) -> NDArray[np.float32]:
+def moving_mean(values: NDArray[np.float32], weight: float) -> NDArray[np.float32]:
     """``m ← m + w·(x − m)`` from zero over ``(T, F)``, a block of samples at a time.
 
     Within a block it is a product with powers of 1 − w; a loop over samples takes minutes per

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, checker, helper, numpy_helper
 from rlc_model import FEATURES
-from rlc_model.contract import SCALE
 
 from rlc_train.horizon import Layout
 
@@ -54,17 +53,13 @@ class StepGraph:
         shape = self.constant(f"{output}_shape", [-1, *self._layout.shape], np.int64)
         return self.add("Reshape", [source, shape], output)
 
-    def to_bytes(self, *, scaled: bool = False) -> bytes:
+    def to_bytes(self) -> bytes:
         """The model.
-
-        Args:
-            scaled: Whether it has the output ``scale``, a factor of its forecasts.
 
         Raises:
             onnx.checker.ValidationError: The graph is invalid, due to a bug.
         """
         real = TensorProto.FLOAT
-        scale = helper.make_tensor_value_info(SCALE, real, ["batch", len(self._layout.columns)])
         graph = helper.make_graph(
             self._nodes,
             "step",
@@ -74,7 +69,6 @@ class StepGraph:
             ],
             [
                 helper.make_tensor_value_info("forecast", real, ["batch", *self._layout.shape]),
-                *([scale] if scaled else []),
                 helper.make_tensor_value_info("next_state", real, ["batch", self._state_size]),
             ],
             [numpy_helper.from_array(value, name) for name, value in self._constants.items()],

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
-from rlc_model.contract import SCALE
 
 from rlc_train.baselines import summary
 from rlc_train.conformal import Correction
@@ -17,6 +16,7 @@ from rlc_train.horizon import Layout
 from rlc_train.lstm.shape import (
     BYTES,
     CARRIED,
+    FAST_WEIGHT,
     LEAST_DEVIATION,
     LEVEL_GAIN,
     LIMIT,
@@ -32,8 +32,8 @@ from rlc_train.lstm.shape import (
 )
 
 Weights = dict[str, list[NDArray[np.float32]]]
-"""Per layer: the recurrent ones (:mod:`rlc_train.export.cells`), ``narrow`` kernel and ``head``
-kernel and bias."""
+"""Per layer: the recurrent ones (:mod:`rlc_train.export.cells`), ``narrow`` kernel, ``head`` kernel
+and bias, logarithms of the weights of the ``unit``."""
 
 
 def network_step(
@@ -45,8 +45,6 @@ def network_step(
 ) -> bytes:
     """The ONNX model; the conformal correction is folded into the head.
 
-    Forecasts are in typical deviations, which are the output scale.
-
     Columns are selected by multiplication with 0/1 matrices, which is exact: with many bearers
     ``Gather`` and broadcasting operators take several times as long.
     """
@@ -56,7 +54,7 @@ def network_step(
     carried = [f"{part}_{index}" for index in range(len(layers)) for part in CARRIED[shape.kind]]
     graph.split(
         "state",
-        [features, features, columns, (TAPS - 1) * columns, *[shape.units] * len(carried)],
+        [2 * features, 2 * features, columns, (TAPS - 1) * columns, *[shape.units] * len(carried)],
         [
             "mean_before",
             "deviation_before",
@@ -65,16 +63,21 @@ def network_step(
             *(f"{one}_before" for one in carried),
         ],
     )
-    graph.constant("mean_weight", MEAN_WEIGHT)
+    graph.constant("mean_weights", np.repeat([MEAN_WEIGHT, FAST_WEIGHT], features))
+    graph.constant("deviation_weight", MEAN_WEIGHT)
     graph.constant("least", LEAST_DEVIATION)
-    mean = moving_mean(graph, "mean", "sample", "mean_before", "mean_weight")
-    graph.add("Sub", ["sample", mean], "off")
-    graph.add("Abs", ["off"], "distance")
-    deviation = moving_mean(graph, "deviation", "distance", "deviation_before", "mean_weight")
-    graph.add("Add", [deviation, "least"], "size")
-    _picked(graph, "size", [*[OCCUPANCY] * len(BYTES), *layout.columns], "sizes")
-    graph.split("sizes", [len(BYTES), len(layout.columns)], ["bytes_size", SCALE])
-    inputs = [*_views(graph, scaler), "oldest", "later"]
+    graph.add("Concat", ["sample", "sample"], "both", axis=1)
+    mean = moving_mean(graph, "mean", "both", "mean_before", "mean_weights")
+    graph.add("Sub", ["both", mean], "offs")
+    graph.add("Abs", ["offs"], "distance")
+    deviation = moving_mean(graph, "deviation", "distance", "deviation_before", "deviation_weight")
+    graph.add("Add", [deviation, "least"], "both_sizes")
+    graph.split("offs", [features, features], ["off", "off_fast"])
+    graph.split("both_sizes", [features, features], ["size", "size_fast"])
+    _picked(graph, "size", [OCCUPANCY] * len(BYTES), "bytes_size")
+    graph.add("Div", ["size", "size_fast"], "slow_over_fast")
+    graph.add("Log", ["slow_over_fast"], "swing")
+    inputs = [*_views(graph, scaler), "swing", "oldest", "later"]
     _picked(graph, "relative", TAPPED, "newest", columns=features + 1)
     flow, after = inputs, [mean, deviation, "later", "newest"]
     (narrow,) = weights["narrow"]
@@ -95,10 +98,14 @@ def network_step(
     kernel, bias = corrected_head(kernel, bias, layout, correction)
     graph.constant("head_kernel", kernel)
     graph.constant("head_bias", bias)
-    graph.add("Gemm", ["narrow", "head_kernel", "head_bias"], "forecast_flat")
+    graph.add("Gemm", ["narrow", "head_kernel", "head_bias"], "residual")
+    (logs,) = weights["unit"]
+    graph.constant("unit_weights", unit_weights(logs, layout))
+    graph.add("MatMul", ["both_sizes", "unit_weights"], "unit")
+    graph.add("Mul", ["residual", "unit"], "forecast_flat")
     graph.reshaped("forecast_flat", "forecast")
     graph.add("Concat", after, "next_state", axis=1)
-    return graph.to_bytes(scaled=True)
+    return graph.to_bytes()
 
 
 def _picked(
@@ -142,6 +149,16 @@ def _views(graph: StepGraph, scaler: MinMaxScaler) -> list[str]:
     graph.add("Max", ["levels_plain", "one"], "levels_from_one")
     graph.add("Log", ["levels_from_one"], "levels_log")
     return ["relative", graph.add("Mul", ["levels_log", "level_scale"], "levels")]
+
+
+def unit_weights(logs: NDArray[np.float32], layout: Layout) -> NDArray[np.float32]:
+    """``(2F, Q·M·K)`` weights of slow and fast deviations in the unit of each forecast, from their
+    ``(2, Q, M)`` logarithms. For each quantile alike: a broadcast takes longer."""
+    features = len(FEATURES)
+    weights = np.zeros((2, features, *layout.shape), np.float32)
+    for quantity, column in enumerate(layout.columns):
+        weights[:, column, quantity] += np.exp(logs[:, quantity])[..., None]
+    return weights.reshape(2 * features, -1)
 
 
 def corrected_head(

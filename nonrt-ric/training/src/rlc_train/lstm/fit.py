@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rlc_model import MinMaxScaler
 
 from rlc_train.baselines.base import residual_quantiles, training_rows
+from rlc_train.baselines.summary import moving_mean
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.lstm import checkpoint, network
@@ -28,7 +29,13 @@ from rlc_train.lstm.cells import Arithmetic
 from rlc_train.lstm.engine import BatchCallback, engine
 from rlc_train.lstm.lanes import Batch, Chunks, Lanes
 from rlc_train.lstm.objective import Objective
-from rlc_train.lstm.shape import LEAST_DEVIATION, FitSettings, NetworkShape, state_size
+from rlc_train.lstm.shape import (
+    FAST_WEIGHT,
+    LEAST_DEVIATION,
+    FitSettings,
+    NetworkShape,
+    state_size,
+)
 from rlc_train.splits import Part, fit_scaler
 from rlc_train.spool import Spool
 
@@ -171,13 +178,14 @@ def ahead(make: Callable[[Chunks], Batch], plan: Sequence[Chunks]) -> Generator[
 def _residuals(
     parts: Sequence[Part], layout: Layout, scaler: MinMaxScaler
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """``(Q, M)`` mean absolute residual in spans, and ``(Q, M, K)`` quantiles in deviations."""
+    """``(Q, M)`` mean absolute residual in spans; ``(Q, M, K)`` quantiles in fast deviations."""
     residuals, relative = [], []
     for part, origins, values in training_rows(parts, layout, UNIT_ORIGINS):
         last = part.series.features[origins][:, layout.columns]
         residual = (values - last[:, :, None]) / scaler.span[layout.columns][:, None]
         rows = part.series.features[part.start : part.stop, layout.columns]
-        deviation = np.abs(rows - rows.mean(axis=0)).mean(axis=0) / scaler.span[layout.columns]
+        deviation = np.abs(rows - moving_mean(rows, FAST_WEIGHT)).mean(axis=0)
+        deviation /= scaler.span[layout.columns]
         residuals.append(residual)
         relative.append(residual / (deviation + LEAST_DEVIATION)[:, None])
     sizes = np.abs(np.concatenate(residuals))

@@ -3,8 +3,10 @@
 Inputs of the recurrent layers (:mod:`rlc_train.lstm.cells`): each feature as a level within its
 range on a logarithmic scale, and as a deviation from its moving mean in units of
 its mean deviation, which is comparable between busy and quiet bearers; the deviations of queue,
-drain and arrivals of the last samples; and features in bytes in units of the occupancy's deviation,
-so that they can be added. Forecast residuals are in units of the deviation as well.
+drain and arrivals of the last samples; features in bytes in units of the occupancy's deviation,
+so that they can be added; and how much larger the deviation from a slow mean is than that from a
+fast one. Forecast residuals are in a sum of both, whose weights are learned for each quantity and
+point: a queue of a megabyte that moves slowly changes by a tenth of its slow deviation in 11 ms.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ from rlc_train.lstm.cells import Arithmetic
 from rlc_train.lstm.shape import (
     BYTES,
     CARRIED,
+    FAST_WEIGHT,
     LEAST_DEVIATION,
     LEVEL_GAIN,
     LIMIT,
     MEAN_WEIGHT,
     OCCUPANCY,
+    SLOW_AT_FIRST,
     TAPPED,
     TAPS,
     Z_LIMIT,
@@ -62,20 +66,23 @@ def build(
     state = k.Input((state_size(shape),), name="state")
     ops = k.ops
     mean, deviation = _moments_layer()(name="moments")(
-        sample, state[:, :features], state[:, features : 2 * features]
+        sample, state[:, : 2 * features], state[:, 2 * features : 4 * features]
     )
-    size = deviation + LEAST_DEVIATION
+    sizes = deviation + LEAST_DEVIATION
+    size, fast = sizes[..., :features], sizes[..., features:]
+    swing = ops.log(size / fast)
     ratio = _in_one_unit(ops, sample, size, scaler)
     room = ratio[..., BYTES.index(LIMIT)] - ratio[..., BYTES.index(OCCUPANCY)]
-    relative = ops.concatenate([(sample - mean) / size, room[..., None]], axis=-1)
+    off = sample - mean[..., :features]
+    relative = ops.concatenate([off / size, room[..., None]], axis=-1)
     relative = ops.clip(relative, -Z_LIMIT, Z_LIMIT)
     levels = ops.concatenate([sample * LEVEL_GAIN, ratio], axis=-1)
     levels = ops.log(ops.maximum(levels + 1.0, 1.0)) * float(1 / np.log1p(LEVEL_GAIN))
-    earlier, kept = _taps(ops, relative, state[:, 2 * features : 2 * features + taps])
-    inputs = ops.concatenate([relative, levels, earlier], axis=-1)
+    earlier, kept = _taps(ops, relative, state[:, 4 * features : 4 * features + taps])
+    inputs = ops.concatenate([relative, levels, swing, earlier], axis=-1)
     flow: list[Any] = []
     states = [mean[:, -1], deviation[:, -1], kept]
-    at = 2 * features + taps
+    at = 4 * features + taps
     for index, name in enumerate(recurrent_layers(shape)):
         size_of = len(CARRIED[shape.kind]) * shape.units
         output, carried = cells.layer(
@@ -96,27 +103,25 @@ def build(
     quantities, points, quantiles = layout.shape
     axes = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")
     residual = axes(head(narrow(ops.concatenate([*flow, inputs], axis=-1))))
-    unit = ops.take(size, layout.columns, axis=-1)
-    forecast = residual * ops.expand_dims(unit, (-2, -1))
+    picked = (ops.take(each, layout.columns, axis=-1) for each in (size, fast))
+    unit = _unit_layer()(quantities, points, name="unit")(*picked)
+    forecast = residual * ops.expand_dims(unit, -1)
     return k.Model([sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step")
 
 
 def before_head(model: Any) -> Any:
-    """The model without its head: ``[samples, state] → [(B, L, ·) head inputs, (B, L, F)
-    deviations, (B, S)]``. In training only some samples have forecasts."""
+    """The model without its head: ``[samples, state] → [(B, L, ·) head inputs, (B, L, Q, M) units
+    of the residuals, (B, S)]``. In training only some samples have forecasts."""
     k = keras()
-    seen = model.get_layer("narrow").input
-    _, deviation = model.get_layer("moments").output
-    return k.Model(model.inputs, [seen, deviation, model.outputs[1]], name="before_head")
+    seen, unit = model.get_layer("narrow").input, model.get_layer("unit").output
+    return k.Model(model.inputs, [seen, unit, model.outputs[1]], name="before_head")
 
 
-def at_head(model: Any, layout: Layout, seen: Any, deviation: Any) -> Any:
+def at_head(model: Any, seen: Any, unit: Any) -> Any:
     """``(B, N, Q, M, K)`` forecasts from outputs of :func:`before_head` or parts of them."""
-    ops = keras().ops
     for layer in ("narrow", "head", "axes"):
         seen = model.get_layer(layer)(seen)
-    unit = ops.take(deviation, layout.columns, axis=-1) + LEAST_DEVIATION
-    return seen * ops.expand_dims(unit, (-2, -1))
+    return seen * keras().ops.expand_dims(unit, -1)
 
 
 def _in_one_unit(ops: Any, sample: Any, size: Any, scaler: MinMaxScaler) -> Any:
@@ -135,13 +140,16 @@ def _taps(ops: Any, relative: Any, before: Any) -> tuple[Any, Any]:
 
 
 def _moments_layer() -> Any:
-    """Layer class: moving mean and mean deviation of each feature, with carried state."""
+    """Layer class: slow and fast moving mean of each feature and mean deviations from them, with
+    carried state."""
     k = keras()
     ops = k.ops
+    weights = np.repeat([MEAN_WEIGHT, FAST_WEIGHT], len(FEATURES)).astype(np.float32)
 
     @k.saving.register_keras_serializable("rlc_train")
     class Moments(k.layers.Layer):  # type: ignore[name-defined, misc]
-        """``m ← m + w·(x − m)`` and ``d ← d + w·(|x − m| − d)``, sample by sample.
+        """``m ← m + w·(x − m)`` and ``d ← d + v·(|x − m| − d)``, sample by sample, with a slow and
+        a fast w: ``(B, L, F)`` to twice ``(B, L, 2F)``.
 
         A loop, because a product with powers of 1 − w rounds differently from the exported step,
         which is visible for nearly constant features. Has no gradient, as it has no weights.
@@ -150,11 +158,12 @@ def _moments_layer() -> Any:
         def call(self, values: Any, mean: Any, deviation: Any) -> Any:
             def step(carried: Any, value: Any) -> Any:
                 m, d = carried
-                m = m + (value - m) * MEAN_WEIGHT
+                m = m + (value - m) * weights
                 d = d + (ops.absolute(value - m) - d) * MEAN_WEIGHT
                 return (m, d), (m, d)
 
-            by_time = ops.transpose(ops.stop_gradient(values), (1, 0, 2))
+            both = ops.concatenate([values, values], axis=-1)
+            by_time = ops.transpose(ops.stop_gradient(both), (1, 0, 2))
             _, (means, deviations) = ops.scan(
                 step, (ops.stop_gradient(mean), ops.stop_gradient(deviation)), by_time
             )
@@ -164,10 +173,41 @@ def _moments_layer() -> Any:
         def compute_output_shape(
             self, values_shape: Any, mean_shape: Any, deviation_shape: Any
         ) -> Any:
-            del mean_shape, deviation_shape
-            return values_shape, values_shape
+            del deviation_shape
+            shape = (*values_shape[:-1], mean_shape[-1])
+            return shape, shape
 
     return Moments
+
+
+def _unit_layer() -> Any:
+    """Layer class: the unit of each quantity's and point's residuals, from the quantity's slow and
+    fast deviation."""
+    k = keras()
+    ops = k.ops
+
+    @k.saving.register_keras_serializable("rlc_train")
+    class Unit(k.layers.Layer):  # type: ignore[name-defined, misc]
+        """``e^a · s + e^b · f``, ``(B, L, Q)`` to ``(B, L, Q, M)``, with learned a and b; at first
+        little more than the fast one."""
+
+        def __init__(self, quantities: int, points: int, **rest: Any) -> None:
+            super().__init__(**rest)
+            shape = (2, quantities, points)
+            first = np.stack([np.full(shape[1:], SLOW_AT_FIRST), np.zeros(shape[1:])])
+            self.logs = self.add_weight(
+                shape=shape, initializer=lambda *_, **__: ops.cast(first, "float32"), name="logs"
+            )
+
+        def call(self, slow: Any, fast: Any) -> Any:
+            weights = ops.exp(self.logs)
+            return slow[..., None] * weights[0] + fast[..., None] * weights[1]
+
+        def compute_output_shape(self, slow_shape: Any, fast_shape: Any) -> Any:
+            del fast_shape
+            return (*slow_shape, self.logs.shape[-1])
+
+    return Unit
 
 
 def start_at(model: Any, quantiles: NDArray[np.float32]) -> None:
@@ -175,7 +215,7 @@ def start_at(model: Any, quantiles: NDArray[np.float32]) -> None:
 
     Args:
         model: From :func:`build`.
-        quantiles: ``(Q, M, K)`` of the residuals in units of the deviation.
+        quantiles: ``(Q, M, K)`` of the residuals in units of the fast deviation.
     """
     head = model.get_layer("head")
     kernel, _ = head.get_weights()
@@ -213,7 +253,7 @@ def squared_loss(actual: Any, known: Any, forecast: Any, size: Any, layout: Layo
 
 
 def layer_weights(model: Any) -> dict[str, list[NDArray[np.float32]]]:
-    """Weights of the recurrent layers and the two layers of the head, by name."""
+    """Weights of the recurrent layers, the two layers of the head and the unit, by name."""
     layers = [layer for layer in model.layers if layer.get_weights()]
     return {layer.name: [np.asarray(w) for w in layer.get_weights()] for layer in layers}
 

@@ -43,11 +43,9 @@ class Objective:
         (truncated back-propagation).
         """
         ops = keras().ops
-        seen, deviation, after = self._body([batch.samples, state * batch.keep], training=training)
+        seen, unit, after = self._body([batch.samples, state * batch.keep], training=training)
         labelled = slice(None, None, self._stride)
-        forecast = network.at_head(
-            self.model, self._layout, seen[:, labelled], deviation[:, labelled]
-        )
+        forecast = network.at_head(self.model, seen[:, labelled], unit[:, labelled])
         actual, known = self.labels(batch)
         loss = self._measure(
             actual, known, forecast / self._unit[..., None], batch.size, self._layout

@@ -10,10 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from rlc_model import FEATURES, MinMaxScaler
 
 MEAN_WEIGHT: Final = 1 / 128
-"""Weight of the newest sample in the moving mean and the mean deviation of each feature."""
+"""Weight of the newest sample in the slow mean and in both mean deviations of each feature."""
+FAST_WEIGHT: Final = 1 / 8
+"""The same in the fast mean. Deviations from it are of the size of changes within milliseconds; in
+a large queue, those from the slow mean are ten times as large."""
 LEAST_DEVIATION: Final = 2e-5
 """Added to a deviation, in spans of the feature (200 bytes of a 10 MB queue), so that noise of a
 quiet bearer is not amplified and the deviation of a first packet is bounded."""
+SLOW_AT_FIRST: Final = -4.0
+"""Logarithm of the slow deviation's weight in the unit of an untrained network."""
 LEAST_SCALE: Final = 2e-4
 """The same for the scale that divides a bearer's loss, so that the first packet of a quiet bearer
 does not dominate the loss."""
@@ -35,9 +40,9 @@ OCCUPANCY: Final = FEATURES.index("occupancy_bytes")
 LIMIT: Final = FEATURES.index("queue_limit_bytes")
 BYTES: Final = tuple(i for i, name in enumerate(FEATURES) if "bytes" in name)
 """Columns in bytes."""
-INPUTS: Final = 2 * len(FEATURES) + len(BYTES) + 1 + TAPS * len(TAPPED)
+INPUTS: Final = 3 * len(FEATURES) + len(BYTES) + 1 + TAPS * len(TAPPED)
 """Inputs of the first layer: deviations, room below the limit, levels, bytes in units of the
-occupancy's deviation, earlier deviations."""
+occupancy's deviation, ratios of slow to fast deviations, earlier deviations."""
 
 
 class NetworkShape(BaseModel):
@@ -118,7 +123,7 @@ def head_inputs(shape: NetworkShape) -> int:
 
 
 def state_size(shape: NetworkShape) -> int:
-    """Floats of state per bearer: mean and deviation of each feature, earlier samples, and what
-    each recurrent layer carries."""
+    """Floats of state per bearer: slow and fast mean and deviation of each feature, earlier
+    samples, and what each recurrent layer carries."""
     carried = len(CARRIED[shape.kind]) * len(recurrent_layers(shape)) * shape.units
-    return 2 * len(FEATURES) + TAPS * len(TAPPED) + carried
+    return 4 * len(FEATURES) + TAPS * len(TAPPED) + carried
