@@ -29,11 +29,13 @@ def test_a_change_of_a_crate_tests_it_and_lints_what_depends_on_it() -> None:
     listed = commands("gnb/traffic/src/lib.rs")
     assert listed[:2] == ["fmt --all --check", "tests/rust_circles.py"]
     assert "-p lab-python -p lab-world -p traffic" in listed[2]
-    assert listed[3:] == ["test -q --locked -p traffic"]
+    checked = "--locked --release --config tests/checked.toml"
+    assert listed[3:] == [f"test -q {checked} -p shared-features -p traffic"]
 
 
 def test_crates_of_the_lab_are_tested_optimised() -> None:
-    assert commands("gnb/lab-world/src/step.rs")[-1] == "test -q --locked --release -p lab-world"
+    optimised = "test -q --locked --release -p shared-features -p lab-world"
+    assert commands("gnb/lab-world/src/step.rs")[-1] == optimised
 
 
 def test_a_new_dependency_lints_every_crate() -> None:
