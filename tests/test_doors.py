@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +174,21 @@ async def of_call(call: Awaitable[Any]) -> str:
     return SERVED
 
 
-async def first(call: Any, request: Any) -> Any:
-    await call.write(request)
-    return await call.read()
+async def first(begin: Callable[[], Any], request: Any) -> Any:
+    """The first answer to a request.
+
+    A write to a call that the server has ended meanwhile ends it as INTERNAL in gRPC's client,
+    which then does not know the server's status: it asks again.
+    """
+    for _ in range(10):
+        call = begin()
+        try:
+            await call.write(request)
+            return await call.read()
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.INTERNAL:
+                raise
+    raise AssertionError("ten calls ended as INTERNAL; expected the status of the server")
 
 
 async def of_gateway(channel: grpc.aio.Channel, visitor: Visitor, right: str) -> str:
@@ -184,9 +197,11 @@ async def of_gateway(channel: grpc.aio.Channel, visitor: Visitor, right: str) ->
         return await of_call(stub.ListNodes(pb.ListNodesRequest(), metadata=metadata, timeout=30))
     if right == SUBSCRIBE:
         subscribe = pb.SubscribeRequest(subscribe=pb.Subscription(node_id="south-1"))
-        return await of_call(first(stub.Subscribe(metadata=metadata, timeout=30), subscribe))
+        return await of_call(
+            first(partial(stub.Subscribe, metadata=metadata, timeout=30), subscribe)
+        )
     control = pb.ControlRequest(node_id="south-1")
-    return await of_call(first(stub.Control(metadata=metadata, timeout=30), control))
+    return await of_call(first(partial(stub.Control, metadata=metadata, timeout=30), control))
 
 
 async def of_forecaster(channel: grpc.aio.Channel, visitor: Visitor, right: str) -> str:
