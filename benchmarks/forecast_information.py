@@ -3,7 +3,7 @@
 Of the paced bearers of recorded radios in a data set (``rlc-train dataset wide --traces``), those
 that the settings hold out are judged by gradient-boosted trees grown on the others, in the gate's
 way: online calibration of quantiles, pinball loss over that of adaptive persistence, and the
-exported model beside them. The information grows from row to row:
+exported model beside them. The information grows from row to row, but for the last:
 
 own past          what the network gets: levels, moving means and the last ten samples of the
                   bearer's RLC reports, queue limit and MAC every 20 ms
@@ -12,14 +12,13 @@ MAC each ms       MCS and transport blocks of every millisecond, so also blocks 
 other UEs         queues, arrivals and drains of the other bearers of the cell
 sent by the CU    all that arrives until the point is known: an upper bound of what a CU gains by
                   what it has itself sent and not seen arrive
-true drain        all that drains until the point is known, arrivals are not: what a perfect
+true drain        all that drains until the point is known in place of arrivals: what a perfect
                   forecast of the radio and its scheduler leaves
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -36,7 +35,7 @@ from rlc_train import backtest, pipeline, settings
 from rlc_train.baselines.base import Forecaster, training_rows
 from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.corpus import run_series
-from rlc_train.errors import TrainError
+from rlc_train.errors import TrainError, need
 from rlc_train.horizon import Layout
 from rlc_train.judging.model import JudgedModel
 from rlc_train.online import track
@@ -140,7 +139,7 @@ class Trees:
         The weight of an origin is its unit over the mean of its radio: the loss of each radio is
         then that in bytes, and radios have equal weight.
         """
-        lightgbm = importlib.import_module("lightgbm")
+        lightgbm = need("lightgbm", "baselines")
         self._layout = layout
         chosen = training_rows(parts, layout, origins)
         for quantity, horizon_us in pairs():
