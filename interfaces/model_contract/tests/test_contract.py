@@ -143,14 +143,14 @@ def test_a_graph_must_have_the_promised_signature(tmp_path: Path) -> None:
         contract.check_signature(inputs, outputs[:1])
 
 
-def test_a_graph_may_have_a_scale_for_each_quantity(tmp_path: Path) -> None:
+def test_a_graph_may_have_a_scale_for_each_quantity_and_point(tmp_path: Path) -> None:
     write_contract(tmp_path, manifest(), b"graph")
     contract = read_contract(tmp_path)
     outputs = contract.outputs(scaled=True)
     assert [t.name for t in outputs] == ["forecast", "scale", "next_state"]
     contract.check_signature(contract.inputs(), outputs)
-    wide = Tensor("scale", "tensor(float)", (None, 7))
-    with pytest.raises(ContractError, match=r"output scale: is .*7\).*; expected .*1\)"):
+    wide = Tensor("scale", "tensor(float)", (None, 1, 7))
+    with pytest.raises(ContractError, match=r"output scale: is .*1, 7\).*; expected .*1, 4\)"):
         contract.check_signature(contract.inputs(), (outputs[0], wide, outputs[2]))
 
 

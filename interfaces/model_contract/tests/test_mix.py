@@ -31,7 +31,8 @@ class Replay:
         self.mix.grow(1)
         self.experts, self.served = [], []
         forecasts: list[F32] = []
-        scale, span = np.ones((1, 1), np.float32), np.ones(1, np.float32)
+        scale, span = np.ones((1, 1, len(AHEAD)), np.float32), np.ones(1, np.float32)
+        base = np.zeros((1, 1), np.float32)
         for t, value in enumerate(series):
             features = report(value)
             if model is None:
@@ -40,7 +41,7 @@ class Replay:
             else:
                 output = np.repeat(model[t][None, None, :, None], 3, axis=-1)
                 _, served, finite = self.mix.forecasts(
-                    ONE, t, features, None, None, output, scale, span, np.zeros_like(scale)
+                    ONE, t, features, None, None, output, scale, span, base
                 )
                 assert finite
             forecasts.append(served)
@@ -101,7 +102,8 @@ def test_crossed_quantiles_of_a_model_are_calibrated_as_they_are_served(points: 
     ahead = AHEAD[:points]
     mix = new_mix(LEVEL, LEVELS, ahead)
     mix.grow(1)
-    one = np.ones((1, 1), np.float32)
+    scale, span = np.ones((1, 1, points), np.float32), np.ones(1, np.float32)
+    base = np.zeros((1, 1), np.float32)
     plain, covered = [], []
     served: list[F32] = []
     for t in range(rows):
@@ -110,7 +112,7 @@ def test_crossed_quantiles_of_a_model_are_calibrated_as_they_are_served(points: 
         spread = 1_282 * np.array([-1, 0, 1]) * (-1 if rng.random() < 0.1 else 1)
         output = (middle[:, None] + spread).astype(np.float32)[None, None]
         model, forecast, _ = mix.forecasts(
-            ONE, t, report(level[t]), None, None, output, one, one[0], np.zeros_like(one)
+            ONE, t, report(level[t]), None, None, output, scale, span, base
         )
         plain.append(model)
         served.append(forecast)

@@ -43,7 +43,7 @@ def test_arrays_in_column_order_are_refused() -> None:
     columns = np.asfortranarray(ones(4, 3))
     with pytest.raises(ValueError, match="base: expected C-contiguous"):
         mix(4).forecasts(
-            *REPORT, ones(4, 3), None, None, ones(4, 3, 2, 1), ones(4, 3), ones(3), columns
+            *REPORT, ones(4, 3), None, None, ones(4, 3, 2, 1), ones(4, 3, 2), ones(3), columns
         )
     with pytest.raises(ValueError, match="before: expected C-contiguous"):
         before = np.zeros((2, 4), np.int64).T
@@ -63,11 +63,11 @@ def test_mismatched_lengths_are_named() -> None:
         rlc_native.samples(np.zeros(24, np.uint8), FIELDS, np.zeros((1, 3), np.int64), 1.0, None)
     with pytest.raises(ValueError, match=r"^scale has length"):
         mix(4).forecasts(
-            *REPORT, ones(4, 3), None, None, ones(4, 3, 2, 1), ones(2, 3), ones(3), ones(4, 3)
+            *REPORT, ones(4, 3), None, None, ones(4, 3, 2, 1), ones(4, 3, 1), ones(3), ones(4, 3)
         )
     with pytest.raises(ValueError, match=r"^values has length"):
         mix(4).forecasts(
-            *REPORT, ones(4, 3), None, None, ones(4, 3, 1, 1), ones(4, 3), ones(3), ones(4, 3)
+            *REPORT, ones(4, 3), None, None, ones(4, 3, 1, 1), ones(4, 3, 2), ones(3), ones(4, 3)
         )
 
 

@@ -23,7 +23,7 @@ def test_it_is_small_and_has_the_committed_settings() -> None:
     manifest = contract.manifest
     assert len(contract.onnx) < 1_000_000
     settings = load(ROOT / "nonrt-ric/training/settings/default-model.yaml")
-    assert manifest.model_name == settings.name
+    assert (manifest.model_name, manifest.model_version) == (settings.name, settings.version)
     assert list(manifest.quantities) == settings.quantities
     assert list(manifest.quantiles) == settings.quantiles
     assert manifest.training_data.context_period_us == settings.context_us

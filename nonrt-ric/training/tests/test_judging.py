@@ -71,7 +71,7 @@ def test_a_row_per_recording_kind_quantity_and_horizon(
     ]
     for row in rows:
         assert (row["recording"], row["radio"]) == ("n78-106prb-7-2/car/00", "n78-106prb-7-2")
-        assert row["model"] == "rlc-lstm:2"
+        assert row["model"] == "rlc-lstm:3"
         assert row["samples"] == 5_500 - 5_500 // 3 - 100
         assert row["ratio"] == pytest.approx(row["pinball"] / row["pinball_adaptive"])
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
@@ -109,8 +109,10 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
             found = (row.ratio, row.ratio_high, row.ratio_low)
             assert found == pytest.approx((1 - skill.value, 1 - skill.low, 1 - skill.high))
             strict, closed = ours.calibration(layout.levels).interval()
-            assert row.coverage_80 == pytest.approx(closed[q, point])
-            assert row.coverage_80_strict == pytest.approx(strict[q, point])
+            # Products of matrices round by the number of rows, and a forecast may equal the value.
+            few = 2 / row.samples
+            assert row.coverage_80 == pytest.approx(closed[q, point], abs=few)
+            assert row.coverage_80_strict == pytest.approx(strict[q, point], abs=few)
 
 
 def test_a_long_recording_is_judged_in_windows_every_sample_once(
@@ -122,11 +124,11 @@ def test_a_long_recording_is_judged_in_windows_every_sample_once(
     cut = judged_rows(model, find_recordings(SAMPLE))
     assert [row.samples for row in cut] == [row.samples for row in whole]
     # States are carried on, but for the model's own, which settles anew from zero: what is left of
-    # its memory after 3 s is a property of its weights, with those of version 2 a millionth.
+    # its memory after 3 s is a property of its weights, with those of version 3 some millionths.
     for a, b in zip(cut, whole, strict=True):
         assert a.pinball == pytest.approx(b.pinball, rel=1e-5), a
         assert a.pinball_adaptive == pytest.approx(b.pinball_adaptive, rel=1e-9), a
-        assert a.served_ratio == pytest.approx(b.served_ratio, rel=1e-6), a
+        assert a.served_ratio == pytest.approx(b.served_ratio, rel=1e-4), a
     monkeypatch.undo()
     # A gap of more than 100 ms: states settle anew after it.
     pq.write_table(

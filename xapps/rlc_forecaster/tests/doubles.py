@@ -46,7 +46,7 @@ def served(forecaster: Forecaster, rows: NDArray[np.void], at_us: int) -> Batch:
 
 def plain_mixer(output: RawForecast) -> tuple[Floats, Floats, bool]:
     """The model's forecasts in units, and 5 more as the mix."""
-    factor = (output.scale * output.span)[:, :, None, None]
+    factor = output.scale[..., None] * output.span[:, None, None]
     plain = (output.values * factor + output.base[:, :, None, None]).astype(np.float32)
     return plain, plain + np.float32(5), bool(np.isfinite(plain).all())
 
@@ -63,8 +63,10 @@ class OracleStepper:
 
     def step(self, features: NDArray[np.float32]) -> RawForecast:
         forecasts, self.state = self._model.step(features, self.state)
-        one = np.ones(forecasts.shape[:2], np.float32)
-        return RawForecast(forecasts, one, one[0], np.zeros_like(one))
+        scale = np.ones(forecasts.shape[:3], np.float32)
+        rows, quantities, _ = scale.shape
+        span, base = np.ones(quantities, np.float32), np.zeros((rows, quantities), np.float32)
+        return RawForecast(forecasts, scale, span, base)
 
 
 class Oracle:

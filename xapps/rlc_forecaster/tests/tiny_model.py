@@ -44,8 +44,9 @@ def graph(
 ) -> bytes:
     """The ONNX step: ``h = tanh(x·w + s·u + b)``, ``forecast = reshape(h·v + c)``.
 
-    With a scale ``|h·k|`` per quantity: an output if `scale_out`, a factor within the graph if it
-    is False. `further` nodes compute `extra` from `sum`, which is added to the next state.
+    With a scale ``|h·k|`` per quantity and point: an output if `scale_out`, a factor within the
+    graph if it is False. `further` nodes compute `extra` from `sum`, which is added to the next
+    state.
     """
     shape = np.array([-1, len(QUANTITIES), POINTS, len(QUANTILES)], np.int64)
     nodes = [
@@ -63,16 +64,20 @@ def graph(
     values = values | {"shape": shape}
     scale = []
     if scale_out is not None:
-        wide = np.linspace(-3, 5, STATE * len(QUANTITIES), dtype=np.float32)
-        values["k"] = wide.reshape(STATE, len(QUANTITIES))
+        wide = np.linspace(-3, 5, STATE * len(QUANTITIES) * POINTS, dtype=np.float32)
+        values["k"] = wide.reshape(STATE, -1)
+        values["scale_shape"] = shape[:-1]
         nodes.append(helper.make_node("MatMul", ["next_state", "k"], ["signed"]))
-        nodes.append(helper.make_node("Abs", ["signed"], ["scale"]))
+        nodes.append(helper.make_node("Abs", ["signed"], ["scale_flat"]))
+        nodes.append(helper.make_node("Reshape", ["scale_flat", "scale_shape"], ["scale"]))
     if scale_out:
         scale = [
-            helper.make_tensor_value_info("scale", TensorProto.FLOAT, ["batch", len(QUANTITIES)])
+            helper.make_tensor_value_info(
+                "scale", TensorProto.FLOAT, ["batch", *shape[1:-1].tolist()]
+            )
         ]
     elif scale_out is False:
-        values["axes"] = np.array([2, 3], np.int64)
+        values["axes"] = np.array([3], np.int64)
         nodes.append(helper.make_node("Unsqueeze", ["scale", "axes"], ["factor"]))
         nodes.append(helper.make_node("Mul", ["unscaled", "factor"], ["forecast"]))
     made = helper.make_graph(

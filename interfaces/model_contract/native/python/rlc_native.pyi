@@ -175,7 +175,7 @@ class Mix:
             features: ``(N, F)``.
             fresh, limited: As of :meth:`add`.
             values: ``(N, quantity, M, Q)`` output of the graph.
-            scale: ``(N, quantity)``.
+            scale: ``(N, quantity, point)``.
             span: ``(quantity,)``.
             base: ``(N, quantity)``.
 

@@ -23,7 +23,7 @@ pub fn all_finite(values: &[f32]) -> bool {
 pub struct ModelOutput<'a> {
     /// The graph's forecast.
     pub values: &'a [f32],
-    /// One per row and quantity.
+    /// One per row, quantity and point.
     pub scale: &'a [f32],
     /// One per quantity.
     pub span: &'a [f32],

@@ -53,14 +53,14 @@ class ModelContract:
         """The graph's outputs: forecast ``(B, quantity, point, quantile)`` and next state.
 
         Args:
-            scaled: With the optional output ``(B, quantity)`` scale. The caller multiplies the
-                forecasts by it in the same pass as by the units.
+            scaled: With the optional output ``(B, quantity, point)`` scale. The caller multiplies
+                the forecasts by it in the same pass as by the units.
         """
         m = self.manifest
         shape = (None, len(m.quantities), len(m.horizon.points_us), len(m.quantiles))
         forecast = Tensor("forecast", "tensor(float)", shape)
         after = Tensor("next_state", "tensor(float)", (None, m.state_size))
-        scale = Tensor(SCALE, "tensor(float)", (None, len(m.quantities)))
+        scale = Tensor(SCALE, "tensor(float)", shape[:-1])
         return (forecast, scale, after) if scaled else (forecast, after)
 
     def check_signature(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:

@@ -190,7 +190,7 @@ class OnnxStepper:
         self._sample = np.empty((rows, len(FEATURES)), np.float32)
         self._answer = np.empty((rows, *shape), np.float32)
         # Stays 1 if the graph has no scale output.
-        self._scale = np.ones((rows, shape[0]), np.float32)
+        self._scale = np.ones((rows, *shape[:2]), np.float32)
         self._now, self._next = state.astype(np.float32, order="C"), np.empty_like(state, order="C")
         self._binding = self._bound(self._now, self._next)
         self._binding_next = self._bound(self._next, self._now)

@@ -84,7 +84,7 @@ impl Mix {
         fresh: Option<PyReadonlyArray1<'py, bool>>,
         limited: Option<PyReadonlyArray1<'py, bool>>,
         values: PyReadonlyArray4<'py, f32>,
-        scale: PyReadonlyArray2<'py, f32>,
+        scale: PyReadonlyArray3<'py, f32>,
         span: PyReadonlyArray1<'py, f32>,
         base: PyReadonlyArray2<'py, f32>,
     ) -> PyResult<Served<'py>> {

@@ -33,11 +33,12 @@ impl Mix {
         check("span", output.span.len(), quantities, rows)?;
         let (series, each) = (rows.saturating_mul(quantities), points * quantiles);
         check("base", output.base.len(), series, rows)?;
-        check("scale", output.scale.len(), series, rows)?;
+        check("scale", output.scale.len(), series.saturating_mul(points), rows)?;
         let values = series.saturating_mul(each);
         check("values", output.values.len(), values, rows)?;
         self.add(slots, rows, tick, newest)?;
         let mut buffers = Buffers::new(points);
+        let mut factors = vec![0.0; points];
         let mut plain = Vec::with_capacity(values);
         let mut served = Vec::with_capacity(values);
         let mut finite = true;
@@ -48,7 +49,8 @@ impl Mix {
             for quantity in 0..quantities {
                 let at = row * quantities + quantity;
                 let series = slots.at(row) * quantities + quantity;
-                let factor = output.scale[at] * output.span[quantity];
+                let (scale, span) = (&output.scale[at * points..][..points], output.span[quantity]);
+                factors.iter_mut().zip(scale).for_each(|(factor, scale)| *factor = scale * span);
                 let base = output.base[at];
                 let values = &output.values[at * each..][..each];
                 let here = quantity * each;
@@ -61,9 +63,7 @@ impl Mix {
                 let [uses, _] = self.uses[series];
                 if !uses.naive {
                     // Mostly the model has all weight.
-                    for (plain, value) in plain.iter_mut().zip(values) {
-                        *plain = value * factor + base;
-                    }
+                    in_units(values, &factors, base, plain, quantiles);
                     sort_groups(plain, quantiles);
                     for (served, (plain, mixed)) in served.iter_mut().zip(plain.iter().zip(mixed)) {
                         *served = plain + mixed;
@@ -73,7 +73,7 @@ impl Mix {
                 }
                 let (weights, last) =
                     self.naive_part(series, tick, uses, &self.weights, &mut buffers);
-                let units = Units { factor, base, last, weights, naive: &buffers.naive };
+                let units = Units { factors: &factors, base, last, weights, naive: &buffers.naive };
                 if quantiles == 3 {
                     // The usual number as a constant: half the time.
                     units.mix_three(values, mixed, plain, served);
@@ -221,6 +221,23 @@ impl Mix {
     }
 }
 
+/// The values of one quantity of a row times the `(M,)` factors of their points, plus the base.
+#[inline]
+fn in_units(values: &[f32], factors: &[f32], base: f32, out: &mut [f32], quantiles: usize) {
+    if quantiles == 3 {
+        // The usual number as a constant, as in `order_groups`.
+        let groups = out.as_chunks_mut::<3>().0.iter_mut().zip(values.as_chunks::<3>().0);
+        for ((out, values), factor) in groups.zip(factors) {
+            *out = values.map(|value| value * factor + base);
+        }
+    } else {
+        let groups = out.chunks_exact_mut(quantiles).zip(values.chunks_exact(quantiles));
+        for ((out, values), factor) in groups.zip(factors) {
+            out.iter_mut().zip(values).for_each(|(out, value)| *out = value * factor + base);
+        }
+    }
+}
+
 /// `(M,)` each.
 struct Buffers {
     /// Mix of the naive experts.
@@ -273,7 +290,8 @@ fn sort_crossed(all: &mut [f32; 12]) {
 
 /// What turns the values of one quantity of a row into forecasts.
 struct Units<'a> {
-    factor: f32,
+    /// `(M,)`.
+    factors: &'a [f32],
     base: f32,
     last: f32,
     /// `(M,)` of the model.
@@ -291,13 +309,14 @@ impl Units<'_> {
         plain: &mut [f32],
         served: &mut [f32],
     ) {
-        let points = self.weights.iter().zip(self.naive);
+        let points = self.factors.iter().zip(self.weights.iter().zip(self.naive));
         let inputs = values.chunks_exact(quantiles).zip(mixed.chunks_exact(quantiles));
         let outputs = plain.chunks_exact_mut(quantiles).zip(served.chunks_exact_mut(quantiles));
-        for (((weight, naive), (values, mixed)), (plain, served)) in points.zip(inputs).zip(outputs)
+        for (((factor, (weight, naive)), (values, mixed)), (plain, served)) in
+            points.zip(inputs).zip(outputs)
         {
             for (plain, value) in plain.iter_mut().zip(values) {
-                *plain = value * self.factor + self.base;
+                *plain = value * factor + self.base;
             }
             sort(plain);
             for (served, (plain, mixed)) in served.iter_mut().zip(plain.iter().zip(mixed)) {
@@ -317,14 +336,21 @@ impl Units<'_> {
         let inputs = values.as_chunks().0.iter().zip(mixed.as_chunks().0);
         let outputs = plain.as_chunks_mut().0.iter_mut().zip(served.as_chunks_mut().0);
         let points = self.weights.as_chunks().0.iter().zip(self.naive.as_chunks().0);
-        for (((weights, naive), (values, mixed)), (plain, served)) in
+        let points = self.factors.as_chunks::<4>().0.iter().zip(points);
+        for (((factors, (weights, naive)), (values, mixed)), (plain, served)) in
             points.zip(inputs).zip(outputs)
         {
-            *plain = values.map(|value| value * self.factor + self.base);
+            let values: &[f32; 12] = values;
+            *plain = std::array::from_fn(|at| values[at] * factors[at / 3] + self.base);
             sort_threes(plain);
             *served = four_points(plain, self.last, weights, naive, mixed);
         }
-        let other = Self { weights: &self.weights[whole..], naive: &self.naive[whole..], ..*self };
+        let other = Self {
+            factors: &self.factors[whole..],
+            weights: &self.weights[whole..],
+            naive: &self.naive[whole..],
+            ..*self
+        };
         other.mix(3, other_values, other_mixed, other_plain, other_served);
     }
 }

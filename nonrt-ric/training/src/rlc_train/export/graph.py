@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, checker, helper, numpy_helper
 from rlc_model import FEATURES
+from rlc_model.contract import SCALE
 
 from rlc_train.horizon import Layout
 
@@ -27,6 +28,7 @@ class StepGraph:
         self._state_size = state_size
         self._nodes: list[Any] = []
         self._constants: dict[str, NDArray[Any]] = {}
+        self._scaled = False
 
     def constant(self, name: str, values: Any, kind: type = np.float32) -> str:
         """Adds a constant tensor."""
@@ -53,13 +55,20 @@ class StepGraph:
         shape = self.constant(f"{output}_shape", [-1, *self._layout.shape], np.int64)
         return self.add("Reshape", [source, shape], output)
 
+    def scale(self, source: str) -> str:
+        """``(B, Q·M)`` as the output that the forecaster multiplies the forecasts by."""
+        self._scaled = True
+        shape = self.constant("scale_shape", [-1, *self._layout.shape[:-1]], np.int64)
+        return self.add("Reshape", [source, shape], SCALE)
+
     def to_bytes(self) -> bytes:
         """The model.
 
         Raises:
             onnx.checker.ValidationError: The graph is invalid, due to a bug.
         """
-        real = TensorProto.FLOAT
+        real, shape = TensorProto.FLOAT, self._layout.shape
+        scale = helper.make_tensor_value_info(SCALE, real, ["batch", *shape[:-1]])
         graph = helper.make_graph(
             self._nodes,
             "step",
@@ -68,7 +77,8 @@ class StepGraph:
                 helper.make_tensor_value_info("state", real, ["batch", self._state_size]),
             ],
             [
-                helper.make_tensor_value_info("forecast", real, ["batch", *self._layout.shape]),
+                helper.make_tensor_value_info("forecast", real, ["batch", *shape]),
+                *([scale] if self._scaled else []),
                 helper.make_tensor_value_info("next_state", real, ["batch", self._state_size]),
             ],
             [numpy_helper.from_array(value, name) for name, value in self._constants.items()],

@@ -53,7 +53,7 @@ class StepRunner:
             self._outputs, {"sample": sample, "state": state}
         )
         for each in scale:
-            forecast *= each[:, :, None, None]
+            forecast *= each[..., None]
         return forecast, after
 
 

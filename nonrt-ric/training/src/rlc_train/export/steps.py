@@ -99,11 +99,11 @@ def network_step(
     graph.constant("head_kernel", kernel)
     graph.constant("head_bias", bias)
     graph.add("Gemm", ["narrow", "head_kernel", "head_bias"], "residual")
+    graph.reshaped("residual", "forecast")
     (logs,) = weights["unit"]
     graph.constant("unit_weights", unit_weights(logs, layout))
     graph.add("MatMul", ["both_sizes", "unit_weights"], "unit")
-    graph.add("Mul", ["residual", "unit"], "forecast_flat")
-    graph.reshaped("forecast_flat", "forecast")
+    graph.scale("unit")
     graph.add("Concat", after, "next_state", axis=1)
     return graph.to_bytes()
 
@@ -152,12 +152,12 @@ def _views(graph: StepGraph, scaler: MinMaxScaler) -> list[str]:
 
 
 def unit_weights(logs: NDArray[np.float32], layout: Layout) -> NDArray[np.float32]:
-    """``(2F, Q·M·K)`` weights of slow and fast deviations in the unit of each forecast, from their
-    ``(2, Q, M)`` logarithms. For each quantile alike: a broadcast takes longer."""
+    """``(2F, Q·M)`` weights of slow and fast deviations in the unit of each forecast, from their
+    ``(2, Q, M)`` logarithms."""
     features = len(FEATURES)
-    weights = np.zeros((2, features, *layout.shape), np.float32)
+    weights = np.zeros((2, features, *layout.shape[:-1]), np.float32)
     for quantity, column in enumerate(layout.columns):
-        weights[:, column, quantity] += np.exp(logs[:, quantity])[..., None]
+        weights[:, column, quantity] += np.exp(logs[:, quantity])
     return weights.reshape(2 * features, -1)
 
 

@@ -22,8 +22,10 @@ class Served:
         spans = np.array(layout.spans, np.int64)
         self._mix = new_mix(layout.quantities, layout.levels, layout.ahead, spans)
         self._mix.grow(1)
-        shape = len(layout.quantities)
-        self._one, self._zero = np.ones((1, shape), np.float32), np.zeros((1, shape), np.float32)
+        count = len(layout.quantities)
+        # The model's forecasts come in units: scale and span 1, base 0.
+        self._scale = np.ones((1, *layout.shape[:2]), np.float32)
+        self._span, self._base = np.ones(count, np.float32), np.zeros((1, count), np.float32)
 
     def forecasts(self, lane: Lane, model: NDArray[np.float32]) -> NDArray[np.float32]:
         """The forecasts that are served, from those of the model.
@@ -65,13 +67,13 @@ class Served:
         newest: tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]],
         model: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        mix, one = self._mix, self._one
+        mix = self._mix
         found: NDArray[np.float32]
         if row < self._warm_up:
             mix.add(_SLOT, tick, *newest)
             found = mix.naive_forecasts(_SLOT, tick)[0]
         else:
-            output = model, one, one[0], self._zero
+            output = model, self._scale, self._span, self._base
             found = mix.forecasts(_SLOT, tick, *newest, *output)[1][0]
         return found
 

@@ -21,7 +21,7 @@ class RawForecast(NamedTuple):
 
     Attributes:
         values: ``(B, quantity, M, Q)``.
-        scale: ``(B, quantity)``.
+        scale: ``(B, quantity, point)``.
         span: ``(quantity,)``.
         base: ``(B, quantity)`` in the quantities' units.
     """
