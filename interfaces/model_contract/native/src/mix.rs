@@ -135,7 +135,7 @@ impl Mix {
             axes,
             quantities,
             levels,
-            rate: Rate::new(ahead.len()),
+            rate: Rate::of_common(ahead.len()),
             reports: ahead.iter().map(|ahead| *ahead as f32).collect(),
             middles: ahead.iter().zip(&spans).map(middle).collect(),
             seasons: Seasons::new(&ahead),

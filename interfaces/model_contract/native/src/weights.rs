@@ -44,15 +44,26 @@ pub(crate) struct Rate {
     /// Per typical regret: the best for n outcomes is of the order of one over their root.
     step: f32,
     /// Share of the prior in the weights after an outcome (fixed share; Herbster and Warmuth 1998):
-    /// an expert that was useless is back after about `ln(1 / share) / step` outcomes.
+    /// a useless expert keeps `share / step` of its prior, and is back after about `ln(step / share) /
+    /// step` outcomes.
     share: f32,
 }
 
 impl Rate {
-    /// Of what has `points` times the outcomes of a point.
-    pub(crate) fn new(points: usize) -> Self {
-        let points = points.max(1) as f32;
-        Self { step: 1.0 / (f32::from(MEMORY) * points).sqrt(), share: 1e-4 / points }
+    /// Of what `points` have in common, which has the outcomes of all.
+    ///
+    /// It cannot rule an expert out: that is for the outcomes of a point, which may contradict those
+    /// of the others. Of a queue with a period, persistence is exact at its multiples alone.
+    pub(crate) fn of_common(points: usize) -> Self {
+        Self::new(1.0 / (f32::from(MEMORY) * points.max(1) as f32).sqrt(), 1e-2)
+    }
+
+    fn of_point() -> Self {
+        Self::new(1.0 / f32::from(MEMORY).sqrt(), 1e-5)
+    }
+
+    fn new(step: f32, least: f32) -> Self {
+        Self { step, share: least * step }
     }
 }
 
@@ -92,7 +103,7 @@ impl Point {
             *typical = Some(if *square > 0.0 { regret / square.sqrt() } else { 0.0 });
         }
         update(common, &typical, rate, &PRIOR);
-        update(&mut self.factors, &typical, Rate::new(1), &EQUAL);
+        update(&mut self.factors, &typical, Rate::of_point(), &EQUAL);
     }
 }
 
@@ -126,7 +137,7 @@ mod tests {
         outcomes: usize,
         regrets: [f32; EXPERTS],
     ) -> Weights {
-        (0..outcomes).for_each(|_| point.learn(common, Rate::new(1), &regrets.map(Some)));
+        (0..outcomes).for_each(|_| point.learn(common, Rate::of_common(1), &regrets.map(Some)));
         product(common, &point.factors)
     }
 
@@ -147,11 +158,45 @@ mod tests {
     fn a_point_differs_from_what_points_have_in_common() {
         let (mut near, mut far, mut common) = (Point::NEW, Point::NEW, PRIOR);
         for _ in 0..500 {
-            near.learn(&mut common, Rate::new(2), &[Some(1.0), Some(-1.0), Some(-1.0), Some(-1.0)]);
-            far.learn(&mut common, Rate::new(2), &[Some(-1.0), Some(1.0), Some(-1.0), Some(-1.0)]);
+            near.learn(
+                &mut common,
+                Rate::of_common(2),
+                &[Some(1.0), Some(-1.0), Some(-1.0), Some(-1.0)],
+            );
+            far.learn(
+                &mut common,
+                Rate::of_common(2),
+                &[Some(-1.0), Some(1.0), Some(-1.0), Some(-1.0)],
+            );
         }
         assert!(product(&common, &near.factors)[0] > 0.9, "{common:?} {near:?}");
         assert!(product(&common, &far.factors)[1] > 0.9, "{common:?} {far:?}");
+    }
+
+    #[test]
+    fn one_point_against_nineteen_has_its_own_expert() {
+        for (best, of_one) in [(0, 1), (1, 0), (2, 1)] {
+            let mut points = [Point::NEW; 20];
+            let mut common = PRIOR;
+            let regrets = |best: usize, weights: &Weights| -> [Option<f32>; EXPERTS] {
+                std::array::from_fn(|expert| {
+                    let losses = |expert| if expert == best { 0.0 } else { 1.0 };
+                    let mix: f32 = (0..EXPERTS).map(|one| weights[one] * losses(one)).sum();
+                    Some(mix - losses(expert))
+                })
+            };
+            for outcome in 0..20 * 400 {
+                let at = outcome % 20;
+                let best = if at == 7 { of_one } else { best };
+                let now = regrets(best, &product(&common, &points[at].factors));
+                points[at].learn(&mut common, Rate::of_common(20), &now);
+            }
+            for (at, point) in points.iter().enumerate() {
+                let best = if at == 7 { of_one } else { best };
+                let weights = product(&common, &point.factors);
+                assert!(weights[best] > 0.99, "{at}: {weights:?}, common {common:?}");
+            }
+        }
     }
 
     #[test]
@@ -169,7 +214,11 @@ mod tests {
     fn an_expert_without_a_forecast_keeps_its_weight() {
         let (mut point, mut common) = (Point::NEW, PRIOR);
         for _ in 0..300 {
-            point.learn(&mut common, Rate::new(1), &[None, Some(-1.0), Some(1.0), Some(-1.0)]);
+            point.learn(
+                &mut common,
+                Rate::of_common(1),
+                &[None, Some(-1.0), Some(1.0), Some(-1.0)],
+            );
         }
         assert!((common[0] - PRIOR[0]).abs() < 1e-5, "{common:?}");
         assert!(naive(&product(&common, &point.factors))[2] > 0.9, "{common:?}");
@@ -179,7 +228,7 @@ mod tests {
     fn weights_stay_finite_with_extreme_regrets() {
         let (mut point, mut common) = (Point::NEW, PRIOR);
         for regret in [1e30, -1e30, 1e-30, 0.0, f32::NAN, f32::INFINITY, 1e19, -1e19] {
-            point.learn(&mut common, Rate::new(1), &[regret, -regret, 0.0, regret].map(Some));
+            point.learn(&mut common, Rate::of_common(1), &[regret, -regret, 0.0, regret].map(Some));
             let weights = product(&common, &point.factors);
             assert!(weights.iter().all(|weight| weight.is_finite()), "{regret}: {weights:?}");
         }
