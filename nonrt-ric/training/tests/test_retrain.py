@@ -33,6 +33,7 @@ from rlc_train.retrain import newest, stages
 from rlc_train.retrain.round import Options, Round, partitions
 from rlc_train.retrain.state import STAGES, Result, Stage, WorkDirectory
 from rlc_train.settings import Settings
+from rlc_train.splits import Part
 
 SETTINGS = Settings.model_validate(
     {
@@ -163,6 +164,28 @@ def test_the_served_model_has_not_drifted_on_data_like_its_own(first: Path, good
     found = newest.drift_of(model, promoted, series, 600, seed=1)
     assert {one.quantity for one in found} == set(SETTINGS.quantities)
     assert all(one.low < one.ratio < one.high for one in found)
+    assert not any(one.drifted for one in found)
+
+
+def test_drift_is_judged_on_windows_spread_over_all_new_data(
+    first: Path, good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series, _ = corpus.load(first, SETTINGS.context_us)
+    parts = [Part(one, 100, len(one)) for one in series]
+    total = sum(len(part) for part in parts)
+    assert newest.spread_windows(parts, total) == parts
+    monkeypatch.setattr(newest, "DRIFT_WINDOW_SAMPLES", 500)
+    windows = newest.spread_windows(parts, total // 2)
+    assert abs(sum(len(one) for one in windows) - total / 2) <= 500 * len(parts)
+    assert {one.series.name for one in windows} == {one.name for one in series}
+    assert all(
+        a.series is not b.series or a.stop <= b.start for a, b in itertools.pairwise(windows)
+    )
+    monkeypatch.setattr(newest, "DRIFT_SAMPLES", total // 2)
+    model = JudgedModel.load(good)
+    promoted = newest.promoted_ratios(read_contract(good).manifest)
+    found = newest.drift_of(model, promoted, series, 600, seed=1)
+    assert {one.quantity for one in found} == set(SETTINGS.quantities)
     assert not any(one.drifted for one in found)
 
 

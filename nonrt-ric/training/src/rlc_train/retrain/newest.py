@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ from rlc_train.splits import SETTLING_SAMPLES, Part
 
 REFERENCE = "adaptive-persistence"
 """What the forecaster falls back to."""
+DRIFT_SAMPLES: Final = 1_200_000
+"""Most samples that drift is judged on, however much data is new: twenty minutes of a bearer."""
+DRIFT_WINDOW_SAMPLES: Final = 10_000
+"""A window costs its own samples and those in which state and calibration settle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,13 @@ def drift_of(
 ) -> list[Drift]:
     """The drift of each quantity that has values in the newest data.
 
-    `promoted` is that of :func:`promoted_ratios`.
+    Of more than :data:`DRIFT_SAMPLES`, windows that are evenly spread are judged. `promoted` is that of :func:`promoted_ratios`.
 
     Raises:
         TrainError: The newest data has no sample with a label.
     """
     parts = [Part(one, min(SETTLING_SAMPLES, len(one) // 3), len(one)) for one in newest]
+    parts = spread_windows(parts, DRIFT_SAMPLES)
     layout = model.layout
     chosen = backtest.origins_of(parts, layout, origins)
     adaptive = AdaptivePersistence()
@@ -80,6 +85,22 @@ def drift_of(
             ends = 1 - skill.value, 1 - skill.high, 1 - skill.low
             found.append(Drift(quantity.value, *ends, promoted.get(quantity.value)))
     return found
+
+
+def spread_windows(parts: Sequence[Part], most: int) -> list[Part]:
+    """The parts, or windows of :data:`DRIFT_WINDOW_SAMPLES` evenly spread over them that have about
+    `most` samples."""
+    total = sum(len(part) for part in parts)
+    if total <= most:
+        return list(parts)
+    windows = [
+        Part(part.series, at, min(at + DRIFT_WINDOW_SAMPLES, part.stop))
+        for part in parts
+        for at in range(part.start, part.stop, DRIFT_WINDOW_SAMPLES)
+    ]
+    count = max(1, round(len(windows) * most / total))
+    # In the middles of as many equal shares.
+    return [windows[(2 * k + 1) * len(windows) // (2 * count)] for k in range(count)]
 
 
 def promoted_ratios(manifest: Manifest) -> dict[str, float]:
