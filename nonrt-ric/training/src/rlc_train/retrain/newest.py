@@ -64,7 +64,8 @@ def drift_of(
 ) -> list[Drift]:
     """The drift of each quantity that has values in the newest data.
 
-    Of more than :data:`DRIFT_SAMPLES`, windows that are evenly spread are judged. `promoted` is that of :func:`promoted_ratios`.
+    Of more than :data:`DRIFT_SAMPLES`, windows that are evenly spread are judged. `promoted` is
+    that of :func:`promoted_ratios`.
 
     Raises:
         TrainError: The newest data has no sample with a label.
