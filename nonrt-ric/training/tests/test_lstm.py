@@ -222,14 +222,15 @@ def test_an_untrained_interval_is_of_the_size_of_changes_and_not_of_the_level() 
     """A queue of a megabyte that fills and empties in a second changes little within 11 ms."""
     model = network.build(SHAPE, AXES, SCALER, 1)
     network.start_at(model, np.ones(AXES.shape, np.float32))
+    run = reference(model, conformal.identity(AXES.shape))
     rng = np.random.default_rng(5)
     noise = 1e-3 * rng.standard_normal((2_000, 1))
     turn = 2 * np.pi * np.arange(2_000)[:, None] / 1_000
     widths, changes = [], []
     for level in (np.zeros_like(turn), 0.4 * np.sin(turn)):
         samples = np.repeat(0.5 + level + noise, len(FEATURES), axis=1).astype(np.float32)
-        forecast, _ = model([samples[None], np.zeros((1, state_size(SHAPE)), np.float32)])
-        widths.append(float(np.mean(np.asarray(forecast)[0, 1_000:])))
+        forecast, _ = run(samples, np.zeros(state_size(SHAPE), np.float32))
+        widths.append(float(np.mean(forecast[1_000:])))
         changes.append(float(np.abs(samples[1_011:] - samples[1_000:-11]).mean()))
     assert widths[0] == pytest.approx(changes[0], rel=0.5)
     assert widths[1] == pytest.approx(changes[1], rel=0.5)
