@@ -41,14 +41,16 @@ STEP := @.ci/step
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(VENV)/.tools: constraints.txt requirements-dev.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sojourn needs Python 3.11 or newer, this is " + sys.version.split()[0])'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.tools: constraints.txt requirements-dev.txt | $(BIN)/python
 	$(STEP) 1/5 'Python tools' $(BIN)/python -m pip install -c constraints.txt -r requirements-dev.txt pip
 	@touch $@
 
-# What others publish is fetched while Rust compiles; then come the modules, which the packages require. One pip at a
-# time changes the environment.
+# What others publish, the tools too, is fetched while Rust compiles; then come the modules, which the packages require.
+# One pip at a time changes the environment.
 $(VENV)/.fetched: $(VENV)/.tools $(PACKAGE_FILES)
 	$(STEP) 2/5 'Python dependencies' $(BIN)/python -m pip install -c constraints.txt -r <($(BIN)/python .ci/third_party.py $(PACKAGES))
 	@touch $@
@@ -59,7 +61,7 @@ $(VENV)/.fetched-training: $(VENV)/.fetched nonrt-ric/training/constraints.txt
 	@touch $@
 
 .PHONY: programs
-programs: $(VENV)/.tools
+programs: | $(BIN)/python
 # One build with shared-features: modules and tests then find their dependencies built.
 	$(STEP) 3/5 'Rust release build' cargo build --release --locked -p shared-features -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
@@ -77,14 +79,14 @@ $(VENV)/.packages: $(VENV)/.fetched $(PACKAGE_FILES) Cargo.toml $(wildcard inter
 	@touch $@
 
 .PHONY: setup
-setup: $(VENV)/.tools ## Build everything; every command-line tool is then in .venv/bin
+setup: | $(BIN)/python ## Build everything; every command-line tool is then in .venv/bin
 	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.fetched
 	@$(MAKE) --no-print-directory $(VENV)/.modules
 	@$(MAKE) --no-print-directory $(VENV)/.packages
 	@echo "Ready: the command-line tools are in $(BIN)"
 
 .PHONY: setup-training
-setup-training: $(VENV)/.tools ## The same with the dependencies of training: TensorFlow, LightGBM, MLflow, Dask
+setup-training: | $(BIN)/python ## The same with the dependencies of training: TensorFlow, LightGBM, MLflow, Dask
 	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.fetched-training
 	@$(MAKE) --no-print-directory $(VENV)/.modules
 	@$(MAKE) --no-print-directory $(VENV)/.packages

@@ -11,7 +11,7 @@ from typing import Any
 import grpc.aio
 import pytest
 from bridge_world import ONE, PATIENCE_S, TWO, BridgeWorld, some
-from fake_flexric import RLC, TC, node, record, rlc_message
+from fake_flexric import HANG, RLC, TC, node, record, rlc_message
 from flexric_bridge.budget import Use
 from flexric_bridge.sdk import SdkError
 from ric import E2GatewayClient
@@ -150,6 +150,29 @@ async def test_periods_for_which_a_node_sent_nothing_are_counted(world: BridgeWo
         # Subscribed again with another period: no reports are expected in between.
         await receive(client, 1, 500, 501, 503)
         assert flow.missing.count == 4
+
+
+async def test_a_reader_gets_reports_while_the_replaced_subscription_has_not_ended(
+    world: BridgeWorld,
+) -> None:
+    bridge = await world.start(ONE)
+    flow = bridge.metrics.flow(ONE.id, RLC_OID)
+    world.ric.answer["unsubscribe"] = lambda _request: HANG
+    async with world.client(ONE.id) as client:
+
+        def read(period_ms: int) -> asyncio.Future[object]:
+            stream = client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(period_ms))
+            return asyncio.ensure_future(some(stream, 1))
+
+        slow = read(10)
+        await world.until(lambda: flow.period_ms == 10, "the subscription")
+        fast = read(1)
+        await world.until(lambda: flow.period_ms == 1, "the faster one")
+        handle, item = world.ric.on(ONE.id, RLC)[-1]
+        assert item.period_ms == 1
+        now_us = time.time_ns() // 1000
+        world.ric.block(item.session, record(handle, rlc_message(), now_us))
+        await asyncio.gather(slow, fast)
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,12 @@ class Hub:
             if shared.lingering is not None:
                 shared.lingering.cancel()
                 shared.lingering = None
-            await self._cover(shared, period_ms, names)
+            replaced = await self._cover(shared, period_ms, names)
+            # Before the one that it replaces ends: reports of the new one come already.
             if isinstance(who, Reader) and not who.left:
                 shared.readers.append(who)
+            if replaced:
+                await self._unsubscribe(replaced)
 
     def _check_room(self, known: KnownNode, function_id: int, oid: str) -> None:
         there = sum((known.id, function_id) == other[:2] for other in self._shared)
@@ -182,19 +185,25 @@ class Hub:
                 return
             self._by_handle.pop(handle, None)
             shared.forget()
-            with contextlib.suppress(SdkError, SessionDown, BudgetSpent):
-                await self._session.unsubscribe(handle)
+            await self._unsubscribe(handle)
+
+    async def _unsubscribe(self, handle: int) -> None:
+        with contextlib.suppress(SdkError, SessionDown, BudgetSpent):
+            await self._session.unsubscribe(handle)
 
     async def _cover(
         self, shared: SharedSubscription, period_ms: int, names: tuple[str, ...]
-    ) -> None:
-        """Make the subscription cover this period and these measurements."""
+    ) -> int:
+        """Make the subscription cover this period and these measurements.
+
+        Returns the handle of the subscription that it replaces, for the caller to end; or 0.
+        """
         period_ms = min(period_ms, LONGEST_MS)
         names = tuple(dict.fromkeys((*shared.names, *names)))
         if shared.oid == KPM_OID:
             names = announced_measurements(shared.known, names)
         if shared.covers(period_ms, names):
-            return
+            return 0
         if shared.handle:
             period_ms = min(period_ms, shared.period_ms)
         if suspect_reason := self.freshness.suspect_reason(shared.known):
@@ -215,10 +224,8 @@ class Hub:
         shared.flow.period_ms = period_ms
         shared.flow.missing.begin(period_ms if shared.periodic else 0)
         self._by_handle[handle] = shared
-        if before:
-            self._by_handle.pop(before, None)
-            with contextlib.suppress(SdkError, SessionDown, BudgetSpent):
-                await self._session.unsubscribe(before)
+        self._by_handle.pop(before, None)
+        return before
 
     # ------------------------------------------------------------------------ reports
 
