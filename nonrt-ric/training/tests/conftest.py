@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import made_corpus
 import pytest
 from rlc_train.errors import installed
+
+# XLA compiles the small programs of tests for longer than they run. Before TensorFlow is imported.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 EXTRAS = {"keras", "jax", "baselines_extra", "mlflow_extra", "dask_extra"}
 """Fixtures of tests that need more than `make setup` installs."""

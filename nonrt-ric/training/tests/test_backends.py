@@ -17,8 +17,6 @@ from rlc_train.lstm.engine import blocks
 from rlc_train.lstm.lanes import Batch
 
 SCRIPT = Path(trained_once.__file__)
-QUICK_COMPILE = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-"""XLA compiles these small programs for longer than they run."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,7 @@ def both(keras: None, jax: None, tmp_path_factory: pytest.TempPathFactory) -> li
     for name in backend.BACKENDS:
         found.append(folder / f"{name}-out.npz")
         words = [sys.executable, str(SCRIPT), str(folder), str(found[-1])]
-        environment = {**os.environ, "KERAS_BACKEND": name, "XLA_FLAGS": QUICK_COMPILE}
+        environment = {**os.environ, "KERAS_BACKEND": name}
         subprocess.run(words, check=True, env=environment)
     return found
 

@@ -64,8 +64,8 @@ class OracleStepper:
     def step(self, features: NDArray[np.float32]) -> RawForecast:
         forecasts, self.state = self._model.step(features, self.state)
         scale = np.ones(forecasts.shape[:3], np.float32)
-        rows, quantities, _ = scale.shape
-        span, base = np.ones(quantities, np.float32), np.zeros((rows, quantities), np.float32)
+        base = np.zeros(forecasts.shape[:2], np.float32)
+        span = np.ones(forecasts.shape[1], np.float32)
         return RawForecast(forecasts, scale, span, base)
 
 
