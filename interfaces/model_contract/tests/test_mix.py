@@ -127,6 +127,40 @@ def test_crossed_quantiles_of_a_model_are_calibrated_as_they_are_served(points: 
     assert below[2] - below[0] == pytest.approx(0.8, abs=0.02)
 
 
+@pytest.mark.parametrize("levels", [LEVELS, LEVELS[::2]], ids=["three quantiles", "two"])
+def test_a_scale_multiplies_the_forecasts_of_its_point(levels: F32) -> None:
+    """From the prior weights on until the model has all weight."""
+    rng = np.random.default_rng(8)
+    # Four points at a time, and one more.
+    ahead = np.arange(5, 10, dtype=np.int64)
+    rows, points = 4_000, len(ahead)
+    level = (5_000 * rng.random(rows + int(ahead[-1]))).astype(np.float32)
+    scale = np.float32(2) ** np.arange(-2, points - 2)[None, None].astype(np.float32)
+    one, span = np.ones_like(scale), np.ones(1, np.float32)
+    scaled, plain = new_mix(LEVEL, levels, ahead), new_mix(LEVEL, levels, ahead)
+    for mix in (scaled, plain):
+        mix.grow(1)
+    earlier: list[F32] = []
+    for t in range(rows):
+        base = level[None, None, t]
+        output = np.repeat((level[t + ahead] - level[t])[None, None, :, None], len(levels), axis=-1)
+        first, *rest = scaled.forecasts(
+            ONE, t, report(level[t]), None, None, output / scale[..., None], scale, span, base
+        )
+        expected, *others = plain.forecasts(
+            ONE, t, report(level[t]), None, None, output, one, span, base
+        )
+        np.testing.assert_array_equal(first, expected)
+        np.testing.assert_array_equal(rest[0], others[0])
+        earlier.append(first)
+        point, then = t % points, t - int(ahead[t % points])
+        if then >= 0:
+            own = earlier[then][:, :, point]
+            for mix in (scaled, plain):
+                mix.learn(ONE, point, base, t, own, np.ones(1, np.bool_))
+    assert scaled.weights(0)[0, :, 0].min() > 0.999
+
+
 def test_weights_move_smoothly() -> None:
     """Persistence and model err alike and independently: no outcome moves a weight by much."""
     rng = np.random.default_rng(5)
