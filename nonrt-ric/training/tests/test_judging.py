@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from made_model import zero_model
 from rlc_dataset import Recording, Run, find_recordings
-from rlc_model import write_contract
+from rlc_model import read_contract, write_contract
 from rlc_train import backtest, corpus
 from rlc_train.backtest import Versus
 from rlc_train.baselines.naive import AdaptivePersistence
@@ -190,6 +190,7 @@ def test_a_recording_of_the_lab_is_judged(tmp_path: Path) -> None:
         (["--model", "{model}", "--run", "x"], "not allowed with argument"),
         (["--model", "{tmp}/none", "--data", "{data}"], "none: is no folder; expected a model"),
         (["--model", "{tmp}", "--data", "{data}"], "SHA256SUMS"),
+        (["--model", "{tmp}/other", "--data", "{data}"], "other: model.onnx: input state: is"),
         (["--model", "{model}", "--data", "{tmp}/none"], "none: has no recording; expected"),
         (["--model", "{model}", "--data", "{tmp}/lacks.parquet"], "column tbs_bytes"),
         (["--model", "{model}", "--data", "{data}", "--again"], "--again: is for --run"),
@@ -203,6 +204,8 @@ def test_a_mistake_is_one_line_that_names_its_place(
     words: list[str],
     message: str,
 ) -> None:
+    _, graph = zero_model("other", "1")
+    write_contract(tmp_path / "other", read_contract(DEFAULT).manifest, graph)
     pq.write_table(
         pq.ParquetFile(short).read().drop_columns("rlc_occupancy_packets"),
         tmp_path / "lacks.parquet",

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 from rlc_model.errors import ContractError
 from rlc_model.manifest import Manifest, parse_manifest
@@ -33,6 +33,12 @@ class Tensor:
     name: str
     element_type: str
     shape: tuple[int | None, ...]
+
+    @classmethod
+    def of(cls, argument: Any) -> Self:
+        """That of an `onnxruntime.NodeArg`."""
+        shape = tuple(size if isinstance(size, int) else None for size in argument.shape)
+        return cls(argument.name, argument.type, shape)
 
 
 @dataclass(frozen=True, slots=True)

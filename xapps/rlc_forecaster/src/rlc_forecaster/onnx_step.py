@@ -56,8 +56,8 @@ class OnnxStep:
         check_graph(contract.onnx)
         self._session = _session(contract.onnx)
         contract.check_signature(
-            [_tensor(t) for t in self._session.get_inputs()],
-            [_tensor(t) for t in self._session.get_outputs()],
+            [Tensor.of(t) for t in self._session.get_inputs()],
+            [Tensor.of(t) for t in self._session.get_outputs()],
         )
         self._try()
 
@@ -264,8 +264,3 @@ def _session(graph: bytes) -> onnxruntime.InferenceSession:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _tensor(argument: onnxruntime.NodeArg) -> Tensor:
-    shape = tuple(d if isinstance(d, int) else None for d in argument.shape)
-    return Tensor(argument.name, argument.type, shape)

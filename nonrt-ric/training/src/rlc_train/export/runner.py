@@ -12,7 +12,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
 from rlc_model.calibration import Offsets
-from rlc_model.contract import SCALE
+from rlc_model.contract import SCALE, Tensor
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
@@ -43,6 +43,14 @@ class StepRunner:
             raise TrainError("model.onnx", f"does not load: {first}") from error
         names = {output.name for output in self._session.get_outputs()}
         self._outputs = ["forecast", "next_state", *({SCALE} & names)]
+
+    def signature(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Inputs and outputs of the graph."""
+        session = self._session
+        return (
+            [Tensor.of(each) for each in session.get_inputs()],
+            [Tensor.of(each) for each in session.get_outputs()],
+        )
 
     def step(
         self, sample: NDArray[np.float32], state: NDArray[np.float32]

@@ -42,8 +42,8 @@ class JudgedModel:
         """Reads a model directory.
 
         Raises:
-            TrainError: It is not a model directory, its graph is not allowed or does not load, or
-                it has another report period.
+            TrainError: It is not a model directory, its graph is not allowed, does not load or has
+                another signature, or it has another report period.
         """
         if not directory.is_dir():
             raise TrainError(str(directory), "is no folder; expected a model directory")
@@ -62,6 +62,10 @@ class JudgedModel:
                 f" {layout.period_us}",
             )
         runner = StepRunner(contract.onnx, manifest.state_size)
+        try:
+            contract.check_signature(*runner.signature())
+        except ContractError as error:
+            raise TrainError(str(directory), str(error)) from error
         forecaster = ServedForecaster(
             manifest.name,
             runner,
