@@ -212,7 +212,7 @@ def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
-    left = tmp_path / "cell=a/mobility=static/run=r1/.bearers.parquet.1.part"
+    left = tmp_path / "cell=a/mobility=static/run=r1/.bearers.parquet.0123456789abcdef.new"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"PAR1 half")
     with pytest.raises(DatasetError, match="has no run"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rlc_model.files import replacing
 
 from rlc_dataset.check import check_table
 from rlc_dataset.errors import DatasetError
@@ -28,8 +28,7 @@ def write_run(
 ) -> Provenance:
     """Checks a run and writes it into its partition below `root`.
 
-    A killed process leaves at most a ``.part`` file, which readers ignore and the next writer
-    removes.
+    A killed process leaves at most a hidden file, which readers ignore and the next writer removes.
 
     Args:
         root: Directory of the data set.
@@ -47,10 +46,8 @@ def write_run(
     path = root / made.partition / FILE
     check_table(table, str(path), allow_gaps=allow_gaps)
     metadata = {**SCHEMA.metadata, PROVENANCE_KEY: made.model_dump_json().encode()}
-    part = path.with_name(f".{FILE}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
+        with replacing(path) as file:
             pq.write_table(
                 table.replace_schema_metadata(metadata),
                 file,
@@ -59,11 +56,6 @@ def write_run(
                 use_dictionary=False,
                 column_encoding=ENCODINGS,
             )
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        for left in path.parent.glob(f".{FILE}.*.part"):
-            left.unlink(missing_ok=True)
     except OSError as error:
         raise DatasetError(error.strerror or "cannot be written", file=str(path)) from error
     return made

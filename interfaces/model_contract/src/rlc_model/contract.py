@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from rlc_model.errors import ContractError
+from rlc_model.files import replace_directory
 from rlc_model.manifest import Manifest, parse_manifest
 
 MODEL: Final = "model.onnx"
@@ -18,12 +19,16 @@ MANIFEST: Final = "manifest.json"
 CHECKSUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"
 """Optional; see :mod:`rlc_model.signature`."""
+NAMES: Final = (MODEL, MANIFEST, SIGNATURE, CHECKSUMS)
+"""Files of a model directory."""
 SCALE: Final = "scale"
 """The graph's optional output."""
 
 MAX_MODEL_BYTES: Final = 64 * 2**20
 """Far above the size of any step that runs within a millisecond."""
 MAX_MANIFEST_BYTES: Final = 2**20
+_READS: Final = 10
+"""Times that a directory is read again if it is replaced meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +123,6 @@ def read_bounded(path: Path, limit: int) -> bytes:
     return bytes(content)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Writes a file; a reader sees the old one or the whole new one. Raises `OSError`."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(data)
-    part.replace(path)
-
-
 def _parse_checksums(data: bytes) -> dict[str, str]:
     sums: dict[str, str] = {}
     for number, line in enumerate(data.decode("ascii", "replace").splitlines(), 1):
@@ -138,9 +136,31 @@ def _parse_checksums(data: bytes) -> dict[str, str]:
 def read_contract(directory: Path) -> ModelContract:
     """Reads a model directory and checks digests and manifest.
 
+    A directory that is replaced meanwhile is read again, so that no mixture of two is refused.
+
     Raises:
         ContractError: A file is missing, too large, altered or wrong.
     """
+    for _ in range(_READS):
+        before = _identity(directory)
+        try:
+            return _read_once(directory)
+        except ContractError:
+            if _identity(directory) == before:
+                raise
+    return _read_once(directory)
+
+
+def _identity(directory: Path) -> tuple[int, ...] | None:
+    """What differs between a folder and the one that replaces it; None if there is none."""
+    try:
+        found = directory.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read_once(directory: Path) -> ModelContract:
     if directory.is_dir() and not (directory / CHECKSUMS).exists():
         expected = f"expected a model directory of {MODEL}, {MANIFEST} and {CHECKSUMS}"
         raise ContractError(CHECKSUMS, f"is missing; {expected}")
@@ -166,15 +186,14 @@ def write_contract(
     onnx: bytes,
     signer: Callable[[bytes], bytes] | None = None,
 ) -> None:
-    """Writes a model directory; a reader sees the old one or the whole new one.
+    """Replaces a model directory; a reader, and a kill at any time, finds the old one or the new.
 
-    The digests go last, so that a directory cut short by a crash is refused. `signer` makes their
-    signature; see :func:`rlc_model.signature.read_signer`. Raises `OSError`.
+    Files of other names are kept, a signature is not. `signer` makes that of the new digests; see
+    :func:`rlc_model.signature.read_signer`. Raises `OSError`, see
+    :func:`rlc_model.files.replace_directory`.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     files = {MODEL: onnx, MANIFEST: manifest.to_json()}
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
     if signer is not None:
         files[SIGNATURE] = signer(sums.encode())
-    for name, data in (*files.items(), (CHECKSUMS, sums.encode())):
-        replace_file(directory / name, data)
+    replace_directory(directory, files | {CHECKSUMS: sums.encode()}, NAMES)

@@ -13,8 +13,9 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from rlc_model.contract import CHECKSUMS, MAX_MANIFEST_BYTES, SIGNATURE, read_bounded, replace_file
+from rlc_model.contract import CHECKSUMS, MAX_MANIFEST_BYTES, SIGNATURE, read_bounded
 from rlc_model.errors import ContractError
+from rlc_model.files import replace_file
 
 MAX_KEY_BYTES: Final = 65_536
 _SIGNATURE_BYTES: Final = 64

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, Manifest, MinMaxScaler, Quantity
+from rlc_model.files import replace_directory
 from rlc_model.manifest import BaselineMetric, ExporterCheck, Horizon, Scaler, TrainingData
 
 from rlc_train.backtest import Losses
@@ -58,8 +59,11 @@ class Candidate:
         return ServedForecaster(self.kind, runner, self.scaler, self.layout, tracked=True)
 
     def save(self, directory: Path) -> None:
-        """Writes graph and description."""
-        directory.mkdir(parents=True, exist_ok=True)
+        """Writes graph and description, both or none.
+
+        Raises:
+            TrainError: They cannot be written.
+        """
         layout = asdict(self.layout)
         layout["quantities"] = [q.value for q in self.layout.quantities]
         description = {
@@ -72,8 +76,11 @@ class Candidate:
             "comparison": asdict(self.comparison),
             "timings": [asdict(timing) for timing in self.timings],
         }
-        (directory / GRAPH).write_bytes(self.graph)
-        (directory / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n")
+        text = json.dumps(description, indent=2) + "\n"
+        try:
+            replace_directory(directory, {GRAPH: self.graph, DESCRIPTION: text.encode()})
+        except OSError as error:
+            raise TrainError(str(directory), error.strerror or "cannot be written") from error
 
     @classmethod
     def load(cls, directory: Path) -> Candidate:

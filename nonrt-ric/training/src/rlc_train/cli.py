@@ -11,9 +11,12 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.metadata import version
-from typing import Final, Protocol, cast
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
 
+from ric.claim import AlreadyClaimed, Claim
 from rlc_dataset import DatasetError
 from rlc_model import ContractError
 
@@ -43,6 +46,13 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "publish": ("rlc_train.tracking", "publish run and model to MLflow"),
 }
 """Name → (module, one line of help)."""
+
+
+_BEGIN: Final = ("train", "tune", "retrain")
+"""Commands that make the directory that they write."""
+LEASE_S: Final = 120.0
+"""After the loss of a machine NFS keeps its locks for a lease of 90 s; a Job of the chart begins
+again on another one before."""
 
 
 class Command(Protocol):
@@ -86,13 +96,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             loaded[name].add_arguments(sub)
     given = parser.parse_args(words)
     try:
-        return loaded[given.command].run(given)
-    except (TrainError, DatasetError, ContractError) as error:
+        with _claim(given):
+            return loaded[given.command].run(given)
+    except (AlreadyClaimed, TrainError, DatasetError, ContractError) as error:
         print(f"{PROG} {given.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{PROG} {given.command}: stopped", file=sys.stderr)
         return 1
+
+
+def _claim(given: argparse.Namespace) -> AbstractContextManager[Any]:
+    """The exclusive use of the directory that a command writes: that of a run, or of the rounds.
+
+    Workers of a search share the chief's.
+    """
+    path: Path | None = getattr(given, "run", None) or getattr(given, "work", None)
+    is_worker = getattr(given, "worker", None) is not None
+    if path is None or is_worker or not (path.is_dir() or given.command in _BEGIN):
+        return nullcontext()
+    # Where no lock can be made, the command itself says what it cannot write.
+    with suppress(OSError):
+        return Claim.of(path, wait_s=LEASE_S if given.command == "retrain" else 0.0)
+    return nullcontext()
 
 
 if __name__ == "__main__":

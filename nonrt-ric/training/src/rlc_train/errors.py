@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile
 
+from rlc_model.files import replace_file
+
 DAMAGED: Final = (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error)
 """Exceptions of NumPy for a damaged, truncated or foreign archive."""
 
@@ -52,11 +54,8 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         TrainError: It cannot be written.
     """
-    part = path.with_name(f".{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text)
-        part.replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
         raise TrainError(str(path), error.strerror or "cannot be written") from error
 

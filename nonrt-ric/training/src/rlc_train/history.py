@@ -5,21 +5,22 @@ Beside the directory, not in it: the forecaster reads the directory alone.
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ric.claim import AlreadyClaimed, Claim
 from rlc_model import ContractError, Manifest, ModelContract, read_contract, write_contract
-from rlc_model.contract import CHECKSUMS, MANIFEST, MODEL, SIGNATURE, replace_file
+from rlc_model.contract import CHECKSUMS, NAMES
+from rlc_model.files import remove_directory, replace_directory, restore_directory
 
 from rlc_train.errors import TrainError
 
 KEPT: Final = 10
 """Models that are kept: at one a week, those of ten weeks."""
-_FILES: Final = (MODEL, MANIFEST, SIGNATURE, CHECKSUMS)
-"""The digests last, so that a directory cut short by a crash is refused."""
+WAIT_S: Final = 60.0
+"""Time for another process to finish with the directory; it needs less than a second."""
 
 
 def entries(directory: Path) -> list[Path]:
@@ -39,16 +40,26 @@ def install(
     Repeated after a kill, it adds no entry of the model itself and none twice.
 
     Raises:
-        TrainError: A file cannot be read or written.
+        TrainError: A file cannot be read or written, or another process writes it.
     """
-    try:
+    with _alone(directory):
         _keep(directory, ModelContract(manifest, onnx))
-        if signer is None:
-            # The signature of the model before is of other digests.
-            (directory / SIGNATURE).unlink(missing_ok=True)
         write_contract(directory, manifest, onnx, signer)
-    except OSError as error:
-        raise TrainError(str(directory), error.strerror or "cannot be written") from error
+
+
+def replace(
+    directory: Path,
+    manifest: Manifest,
+    onnx: bytes,
+    signer: Callable[[bytes], bytes] | None = None,
+) -> None:
+    """Writes a model as :func:`rlc_model.write_contract`; the one before is gone.
+
+    Raises:
+        TrainError: A file cannot be written, or another process writes it.
+    """
+    with _alone(directory):
+        write_contract(directory, manifest, onnx, signer)
 
 
 def roll_back(directory: Path) -> Path:
@@ -59,21 +70,32 @@ def roll_back(directory: Path) -> Path:
 
     Raises:
         ContractError: The entry is damaged.
-        TrainError: There is no entry, or a file cannot be written.
+        TrainError: There is no entry, a file cannot be written, or another process writes it.
     """
-    earlier = entries(directory)
-    if not earlier:
-        raise TrainError(str(directory), f"has no earlier model in {_folder(directory)}")
-    newest = earlier[-1]
-    read_contract(newest)
-    try:
+    with _alone(directory):
+        earlier = entries(directory)
+        if not earlier:
+            raise TrainError(str(directory), f"has no earlier model in {_folder(directory)}")
+        newest = earlier[-1]
+        read_contract(newest)
         if _digests(directory) not in (None, _digests(newest)):
             _copy(directory, _folder(directory) / "undone")
         _copy(newest, directory)
-        shutil.rmtree(newest)
+        remove_directory(newest)
+    return newest
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Holds the directory, and maps errors of files."""
+    try:
+        with Claim.of(directory, wait_s=WAIT_S):
+            restore_directory(directory)
+            yield
+    except AlreadyClaimed as error:
+        raise TrainError(str(error)) from error
     except OSError as error:
         raise TrainError(str(directory), error.strerror or "cannot be written") from error
-    return newest
 
 
 def _folder(directory: Path) -> Path:
@@ -100,16 +122,12 @@ def _keep(directory: Path, new: ModelContract) -> None:
     number = int(earlier[-1].name) + 1 if earlier else 1
     _copy(directory, _folder(directory) / f"{number:04}")
     for old in entries(directory)[:-KEPT]:
-        shutil.rmtree(old)
+        remove_directory(old)
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies a model directory in the order of :func:`rlc_model.write_contract`, with its
-    signature or without one."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in _FILES:
-        if (source / name).exists():
-            replace_file(target / name, (source / name).read_bytes())
-        else:
-            (target / name).unlink(missing_ok=True)
-    os.utime(target / CHECKSUMS)
+    """Replaces a model directory by a copy of another, with its signature or without one."""
+    files = {name: source / name for name in NAMES}
+    replace_directory(
+        target, {name: path.read_bytes() for name, path in files.items() if path.exists()}, NAMES
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rlc_model.files import replacing
 
 from rlc_train.backtest import LABELS, SUMS, Losses
 from rlc_train.errors import DAMAGED, TrainError
@@ -55,12 +56,9 @@ class LossCache:
         arrays |= {label: np.array(getattr(losses, label)) for label in LABELS}
         arrays["of"] = np.array(self._digest(name))
         path = self._path(self.directory, split, name)
-        part = path.with_name(f".{name}.part")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
+            with replacing(path) as file:
                 np.savez_compressed(file, **arrays)
-            part.replace(path)
         except OSError as error:
             raise TrainError(str(path), error.strerror or "cannot be written") from error
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from ric.claim import AlreadyClaimed, Claim
 
 from rlc_train.errors import TrainError, need
 from rlc_train.rundir import RunDirectory
@@ -21,6 +23,9 @@ NAME: Final = "publish"
 EXPERIMENT: Final = "sojourn-rlc"
 TIMEOUT_S: Final = "10"
 RETRIES: Final = "1"
+SQLITE: Final = "sqlite:///"
+WAIT_S: Final = 120.0
+"""Time for another publication to the same file to end; one takes seconds."""
 MLFLOW_RUN: Final = "mlflow.json"
 """File in the run directory with the MLflow run, so that a second publication adds to it."""
 
@@ -58,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def local_uri(root: Path) -> str:
     """URI of an SQLite database in a directory."""
-    return f"sqlite:///{(root / 'mlflow.db').resolve()}"
+    return f"{SQLITE}{(root / 'mlflow.db').resolve()}"
 
 
 def publish(directory: RunDirectory, uri: str | None = None) -> Published:
@@ -69,7 +74,7 @@ def publish(directory: RunDirectory, uri: str | None = None) -> Published:
         uri: Tracking server or database; None for one beside the run directory.
 
     Raises:
-        RegistryError: The server does not answer, or refuses.
+        RegistryError: The server does not answer, or refuses, or another process has the database.
         TrainError: MLflow is not installed, or the run directory is incomplete.
     """
     settings, data = directory.settings(), directory.read("data.json")
@@ -79,7 +84,7 @@ def publish(directory: RunDirectory, uri: str | None = None) -> Published:
     # MLflow reads both for each request.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", TIMEOUT_S)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", RETRIES)
-    with _registry_errors(where, directory):
+    with _registry_errors(where, directory), _alone(where):
         client = mlflow.MlflowClient(tracking_uri=where, registry_uri=where)
         artifacts = None if uri else (root / "mlartifacts").resolve().as_uri()
         experiment = client.get_experiment_by_name(EXPERIMENT)
@@ -102,6 +107,14 @@ def publish(directory: RunDirectory, uri: str | None = None) -> Published:
         version = _register(client, run_id, directory, settings.name)
         client.set_terminated(run_id)
     return Published(run_id, version)
+
+
+def _alone(uri: str) -> AbstractContextManager[Any]:
+    """The exclusive use of a database in a file: two that make its tables at once fail."""
+    path = uri.removeprefix(SQLITE)
+    if path in (uri, "", ":memory:"):
+        return nullcontext()
+    return Claim.of(Path(path), wait_s=WAIT_S)
 
 
 def _run(client: Any, experiment: str, directory: RunDirectory, where: str) -> str:
@@ -172,9 +185,11 @@ def _registry_errors(uri: str, directory: RunDirectory) -> Iterator[None]:
     """Maps exceptions of MLflow to :class:`RegistryError`."""
     exceptions = need("mlflow.exceptions", "mlflow")
     requests = need("requests", "mlflow")
+    database = need("sqlalchemy.exc", "mlflow")
+    told = (exceptions.MlflowException, requests.RequestException, database.SQLAlchemyError)
     try:
         yield
-    except (exceptions.MlflowException, requests.RequestException, OSError) as error:
+    except (*told, AlreadyClaimed, OSError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise RegistryError(
             uri,

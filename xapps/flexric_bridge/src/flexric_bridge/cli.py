@@ -17,7 +17,7 @@ from ric.errors import SettingsError
 from ric.lifecycle import run_service
 from ric.security import check_files
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
-from ric.state_file import StateError, read_document, require_version, write_document
+from ric.state_file import StateError, claim, read_document, require_version, write_document
 from ric.version import VERSION
 
 from flexric_bridge.app import STATE_VERSION, Bridge
@@ -54,6 +54,8 @@ def _announce(bridge: Bridge) -> None:
 
 
 def _budget(path: Path, *, reset: bool) -> int:
+    # A running bridge would write its own count over a new one.
+    held = claim(path) if reset else None
     document = read_document(path)
     if document is None:
         raise StateError(f"{path}: does not exist; expected the state file of {NAME}")
@@ -67,6 +69,8 @@ def _budget(path: Path, *, reset: bool) -> int:
         budget.load(document.get("budget"))
     except (OSError, ValueError) as error:
         raise StateError(f"{path}: {error}") from None
+    if held is not None:
+        held.release()
     print(
         f"RIC {document.get('ric')}: {budget.used} of {budget.total} requests used,"
         f" {budget.left} left, {budget.sessions} sessions"

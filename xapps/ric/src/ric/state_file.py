@@ -1,7 +1,7 @@
 """A program's state over restarts: one JSON document in a file, with a version.
 
-Writes are atomic. A file that cannot be used is moved aside for inspection, logged and counted,
-and the program starts without state.
+Writes are atomic, and one process keeps a file. A file that cannot be used is moved aside for
+inspection, logged and counted, and the program starts without state.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import secrets
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any, Final, TypeVar
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from ric.claim import AlreadyClaimed, Claim
 from ric.errors import RicError
 from ric.files import UnreadableFile, read_file
 from ric.health import Condition
@@ -35,8 +38,12 @@ class StateFile:
     """The state file of a running program; all methods may be called from any thread."""
 
     def __init__(self, path: Path | None, registry: CollectorRegistry) -> None:
-        """`path` is `None` to keep no state: `restore` returns `None`, `save` does nothing."""
+        """`path` is `None` to keep no state: `restore` returns `None`, `save` does nothing.
+
+        Raises `StateError` if another process keeps the file.
+        """
         self.path = path
+        self._claim = None if path is None else claim(path)
         self._writing = threading.Lock()
         self._closed = False
         self.problem = ""
@@ -78,7 +85,7 @@ class StateFile:
             return None
 
     def save(self, document: Mapping[str, Any], *, last: bool = False) -> bool:
-        """Replace the file; after the last save none follows.
+        """Replace the file; after the last save none follows, and another process may keep it.
 
         Returns false for a failure, which is counted, and logged if it differs from the one before.
         """
@@ -94,6 +101,9 @@ class StateFile:
                     self._log.warning("state not saved", error=str(error))
                 self.problem = str(error)
                 return False
+            finally:
+                if last and self._claim is not None:
+                    self._claim.release()
             if self.problem:
                 self._log.info("state saved again")
                 self.problem = ""
@@ -129,19 +139,50 @@ def write_document(path: Path, document: Mapping[str, Any], *, durable: bool = T
     With `durable` the document is on the disk when this returns. Raises `OSError`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.new")
+    # Each writer has a name of its own: two would mix their documents in one.
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
-        with beside.open("w", encoding="utf-8") as file:
+        with beside.open("x", encoding="utf-8") as file:
             json.dump(document, file, separators=(",", ":"))
             file.write("\n")
             file.flush()
             if durable:
                 os.fsync(file.fileno())
         beside.replace(path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+    if durable:
+        _sync(path.parent)
+
+
+def claim(path: Path) -> Claim | None:
+    """Claim a file that is written by `write_document`, and remove what killed writers have left.
+
+    Hold the claim as long as the file is written. `None` where no claim can be made, such as in a
+    directory that cannot be written; what is written there fails by itself. Raises `StateError` if
+    another process has it.
+    """
+    try:
+        made = Claim.of(path)
+        left = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{16}}\.)?new")
+        for one in path.parent.iterdir():
+            if left.fullmatch(one.name):
+                one.unlink(missing_ok=True)
+    except AlreadyClaimed as error:
+        raise StateError(str(error)) from None
+    except OSError:
+        return None
+    return made
+
+
+def _sync(directory: Path) -> None:
+    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def require_version(document: Mapping[str, Any], version: int) -> None:

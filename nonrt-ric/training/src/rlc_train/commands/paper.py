@@ -16,6 +16,7 @@ import numpy as np
 
 from rlc_train import backtest, corpus, pipeline
 from rlc_train.baselines import BASELINES
+from rlc_train.errors import write_text
 from rlc_train.lstm import backend, paper
 from rlc_train.progress import bars
 from rlc_train.settings import add_experiment_arguments
@@ -83,7 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
                 if np.isfinite(versus.skill_by_point()[i]).any()
             },
         }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=2) + "\n")
+    write_text(arguments.out, json.dumps(result, indent=2) + "\n")
     print(f"{arguments.out}: N {shape.window}, M {shape.points}, T_m {timing.median_us:.0f} µs")
     return 0

@@ -12,10 +12,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from rlc_model import write_contract
 from rlc_model.manifest import TrainingData
 from rlc_model.signature import read_signer
 
+from rlc_train import history
 from rlc_train.backtest import Losses
 from rlc_train.candidate import metrics_of
 from rlc_train.errors import TrainError
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         metrics_of(held[kind], baselines, candidate.layout),
         f"{kind}, {data['samples']['train']} samples of training",
     )
-    write_contract(out, manifest, candidate.graph, signer)
+    history.replace(out, manifest, candidate.graph, signer)
     print(f"promoted: {manifest.name} ({kind}) in {out}")
     return 0
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from rlc_train import corpus, pipeline, spool
-from rlc_train.errors import TrainError
+from rlc_train.errors import TrainError, write_text
 from rlc_train.lstm import backend
 from rlc_train.progress import bars
 from rlc_train.settings import Settings, add_experiment_arguments
@@ -131,7 +131,7 @@ def _write(directory: Path, settings: Settings, found: Found) -> int:
     document["network"] = found.network.model_dump()
     document["fit"]["learning_rate"] = found.learning_rate
     path = directory / "best.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    write_text(path, yaml.safe_dump(document, sort_keys=False))
     print(
         f"{path}: {found.network.layers} layers of {found.network.units} units, dropout"
         f" {found.network.dropout:g}, learning rate {found.learning_rate:.2g}: validation loss"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlc_dataset import Dataset, Run
+from rlc_model.files import replacing
 
 from rlc_train.dataset.plan import RunPlan
 from rlc_train.errors import TrainError
@@ -44,8 +44,8 @@ def find_recordings(folders: Sequence[Path], plans: Sequence[RunPlan]) -> list[R
 def take(recording: Recording, root: Path) -> bool:
     """Copies a run into its place below `root`; False if it is there already.
 
-    A run in its place with other rows is replaced. A killed process leaves at most a ``.part``
-    file, which readers ignore.
+    A run in its place with other rows is replaced. A killed process leaves at most a hidden file,
+    which readers ignore.
 
     Raises:
         DatasetError: The run is damaged.
@@ -57,11 +57,9 @@ def take(recording: Recording, root: Path) -> bool:
         return False
     # Reads all rows, so that a damaged run is refused here and not in training.
     run.table(allow_gaps=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(run.path, part)
-        part.replace(path)
+        with run.path.open("rb") as source, replacing(path) as file:
+            shutil.copyfileobj(source, file)
     except OSError as error:
         raise TrainError(str(path), error.strerror or "cannot be written") from error
     return True

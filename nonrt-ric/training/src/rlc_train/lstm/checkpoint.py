@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import operator
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rlc_model.files import replacing
 
 from rlc_train.errors import DAMAGED, TrainError
 
@@ -52,12 +52,8 @@ def save(path: Path, fingerprint: str, progress: Progress, model: Any, optimizer
         "seconds": progress.seconds,
     }
     arrays["progress"] = np.frombuffer(json.dumps(state).encode(), np.uint8)
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
+    with replacing(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def load(path: Path, fingerprint: str, model: Any, optimizer: Any) -> Progress | None:

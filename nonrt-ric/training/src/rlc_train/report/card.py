@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rlc_train.backtest import Losses, Versus
 from rlc_train.candidate import Candidate
-from rlc_train.errors import TrainError
+from rlc_train.errors import TrainError, write_text
 from rlc_train.metrics import in_order
 from rlc_train.report import plots
 from rlc_train.rundir import RunDirectory
@@ -72,7 +72,7 @@ def write(directory: RunDirectory, kind: str, examples: list[Part], seed: int) -
         ]
     text += [*_timing(candidate), ""]
     path = out / "model-card.md"
-    path.write_text("\n".join(text))
+    write_text(path, "\n".join(text))
     return path
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from ric.errors import RicError
 from ric.explain import explain_validation_error
-from ric.state_file import StateError, read_document, require_version, write_document
+from ric.state_file import StateError, claim, read_document, require_version, write_document
 
 from tc_controller.a1.compile import Status, compiled
 from tc_controller.a1.identities import Identities
@@ -54,7 +54,8 @@ def instance(type_id: str, body: Any, notify: str | None = None) -> Instance:
 class InstanceStore:
     """All instances. `replace` writes the file before it changes them.
 
-    Raises `StateError` when the file cannot be used: policies of an operator are not dropped.
+    Raises `StateError` when the file cannot be used, or another controller keeps it: policies of an
+    operator are not dropped.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class InstanceStore:
         off_loop: Callable[[Callable[[], None]], Awaitable[None]],
     ) -> None:
         self._path = path
+        self._claim = None if path is None else claim(path)
         self._identities = identities
         self._off_loop = off_loop
         self.instances: dict[str, Instance] = {}
