@@ -11,6 +11,7 @@ use lab_gateway::cli::{LogArgs, ServeArgs};
 #[command(
     name = "flexric-node",
     version,
+    args_override_self = true,
     next_help_heading = "E2 agent",
     after_help = "Example:\n  flexric-node gnb/scenarios/default.yaml --ric 127.0.0.1"
 )]

@@ -26,6 +26,7 @@ use lab_gateway::cli::{Failure, LogArgs, ServeArgs, exit_code};
     name = "gnb-lab",
     version,
     about,
+    args_override_self = true,
     after_help = "Example:\n  gnb-lab run gnb/scenarios/default.yaml --out out/default"
 )]
 struct Cli {

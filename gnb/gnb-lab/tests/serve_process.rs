@@ -168,6 +168,14 @@ fn a_recording_that_cannot_be_written_is_an_error_after_the_summary() {
 }
 
 #[test]
+fn the_last_of_a_flag_wins() {
+    let given_twice =
+        ["--listen", "nonsense", "--duration", "0", "--listen", "127.0.0.1:0", "--duration", "0.2"];
+    let output = serve(&given_twice).output().expect("a process");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn bad_arguments_are_named_and_fail() {
     for (arguments, word) in [
         (["--listen", "0.0.0.0:0"], "plaintext"),

@@ -19,7 +19,7 @@ use tower_layer::Layer;
 use super::{
     access::{AccessControl, Caller},
     door::Peer,
-    limits::{Account, CallOfSlot, Hold, Limits, Slot},
+    limits::{Account, CallOfSlot, Hold, Limits, Refused, Slot},
 };
 
 /// Before a refusal is sent, or the next request of a refused client is read: what it sends meanwhile
@@ -40,9 +40,19 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(limits: &Limits, caller: Caller) -> Self {
-        let account = limits.account(&caller.client_key());
-        Self { caller, account, limits: limits.clone() }
+    /// The client of a call on the connection of `slot`.
+    ///
+    /// # Errors
+    /// Its connections are too many.
+    pub(super) fn new(
+        limits: &Limits,
+        caller: Caller,
+        slot: Option<&Slot>,
+    ) -> Result<Self, Refused> {
+        let key = caller.client_key();
+        slot.map_or(Ok(()), |slot| slot.identified(&key))?;
+        let account = limits.account(&key);
+        Ok(Self { caller, account, limits: limits.clone() })
     }
 
     /// Monotonic time of the account's buckets.
@@ -82,7 +92,8 @@ impl Admission {
         let peer_slot = peer.slot.clone();
         let authorization = request.headers().get(http::header::AUTHORIZATION);
         let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
-        let client = Client::new(&self.limits, Caller::new(&self.access, peer, authorization));
+        let caller = Caller::new(&self.access, peer, authorization);
+        let client = Client::new(&self.limits, caller, peer_slot.as_ref())?;
         let call = peer_slot.as_ref().map(Slot::begin_call);
         let open = (client.account.begin_call(client.now_us())?, call);
         request.extensions_mut().insert(client);

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use e2sm_tc::v1::{self, BearerId, ControlMessage, UeId};
 use lab_world::{ControlReply, RanFunction};
+use prost::Message;
 use sha2::{Digest, Sha256};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{sleep, timeout},
 };
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, Streaming};
+use tonic::{Code, Status, Streaming};
 
 use super::{
-    access::{Caller, Entry, Right},
+    access::{Caller, Entry, Right, check_identifiers},
     admission::{Client, REFUSAL_PAUSE},
     command::{Command, Commands, ControlFailure, stopped},
     limits::Hold,
@@ -86,15 +87,15 @@ impl ControlHandler {
             };
             let request_id = request.request_id;
             // Checked for each control: a call outlives changes of the access file.
-            let admitted = caller.require(Right::Control, Some(&request.node_id));
+            let admitted = check_identifiers(&request.node_id, &request.ran_function_oid)
+                .and_then(|()| Ok(caller.require(Right::Control, Some(&request.node_id))?));
             let record = match &admitted {
                 Ok(who) if caller.is_audited() => Some(Record::new(caller, who, &request)),
                 _ => None,
             };
             // Sent to the world here and not in the task, which keeps the order of the requests.
-            let bytes = request.header.len() + request.message.len();
+            let bytes = request.encoded_len();
             let within = admitted
-                .map_err(Status::from)
                 .and_then(|_| client.account.control(bytes, client.now_us()).map_err(Status::from));
             let is_refused = within.is_err();
             let sent = within.and_then(|hold| self.send(request, hold));
@@ -191,7 +192,7 @@ impl Record {
             Ok(reply) => format!("rejected: {}", reply.cause.unwrap_or("unnamed")),
             Err(status) => format!("rejected: {}", status.message()),
         };
-        self.caller.record(&Entry {
+        let entry = Entry {
             who: &self.who,
             action: "control",
             node: &self.node_id,
@@ -199,7 +200,15 @@ impl Record {
             what: &self.what,
             outcome: &outcome,
             ..Entry::default()
-        });
+        };
+        let reached_no_node = answer
+            .as_ref()
+            .is_err_and(|status| matches!(status.code(), Code::NotFound | Code::ResourceExhausted));
+        if reached_no_node {
+            self.caller.record_attempt(&entry);
+        } else {
+            self.caller.record(&entry);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     Extension, Router,
     extract::{ConnectInfo, Request, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
@@ -17,12 +17,11 @@ use super::{
     admission::{Client, REFUSAL_PAUSE},
     door::Peer,
     health::Health,
+    hosts::AllowedHosts,
     limits::{Limits, Refused, Slot},
+    metrics::Format,
     scrapes::Scrapes,
 };
-
-/// Content type of the OpenMetrics text format.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What the handlers need.
 #[derive(Clone)]
@@ -31,6 +30,7 @@ pub(super) struct HttpDoor {
     pub(super) access: Arc<AccessControl>,
     pub(super) limits: Limits,
     pub(super) health: Health,
+    pub(super) hosts: AllowedHosts,
 }
 
 /// Routes of the door.
@@ -43,19 +43,25 @@ pub(super) fn router(door: HttpDoor) -> Router {
         .with_state(door)
 }
 
-/// Adds the [`Client`] to each request, and refuses requests beyond its limits.
+/// Adds the [`Client`] to each request, and refuses requests beyond its limits and those to other hosts.
 async fn admit(
     State(door): State<HttpDoor>,
     ConnectInfo(peer): ConnectInfo<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let _call = peer.slot.as_ref().map(Slot::begin_call);
     let authorization = request.headers().get(header::AUTHORIZATION);
     let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
-    let client = Client::new(&door.limits, Caller::new(&door.access, peer, authorization));
-    match client.account.begin_call(client.now_us()) {
-        Ok(_open) => {
+    let (slot, is_encrypted) = (peer.slot.clone(), peer.is_encrypted);
+    let caller = Caller::new(&door.access, peer, authorization);
+    let admitted = Client::new(&door.limits, caller, slot.as_ref())
+        .and_then(|client| Ok((client.account.begin_call(client.now_us())?, client)));
+    match admitted {
+        Ok((_open, client)) => {
+            let _call = slot.as_ref().map(Slot::begin_call);
+            if let Err((status, message)) = door.hosts.check(request.headers(), is_encrypted) {
+                return (status, format!("{message}\n")).into_response();
+            }
             request.extensions_mut().insert(client);
             next.run(request).await
         }
@@ -87,12 +93,18 @@ async fn readyz(State(door): State<HttpDoor>) -> Response {
 async fn scrape(
     State(door): State<HttpDoor>,
     Extension(Client { caller, .. }): Extension<Client>,
+    headers: HeaderMap,
 ) -> Response {
     if let Err(refusal) = caller.require(Right::Read, None) {
         return refused(refusal);
     }
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let format = Format::negotiated(accepted);
     match door.scrapes.text().await {
-        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Ok(text) => {
+            let headers = [(header::CONTENT_TYPE, format.content_type()), (header::VARY, "Accept")];
+            (headers, text.in_format(format)).into_response()
+        }
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response(),
     }
 }

@@ -14,6 +14,7 @@ use super::{
     cli::quantile,
     door::CertificateFiles,
     error::ServeError,
+    hosts::HostName,
     limits::{Limits, Refusals},
     metrics::MetricsDetail,
 };
@@ -79,6 +80,12 @@ pub struct ServeOptions {
     #[arg(long, value_name = "HOST:PORT", help_heading = "Metrics and health")]
     pub metrics_listen: Option<String>,
 
+    /// Names by which HTTP clients may call this server, separated by commas. IP addresses, localhost and
+    /// the name of --metrics-listen always are; over TLS any is.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = HostName::parse,
+        help_heading = "Metrics and health")]
+    pub allowed_hosts: Vec<HostName>,
+
     /// Metrics beyond the default, separated by commas: `distributions` of delays (3GPP TS 28.552),
     /// `flows`, `top:N` for the N bearers whose packets wait longest.
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Metrics and health")]
@@ -103,6 +110,7 @@ impl Default for ServeOptions {
         Self {
             listen: "127.0.0.1:36421".to_owned(),
             metrics_listen: None,
+            allowed_hosts: Vec::new(),
             metrics_detail: Vec::new(),
             program: "gnb-lab",
             forecasts: ForecastOptions::default(),
@@ -263,6 +271,7 @@ mod tests {
             (&["--control-timeout", "1e300"], "expected seconds"),
             (&["--max-subscribers", "few"], "max-subscribers"),
             (&["--metrics-detail", "flows,top:0"], "top:N with N from 1 to 1000"),
+            (&["--allowed-hosts", "a.example,b:80"], "a host name without a port"),
             (&["--metrics-detail", "everything"], "expected distributions"),
         ] {
             let error = parse(arguments).expect_err("refused").to_string();

@@ -1,6 +1,9 @@
 //! Scrapes of the metrics: one encoding serves all that wait for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::{
     sync::{Mutex, oneshot},
@@ -11,7 +14,7 @@ use tonic::codegen::Bytes;
 use super::{
     command::{Command, Commands},
     limits::{Bucket, Rate},
-    metrics::Exposition,
+    metrics::{Exposition, Format, prometheus_text},
 };
 
 /// Encodings, however many scrape.
@@ -20,7 +23,28 @@ const RATE: Rate = Rate { per_s: 20, burst: 20 };
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The text of the metrics, or why there is none.
-type Text = Result<Bytes, String>;
+type Text = Result<Arc<Exposed>, String>;
+
+/// The metrics of one moment, in the formats that were asked for.
+#[derive(Debug)]
+pub(super) struct Exposed {
+    open_metrics: Bytes,
+    prometheus: OnceLock<Bytes>,
+}
+
+impl Exposed {
+    pub(super) fn in_format(&self, format: Format) -> Bytes {
+        match format {
+            Format::OpenMetrics => self.open_metrics.clone(),
+            Format::Prometheus => self.prometheus.get_or_init(|| self.converted()).clone(),
+        }
+    }
+
+    fn converted(&self) -> Bytes {
+        // Encoded from a string.
+        prometheus_text(str::from_utf8(&self.open_metrics).unwrap_or_default()).into()
+    }
+}
 
 #[derive(Debug)]
 struct Encoded {
@@ -74,7 +98,8 @@ impl Scrapes {
         let Ok(Ok(measured)) = timeout(TIMEOUT, answer).await else {
             return Err("the node did not answer within 1 s".to_owned());
         };
-        self.exposition.text(measured).map(Bytes::from).map_err(|error| error.to_string())
+        let text = self.exposition.text(measured).map_err(|error| error.to_string())?;
+        Ok(Arc::new(Exposed { open_metrics: text.into(), prometheus: OnceLock::new() }))
     }
 }
 
@@ -125,7 +150,8 @@ mod tests {
     }
 
     fn time(text: &Text) -> f64 {
-        let text = String::from_utf8(text.clone().expect("a text").to_vec()).expect("UTF-8");
+        let text = text.as_ref().expect("a text").in_format(Format::OpenMetrics);
+        let text = str::from_utf8(&text).expect("UTF-8");
         let line = text.lines().find(|line| line.contains("node_time_seconds_total "));
         let value = line.and_then(|line| line.split(' ').next_back()).expect("the time");
         value.parse().expect("a number")

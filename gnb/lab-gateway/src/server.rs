@@ -17,17 +17,19 @@ use tokio::{
 use tonic::{Request, service::interceptor::InterceptedService, transport::Server};
 
 use super::{
-    access::{AccessControl, Audit, Entry, Right},
+    access::{AccessControl, Audit, Caller, Entry, Right},
     admission::Admission,
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands, Waker},
     controls::ControlHandler,
-    door::{Certificates, ClientCertificate, Door, Incoming, Peer, Reloaded},
+    door::{Certificates, ClientCertificate, Door, Identify, Incoming, Peer, Reloaded},
     error::ServeError,
     forecasts::{ForecastStream, Forecaster},
     health::Health,
+    hosts::AllowedHosts,
     http::{self, HttpDoor},
     hub::Hub,
+    listener,
     local_client::LocalClient,
     metrics::{Exposition, GatewayMetrics},
     node::{E2Node, Recording},
@@ -180,8 +182,16 @@ impl Gateway {
             .add_service(InterceptedService::new(v1, may_read))
             // Most command-line clients use v1alpha.
             .add_service(InterceptedService::new(v1alpha, may_read));
-        let incoming =
-            Incoming::new(Door::Grpc, listener.tokio()?, certificates.clone(), grpc_connections);
+        let known = Arc::clone(&access);
+        let identify: Identify =
+            Arc::new(move |peer| Caller::new(&known, peer.clone(), None).client_key());
+        let incoming = Incoming::new(
+            Door::Grpc,
+            listener.tokio()?,
+            certificates.clone(),
+            grpc_connections,
+            Arc::clone(&identify),
+        );
         let stop = until(stopping.clone());
         let local = LocalClient {
             world: held,
@@ -212,10 +222,13 @@ impl Gateway {
         let metrics_address = http_listener.as_ref().map(|listener| listener.address);
         if let Some(listener) = http_listener {
             let connections = connections(Door::Http);
-            let incoming = Incoming::new(Door::Http, listener.tokio()?, certificates, connections);
+            let listener = listener.tokio()?;
+            let incoming = Incoming::new(Door::Http, listener, certificates, connections, identify);
             let exposition = Exposition::new(metrics, options.program, &options.metrics_detail);
             let scrapes = Scrapes::new(sender, exposition);
-            let app = http::router(HttpDoor { scrapes, access, limits, health });
+            let listen = options.metrics_listen.as_deref().unwrap_or_default();
+            let hosts = AllowedHosts::new(listen, &options.allowed_hosts);
+            let app = http::router(HttpDoor { scrapes, access, limits, health, hosts });
             let app = app.into_make_service_with_connect_info::<Peer>();
             let stop = until(stopping);
             tasks.push((
@@ -288,8 +301,7 @@ struct Bound {
 }
 
 fn bind(option: &'static str, address: SocketAddr) -> Result<Bound, ServeError> {
-    let bound = TcpListener::bind(address).and_then(|listener| {
-        listener.set_nonblocking(true)?;
+    let bound = listener::bind(address).and_then(|listener| {
         let address = listener.local_addr()?;
         Ok(Bound { listener, address, option })
     });

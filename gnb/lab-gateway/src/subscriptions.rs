@@ -21,7 +21,7 @@ use tokio::{
 use tonic::{Status, Streaming};
 
 use super::{
-    access::{AccessChanges, Entry, Refusal, Right},
+    access::{AccessChanges, Entry, Refusal, Right, check_identifiers},
     admission::{Client, REFUSAL_PAUSE},
     command::{AdmissionError, Command, Commands, stopped},
     metrics::GatewayMetrics,
@@ -77,6 +77,7 @@ impl SubscribeHandler {
         client: &Client,
         request: proto::Subscription,
     ) -> Result<OutboxStream, Status> {
+        check_identifiers(&request.node_id, &request.ran_function_oid)?;
         let who = client.caller.require(Right::Subscribe, Some(&request.node_id))?;
         let (node, ran_function) = (request.node_id.clone(), request.ran_function_oid.clone());
         let admitted = self.open(client, request).await;
@@ -84,14 +85,18 @@ impl SubscribeHandler {
             Ok(_) => "accepted".to_owned(),
             Err(status) => format!("rejected: {}", status.message()),
         };
-        client.caller.record(&Entry {
+        let entry = Entry {
             who: &who,
             action: "subscribe",
             node: &node,
             ran_function: &ran_function,
             outcome: &outcome,
             ..Entry::default()
-        });
+        };
+        match &admitted {
+            Ok(_) => client.caller.record(&entry),
+            Err(_) => client.caller.record_attempt(&entry),
+        }
         admitted
     }
 

@@ -22,12 +22,15 @@ from ric.access import (
     access_schema,
     read_access_file,
 )
+from ric.access.grpc import bearer_token
 from ric.errors import SettingsError
+from sojourn_interfaces import check_identifiers
 from structlog.testing import capture_logs
 
 VECTORS = Path(__file__).resolve().parents[3] / "interfaces" / "access" / "vectors"
 FILES: list[dict[str, Any]] = yaml.safe_load((VECTORS / "files.yaml").read_text())
 DECISIONS: dict[str, Any] = yaml.safe_load((VECTORS / "decisions.yaml").read_text())
+BOUNDS: dict[str, list[dict[str, Any]]] = yaml.safe_load((VECTORS / "audit.yaml").read_text())
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 
@@ -47,22 +50,30 @@ class HandClock:
         raise NotImplementedError
 
 
-def written(directory: Path, text: str, files: dict[str, str] | None = None) -> Path:
-    for name, content in (files or {}).items():
-        (directory / name).write_text(content)
+def written(
+    directory: Path,
+    text: str,
+    files: dict[str, str] | None = None,
+    modes: dict[str, str] | None = None,
+) -> Path:
     path = directory / "access.yaml"
-    path.write_text(text)
+    for name, content in {path.name: text, **(files or {})}.items():
+        (directory / name).write_text(content)
+        (directory / name).chmod(int((modes or {}).get(name, "0644"), 8))
     return path
 
 
 def callers(access: Access, request: dict[str, Any]) -> Caller:
     names = tuple(request.get("certificate", ()))
-    return access.caller(Peer("grpc", "10.0.0.7:4711", names, request.get("token")))
+    token = request.get("token")
+    if "authorization" in request:
+        token = bearer_token(request["authorization"])
+    return access.caller(Peer("grpc", "10.0.0.7:4711", names, token))
 
 
 @pytest.mark.parametrize("case", FILES, ids=lambda case: case["name"])
 def test_the_parser_agrees_with_the_vectors(case: dict[str, Any], tmp_path: Path) -> None:
-    path = written(tmp_path, case["access"], case.get("files"))
+    path = written(tmp_path, case["access"], case.get("files"), case.get("modes"))
     if "error" not in case:
         read_access_file(path)
         return
@@ -220,7 +231,7 @@ def test_messages_show_what_the_client_showed_and_no_token(tmp_path: Path, log: 
     refusal = hostile.refusal(Right.READ)
     assert refusal is not None
     assert refusal.detail.startswith("unknown client: certificate evil\\n\\x1b[31m, xxx")
-    assert len(refusal.detail) < 250
+    assert len(refusal.detail) < 300
     known = access.caller(Peer("grpc", "", ("a",))).refusal(Right.CONTROL)
     assert known == Refusal("right", "client a: no right to control")
     guess = access.caller(Peer("grpc", "", token="secret")).refusal(Right.READ)
@@ -253,6 +264,43 @@ def test_a_line_says_who_did_what_to_which_node(tmp_path: Path, log: AuditLog) -
             "outcome": "accepted",
         }
     ]
+
+
+@pytest.mark.parametrize("case", BOUNDS["identifiers"], ids=str)
+def test_identifiers_are_bounded_as_in_the_vectors(case: dict[str, Any]) -> None:
+    text = case["text"] * case["times"]
+    if case["accepted"]:
+        check_identifiers(node_id=text)
+        return
+    with pytest.raises(ValueError, match=r"^node_id: .*; expected at most 256 bytes without"):
+        check_identifiers(node_id=text)
+
+
+@pytest.mark.parametrize("case", BOUNDS["fields"], ids=str)
+def test_fields_of_a_line_are_bounded_as_in_the_vectors(
+    case: dict[str, Any], tmp_path: Path, log: AuditLog
+) -> None:
+    text = case["text"] * case["times"]
+    log.write(who="a", action="control", outcome=text, node=text, what=text)
+    cut = "" if case["kept"] == len(text) else "…"
+    (line,) = lines(tmp_path)
+    assert {line["outcome"], line["node"], line["what"]} == {text[: case["kept"]] + cut}
+
+
+def test_attempts_without_effect_are_as_seldom_as_refusals(tmp_path: Path, log: AuditLog) -> None:
+    caller = Access(written(tmp_path, FIRST), log).caller(Peer("grpc", "", ("a",)))
+    for _ in range(1000):
+        caller.audit("control", "rejected: no node 'x'", node="x", limited=True)
+    caller.audit("control", "accepted", node="gnb-1")
+    assert [line["outcome"] for line in lines(tmp_path)] == ["rejected: no node 'x'", "accepted"]
+
+
+def test_a_file_that_its_group_may_write_is_reported_once(tmp_path: Path, log: AuditLog) -> None:
+    path = written(tmp_path, FIRST, modes={"access.yaml": "0664"})
+    with capture_logs() as logged:
+        access = Access(path, log)
+        access.check()
+    assert [line["file"] for line in logged if line["log_level"] == "warning"] == [str(path)]
 
 
 def test_refusals_are_limited_to_one_a_second_and_client(tmp_path: Path) -> None:

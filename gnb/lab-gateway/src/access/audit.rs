@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::audit_file::AuditFile;
+use super::{audit_file::AuditFile, identifiers::field};
 use crate::metrics::GatewayMetrics;
 
 /// One refusal a client is written per this time.
@@ -22,7 +22,7 @@ const MAX_REFUSED: usize = 1024;
 /// Log target of entries without a file.
 const TARGET: &str = "audit";
 
-/// One line of the audit log; empty fields are left out.
+/// One line of the audit log; empty fields are left out, long ones cut.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry<'a> {
     /// The client's name, or what is known of an unknown one.
@@ -84,7 +84,8 @@ impl Audit {
         self.write(entry, 0);
     }
 
-    /// Writes a refusal, at most one a second per client; the next one counts those left out.
+    /// Writes a refusal or an attempt that reached no node, at most one a second per client; the next one
+    /// counts those left out.
     pub(crate) fn refused(&self, entry: &Entry<'_>) {
         let now = Instant::now();
         let mut refused = self.refused.lock();
@@ -139,7 +140,7 @@ fn line(entry: &Entry<'_>, left_out: u64) -> Value {
     let mut line = Map::new();
     let mut put = |key: &str, text: &str| {
         if !text.is_empty() {
-            line.insert(key.to_owned(), Value::from(text));
+            line.insert(key.to_owned(), Value::from(field(text)));
         }
     };
     put("at", &now.format(&Rfc3339).unwrap_or_default());

@@ -4,7 +4,8 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    fmt,
+    fmt, fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -89,6 +90,8 @@ pub(crate) struct AccessFile {
     tokens: Vec<(Digest256, usize)>,
     /// SHA-256 of the file's text.
     text: Option<Digest256>,
+    /// Those of the file and its token files that a group may write.
+    group_writable: Vec<PathBuf>,
 }
 
 /// Why an access file is not valid.
@@ -113,8 +116,21 @@ fn found_prefix(found: &str) -> String {
 impl AccessFile {
     /// Reads the file and its token files.
     pub(crate) fn read(path: &Path) -> Result<Self, AccessError> {
-        let text = Parser { file: path }.file_text(path, "", "a readable file")?;
-        Self::parse(path, &text)
+        let parser = Parser { file: path };
+        let text = parser.file_text(path, "", "a readable file")?;
+        let mut access = Self::parse(path, &text)?;
+        if parser.is_group_writable(path, "")? {
+            access.group_writable.push(path.to_owned());
+        }
+        Ok(access)
+    }
+
+    /// Reports in the log which of its files more than their owner may write.
+    pub(crate) fn warn_of_writers(&self) {
+        for path in &self.group_writable {
+            let path = path.display();
+            tracing::warn!(%path, "the group of this file may change who has access; expected chmod g-w");
+        }
     }
 
     /// Reads the text of the file at `path`, and its token files.
@@ -173,6 +189,20 @@ impl Parser<'_> {
             .map_err(|error| self.error(place, &format!("{}: {error}", path.display()), expected))
     }
 
+    /// Whether the group may write a file; an error if everyone may, who would then have every right.
+    fn is_group_writable(&self, path: &Path, place: &str) -> Result<bool, AccessError> {
+        const OF_GROUP: u32 = 0o020;
+        const OF_OTHERS: u32 = 0o002;
+        // The file behind links, as a kubelet makes them of a Secret.
+        let Ok(found) = fs::metadata(path) else { return Ok(false) };
+        let mode = found.permissions().mode() & 0o7777;
+        if found.is_file() && mode & OF_OTHERS != 0 {
+            let found = format!("{}: everyone may write it (mode {mode:04o})", path.display());
+            return Err(self.error(place, &found, "a file that its owner alone may write"));
+        }
+        Ok(found.is_file() && mode & OF_GROUP != 0)
+    }
+
     fn clients<'v>(&self, file: &'v Value) -> Result<&'v [Value], AccessError> {
         let sections = self.object(file, "", "a mapping with `clients`", &["clients"])?;
         let expected = format!("a list of 1 to {MAX_CLIENTS} clients");
@@ -216,7 +246,10 @@ impl Parser<'_> {
         }
         if let Some(token_file) = token_file {
             let place = format!("{place}.token_file");
-            let token = self.token(token_file, &place)?;
+            let (token, path) = self.token(token_file, &place)?;
+            if self.is_group_writable(&path, &place)? {
+                access.group_writable.push(path);
+            }
             if access.tokens.iter().any(|(other, _)| *other == token) {
                 return Err(self.error(&place, "the token of another client", "another token"));
             }
@@ -273,7 +306,8 @@ impl Parser<'_> {
         names.collect()
     }
 
-    fn token(&self, value: &Value, place: &str) -> Result<Digest256, AccessError> {
+    /// A token and its file.
+    fn token(&self, value: &Value, place: &str) -> Result<(Digest256, PathBuf), AccessError> {
         const EXPECTED: &str =
             "a file whose first line has 32 to 512 printable ASCII characters without spaces";
         let Value::String(file) = value else {
@@ -282,7 +316,7 @@ impl Parser<'_> {
         let path = self.file.parent().unwrap_or(Path::new("")).join(file);
         let text = self.file_text(&path, place, EXPECTED)?;
         match first_line_token(&text) {
-            Some(token) => Ok(Digest256::of(token)),
+            Some(token) => Ok((Digest256::of(token), path)),
             // The text may be most of a secret: it is not shown.
             None => Err(self.error(place, &path.display().to_string(), EXPECTED)),
         }

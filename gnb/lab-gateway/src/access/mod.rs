@@ -6,6 +6,7 @@ mod audit;
 mod audit_file;
 mod file;
 mod glob;
+mod identifiers;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -17,16 +18,14 @@ use tonic::{Code, Status};
 
 pub(crate) use audit::{Audit, Entry};
 pub(crate) use file::{AccessError, AccessFile, Digest256, Right, first_line_token};
+pub(crate) use identifiers::check_identifiers;
 
-use self::file::Client;
+use self::{file::Client, identifiers::MAX_IDENTIFIER_BYTES};
 use super::{
     door::{Door, Peer},
     limits::ClientKey,
     metrics::GatewayMetrics,
 };
-
-/// Longest name of an unknown client in messages and audit lines.
-const MAX_SHOWN_CHARS: usize = 200;
 
 /// The access file in force, shared by the doors of a gateway.
 ///
@@ -58,6 +57,7 @@ impl AccessControl {
         metrics: GatewayMetrics,
     ) -> Result<Self, AccessError> {
         let file = path.as_deref().map(AccessFile::read).transpose()?.map(Arc::new);
+        file.iter().for_each(|file| file.warn_of_writers());
         for door in Door::ALL {
             for reason in Reason::ALL {
                 metrics.expect_refusals(door.name(), reason.name());
@@ -80,6 +80,7 @@ impl AccessControl {
                 if is_same {
                     return;
                 }
+                file.warn_of_writers();
                 self.current.send_replace(Some(Arc::new(file)));
                 tracing::info!(path = %path.display(), "the access file was reloaded");
                 "accepted".to_owned()
@@ -135,9 +136,7 @@ impl Caller {
         let token = match authorization {
             None => Token::Absent,
             Some(_) if !may_send_token => Token::Exposed,
-            Some(value) => {
-                Token::Sent(Digest256::of(value.strip_prefix("Bearer ").unwrap_or_default()))
-            }
+            Some(value) => Token::Sent(Digest256::of(bearer_token(value))),
         };
         Self { access: Arc::clone(access), peer, token }
     }
@@ -171,18 +170,24 @@ impl Caller {
         self.access.audit.record(&Entry { peer: Some(self.peer.address), ..entry.clone() });
     }
 
-    /// The client whose limits apply: by its name in the access file, or its certificate where there
-    /// is none, else by its address.
+    /// Writes an attempt of this client that reached no node, as seldom as refusals.
+    pub(crate) fn record_attempt(&self, entry: &Entry<'_>) {
+        self.access.audit.refused(&Entry { peer: Some(self.peer.address), ..entry.clone() });
+    }
+
+    /// The client whose limits apply: by its name in the access file, else by its certificate, else by
+    /// its address.
     pub(crate) fn client_key(&self) -> ClientKey {
         let file = self.access.current.borrow().clone();
-        let name = match (&file, &self.peer.certificate) {
-            (Some(file), _) => self.client(file).map(|client| client.name.clone()),
-            (None, Some(names)) => names.first().map(|name| escaped(name)),
-            (None, None) => None,
-        };
-        match name {
-            Some(name) => ClientKey::named(&name),
-            None => ClientKey::at(self.peer.address),
+        let names = self.peer.certificate.as_deref();
+        let certified = names.and_then(|names| names.first()).map(|name| escaped(name));
+        match (&file, certified) {
+            (Some(file), certified) => match self.client(file) {
+                Some(client) => ClientKey::named(&client.name),
+                None => ClientKey::unlisted(certified.as_deref(), self.peer.address),
+            },
+            (None, Some(name)) => ClientKey::named(&name),
+            (None, None) => ClientKey::at(self.peer.address),
         }
     }
 
@@ -243,9 +248,20 @@ impl Caller {
     }
 }
 
-/// Without control characters, at most [`MAX_SHOWN_CHARS`] long.
+/// The token of an `authorization` header, whose scheme has no case (RFC 9110 §11.1); empty, and so no
+/// client's, for another scheme.
+fn bearer_token(header: &str) -> &str {
+    let header = header.trim();
+    match header.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => "",
+    }
+}
+
+/// Without control characters, at most [`MAX_IDENTIFIER_BYTES`] characters long.
 fn escaped(text: &str) -> String {
-    text.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).take(MAX_SHOWN_CHARS).collect()
+    const MAX: usize = MAX_IDENTIFIER_BYTES;
+    text.chars().take(MAX).flat_map(char::escape_debug).take(MAX).collect()
 }
 
 /// Why a client was refused; a metric label.

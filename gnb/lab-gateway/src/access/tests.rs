@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -41,6 +42,10 @@ fn write(folder: &Path, case: &Value) -> PathBuf {
     for (name, text) in case["files"].as_object().into_iter().flatten() {
         fs::write(folder.join(name), text.as_str().expect("a text")).expect("written");
     }
+    for (name, mode) in case["modes"].as_object().into_iter().flatten() {
+        let mode = u32::from_str_radix(mode.as_str().expect("a text"), 8).expect("octal");
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).expect("set");
+    }
     path
 }
 
@@ -77,7 +82,10 @@ fn requests_are_decided_as_in_the_shared_vectors() {
         let names: Option<Vec<&str>> = request["certificate"]
             .as_array()
             .map(|names| names.iter().map(|name| name.as_str().expect("a name")).collect());
-        let authorization = request["token"].as_str().map(|token| format!("Bearer {token}"));
+        let authorization = match (&request["token"], &request["authorization"]) {
+            (Value::String(token), _) => Some(format!("Bearer {token}")),
+            (_, header) => header.as_str().map(str::to_owned),
+        };
         let peer = peer("192.0.2.1:1", true, names.as_deref());
         let caller = Caller::new(&access, peer, authorization.as_deref());
         let right = match request["right"].as_str() {
@@ -90,6 +98,29 @@ fn requests_are_decided_as_in_the_shared_vectors() {
             Err(refusal) => refusal.reason.name().to_owned(),
         };
         assert_eq!(outcome, request["outcome"].as_str().expect("an outcome"), "{request}");
+    }
+}
+
+#[test]
+fn identifiers_and_audit_fields_are_bounded_as_in_the_shared_vectors() {
+    let cases = vectors("audit.yaml");
+    let text = |case: &Value| {
+        let times = case["times"].as_u64().and_then(|times| usize::try_from(times).ok());
+        case["text"].as_str().expect("a text").repeat(times.expect("a count"))
+    };
+    for case in cases["identifiers"].as_array().expect("a list") {
+        let text = text(case);
+        for (node_id, oid) in [(text.as_str(), "1"), ("gnb", text.as_str())] {
+            let checked = check_identifiers(node_id, oid);
+            assert_eq!(checked.is_ok(), case["accepted"] == true, "{case}: {checked:?}");
+        }
+    }
+    for case in cases["fields"].as_array().expect("a list") {
+        let text = text(case);
+        let kept = usize::try_from(case["kept"].as_u64().expect("a count")).expect("small");
+        let mut expected: String = text.chars().take(kept).collect();
+        expected.extend((kept < text.chars().count()).then_some('…'));
+        assert_eq!(identifiers::field(&text), expected, "{case}");
     }
 }
 

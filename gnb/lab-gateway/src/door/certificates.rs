@@ -2,6 +2,7 @@
 //! of these and of the certificate for the forecaster.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -286,12 +287,13 @@ fn server_config(contents: &Contents, door: Door) -> Result<ServerConfig, ServeE
     Ok(config)
 }
 
-/// DNS and URI SANs and subject CNs of a certificate; none if it cannot be parsed.
+/// DNS and URI SANs of a certificate, without any its subject CNs (RFC 9525 §2), each once; none if it cannot
+/// be parsed. Shared test vectors with the Python programs: `interfaces/access/vectors/certificates.yaml`.
 pub(crate) fn certificate_names(certificate: &CertificateDer<'_>) -> Arc<[String]> {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
         return Arc::from([]);
     };
-    let mut names = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     if let Ok(Some(alternative)) = certificate.subject_alternative_name() {
         for name in &alternative.value.general_names {
             match name {
@@ -302,8 +304,37 @@ pub(crate) fn certificate_names(certificate: &CertificateDer<'_>) -> Arc<[String
             }
         }
     }
-    for name in certificate.subject().iter_common_name() {
-        names.extend(name.as_str().ok().map(str::to_owned));
+    if names.is_empty() {
+        let common = certificate.subject().iter_common_name();
+        names.extend(common.filter_map(|name| name.as_str().ok().map(str::to_owned)));
     }
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     names.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_shared_vectors() {
+        let vectors = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let vectors = vectors.join("../../interfaces/access/vectors/certificates.yaml");
+        let cases: Value =
+            serde_saphyr::from_str(&fs::read_to_string(vectors).expect("the vectors"))
+                .expect("YAML");
+        let cases = cases.as_array().expect("a list");
+        assert!(cases.len() > 10);
+        for case in cases {
+            let pem = case["pem"].as_str().expect("a text").as_bytes();
+            let certificate = CertificateDer::from_pem_slice(pem).expect("a certificate");
+            let names = Value::from(certificate_names(&certificate).to_vec());
+            assert_eq!(names, case["names"], "{}", case["name"]);
+        }
+    }
 }

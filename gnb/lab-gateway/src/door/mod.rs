@@ -58,11 +58,14 @@ pub(crate) struct Peer {
     pub(crate) door: Door,
     pub(crate) address: SocketAddr,
     pub(crate) is_encrypted: bool,
-    /// Names of the verified client certificate: DNS and URI SANs, subject CNs.
+    /// Names of the verified client certificate ([`certificate_names`]).
     pub(crate) certificate: Option<Arc<[String]>>,
     /// Its place at the door; a listener and a test's peer have none.
     pub(crate) slot: Option<Slot>,
 }
+
+/// The client at the far end, as far as its certificate tells.
+pub(crate) type Identify = Arc<dyn Fn(&Peer) -> ClientKey + Send + Sync>;
 
 /// Connections of a door that have sent something, after their handshakes. Those that have not cost a
 /// place in the table of connections, which ends them, and no task.
@@ -71,6 +74,7 @@ pub(crate) struct Incoming {
     listener: TcpListener,
     certificates: Option<Arc<Certificates>>,
     connections: Connections,
+    identify: Identify,
     arriving: FuturesUnordered<BoxFuture<'static, Option<Connection>>>,
     retry: Option<Pin<Box<Sleep>>>,
     has_returned: bool,
@@ -83,12 +87,14 @@ impl Incoming {
         listener: TcpListener,
         certificates: Option<Arc<Certificates>>,
         connections: Connections,
+        identify: Identify,
     ) -> Self {
         Self {
             door,
             listener,
             certificates,
             connections,
+            identify,
             arriving: FuturesUnordered::new(),
             retry: None,
             has_returned: false,
@@ -125,7 +131,8 @@ impl Incoming {
             None => first_bytes(door, stream, address).boxed(),
             Some(certificates) => {
                 let acceptor = TlsAcceptor::from(certificates.config(door));
-                handshake(door, acceptor, stream, address).boxed()
+                let identify = Arc::clone(&self.identify);
+                handshake(door, acceptor, stream, address, identify).boxed()
             }
         })
     }
@@ -169,6 +176,7 @@ async fn handshake(
     acceptor: TlsAcceptor,
     stream: Guarded,
     address: SocketAddr,
+    identify: Identify,
 ) -> Option<Connection> {
     let shaken = timeout(SILENCE, acceptor.accept(stream)).await;
     let reason = match shaken {
@@ -177,11 +185,14 @@ async fn handshake(
             let slot = guarded.slot().clone();
             let chain = session.peer_certificates();
             let certificate = chain.and_then(|chain| chain.first()).map(certificate_names);
-            if let Some(name) = certificate.as_ref().and_then(|names| names.first()) {
-                slot.named(ClientKey::named(name));
-            }
             let slot = Some(slot);
             let peer = Peer { door, address, is_encrypted: true, certificate, slot };
+            // Without a certificate the first call tells who it is, by its token.
+            if peer.certificate.is_some()
+                && let Some(slot) = &peer.slot
+            {
+                slot.identified(&identify(&peer)).ok()?;
+            }
             return Some(Connection { io: Io::Tls(Box::new(stream)), peer });
         }
         Ok(Err(error)) => error.to_string(),

@@ -20,8 +20,13 @@ use crate::{
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// A forecaster that disappears without closing is detected within twice this.
+/// A forecaster's host that disappears without closing is detected within twice this, by TCP (RFC 9293
+/// §3.8.4). Servers of gRPC end connections with more than a few HTTP/2 pings in 300 s (gRFC A8), which is
+/// too long; a forecaster that hangs is one whose forecasts are late, which the pacers see.
 const KEEPALIVE: Duration = Duration::from_secs(5);
+/// Between two probes without an answer, and how many.
+const PROBE: Duration = Duration::from_secs(2);
+const PROBES: u32 = 2;
 
 /// A forecaster's address and the client's credentials, which are read at each connection.
 #[derive(Clone, Debug)]
@@ -106,9 +111,9 @@ impl Forecaster {
             .map_err(|error| cause(&error))?
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEPALIVE)
-            .keep_alive_timeout(KEEPALIVE)
-            .keep_alive_while_idle(true);
+            .tcp_keepalive(Some(KEEPALIVE))
+            .tcp_keepalive_interval(Some(PROBE))
+            .tcp_keepalive_retries(Some(PROBES));
         let Some(files) = &self.tls else { return Ok(endpoint) };
         let mut tls =
             ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(&files.ca)?));

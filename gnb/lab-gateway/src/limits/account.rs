@@ -65,13 +65,24 @@ pub(crate) struct ClientKey {
     /// Name in messages, metrics and logs.
     pub(crate) shown: String,
     is_one_connection: bool,
+    is_unlisted: bool,
 }
 
 impl ClientKey {
     /// A client whose certificate or token tells its name.
     pub(crate) fn named(name: &str) -> Self {
         let key = format!("name {name}");
-        Self { key, shown: name.to_owned(), is_one_connection: false }
+        Self { key, shown: name.to_owned(), is_one_connection: false, is_unlisted: false }
+    }
+
+    /// A client that the access file does not list: by the name of its certificate, if it has one,
+    /// else by its address.
+    pub(crate) fn unlisted(certificate: Option<&str>, address: SocketAddr) -> Self {
+        let key = match certificate {
+            Some(name) => Self::named(&format!("certificate {name}")),
+            None => Self::at(address),
+        };
+        Self { is_unlisted: true, ..key }
     }
 
     /// A client known by its address alone. Hosts often have a whole /64 of IPv6 (RFC 6177). On
@@ -90,12 +101,17 @@ impl ClientKey {
         } else {
             format!("address {shown}")
         };
-        Self { key, shown, is_one_connection }
+        Self { key, shown, is_one_connection, is_unlisted: false }
     }
 
     /// Whether each of its connections would be another client.
     pub(crate) fn is_one_connection(&self) -> bool {
         self.is_one_connection
+    }
+
+    /// Whether there is an access file that does not list it.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        self.is_unlisted
     }
 }
 

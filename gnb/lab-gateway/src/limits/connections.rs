@@ -1,8 +1,10 @@
 //! The connections of a door: how many, whose, and which end when there is no room.
 //!
-//! A client may have as many as are still free ([`Pool`](super::pool::Pool)). When there is no room the
-//! longest idle connection ends, of the client with most. A connection that sends nothing ends soon, one
-//! without a call later.
+//! A client may have as many as are still free ([`Pool`](super::pool::Pool)): by its address when it
+//! connects, by its name once that is known. Clients that the access file does not list have three
+//! quarters of the places together, however many names they have. When there is no room the longest idle
+//! connection ends, of the client with most. A connection that sends nothing ends soon, one without a
+//! call later.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,7 +21,12 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::time::interval;
 
-use super::{account::ClientKey, clock::Monotonic, limit::Limit, refusals::Refusals};
+use super::{
+    account::ClientKey,
+    clock::Monotonic,
+    limit::{Limit, Refused},
+    refusals::Refusals,
+};
 
 /// A connection that has sent nothing for this long ends, as does a TLS handshake.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
@@ -67,22 +74,46 @@ struct Table {
     entries: BTreeMap<u64, Entry>,
 }
 
+/// Whose connections are too many for one more of a client.
+enum TooMany {
+    OfClient,
+    OfUnlisted,
+    InAll,
+}
+
 impl Table {
-    fn of(&self, client: &ClientKey) -> usize {
-        self.entries.values().filter(|entry| entry.client == *client).count()
+    /// Why a connection of this client has no place among `max`; `own` is its place, if it has one.
+    fn too_many(&self, client: &ClientKey, own: Option<u64>, max: usize) -> Option<TooMany> {
+        let (mut open, mut of_client, mut unlisted) = (0, 0, 0);
+        for (_, entry) in self.entries.iter().filter(|(id, _)| own != Some(**id)) {
+            open += 1;
+            of_client += usize::from(entry.client.key == client.key);
+            unlisted += usize::from(entry.client.is_unlisted());
+        }
+        let free = max.saturating_sub(open);
+        // The newcomer counts too.
+        if of_client + 1 > free && !client.is_one_connection() {
+            Some(TooMany::OfClient)
+        } else if client.is_unlisted() && unlisted + 1 > max_unlisted(max) {
+            Some(TooMany::OfUnlisted)
+        } else if free == 0 {
+            Some(TooMany::InAll)
+        } else {
+            None
+        }
     }
 
-    /// The longest idle one, of the client with most among those that have idle ones.
-    fn longest_idle(&self, of: Option<&ClientKey>) -> Option<u64> {
-        let mut count: HashMap<&ClientKey, usize> = HashMap::new();
+    /// The longest idle one that `may_end`, of the client with most among those that have idle ones.
+    fn longest_idle(&self, may_end: impl Fn(u64, &ClientKey) -> bool) -> Option<u64> {
+        let mut count: HashMap<&str, usize> = HashMap::new();
         for entry in self.entries.values() {
-            *count.entry(&entry.client).or_default() += 1;
+            *count.entry(&entry.client.key).or_default() += 1;
         }
         self.entries
             .iter()
-            .filter(|(_, entry)| entry.calls == 0 && of.is_none_or(|of| entry.client == *of))
+            .filter(|(id, entry)| entry.calls == 0 && may_end(**id, &entry.client))
             .max_by_key(|(id, entry)| {
-                let many = count.get(&entry.client).copied().unwrap_or(0);
+                let many = count.get(entry.client.key.as_str()).copied().unwrap_or(0);
                 (many, std::cmp::Reverse((entry.idle_since_us, **id)))
             })
             .map(|(id, _)| *id)
@@ -131,17 +162,7 @@ impl Connections {
 
     fn admit_at(&self, client: ClientKey, now_us: u64) -> Option<Slot> {
         let mut table = self.0.table.lock();
-        let free = self.0.max.saturating_sub(table.entries.len());
-        // The newcomer counts too.
-        let is_beyond_share = table.of(&client) + 1 > free && !client.is_one_connection();
-        if is_beyond_share || free == 0 {
-            let own = is_beyond_share.then_some(&client);
-            let ended = table.longest_idle(own).and_then(|id| table.close(id));
-            let loser = ended.as_ref().map_or(&client, |entry| &entry.client);
-            let bound = format!("more than its share of {} connections", self.0.max);
-            self.0.refusals.count(&loser.shown.as_str().into(), Limit::Connections, &bound);
-            ended.as_ref()?;
-        }
+        self.make_room(&mut table, &client, None).ok()?;
         let id = table.next;
         table.next += 1;
         let signal = Arc::new(Signal::default());
@@ -150,6 +171,41 @@ impl Connections {
         table.entries.insert(id, entry);
         self.count(&table);
         Some(Slot { id, connections: self.clone(), signal })
+    }
+
+    /// Ends a connection if that makes room for one of this client; `own` is its place, if it has one.
+    fn make_room(
+        &self,
+        table: &mut Table,
+        client: &ClientKey,
+        own: Option<u64>,
+    ) -> Result<(), Refused> {
+        let max = self.0.max;
+        let Some(too_many) = table.too_many(client, own, max) else { return Ok(()) };
+        let idle = table.longest_idle(|id, of| {
+            own != Some(id)
+                && match too_many {
+                    TooMany::OfClient => of.key == client.key,
+                    TooMany::OfUnlisted => of.is_unlisted(),
+                    TooMany::InAll => true,
+                }
+        });
+        let ended = idle.and_then(|id| table.close(id));
+        let loser = ended.as_ref().map_or(client, |entry| &entry.client);
+        let bound = match too_many {
+            TooMany::OfClient | TooMany::InAll => {
+                format!("more than its share of {max} connections")
+            }
+            TooMany::OfUnlisted => format!(
+                "more than {} connections of clients that the access file does not list",
+                max_unlisted(max)
+            ),
+        };
+        self.0.refusals.count(&loser.shown.as_str().into(), Limit::Connections, &bound);
+        match ended {
+            Some(_) => Ok(()),
+            None => Err(Refused::until_freed(&client.shown, bound)),
+        }
     }
 
     /// Ends connections that send nothing or have no call, until the door closes.
@@ -199,9 +255,25 @@ impl Slot {
         self.signal.has_sent.store(true, Ordering::Relaxed);
     }
 
-    /// The client told its name.
-    pub(crate) fn named(&self, client: ClientKey) {
-        self.change(|entry, _| entry.client = client);
+    /// The client is known now, as after a handshake or by the token of a call. Its connection counts
+    /// among those of the name, and ends if there are too many.
+    pub(crate) fn identified(&self, client: &ClientKey) -> Result<(), Refused> {
+        let connections = &self.connections;
+        let mut table = connections.0.table.lock();
+        match table.entries.get(&self.id) {
+            // It has ended.
+            None => return Ok(()),
+            Some(entry) if entry.client == *client => return Ok(()),
+            Some(_) => {}
+        }
+        let outcome = connections.make_room(&mut table, client, Some(self.id));
+        if outcome.is_err() {
+            table.close(self.id);
+        } else if let Some(entry) = table.entries.get_mut(&self.id) {
+            entry.client = client.clone();
+        }
+        connections.count(&table);
+        outcome
     }
 
     /// A call is open until the result is dropped.
@@ -239,6 +311,11 @@ impl Drop for CallOfSlot {
             entry.idle_since_us = now_us;
         });
     }
+}
+
+/// Connections that clients outside the access file may have together.
+fn max_unlisted(max: usize) -> usize {
+    max - max / 4
 }
 
 fn micros(duration: Duration) -> u64 {
@@ -310,6 +387,45 @@ mod tests {
         assert_eq!((many.len(), locals.len()), (3, 4));
         let newcomer = door.admit_at(local(9), 10);
         assert!(newcomer.is_some() && is_closed(&many[0]) && !is_closed(&quiet));
+    }
+
+    #[test]
+    fn a_client_has_its_share_by_its_name_too() {
+        let (door, open) = door(40, false);
+        let at = |number: u8| ClientKey::at(([192, 0, 2, number], 1).into());
+        let named = |address, client: &ClientKey| {
+            let slot = door.admit_at(at(address), 0)?;
+            slot.identified(client).ok()?;
+            let call = slot.begin_call();
+            Some((slot, call))
+        };
+        let unlisted = |name| ClientKey::unlisted(Some(name), ([192, 0, 2, 1], 1).into());
+        let one: Vec<_> = (0..100).filter_map(|n| named(n % 2, &unlisted("one"))).collect();
+        assert_eq!((one.len(), open.get()), (20, 20), "half, from two addresses");
+        let two: Vec<_> = (0..100).filter_map(|n| named(n % 2, &unlisted("two"))).collect();
+        assert_eq!(two.len(), 10, "half of the rest");
+        assert!(
+            named(3, &unlisted("three")).is_none(),
+            "three quarters are taken by unlisted ones"
+        );
+        let listed: Vec<_> = (0..100).filter_map(|_| named(3, &super::tests::named("a"))).collect();
+        assert_eq!(listed.len(), 5);
+        let refused = door.admit_at(at(3), 0).expect("room").identified(&unlisted("three"));
+        let message = "client certificate three: more than 30 connections of clients that the access \
+                       file does not list; end others first";
+        assert_eq!(refused.expect_err("refused").message(), message);
+    }
+
+    #[test]
+    fn an_idle_connection_of_the_name_ends_for_the_next() {
+        let (door, open) = door(8, false);
+        let client = named("a");
+        let slots: Vec<_> = (0..6).filter_map(|n| door.admit_at(local(n), n.into())).collect();
+        let outcomes: Vec<_> = slots.iter().map(|slot| slot.identified(&client).is_ok()).collect();
+        assert_eq!(outcomes, [true; 6]);
+        let ended: Vec<_> = slots.iter().map(is_closed).collect();
+        assert_eq!(ended, [true, true, false, false, false, false]);
+        assert_eq!(open.get(), 4);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod collector;
 mod detail;
+mod format;
 mod process;
 mod worst;
 
@@ -23,6 +24,7 @@ use prometheus_client::{
 use lab_world::ControlReply;
 
 pub use detail::MetricsDetail;
+pub(super) use format::{Format, prometheus_text};
 use worst::WorstBearers;
 
 use super::{

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Gateway, ServeOptions,
     proto::{
-        ListNodesRequest, NodeEvent, Subscription, WatchNodesRequest,
+        ControlRequest, ListNodesRequest, NodeEvent, Subscription, WatchNodesRequest,
         e2_gateway_client::E2GatewayClient, node_event::Kind,
     },
 };
@@ -79,8 +79,8 @@ async fn a_client_does_what_its_rights_allow() {
     next(&mut subscribe(&mut controller, every(1)).await).await;
     send_control(&mut controller, control(ACCEPT)).await.expect("an answer");
 
-    let by_uri = authority.named_by_uri_and_cn("spiffe://example.org/reader", "any");
-    let by_cn = authority.named_by_uri_and_cn("spiffe://example.org/other", "reader-cn");
+    let by_uri = authority.named_by_uri_and_cn(Some("spiffe://example.org/reader"), "any");
+    let by_cn = authority.named_by_uri_and_cn(None, "reader-cn");
     for pair in [by_uri, by_cn] {
         let mut reader = client(&gateway, &authority, &pair).await;
         assert_eq!(nodes(&mut reader).await.expect("nodes"), 1);
@@ -89,9 +89,19 @@ async fn a_client_does_what_its_rights_allow() {
         let status = refused_subscription(&mut reader).await;
         assert_code(&status, Code::PermissionDenied, &["client reader: no right to subscribe"]);
     }
-    let mut stranger = client(&gateway, &authority, &authority.client("stranger")).await;
-    let status = nodes(&mut stranger).await.expect_err("refused");
-    assert_code(&status, Code::Unauthenticated, &["unknown client: certificate stranger"]);
+    let cn_beside_uri =
+        authority.named_by_uri_and_cn(Some("spiffe://example.org/other"), "reader-cn");
+    let with_nul = authority.client("controller.example.org\0.evil.example");
+    for (pair, shown) in [
+        (authority.client("stranger"), "stranger"),
+        (cn_beside_uri, "spiffe://example.org/other"),
+        (with_nul, "controller.example.org\\0.evil.example"),
+    ] {
+        let mut stranger = client(&gateway, &authority, &pair).await;
+        let status = nodes(&mut stranger).await.expect_err("refused");
+        let message = format!("unknown client: certificate {shown}");
+        assert_code(&status, Code::Unauthenticated, &[&message]);
+    }
 }
 
 #[tokio::test]
@@ -255,4 +265,47 @@ async fn an_access_or_audit_file_that_cannot_be_used_is_named_at_the_start() {
         let error = Gateway::start(double, &options).await.expect_err("refused").to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
+}
+
+#[tokio::test]
+async fn what_a_client_names_is_bounded_in_requests_and_in_the_audit_log() {
+    let files = Files::new();
+    let path = files.path("audit.jsonl");
+    let (gateway, script) =
+        start_with(&ServeOptions { audit: Some(path.clone()), ..options() }).await;
+    let mut client = connect(&gateway).await;
+    let expected = &["expected at most 256 bytes without control characters"][..];
+    for name in ["g".repeat(40_000), "gnb\u{1b}[2J".to_owned()] {
+        let request = ControlRequest { node_id: name.clone(), ..control(ACCEPT) };
+        let status = send_control(&mut client, request).await.expect_err("refused");
+        assert_code(&status, Code::InvalidArgument, expected);
+        let request = ControlRequest { ran_function_oid: name.clone(), ..control(ACCEPT) };
+        let status = send_control(&mut client, request).await.expect_err("refused");
+        assert_code(&status, Code::InvalidArgument, expected);
+        let request = Subscription { node_id: name, ..every(1) };
+        let status = end(&mut subscribe(&mut client, request).await).await;
+        assert_code(&status, Code::InvalidArgument, expected);
+    }
+    assert!(!path.exists() || audit(&path).is_empty());
+    assert!(script.lock().control_headers.is_empty());
+
+    // Of what reaches no node, a line a second of a client and a count.
+    let longest = "é".repeat(128);
+    let flood = (0..1_000).map(|request_id| ControlRequest {
+        request_id,
+        node_id: longest.clone(),
+        ..control(ACCEPT)
+    });
+    let flood: Vec<_> = flood.collect();
+    let mut answers = client.control(tokio_stream::iter(flood)).await.expect("a call").into_inner();
+    for _ in 0..1_000 {
+        next(&mut answers).await;
+    }
+    send_control(&mut client, control(ACCEPT)).await.expect("an answer");
+    let lines = audit(&path);
+    assert_eq!(lines.last().expect("a line")["outcome"], "accepted");
+    assert_eq!(lines[0]["node"], longest);
+    assert!(lines.len() < 100, "{}", lines.len());
+    let outcome = lines[0]["outcome"].as_str().expect("a text");
+    assert!(outcome.chars().count() <= 256, "{outcome}");
 }

@@ -6,11 +6,12 @@ use std::{
 };
 
 use tokio::{
-    net::TcpListener,
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
     sync::mpsc::{
         Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
     },
-    time::sleep,
+    time::{sleep, timeout},
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{
@@ -306,4 +307,42 @@ async fn forecast_options_that_cannot_be_used_are_named() {
         let error = Gateway::start(double, &options).await.expect_err("refused").to_string();
         assert!(error.contains("--forecasts") && error.contains(word), "{error}");
     }
+}
+
+/// HTTP/2 pings (RFC 9113 §6.7) of a client whose calls nobody answers, within six seconds.
+async fn pings(mut stream: TcpStream) -> usize {
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    const ACK: u8 = 1;
+    let settings = |flags| [0, 0, 0, SETTINGS, flags, 0, 0, 0, 0];
+    let mut pings = 0;
+    let serve = async {
+        stream.write_all(&settings(0)).await?;
+        stream.read_exact(&mut [0; 24]).await?;
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).await?;
+            let [a, b, c, kind, flags, ..] = head;
+            let mut payload = vec![0; usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c)];
+            stream.read_exact(&mut payload).await?;
+            if kind == SETTINGS && flags & ACK == 0 {
+                stream.write_all(&settings(ACK)).await?;
+            }
+            pings += usize::from(kind == PING && flags & ACK == 0);
+        }
+    };
+    let ended: Result<std::io::Result<()>, _> = timeout(Duration::from_secs(6), serve).await;
+    assert!(ended.is_err(), "the client stays: {ended:?}");
+    pings
+}
+
+#[tokio::test]
+async fn a_stream_without_forecasts_is_kept_without_pings() {
+    // A server of gRPC permits one in 300 s, and ends the connection of who sends more (gRFC A8).
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("its address");
+    let options = ServeOptions { forecasts: at(address), ..options() };
+    let _gateway = lab_with(&[], &options).await;
+    let (stream, _) = patiently(listener.accept()).await.expect("a connection");
+    assert_eq!(pings(stream).await, 0);
 }

@@ -204,20 +204,26 @@ pub(super) async fn http_get_with(
     path: &str,
     header: &str,
 ) -> (String, String) {
+    let (head, body) = http_ask(address, path, &format!("Host: localhost\r\n{header}")).await;
+    (head.lines().next().unwrap_or_default().to_owned(), body)
+}
+
+/// `GET path` with these headers: head and body.
+pub(super) async fn http_ask(address: SocketAddr, path: &str, headers: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{header}\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await.expect("written");
     let mut answer = String::new();
     patiently(stream.read_to_string(&mut answer)).await.expect("read");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
+    (head.to_owned(), body.to_owned())
 }
 
 /// `count` requests over one connection; all of the answers.
 pub(super) async fn http_flood(address: SocketAddr, path: &str, count: usize) -> String {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
-    let last = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let last = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     let requests = request.repeat(count - 1) + &last;
     let (mut reader, mut writer) = stream.split();
     let mut answer = String::new();

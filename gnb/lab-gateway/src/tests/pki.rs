@@ -53,11 +53,11 @@ impl Authority {
         self.issue(name, |params| params.not_after = date_time_ymd(2020, 1, 1))
     }
 
-    /// With a URI and a subject CN instead of a DNS name.
-    pub(super) fn named_by_uri_and_cn(&self, uri: &str, cn: &str) -> Pair {
+    /// With a subject CN instead of a DNS name, and a URI if given.
+    pub(super) fn named_by_uri_and_cn(&self, uri: Option<&str>, cn: &str) -> Pair {
         self.issue("unused", |params| {
-            let uri = uri.try_into().expect("ASCII");
-            params.subject_alt_names = vec![SanType::URI(uri)];
+            let uri = uri.map(|uri| SanType::URI(uri.try_into().expect("ASCII")));
+            params.subject_alt_names = uri.into_iter().collect();
             params.distinguished_name.push(DnType::CommonName, cn);
         })
     }

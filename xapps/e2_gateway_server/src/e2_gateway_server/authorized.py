@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 import grpc
+from sojourn_interfaces import check_identifiers
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from e2_gateway_server.backend import Backend, ProcedureError
@@ -15,6 +16,15 @@ from e2_gateway_server.outbox import Outbox
 
 Denial = tuple[grpc.StatusCode, str]
 """Status and detail for the client."""
+
+_NO_NODE: Final = frozenset(
+    {
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+    }
+)
+"""Codes of procedures that reached no node."""
 
 
 class Caller(Protocol):
@@ -40,8 +50,17 @@ class Caller(Protocol):
         """Call `on_lost` if it loses the right."""
         ...
 
-    def audit(self, action: str, outcome: str, *, node: str, ran_function: str, what: str) -> None:
-        """Log what it did."""
+    def audit(
+        self,
+        action: str,
+        outcome: str,
+        *,
+        node: str,
+        ran_function: str,
+        what: str,
+        limited: bool = False,
+    ) -> None:
+        """Log what it did; `limited` for what had no effect, which may be left out."""
         ...
 
 
@@ -80,13 +99,16 @@ class AuthorizedBackend:
     ) -> AsyncGenerator[None]:
         """See `Backend.subscribe`; ends when the client loses the right."""
         node, oid = subscription.node_id, subscription.ran_function_oid
+        _check_identifiers(node, oid)
         _raise_if(self._caller.denial("subscribe", node, oid))
 
         def end(denial: Denial) -> None:
             outbox.end(ProcedureError(*denial))
 
-        def audit(outcome: str) -> None:
-            self._caller.audit("subscribe", outcome, node=node, ran_function=oid, what="reports")
+        def audit(outcome: str, *, limited: bool = False) -> None:
+            self._caller.audit(
+                "subscribe", outcome, node=node, ran_function=oid, what="reports", limited=limited
+            )
 
         try:
             async with self._backend.subscribe(subscription, outbox):
@@ -94,25 +116,36 @@ class AuthorizedBackend:
                 with self._caller.watch("subscribe", node, end):
                     yield
         except ProcedureError as error:
-            audit(f"rejected: {error}")
+            audit(f"rejected: {error}", limited=error.code in _NO_NODE)
             raise
 
     async def control(self, request: pb.ControlRequest) -> pb.ControlAnswer:
         """See `Backend.control`."""
         node, oid = request.node_id, request.ran_function_oid
+        _check_identifiers(node, oid)
         what = self._describe(request) if self._caller.audited else ""
         _raise_if(self._caller.denial("control", node, what))
-        outcome = "rejected: no answer"
+        outcome, limited = "rejected: no answer", False
         try:
             answer = await self._backend.control(request)
             accepted = answer.status == pb.ControlAnswer.ACKNOWLEDGED
             outcome = "accepted" if accepted else f"rejected: {answer.detail}"
         except ProcedureError as error:
-            outcome = f"rejected: {error}"
+            outcome, limited = f"rejected: {error}", error.code in _NO_NODE
             raise
         finally:
-            self._caller.audit("control", outcome, node=node, ran_function=oid, what=what)
+            self._caller.audit(
+                "control", outcome, node=node, ran_function=oid, what=what, limited=limited
+            )
         return answer
+
+
+def _check_identifiers(node_id: str, ran_function_oid: str) -> None:
+    """Before anything is done with them: a pattern of nodes takes time by their length."""
+    try:
+        check_identifiers(node_id=node_id, ran_function_oid=ran_function_oid)
+    except ValueError as error:
+        raise ProcedureError(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
 
 
 def _raise_if(denial: Denial | None) -> None:

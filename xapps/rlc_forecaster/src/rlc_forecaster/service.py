@@ -11,6 +11,7 @@ from ric.access import Access, Right
 from ric.access.grpc import Denial, caller_of
 from ric.door import DoorServer
 from ric.security import Security
+from sojourn_interfaces import check_identifiers
 from sojourn_interfaces import forecast_pb2 as pb
 
 from rlc_forecaster.encodings import Encodings
@@ -76,6 +77,7 @@ class ForecasterService:
     ) -> AsyncIterator[bytes]:
         """See the proto."""
         caller = caller_of(self._access, context)
+        await _check_node_id(request, context)
         if denial := caller.denial("subscribe", request.node_id, "forecasts"):
             await context.abort(*denial)
         selection = await self._selection(request, context)
@@ -102,6 +104,7 @@ class ForecasterService:
     ) -> bytes:
         """See the proto."""
         caller = caller_of(self._access, context)
+        await _check_node_id(request, context)
         if denial := caller.denial("read", request.node_id, "forecasts"):
             await context.abort(*denial)
         selection = await self._selection(request, context)
@@ -127,6 +130,14 @@ class ForecasterService:
             return Selection.of(request, self._hub.layout)
         except SelectionError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+
+async def _check_node_id(request: pb.ForecastRequest, context: Context) -> None:
+    """Before anything is done with it: a pattern of nodes takes time by its length."""
+    try:
+        check_identifiers(node_id=request.node_id)
+    except ValueError as error:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
 
 class ForecastServer(DoorServer):

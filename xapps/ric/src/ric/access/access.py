@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import structlog
+from sojourn_interfaces import MAX_IDENTIFIER_BYTES
 
 from ric.access.audit import AuditLog
 from ric.access.file import AccessList, Client, Right, read_access_file
@@ -20,7 +21,6 @@ Reason = Literal["unauthenticated", "right", "node"]
 
 ALL_NODES: Final = "*"
 """As a node id: a client needs a pattern that matches every node."""
-_MAX_SHOWN: Final = 200
 _log = structlog.get_logger()
 
 
@@ -83,6 +83,7 @@ class Access:
         self._digest = ""
         if path is not None:
             self.list, self._digest = read_access_file(path)
+            _warn_of_writers(self.list)
 
     @property
     def limited(self) -> bool:
@@ -110,6 +111,7 @@ class Access:
         if digest == self._digest:
             return
         self.list, self._digest = found, digest
+        _warn_of_writers(found)
         _log.info("access file reloaded", file=str(self._path))
         self._audit_reload("accepted")
         for watch in tuple(self._watches):
@@ -200,10 +202,18 @@ class Caller:
         return self._access.watch(self, right, node_id, on_lost)
 
     def audit(
-        self, action: str, outcome: str, *, node: str = "", ran_function: str = "", what: str = ""
+        self,
+        action: str,
+        outcome: str,
+        *,
+        node: str = "",
+        ran_function: str = "",
+        what: str = "",
+        limited: bool = False,
     ) -> None:
-        """Write a line of the audit log."""
-        self._access.audit.write(
+        """Write a line of the audit log; `limited` as refusals are, for what had no effect."""
+        log = self._access.audit
+        (log.attempted if limited else log.write)(
             who=self.who, peer=self.peer.address, action=action, node=node,
             ran_function=ran_function, what=what, outcome=outcome,
         )  # fmt: skip
@@ -231,6 +241,13 @@ class Caller:
         return None
 
 
+def _warn_of_writers(found: AccessList) -> None:
+    for path in found.group_writable:
+        _log.warning(
+            "the group of this file may change who has access; expected chmod g-w", file=str(path)
+        )
+
+
 def address_account(address: str) -> str:
     """The client at an address without another identity: its host, of IPv6 its /64 network.
 
@@ -252,5 +269,7 @@ def address_account(address: str) -> str:
 
 def printable_text(text: str) -> str:
     """`text` for a message: control characters escaped, bounded."""
+    most = MAX_IDENTIFIER_BYTES
+    text = text[: most + 1]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shown if len(shown) <= _MAX_SHOWN else f"{shown[: _MAX_SHOWN - 1]}…"
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"

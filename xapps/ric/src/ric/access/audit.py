@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import structlog
+from sojourn_interfaces import MAX_IDENTIFIER_BYTES
 
 from ric.clock import Clock
 from ric.errors import SettingsError
@@ -32,8 +33,9 @@ class _Limited:
 class AuditLog:
     """Appends to a file, or to the program's log without one.
 
-    With neither a file nor an access file only refusals are logged. Refusals are limited to one
-    line a second and client; the next line counts those left out.
+    With neither a file nor an access file only refusals are logged. Refusals and attempts that
+    reached no node are limited to one line a second and client; the next line counts those left
+    out.
     """
 
     def __init__(self, path: Path | None, clock: Clock, *, access_file: bool = False) -> None:
@@ -71,7 +73,7 @@ class AuditLog:
         what: str = "",
         left_out: int = 0,
     ) -> None:
-        """Append a line without its empty fields.
+        """Append a line without its empty fields, long ones cut.
 
         A failure to write is logged, and the line goes to the log.
         """
@@ -81,7 +83,11 @@ class AuditLog:
             "who": who, "peer": peer, "action": action, "node": node,
             "ran_function": ran_function, "what": what, "outcome": outcome, "left_out": left_out,
         }  # fmt: skip
-        fields = {name: value for name, value in given.items() if value}
+        fields = {
+            name: _field(value) if isinstance(value, str) else value
+            for name, value in given.items()
+            if value
+        }
         if self._path is None:
             _log.info("audit", **fields)
             return
@@ -101,6 +107,22 @@ class AuditLog:
 
     def refused(self, *, who: str, reason: str, peer: str, node: str = "", what: str = "") -> None:
         """A refusal of a client."""
+        self.attempted(
+            who=who, action="refused", outcome=f"refused: {reason}", peer=peer, node=node, what=what
+        )
+
+    def attempted(
+        self,
+        *,
+        who: str,
+        action: str,
+        outcome: str,
+        peer: str = "",
+        node: str = "",
+        ran_function: str = "",
+        what: str = "",
+    ) -> None:
+        """What a client tried in vain, within the limit."""
         now_us = self._clock.now_us()
         limited = self._limited.get(who)
         if limited is not None and 0 <= now_us - limited.written_at_us < _REFUSAL_PERIOD_US:
@@ -112,8 +134,8 @@ class AuditLog:
         if len(self._limited) > _MAX_LIMITED:
             self._limited.popitem(last=False)
         self.write(
-            who=who, peer=peer, action="refused", node=node, what=what,
-            outcome=f"refused: {reason}", left_out=left_out,
+            who=who, peer=peer, action=action, node=node, ran_function=ran_function, what=what,
+            outcome=outcome, left_out=left_out,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -147,3 +169,9 @@ class AuditLog:
     @staticmethod
     def _open(path: Path) -> int:
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+
+
+def _field(text: str) -> str:
+    """`text` within the bound; the last character of a longer one is an ellipsis."""
+    cut = MAX_IDENTIFIER_BYTES
+    return text if len(text) <= cut else f"{text[: cut - 1]}…"

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -57,8 +58,8 @@ class ClientEntry(BaseModel):
     )
     certificates: Names = Field(
         default=(),
-        description="Names of its certificate: a DNS or URI subject alternative name, or the "
-        "common name of the subject; compared exactly.",
+        description="Names of its certificate: a DNS or URI subject alternative name, or, of one "
+        "without any, the common name of the subject; compared exactly.",
     )
     token_file: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
@@ -129,6 +130,8 @@ class AccessList:
 
     def __init__(self, clients: Sequence[tuple[Client, Iterable[str], bytes | None]]) -> None:
         """Each client with the names of its certificate and the SHA-256 of its token."""
+        self.group_writable: tuple[Path, ...] = ()
+        """Of its files those that a group may write."""
         self._of_certificate: dict[str, tuple[int, Client]] = {}
         self._tokens: list[tuple[bytes, Client]] = []
         for index, (client, names, digest) in enumerate(clients):
@@ -153,6 +156,7 @@ def read_access_file(path: Path) -> tuple[AccessList, str]:
     Raises `SettingsError` with a line for each problem: `access.yaml: clients[0].may[1]: …`.
     """
     data = read_yaml_mapping(path, MAX_FILE_BYTES)
+    group_writable = _group_writable(path, path.name)
     try:
         document = AccessDocument.model_validate(data)
     except ValidationError as error:
@@ -169,13 +173,17 @@ def read_access_file(path: Path) -> tuple[AccessList, str]:
         token = None
         if entry.token_file is not None:
             place = f"{path.name}: {dotted(('clients', index, 'token_file'))}"
-            token = hashlib.sha256(read_token(path.parent / entry.token_file, place)).digest()
+            file = path.parent / entry.token_file
+            token = hashlib.sha256(read_token(file, place)).digest()
+            group_writable += _group_writable(file, place)
             owner = tokens.setdefault(token, entry.name)
             if owner != entry.name:
                 raise SettingsError([f"{place}: the token is that of {owner}; expected another"])
             digest.update(token)
         clients.append((client, entry.certificates, token))
-    return AccessList(clients), digest.hexdigest()
+    found = AccessList(clients)
+    found.group_writable = group_writable
+    return found, digest.hexdigest()
 
 
 def read_token(path: Path, place: str) -> bytes:
@@ -193,6 +201,26 @@ def read_token(path: Path, place: str) -> bytes:
             ]
         )
     return token
+
+
+def _group_writable(path: Path, place: str) -> tuple[Path, ...]:
+    """The file, if its group may write it.
+
+    Raises `SettingsError` starting with `place` if everyone may, who would then have every right.
+    """
+    try:
+        # Of the file behind links, as a kubelet makes them of a Secret.
+        mode = path.stat().st_mode
+    except OSError:
+        return ()
+    if mode & stat.S_IWOTH:
+        raise SettingsError(
+            [
+                f"{place}: {path}: everyone may write it (mode {stat.S_IMODE(mode):04o}); expected"
+                " a file that its owner alone may write"
+            ]
+        )
+    return (path,) if mode & stat.S_IWGRP else ()
 
 
 def _pattern(glob: str) -> re.Pattern[str]:

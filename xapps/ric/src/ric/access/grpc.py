@@ -68,10 +68,13 @@ def caller_of(access: Access, context: Context, door: str = "grpc") -> GrpcCalle
     return GrpcCaller(access.caller(Peer(door, peer_address(context.peer()), names, token)))
 
 
-def bearer_token(header: str) -> str | None:
-    """The token of an `authorization` header (RFC 6750 §2.1); `None` for another scheme."""
-    scheme, _, token = header.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
+def bearer_token(header: str) -> str:
+    """The token of an `authorization` header, whose scheme has no case (RFC 9110 §11.1).
+
+    Empty, and so no client's, for another scheme.
+    """
+    scheme, _, token = header.strip().partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def peer_address(peer: str) -> str:

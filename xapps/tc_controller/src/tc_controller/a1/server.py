@@ -239,6 +239,7 @@ class A1Server:
                 "refused",
                 "refused: host not in a1.notify_hosts",
                 what=f"notification to {url.host}",
+                limited=True,
             )
             raise ProblemError(
                 HTTPStatus.FORBIDDEN,
