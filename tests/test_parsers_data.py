@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import shutil
+import sqlite3
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -28,6 +31,7 @@ from rlc_dataset.channels.mahimahi import load_mahimahi
 from rlc_dataset.channels.trace import ChannelTrace
 from rlc_dataset.channels.ucc import load_ucc
 from rlc_dataset.errors import DatasetError
+from rlc_dataset.foreign import read_reports
 from rlc_dataset.provenance import parse_provenance
 from rlc_dataset.reader import Run
 from rlc_dataset.recording import Recording
@@ -147,6 +151,20 @@ def small_run() -> bytes:
     return out.getvalue()
 
 
+def foreign_files() -> list[bytes]:
+    """The rows of a small run as CSV and as a database."""
+    table = pq.read_table(io.BytesIO(small_run()))
+    text = io.BytesIO()
+    pyarrow.csv.write_csv(table, text)
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE TABLE RLC_bearer({', '.join(table.column_names)})")
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        marks = ", ".join("?" * table.num_columns)
+        database.executemany(f"INSERT INTO RLC_bearer VALUES ({marks})", rows)
+        database.commit()
+        return [text.getvalue(), database.serialize()]
+
+
 def whole(trace: ChannelTrace) -> None:
     """Times of a session increase by the period, and each quantity has a value for each."""
     assert len(trace) > 0
@@ -189,6 +207,15 @@ DATA = [
         "^/.*/input",
         [RUN.read_bytes(), small_run()],
         also=["rlc_dataset.recording:Recording.open"],
+    ),
+    Peer(
+        "rlc_dataset.foreign:read_reports",
+        lambda data, path: read_reports(written(data, path), {}),
+        DatasetError,
+        "^/.*/input",
+        [small_run(), *foreign_files()],
+        also=["rlc_dataset.foreign:_batches", "rlc_dataset.foreign:_of_sqlite"],
+        words=[b"RLC_bearer", b"\n,,,,,\n", b"1e300"],
     ),
     Peer(
         "rlc_dataset.provenance:parse_provenance",
@@ -439,7 +466,7 @@ ARCHIVES = [
 @each([*MODELS, *DATA, *TRAINING, *ARCHIVES])
 def test_any_input_ends_in_a_value_or_a_typed_error(peer: Peer, tmp_path: Path) -> None:
     if not peer.seeds:
-        CANDIDATE.save(tmp_path)
-        seed = json.loads((tmp_path / DESCRIPTION).read_bytes())
-        peer = replace(peer, seeds=[seed], write=lambda value: description(value, tmp_path))
+        folder = tmp_path / "saved"
+        seed = json.loads(description(CANDIDATE, folder))
+        peer = replace(peer, seeds=[seed], write=lambda value: description(value, folder))
     hold(peer, tmp_path)

@@ -1,4 +1,11 @@
-"""The error of this package."""
+"""The error of this package, and those of PyArrow that it stands for."""
+
+from typing import Final
+
+import pyarrow as pa
+
+DAMAGED: Final = (OSError, ValueError, KeyError, OverflowError, pa.ArrowException)
+"""Exceptions of PyArrow for a damaged or foreign file; ValueError for names that are no UTF-8."""
 
 
 class DatasetError(ValueError):
@@ -20,3 +27,8 @@ class DatasetError(ValueError):
         if row is not None:
             place.append(f"row {row}")
         super().__init__(f"{', '.join(place)}: {message}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an exception's text, or its type."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

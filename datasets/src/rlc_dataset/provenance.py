@@ -65,7 +65,7 @@ class Provenance(BaseModel):
         cell: Partition: the cell; splits may hold out cells.
         mobility: Partition: mobility pattern of the UEs.
         run: Partition: unique within the data set.
-        source: The lab, or an E2 gateway.
+        source: The lab, an E2 gateway, or a file of others.
         scenario: Scenario of a simulated run, YAML.
         scenario_sha256: SHA-256 of the scenario.
         seed: The scenario's seed.
@@ -83,7 +83,7 @@ class Provenance(BaseModel):
     cell: Name
     mobility: Name
     run: Name
-    source: Literal["gnb-lab", "e2"]
+    source: Literal["gnb-lab", "e2", "file"]
     scenario: str | None = None
     scenario_sha256: Sha256 | None = None
     seed: Annotated[int, Field(ge=0, lt=2**64)] | None = None

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +15,11 @@ from rlc_model import Bearer, BearerSeries, ContractError, RunArrays, run_arrays
 from rlc_model.series import report_array
 
 from rlc_dataset.check import check_schema, check_table
-from rlc_dataset.errors import DatasetError
+from rlc_dataset.errors import DAMAGED, DatasetError, first_line
 from rlc_dataset.names import RLC_FIELDS
 from rlc_dataset.provenance import Provenance, SeriesOrigin, parse_provenance, series_origin
 from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY, dataset_sha256, table_sha256
 from rlc_dataset.writer import FILE
-
-_DAMAGED: Final = (OSError, ValueError, KeyError, OverflowError, pa.ArrowException)
-"""Exceptions of PyArrow for a damaged or foreign file; ValueError for names that are no UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +46,8 @@ class Run:
         try:
             metadata = pq.read_metadata(path)
             schema = metadata.schema.to_arrow_schema()
-        except _DAMAGED as error:
-            raise DatasetError(_first_line(error), file=str(path)) from error
+        except DAMAGED as error:
+            raise DatasetError(first_line(error), file=str(path)) from error
         check_schema(schema, str(path))
         provenance = (schema.metadata or {}).get(PROVENANCE_KEY)
         if provenance is None:
@@ -71,8 +67,8 @@ class Run:
         try:
             # Not `pq.read_table`, which adds the partitions of the path as columns.
             table = pq.ParquetFile(self.path).read()
-        except _DAMAGED as error:
-            raise DatasetError(_first_line(error), file=str(self.path)) from error
+        except DAMAGED as error:
+            raise DatasetError(first_line(error), file=str(self.path)) from error
         check_table(table, str(self.path), allow_gaps=allow_gaps)
         if verify and (found := table_sha256(table)) != self.provenance.data_sha256:
             raise DatasetError(
@@ -217,7 +213,3 @@ def table_series(table: pa.Table) -> list[BearerSeries]:
         )
         for begin, end in pairwise(edges)
     ]
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

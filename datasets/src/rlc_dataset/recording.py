@@ -14,15 +14,14 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from rlc_model import Bearer, BearerSeries
 from rlc_model.records import REPORT
 
 from rlc_dataset.check import check_version
-from rlc_dataset.errors import DatasetError
-from rlc_dataset.names import OPTIONAL, RLC_FIELDS, columns_of, too_large
+from rlc_dataset.errors import DAMAGED, DatasetError, first_line
+from rlc_dataset.names import RLC_FIELDS, checked_values, columns_of
 from rlc_dataset.provenance import (
     Provenance,
     SeriesOrigin,
@@ -36,7 +35,6 @@ Columns = dict[str, NDArray[np.float64]]
 """Values by the names of data sets."""
 
 BATCH_ROWS: Final = 1 << 16
-_DAMAGED: Final = (OSError, ValueError, KeyError, OverflowError, pa.ArrowException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +73,8 @@ class Recording:
         try:
             metadata = pq.read_metadata(path)
             schema = metadata.schema.to_arrow_schema()
-        except _DAMAGED as error:
-            raise DatasetError(_first_line(error), file=str(path)) from error
+        except DAMAGED as error:
+            raise DatasetError(first_line(error), file=str(path)) from error
         check_version(schema, str(path))
         columns = columns_of(schema.names, str(path))
         noted = (schema.metadata or {}).get(PROVENANCE_KEY)
@@ -150,35 +148,12 @@ class Recording:
                     first += batch.num_rows
         except DatasetError:
             raise
-        except _DAMAGED as error:
-            raise DatasetError(_first_line(error), file=str(self.path)) from error
+        except DAMAGED as error:
+            raise DatasetError(first_line(error), file=str(self.path)) from error
 
     def _checked(self, batch: pa.RecordBatch, name: str, first: int) -> NDArray[np.float64]:
-        """Values of a column; float64 is exact for times of this millennium and for counters."""
-        column = batch.column(self.columns[name])
-        kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise DatasetError(
-                f"has type {kind}; expected numbers",
-                file=str(self.path),
-                column=self.columns[name],
-            )
-        optional = name in OPTIONAL
-        values = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy(
-            zero_copy_only=False
-        )
-        limit = too_large(name)
-        wrong = ~((values >= 0) & (values < limit) | (optional & np.isnan(values)))
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            found = "null" if np.isnan(values[row]) else f"{values[row]:g}"
-            raise DatasetError(
-                f"is {found}; expected a number of 0 to below {limit}",
-                file=str(self.path),
-                column=self.columns[name],
-                row=first + row,
-            )
-        return np.asarray(values, np.float64)
+        column = self.columns[name]
+        return checked_values(batch.column(column), name, column, str(self.path), first)
 
 
 def find_recordings(path: Path) -> list[Recording]:
@@ -246,7 +221,3 @@ def cut_reports(one: BearerSeries, start: int, stop: int) -> BearerSeries:
             for name in ("at_us", "report", "limit_bytes", "mcs", "tbs_bytes")
         ),
     )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

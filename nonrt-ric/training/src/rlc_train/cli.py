@@ -27,6 +27,7 @@ PROG: Final = "rlc-train"
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "dataset": ("rlc_train.dataset.command", "simulate runs and write them as a data set"),
     "collect": ("rlc_train.collect.command", "record reports of an E2 node as a data set"),
+    "import": ("rlc_train.dataset.importing", "take recordings of others into a data set"),
     "tune": ("rlc_train.commands.tune", "search layers, units, dropout and learning rate"),
     "train": ("rlc_train.commands.train", "train the network, export it, compare it with Keras"),
     "evaluate": ("rlc_train.commands.evaluate", "back-test a run, or judge any model on data"),

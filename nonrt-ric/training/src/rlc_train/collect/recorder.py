@@ -6,6 +6,7 @@ longer period, rows in between have no value, and the feature extractor holds th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -96,33 +97,14 @@ class Recorder:
         instant = np.repeat([i for i, _ in held], [len(records) for _, records in held])
         records = np.concatenate([records for _, records in held])
         ue, drb = records["rnti"].astype(np.int64), records["rbid"].astype(np.int64)
-        order = np.lexsort((instant, drb, ue))
-        instant, records, ue, drb = instant[order], records[order], ue[order], drb[order]
-        repeated = np.zeros(rows, np.bool_)
-        repeated[:-1] = (np.diff(ue) == 0) & (np.diff(drb) == 0) & (np.diff(instant) == 0)
-        if repeated.any():
-            kept = ~repeated
-            instant, records, ue, drb = instant[kept], records[kept], ue[kept], drb[kept]
-        sojourn = records["txsdu_avg_time_to_tx"]
-        invalid = ~((sojourn >= 0) & (sojourn <= _UINT32_MAX))
-        self.counts.invalid_values += int(invalid.sum())
-        drained, arrived = _differences(records, ue * 256 + drb, instant)
         mcs, tbs, unknown = self._joined_mac(macs, ue, instant)
         limit, unlimited = _joined_limits(limits, self._start_us, ue, drb, instant)
-        columns: dict[str, Any] = {
-            "time_us": self._start_us + PERIOD_US * instant,
-            "rnti": ue,
-            "drb": drb,
-            **{name: records[field] for name, field in RLC_FIELDS.items()},
-            "rlc_mean_sojourn_us": np.where(invalid, 0.0, sojourn),
-            "pacer_limit_bytes": pa.array(limit, mask=unlimited),
-            "arrived_delta_bytes": arrived,
-            "drained_delta_bytes": drained,
-            "mcs": pa.array(mcs, mask=unknown),
-            "tbs_bytes": pa.array(tbs, mask=unknown),
+        context = {
+            "pacer_limit_bytes": np.where(unlimited, np.nan, limit),
+            "mcs": np.where(unknown, np.nan, mcs),
+            "tbs_bytes": np.where(unknown, np.nan, tbs),
         }
-        arrays = [pa.array(columns[f.name]).cast(f.type) for f in SCHEMA]
-        return pa.Table.from_arrays(arrays, schema=SCHEMA)
+        return run_table(self._start_us, instant, records, context, self.counts)
 
     def _on_rlc(self, table: rlc.Table) -> None:
         if self._start_us is None:
@@ -164,6 +146,47 @@ class Recorder:
         self.counts.invalid_values += int((~sane).sum())
         found = _newest(_key(records["rnti"].astype(np.int64)[sane], at[sane]), _key(ue, instant))
         return _at(mcs[sane], found), _at(tbs[sane].astype(np.int64), found), found < 0
+
+
+def run_table(
+    start_us: int,
+    instant: NDArray[np.int64],
+    records: NDArray[np.void],
+    context: Mapping[str, NDArray[np.float64]],
+    counts: Counts,
+) -> pa.Table:
+    """Rows in order of (rnti, drb, time_us), with the bytes drained and arrived since the last.
+
+    Args:
+        start_us: Time of instant 0.
+        instant: ``(N,)`` milliseconds since then; of a bearer's rows of one the last counts.
+        records: ``(N,)`` RLC reports of :data:`ric.sm.rlc.RECORD`.
+        context: ``(N,)`` pacer_limit_bytes, mcs and tbs_bytes; NaN if unknown.
+        counts: Where invalid values are counted.
+    """
+    ue, drb = records["rnti"].astype(np.int64), records["rbid"].astype(np.int64)
+    order = np.lexsort((instant, drb, ue))
+    bearer, at = (ue * 256 + drb)[order], instant[order]
+    repeated = np.zeros(len(order), np.bool_)
+    repeated[:-1] = (np.diff(bearer) == 0) & (np.diff(at) == 0)
+    order = order[~repeated]
+    instant, records, ue, drb = instant[order], records[order], ue[order], drb[order]
+    sojourn = records["txsdu_avg_time_to_tx"]
+    invalid = ~((sojourn >= 0) & (sojourn <= _UINT32_MAX))
+    counts.invalid_values += int(invalid.sum())
+    drained, arrived = _differences(records, ue * 256 + drb, instant)
+    columns: dict[str, Any] = {
+        "time_us": start_us + PERIOD_US * instant,
+        "rnti": ue,
+        "drb": drb,
+        **{name: records[field] for name, field in RLC_FIELDS.items()},
+        "rlc_mean_sojourn_us": np.where(invalid, 0.0, sojourn),
+        "arrived_delta_bytes": arrived,
+        "drained_delta_bytes": drained,
+        **{name: pa.array(values[order], from_pandas=True) for name, values in context.items()},
+    }
+    arrays = [pa.array(columns[f.name]).cast(f.type) for f in SCHEMA]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
 def _instant(at_us: int, start_us: int) -> int:
