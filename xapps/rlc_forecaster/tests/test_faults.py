@@ -178,6 +178,50 @@ def test_one_report_from_the_far_future_does_not_block_the_following(report: Rep
     assert forecaster.counters.clock_resets == 1
 
 
+@pytest.mark.parametrize("kind", ["doubled", "late"])
+@pytest.mark.parametrize("every", [1, 2, 10, 100])
+def test_doubled_and_late_reports_among_those_in_time_reset_nothing(
+    report: Reports, every: int, kind: str
+) -> None:
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    for k in range(6_000):
+        feed(forecaster, report, range(k, k + 1))
+        if k and k % every == 0:
+            at_us = k * PERIOD_US + 1 if kind == "doubled" else k * PERIOD_US - 499
+            assert forecaster.on_report(report({17: (50_000, RATE * k)}), at_us) is None
+    counters = forecaster.counters
+    assert counters.duplicates + counters.late == 5_999 // every
+    assert counters.clock_resets == 0
+    assert counters.bearers_added == 1
+    assert forecaster.latest is not None
+    assert forecaster.latest.source.tolist() == [Source.MODEL]
+
+
+def test_a_clock_that_was_set_back_is_followed_though_reports_are_doubled_and_reordered(
+    report: Reports,
+) -> None:
+    begin_us = 10_000_000_000
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    feed(forecaster, report, range(10_000_000, 10_000_030))
+    # The first is one that was late before the clock was set.
+    forecaster.on_report(report({17: (5, 0)}), begin_us + 500)
+    for k in range(100):
+        for late in (k ^ 1 if k % 8 == 0 else k,) * (2 if k % 5 == 0 else 1):
+            forecaster.on_report(report({17: (5, 0)}), begin_us - 10**9 + late * PERIOD_US)
+    assert forecaster.counters.clock_resets == 1
+    assert forecaster.latest is not None
+    assert forecaster.latest.origin_us == begin_us - 10**9 + 99 * PERIOD_US
+
+
+def test_a_backlog_that_arrives_in_reverse_is_no_clock_that_was_set(report: Reports) -> None:
+    forecaster = Forecaster("gnb", Oracle(0.0))
+    feed(forecaster, report, range(20))
+    feed(forecaster, report, range(200, 201))
+    for k in range(199, 20, -1):
+        assert forecaster.on_report(report({17: (5, 0)}), k * PERIOD_US + 1) is None
+    assert forecaster.counters.clock_resets == 0
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

@@ -21,8 +21,8 @@ GONE_AFTER_US: Final = 1_000_000
 LONGEST_GAP_US: Final = 100_000
 """After a longer silence the carried state is outdated and starts from zero."""
 CLOCK_RESET_AFTER: Final = 50
-"""Consecutive reports that are late but in order: the node's clock was set back, or one report had
-a time far ahead."""
+"""Late reports without one in time between them: the node's clock was set back, or one report had a
+time far ahead."""
 LAST_TIME_US: Final = 2**62
 """Later times (year 148 000) would overflow differences."""
 _NO_SLOTS: Final = np.empty(0, np.intp)
@@ -205,8 +205,11 @@ class Forecaster:
         self.counters.reports += 1
         if not 0 <= at_us <= LAST_TIME_US:
             raise ContractError("report.tstamp", f"{at_us} µs; expected 0 to {LAST_TIME_US}")
-        if at_us <= self._last_us and not self._is_clock_reset(at_us):
-            return None
+        if at_us <= self._last_us:
+            if not self._is_clock_reset(at_us):
+                return None
+        elif self._late:
+            self._late.clear()
         silence_us = at_us - self._last_us if self._last_us >= 0 else 0
         self._last_us = at_us
         self._times.append(at_us)
@@ -284,11 +287,17 @@ class Forecaster:
         return Sample(at_us, rows, samples, new, outdated, told)
 
     def _is_clock_reset(self, at_us: int) -> bool:
-        if at_us in self._times:
+        """Counts a report that is not newer than the newest; whether the clock was set back.
+
+        Single late and doubled reports are normal, so only late ones that follow each other say
+        something about the clock, and none of them counts twice.
+        """
+        if at_us in self._times or at_us in self._late:
             self.counters.duplicates += 1
-        else:
-            self.counters.late += 1
-        if self._late and at_us <= self._late[-1]:
+            return False
+        self.counters.late += 1
+        if self._late and at_us < self._late[0]:
+            # Set back once more, or a backlog that arrives in reverse.
             self._late.clear()
         self._late.append(at_us)
         if len(self._late) < CLOCK_RESET_AFTER:
