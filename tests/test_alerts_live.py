@@ -218,7 +218,7 @@ async def test_models_and_files_that_cannot_be_used(tmp_path: Path) -> None:
         model = ("--model", str(tmp_path / "model"))
         damaged = await loop.forecaster(gateway, ANY_PORT, *model)
         world = await AlertWorld.over(tools, tmp_path, metrics(rlc_forecaster=damaged))
-        await world.raised("SojournModelRefused")
+        await world.raised("SojournModelRefused", "SojournModelMissing")
 
 
 async def test_a_model_of_noise_in_a_cell_that_changes(tmp_path: Path) -> None:

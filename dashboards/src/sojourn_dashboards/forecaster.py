@@ -16,7 +16,7 @@ from sojourn_dashboards.panels import (
     rows,
 )
 from sojourn_dashboards.process import connection_row, process_row
-from sojourn_dashboards.states import NONE_IS_GOOD, SOME_IS_A_WARNING, STALE
+from sojourn_dashboards.states import MODEL, NONE_IS_GOOD, SOME_IS_A_WARNING
 
 _P = "sojourn_forecaster_"
 _BY_MODEL = 'source="model"'
@@ -113,13 +113,14 @@ _NOW = Row(
             card(
                 "Model in service",
                 "none",
-                f"max({selector(_P + 'model_stale')})",
-                about="Stale: a newer model was refused and the old one stays.",
+                f"max({selector(_P + 'model_stale')} + 2 * {selector(_P + 'model_missing')})",
+                about="Stale: it exceeds its maximum age. None: one is set, but none was accepted. "
+                "Both: naive forecasts are served.",
                 empty="No data: is rlc-forecaster up?",
                 size=_TILE,
             ),
             NONE_IS_GOOD,
-            words=STALE,
+            words=MODEL,
             sparkline=False,
         ),
     ),

@@ -59,7 +59,7 @@ RAN_FUNCTIONS: Final[Words] = {
 UP: Final[Words] = {"0": ("down", BAD), "1": ("up", GOOD)}
 OWNED: Final[Words] = {"0": ("nobody", BAD), "1": ("owned", GOOD)}
 ACTING: Final[Words] = {"0": ("only observes", WARNING), "1": ("acts", GOOD)}
-STALE: Final[Words] = {"0": ("newest", GOOD), "1": ("stale", BAD)}
+MODEL: Final[Words] = {"0": ("served", GOOD), "1": ("stale", BAD), "2": ("none", BAD)}
 CONNECTED: Final[Words] = {"0": ("disconnected", BAD), "1": ("connected", GOOD)}
 
 TO_BOUND: Final[Steps] = ((None, GOOD), (0.8, WARNING), (1.0, BAD))

@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 from prometheus_client import CollectorRegistry, generate_latest
 from ric import XApp
+from ric.health import Readiness
 from ric.sm import rlc
 from ric.testing import FakeNode, FakeRic, ran_function
 from rlc_forecaster.app import ForecasterApp
@@ -34,6 +35,7 @@ class Running:
     forecaster: ForecasterApp
     channel: grpc.aio.Channel
     registry: CollectorRegistry
+    readiness: Readiness
 
     @property
     def stub(self) -> Any:
@@ -80,6 +82,6 @@ async def running(**settings: Any) -> AsyncIterator[Running]:
     while forecaster.server.port == 0:
         await asyncio.sleep(0.005)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{forecaster.server.port}") as channel:
-        yield Running(ric, node, forecaster, channel, app.registry)
+        yield Running(ric, node, forecaster, channel, app.registry, app.readiness)
     app.stop()
     await asyncio.wait_for(task, 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import tiny_model
 from ric.sm import mac, rlc, tc
@@ -25,6 +27,7 @@ from rlc_forecaster.lockstep import (
     write_frame,
 )
 from rlc_forecaster.onnx_step import OnnxStep
+from rlc_model import write_contract
 from sojourn_interfaces import forecast_pb2 as pb
 
 START_US = 1_700_000_000_000_000
@@ -176,6 +179,23 @@ def test_the_refusal_of_a_model_is_one_sentence(tmp_path: Path, model: Path) -> 
         assert reason in json.loads(body)["error"]
         assert "Traceback" not in stderr
         assert json.loads(body)["error"] in stderr
+
+
+def test_a_model_is_tried_within_the_bounds_of_the_service(tmp_path: Path) -> None:
+    """128 MiB of tensors for 1000 bearers are exceeded; a simulator has few."""
+    wide = np.zeros((tiny_model.STATE, 1 << 17), np.float32)
+    nodes = [
+        onnx.helper.make_node("MatMul", ["sum", "wide"], ["products"]),
+        onnx.helper.make_node("ReduceMax", ["products"], ["extra"], axes=[1], keepdims=1),
+    ]
+    graph = tiny_model.graph(tiny_model.weights() | {"wide": wide}, further=nodes)
+    write_contract(tmp_path, tiny_model.manifest(), graph)
+    status, out, _ = lockstep(tmp_path, b"", "--measure")
+    assert status == 2
+    ((kind, body),) = out
+    assert kind == Kind.ERROR
+    refused = json.loads(body)["error"]
+    assert re.match(r"model.onnx: (fails on a step of 1000 bearers|ends the process)", refused)
 
 
 @pytest.mark.parametrize(

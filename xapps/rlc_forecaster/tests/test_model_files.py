@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,9 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from onnx import numpy_helper
+from rlc_forecaster import model_trial
 from rlc_forecaster.cli import main
 from rlc_forecaster.model_source import ModelSource
-from rlc_forecaster.model_trial import run_trial
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_model import FEATURES, ContractError, read_contract, write_contract
 from rlc_model.manifest import Horizon
@@ -139,16 +140,17 @@ def outer_product(*, folded: bool) -> bytes:
     return tiny_model.graph(values, further=nodes)
 
 
-def slow() -> bytes:
-    """Five thousand products with the same matrix."""
-    size = 512
+def slow(products: int = 5_000, size: int = 512) -> bytes:
+    """Products with the same matrix, one after the other."""
     spread = np.full((tiny_model.STATE, size), 1e-3, np.float32)
     values = tiny_model.weights() | {"spread": spread, "wide": np.eye(size, dtype=np.float32)}
     nodes = [onnx.helper.make_node("MatMul", ["sum", "spread"], ["p0"])]
     nodes += [
-        onnx.helper.make_node("MatMul", [f"p{k}", "wide"], [f"p{k + 1}"]) for k in range(5_000)
+        onnx.helper.make_node("MatMul", [f"p{k}", "wide"], [f"p{k + 1}"]) for k in range(products)
     ]
-    nodes.append(onnx.helper.make_node("ReduceMax", ["p5000"], ["extra"], axes=[1], keepdims=1))
+    nodes.append(
+        onnx.helper.make_node("ReduceMax", [f"p{products}"], ["extra"], axes=[1], keepdims=1)
+    )
     return tiny_model.graph(values, further=nodes)
 
 
@@ -157,11 +159,11 @@ import json, re, resource, sys
 from pathlib import Path
 from rlc_forecaster.model_source import ModelSource
 
-change = ModelSource(Path(sys.argv[1]), 1_000).poll()
+change = ModelSource(Path(sys.argv[1]), 1_000).poll(0)
 # Not ru_maxrss of itself: it counts the process that forked this one, too.
 own = re.search(r"^VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
 tried = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-print(json.dumps({"refused": str(change.refused), "peak_kib": [int(own[1]), tried]}))
+print(json.dumps({"refused": change.problem, "peak_kib": [int(own[1]), tried]}))
 """
 
 
@@ -193,12 +195,118 @@ def test_a_model_is_tried_within_bounds_of_memory_and_time(
     assert max(found["peak_kib"]) < 1 << 20
 
 
-def test_a_model_that_is_not_tried_in_time_is_refused(
+def test_a_model_that_needs_too_much_cpu_time_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlc_forecaster.model_trial.MAX_TRIAL_S", 0.001)
-    with pytest.raises(ContractError, match=r"model\.onnx: is not tried within 0\.001 s"):
-        run_trial(read_contract(tiny_model.write(tmp_path)), 1_000)
+    write_contract(tmp_path, tiny_model.manifest(), slow(products=9_000, size=2_048))
+    monkeypatch.setattr(model_trial, "MAX_TRIAL_CPU_S", 1)
+    source = ModelSource(tmp_path, 1_000)
+    change = source.poll(0)
+    assert change is not None
+    assert change.problem == "model.onnx: needs more than 1 s of CPU time to load and to try"
+    assert change.retry_in_s is None
+    assert source.poll(1e6) is None, "it is the model's fault"
+
+
+FIRST = "[ -e {flag} ] || {{ touch {flag}; {act}; }}"
+"""What the process of a first trial does before it turns to the model."""
+
+
+@pytest.mark.parametrize(
+    ("act", "problem"),
+    [
+        ("kill -STOP $$", "its process does not end within 1 s"),
+        ("kill -KILL $$", r"its process ends early \(status -9\)"),
+        ("exit 1", r"its process ends early \(status 1\)"),
+    ],
+)
+def test_a_trial_without_a_verdict_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, problem: str
+) -> None:
+    """A process that is stopped for longer than the trial waits, is killed or cannot start."""
+    python = tmp_path / "python"
+    first = FIRST.format(flag=tmp_path / "flag", act=act)
+    python.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    source = ModelSource(tiny_model.write(tmp_path / "model"), 1_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(model_trial, "MAX_TRIAL_S", 1)
+        patched.setattr(sys, "executable", str(python))
+        change = source.poll(100.0)
+    assert change is not None
+    assert change.model is None
+    assert re.match(f"the trial of the model has no result: {problem}", change.problem)
+    assert change.retry_in_s is not None
+    assert source.poll(100.0 + 0.9 * change.retry_in_s) is None
+    change = source.poll(100.0 + change.retry_in_s)
+    assert change is not None
+    assert change.model is not None
+    assert source.poll(1e6) is None
+
+
+def test_a_process_that_cannot_be_forked_says_nothing_about_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = ModelSource(tiny_model.write(tmp_path), 1_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(tmp_path / "none"))
+        waits = []
+        now_s = 0.0
+        for _ in range(12):
+            change = source.poll(now_s)
+            assert change is not None
+            assert "its process does not start: [Errno 2]" in change.problem
+            assert change.retry_in_s is not None
+            waits.append(change.retry_in_s)
+            now_s += change.retry_in_s
+    assert waits[0] <= 2
+    assert waits[8] > waits[4] > waits[0]
+    assert max(waits) <= 300, "it is tried for ever"
+    change = source.poll(now_s)
+    assert change is not None
+    assert change.model is not None
+
+
+def test_a_stop_ends_a_trial(tmp_path: Path) -> None:
+    trial = model_trial.ModelTrial()
+    trial.end()
+    with pytest.raises(model_trial.UnfinishedTrialError, match="the program stops"):
+        trial.tried(read_contract(tiny_model.write(tmp_path)), 1_000)
+
+
+def test_a_model_whose_files_arrive_after_its_digests_is_accepted(tmp_path: Path) -> None:
+    """As when a folder is copied file by file, in any order."""
+    whole = tiny_model.write(tmp_path / "whole")
+    model = tmp_path / "model"
+    model.mkdir()
+    source = ModelSource(model, 1_000)
+    now_s = 0.0
+    for name in ("SHA256SUMS", "manifest.json", "model.onnx"):
+        data = (whole / name).read_bytes()
+        (model / name).write_bytes(data[: len(data) // 2])
+        change = source.poll(now_s)
+        assert change is not None
+        assert change.retry_in_s is not None
+        (model / name).write_bytes(data)
+        now_s += change.retry_in_s
+    change = source.poll(now_s + 300)
+    assert change is not None
+    assert change.model is not None
+
+
+def test_only_the_accepted_model_is_confirmed_by_its_time(tmp_path: Path) -> None:
+    model = tiny_model.write(tmp_path)
+    source = ModelSource(model, 1_000)
+    source.poll(0)
+    accepted_at_s = source.written_at_s
+    assert accepted_at_s is not None
+    write_contract(model, tiny_model.manifest(), b"nothing of the kind")
+    os.utime(model / "SHA256SUMS", (accepted_at_s + 60,) * 2)
+    change = source.poll(2)
+    assert change is not None
+    assert change.model is None
+    source.poll(4)
+    assert source.written_at_s == accepted_at_s
 
 
 def test_only_signed_models_are_loaded_if_keys_are_set(tmp_path: Path) -> None:
@@ -212,32 +320,32 @@ def test_only_signed_models_are_loaded_if_keys_are_set(tmp_path: Path) -> None:
     )
     model = tiny_model.write(tmp_path / "model")
     source = ModelSource(model, 1_000, keys)
-    change = source.poll()
+    change = source.poll(0)
     assert change is not None
-    assert "SHA256SUMS.sig: No such file" in str(change.refused)
+    assert "SHA256SUMS.sig: No such file" in change.problem
     sign(model, tmp_path / "key.pem")
-    change = source.poll()
+    change = source.poll(0)
     assert change is not None
     assert change.model is not None
     tiny_model.write(model, "2")
-    change = source.poll()
+    change = source.poll(0)
     assert change is not None
-    assert "is no signature of SHA256SUMS by any of 1 trusted keys" in str(change.refused)
-    assert source.poll() is None
+    assert "is no signature of SHA256SUMS by any of 1 trusted keys" in change.problem
+    assert source.poll(0) is None
 
 
 def test_a_directory_is_read_once_and_refused_once(tmp_path: Path) -> None:
     source = ModelSource(tmp_path / "model", 1_000)
-    change = source.poll()
+    change = source.poll(0)
     assert change is not None
-    assert "SHA256SUMS" in str(change.refused)
-    assert source.poll() is None
+    assert "SHA256SUMS" in change.problem
+    assert source.poll(0) is None
     tiny_model.write(tmp_path / "model")
-    change = source.poll()
+    change = source.poll(0)
     assert change is not None
     assert change.model is not None
-    assert source.poll() is None
+    assert source.poll(0) is None
     (tmp_path / "model" / "SHA256SUMS").unlink()
-    change = source.poll()
+    change = source.poll(0)
     assert change is not None
     assert change.model is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import sys
 from pathlib import Path
 
 import grpc
@@ -14,6 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from ric.sm import rlc
 from ric.testing import ran_function
+from rlc_forecaster import app
 from rlc_forecaster.hub import MAX_QUEUED
 from rlc_forecaster.metrics import Growth
 from running_forecaster import NODE, running, time_us
@@ -210,6 +213,72 @@ async def test_a_slow_consumer_gets_the_newest_and_what_it_missed_is_counted() -
             assert found == [time_us(MAX_QUEUED + 1), time_us(MAX_QUEUED + 2)]
         assert r.forecaster.hub.skipped == MAX_QUEUED
         assert f"sojourn_forecaster_batches_skipped_total {MAX_QUEUED:.1f}" in r.metrics()
+
+
+async def test_without_a_model_forecasts_are_served_and_say_why_until_its_trial_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process of the trial is stopped for longer than the start waits for it, then goes on."""
+    stopped, python = tmp_path / "pid", tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\necho $$ > {stopped}\nkill -STOP $$\nexec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(app, "MODEL_WAIT_S", 0.1)
+    monkeypatch.setattr(sys, "executable", str(python))
+    model = tiny_model.write(tmp_path / "model")
+    async with running(model=model, model_check_s=0.01) as r:
+        await r.subscribed()
+        r.report(1, {17: 5_000})
+        await r.seen(1)
+        (forecast,) = (await r.stub.Predict(pb.ForecastRequest())).forecasts
+        assert forecast.fallback == pb.Forecast.NO_MODEL
+        assert r.readiness.degraded() == {
+            "model": "serves naive forecasts: the model is being tried"
+        }
+        assert "sojourn_forecaster_model_missing 1.0" in r.metrics()
+        while not stopped.exists():
+            await asyncio.sleep(0.005)
+        os.kill(int(stopped.read_text()), signal.SIGCONT)
+        k = 1
+        while forecast.fallback != pb.Forecast.FALLBACK_UNSPECIFIED:
+            await asyncio.sleep(0.005)
+            k += 1
+            r.report(k, {17: 5_000})
+            await r.seen(k)
+            (forecast,) = (await r.stub.Predict(pb.ForecastRequest())).forecasts
+        assert forecast.model == "tiny:1"
+        assert r.readiness.degraded() == {}
+        assert "sojourn_forecaster_model_missing 0.0" in r.metrics()
+
+
+async def test_a_model_that_is_not_there_yet_is_named_and_then_served(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    async with running(model=model, model_check_s=0.01) as r:
+        while "tried again after" not in (why := r.readiness.degraded()["model"]):
+            await asyncio.sleep(0.005)
+        assert why.startswith("serves naive forecasts: ")
+        assert "SHA256SUMS" in why
+        assert "sojourn_forecaster_model_refusals_total 1.0" in r.metrics()
+        tiny_model.write(model)
+        while r.readiness.degraded():
+            await asyncio.sleep(0.005)
+        assert 'sojourn_forecaster_model_info{model="tiny:1"} 1.0' in r.metrics()
+
+
+async def test_a_stop_does_not_wait_for_a_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped, python = tmp_path / "pid", tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho $$ > {stopped}\nkill -STOP $$\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(app, "MODEL_WAIT_S", 0.1)
+    monkeypatch.setattr(sys, "executable", str(python))
+    async with running(model=tiny_model.write(tmp_path / "model")) as r:
+        while not stopped.exists():
+            await asyncio.sleep(0.005)
+        assert r.readiness.degraded()
+    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 async def test_health_follows_the_samples() -> None:

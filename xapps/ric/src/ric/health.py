@@ -31,6 +31,17 @@ class Readiness:
 
     def __init__(self) -> None:
         self._conditions: dict[str, Callable[[], Condition]] = {}
+        self._notes: dict[str, Callable[[], str | None]] = {}
+
+    def note(self, name: str, why: Callable[[], str | None]) -> None:
+        """Show why something is degraded, as long as `why` gives a reason, beside the conditions:
+        the program is ready all the same."""
+        self._notes[name] = why
+
+    def degraded(self) -> dict[str, str]:
+        """The present reasons of what is degraded."""
+        found = {name: why() for name, why in self._notes.items()}
+        return {name: reason for name, reason in found.items() if reason is not None}
 
     def require(self, name: str, condition: Callable[[], Condition]) -> None:
         """Add a condition."""
@@ -83,17 +94,19 @@ def add_health_routes(
     """Add `/healthz`, `/readyz` and `/metrics`.
 
     `/healthz` is 200 while the event loop runs; `/readyz` is 200 or 503, with the conditions as
-    JSON; `/metrics` is the registry in the format the scraper accepts. Probes need no right: a
-    kubelet has neither certificate nor token.
+    JSON, and with what is degraded; `/metrics` is the registry in the format the scraper accepts.
+    Probes need no right: a kubelet has neither certificate nor token.
     """
 
     async def readyz(_: web.Request) -> web.Response:
         conditions = readiness.conditions()
         ready = all(condition.ok for condition in conditions.values())
-        shown = {
+        shown: dict[str, object] = {
             "ready": ready,
             "conditions": {name: asdict(condition) for name, condition in conditions.items()},
         }
+        if degraded := readiness.degraded():
+            shown["degraded"] = degraded
         status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
         return web.Response(
             status=status, text=json.dumps(shown) + "\n", content_type="application/json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 
 from ric import Node, XApp, for_each_node
@@ -26,6 +26,8 @@ READINESS_PERIOD_S = 0.25
 KEEP_NEWEST = 32
 """RLC reports queued at the gateway and again here: enough for short stalls of the machine, and a
 bound on the delay of a forecaster that cannot keep up."""
+MODEL_WAIT_S = 30.0
+"""Longest wait of the start for the first model, of which it needs a second or two."""
 CONTEXT_PERIOD_MS = 20
 """Period of the context reports without a model, which has its own."""
 
@@ -38,6 +40,7 @@ class ForecasterApp:
         self._model: OnnxStep | None = None
         self._previous_model: OnnxStep | None = None
         self._status = ModelStatus()
+        self._model_polled = asyncio.Event()
         self._engines: dict[str, Forecaster] = {}
         self._timings = Timings()
         settings = app.settings
@@ -49,6 +52,7 @@ class ForecasterApp:
             oldest_s=settings.http.fresh_within_s,
             period_ms=settings.period_ms,
         )
+        app.readiness.note("model", self._status.shortcoming)
         ForecasterCollector(
             self._engines, self.hub, self._timings, self._status, self.server.encodings
         ).register(app.registry)
@@ -56,10 +60,13 @@ class ForecasterApp:
     async def run(self) -> None:
         """Serves until stopped."""
         settings = self._app.settings
-        source = None
         if (directory := settings.model_directory) is not None:
+            self._status.wanted = True
             source = ModelSource(directory, settings.period_ms * 1_000, settings.model_trusted_keys)
-            self._apply(source, await asyncio.to_thread(source.poll))
+            self._app.on_stop(partial(asyncio.to_thread, source.close))
+            self._app.supervise("model", partial(self._watch_model, source))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._model_polled.wait(), MODEL_WAIT_S)
         await self.server.start()
         host = settings.door.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
@@ -67,8 +74,6 @@ class ForecasterApp:
         self._app.log.info("forecasts", address=listen, model=self._model_name())
         self._app.announce_ready(listen=listen)
         self._app.supervise("readiness", self._update_health)
-        if source is not None:
-            self._app.supervise("model", partial(self._watch_model, source))
         await for_each_node(self._app.gateway, rlc.OID, self._follow)
 
     async def _follow(self, node: Node) -> None:
@@ -136,6 +141,7 @@ class ForecasterApp:
             if self._model is not None and self._model.name == result.model:
                 # Nodes that connect later start with the model that remains active.
                 self._model = self._previous_model
+                self._status.name = "" if self._model is None else self._model.name
             self._app.log.error(
                 "model refused",
                 node=engine.node_id,
@@ -146,26 +152,32 @@ class ForecasterApp:
 
     async def _watch_model(self, source: ModelSource) -> None:
         while True:
-            await asyncio.sleep(self._app.settings.model_check_s)
             # Trying and loading a model takes a second; reports arrive every millisecond.
-            self._apply(source, await asyncio.to_thread(source.poll))
+            now_s = self._app.clock.monotonic_ns() / 1e9
+            self._apply(source, await asyncio.to_thread(source.poll, now_s))
+            self._model_polled.set()
+            await asyncio.sleep(self._app.settings.model_check_s)
 
     def _apply(self, source: ModelSource, change: ModelChange | None) -> None:
-        if change is not None:
-            if change.model is None:
-                self._status.refuse(str(change.refused))
-                self._app.log.error(
-                    "model refused", error=str(change.refused), serving=self._model_name()
-                )
-            else:
-                self._previous_model, self._model = self._model, change.model
-                self._status.accept(change.model.name)
-                self.hub.layout = change.model.layout
-                for engine in self._engines.values():
-                    engine.swap_model(change.model)
-                    self._log_swaps(engine)
-                self._app.log.info("model accepted", model=change.model.name)
+        if change is not None and change.model is None:
+            self._refused(change)
+        elif change is not None and change.model is not None:
+            self._previous_model, self._model = self._model, change.model
+            self._status.accept(change.model.name)
+            self.hub.layout = change.model.layout
+            for engine in self._engines.values():
+                engine.swap_model(change.model)
+                self._log_swaps(engine)
+            self._app.log.info("model accepted", model=change.model.name)
         self._update_staleness(source)
+
+    def _refused(self, change: ModelChange) -> None:
+        if self._status.refuse(change.problem, change.retry_in_s):
+            self._app.log.error(
+                "model refused" if change.retry_in_s is None else "model not accepted yet",
+                error=change.problem,
+                serving=self._model_name(),
+            )
 
     def _update_staleness(self, source: ModelSource) -> None:
         oldest_h, written_at_s = self._app.settings.model_max_age_h, source.written_at_s

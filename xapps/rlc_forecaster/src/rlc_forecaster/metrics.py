@@ -22,7 +22,8 @@ point | `quantity`, `horizon` (s) |
 | `sojourn_forecaster_model_info` | gauge, always 1 | `model` |
 | `sojourn_forecaster_model_written_timestamp_seconds` | gauge | |
 | `sojourn_forecaster_model_refusals_total` | counter | |
-| `sojourn_forecaster_model_refused_info` | gauge, 1 while the newest is refused | `reason` |
+| `sojourn_forecaster_model_missing` | gauge, 1 while one is set and none is served | |
+| `sojourn_forecaster_model_refused_info` | gauge, 1 while the newest is not served | `reason` |
 | `sojourn_forecaster_model_stale` | gauge, 0 or 1 | |
 | `sojourn_forecaster_consumers` | gauge | |
 | `sojourn_forecaster_batches_published_total`, `…_skipped_total` | counter | |
@@ -83,27 +84,48 @@ class ModelStatus:
     """Accepted and refused models.
 
     Attributes:
+        wanted: Whether a model is to be served.
         name: The model last accepted; empty for none.
-        refusals: Models refused, cumulative.
-        refused: Why the newest model was refused; empty if it was accepted.
+        refusals: Models not accepted, cumulative; once for each reason in turn.
+        refused: Why the newest model is not accepted; empty if it is.
+        retry_in_s: Wait until the newest is tried again; None if it is not.
         stale: Whether the model exceeds its maximum age.
         written_at_s: Time of its files, s since the Unix epoch.
     """
 
+    wanted: bool = False
     name: str = ""
     refusals: int = 0
     refused: str = ""
+    retry_in_s: float | None = None
     stale: bool = False
     written_at_s: float | None = None
 
+    @property
+    def missing(self) -> bool:
+        """Whether naive forecasts are served in place of those of a model."""
+        return self.wanted and not self.name
+
     def accept(self, name: str) -> None:
         """A model was accepted."""
-        self.name, self.refused, self.stale = name, "", False
+        self.name, self.refused, self.retry_in_s, self.stale = name, "", None, False
 
-    def refuse(self, reason: str) -> None:
-        """A model was refused."""
-        self.refusals += 1
-        self.refused = reason
+    def refuse(self, reason: str, retry_in_s: float | None = None) -> bool:
+        """The newest model is not accepted, with the wait until it is tried again if the reason
+        may pass; returns whether the reason is a new one."""
+        is_new = reason != self.refused
+        self.refusals += is_new
+        self.refused, self.retry_in_s = reason, retry_in_s
+        return is_new
+
+    def shortcoming(self) -> str | None:
+        """What an operator should know of the model, as a sentence; None if there is nothing."""
+        if not self.wanted or (self.name and not self.refused and not self.stale):
+            return None
+        served = "naive forecasts" if self.stale or not self.name else self.name
+        why = self.refused or ("the model is stale" if self.stale else "the model is being tried")
+        again = "" if self.retry_in_s is None else f"; tried again after {self.retry_in_s:.0f} s"
+        return f"serves {served}: {why}{again}"
 
 
 class Growth:
@@ -171,13 +193,14 @@ class ForecasterCollector(Collector):
         for name, text, value in (
             ("consumers", "Open forecast streams.", hub.consumers),
             ("model_stale", "1 while the model exceeds its maximum age.", int(model.stale)),
+            ("model_missing", "1 while a model is set and none is served.", int(model.missing)),
         ):
             yield gauge(f"{_P}{name}", text, (), {(): value})
         for name, text, value in (
             ("batches_published", "Forecast batches published.", hub.published),
             ("batches_skipped", "Forecast batches that slow consumers skipped.", hub.skipped),
             ("batches_encoded", "Messages encoded for consumers.", self._encodings.made),
-            ("model_refusals", "Models that were refused.", model.refusals),
+            ("model_refusals", "Models that were not accepted.", model.refusals),
         ):
             yield counter(f"{_P}{name}", text, (), {(): value})
         name = model.name or "persistence"
@@ -185,7 +208,7 @@ class ForecasterCollector(Collector):
         text = "Unix time of the files of the model, or of when training last confirmed it."
         written = {} if model.written_at_s is None else {(): model.written_at_s}
         yield gauge(f"{_P}model_written_timestamp_seconds", text, (), written)
-        text, refused = "Why the newest model was refused.", {model.refused: 1.0}
+        text, refused = "Why the newest model is not served.", {model.refused: 1.0}
         yield gauge(f"{_P}model_refused_info", text, ("reason",), refused if model.refused else {})
         text, t_m = "T_m: from an RLC report to its forecasts.", {(): self._timings.forecast}
         yield histogram(f"{_P}step_seconds", text, (), t_m)

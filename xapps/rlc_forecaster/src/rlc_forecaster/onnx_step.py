@@ -28,7 +28,7 @@ TRIAL_ROWS = 3
 TRIAL_STEPS = 3
 MAX_FLOATS_PER_BEARER = 65_536
 """State and past forecasts: 256 MB for 1000 bearers, far more than a step of microseconds needs."""
-MAX_TRIAL_S = 0.01
+MAX_STEP_CPU_S = 0.01
 """A slower step of three rows cannot keep up with reports every millisecond."""
 
 
@@ -126,18 +126,19 @@ class OnnxStep:
             # ONNX Runtime refuses an output that does not fit the bound buffers.
             stepper = self.stepper(np.zeros((TRIAL_ROWS, self.state_size), np.float32))
             for _ in range(TRIAL_STEPS):
-                began_s = time.perf_counter()
+                # Not wall-clock time, of which a busy machine needs more for the same model.
+                began_s = time.thread_time()
                 answer = stepper.step(samples.astype(np.float32))
-                fastest_s = min(fastest_s, time.perf_counter() - began_s)
+                fastest_s = min(fastest_s, time.thread_time() - began_s)
         except Exception as error:
             raise ContractError(MODEL, f"fails on a trial step: {_first_line(error)}") from error
         if not all(np.isfinite(values).all() for values in (*answer, stepper.state)):
             raise ContractError(MODEL, "outputs NaN or infinity in a trial step")
-        if fastest_s > MAX_TRIAL_S:
+        if fastest_s > MAX_STEP_CPU_S:
             raise ContractError(
                 MODEL,
                 f"needs {fastest_s * 1e3:.1f} ms for a step of {TRIAL_ROWS} bearers; expected at"
-                f" most {MAX_TRIAL_S * 1e3:g} ms",
+                f" most {MAX_STEP_CPU_S * 1e3:g} ms",
             )
 
     def _shape(self) -> tuple[int, int, int]:

@@ -15,13 +15,14 @@ from typing import BinaryIO, Final
 import rlc_model
 from ric.errors import RicError
 from ric.settings import ProgramParser
-from rlc_model import ContractError
+from rlc_model import ContractError, read_contract
 from rlc_model.contract import CHECKSUMS, MAX_MANIFEST_BYTES, read_bounded
 from sojourn_interfaces import forecast_pb2 as pb
 
 import rlc_forecaster
 from rlc_forecaster.lockstep.frames import FrameError, Kind, read_frame, write_frame
-from rlc_forecaster.lockstep.session import Session, step_time
+from rlc_forecaster.lockstep.session import REPORT_US, Session, step_time
+from rlc_forecaster.model_trial import ModelTrial, UnfinishedTrialError
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.selection import CODE_OF
 
@@ -32,7 +33,7 @@ REFUSED: Final = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the command; returns 2 for a refused model or an invalid frame."""
+    """Runs the command; returns 2 for a refused or untried model or an invalid frame."""
     options = _parser().parse_args(arguments)
     with _claimed_stdout() as out:
         try:
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         except BrokenPipeError:
             # The simulator has exited.
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-        except (ContractError, FrameError, RicError) as error:
+        except (ContractError, FrameError, RicError, UnfinishedTrialError) as error:
             write_frame(out, Kind.ERROR, json.dumps({"error": str(error)}).encode())
             print(f"rlc-forecaster {NAME}: {error}", file=sys.stderr)
             return REFUSED
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _serve(options: argparse.Namespace, incoming: BinaryIO, out: BinaryIO) -> None:
-    model = OnnxStep.load(options.model)
+    model = ModelTrial().tried(read_contract(options.model), REPORT_US)
     write_frame(out, Kind.HELLO, json.dumps(hello(model, options)).encode())
     session = Session(model)
     count = 0
