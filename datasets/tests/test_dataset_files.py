@@ -21,6 +21,7 @@ from rlc_dataset import (
     table_sha256,
     write_run,
 )
+from rlc_dataset.foreign import read_reports
 from rlc_dataset.schema import PROVENANCE_KEY
 
 
@@ -228,3 +229,30 @@ def test_a_column_whose_name_is_no_text_is_refused_with_the_file(tmp_path: Path)
     run.path.write_bytes(run.path.read_bytes().replace(b"mcs", b"\xffcs"))
     with pytest.raises(DatasetError, match=f"^{run.path}: "):
         Run.open(run.path)
+
+
+def test_a_small_file_of_many_rows_is_not_decoded(tmp_path: Path) -> None:
+    path = tmp_path / "cell=a/mobility=static/run=r1/bearers.parquet"
+    write_run(tmp_path, table(), provenance())
+    made = pq.read_schema(path)
+    zeros = pa.scalar(0)
+    # Twice the rows of the largest run.
+    part = pa.table([pa.repeat(zeros, 1 << 22).cast(field.type) for field in made], schema=made)
+    with pq.ParquetWriter(path, made, compression="zstd") as writer:
+        for _ in range(8):
+            writer.write_table(part)
+    assert path.stat().st_size < 2 << 20
+    told = r"has 33554432 rows; expected at most 16777216 in a run"
+    with pytest.raises(DatasetError, match=told):
+        Dataset.open(tmp_path)
+    with pytest.raises(DatasetError, match=told):
+        read_reports(path, {})
+
+
+def test_a_run_that_nobody_reads_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlc_dataset.schema.MAX_ROWS", 3)
+    with pytest.raises(DatasetError, match=r"has \d+ rows; expected at most 3 in a run"):
+        write_run(tmp_path, table(), provenance())
+    assert not list(tmp_path.iterdir())

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from rlc_dataset.errors import DAMAGED, DatasetError, first_line
 from rlc_dataset.names import checked_values, columns_of
+from rlc_dataset.schema import check_rows
 
 BATCH_ROWS: Final = 1 << 16
-MAX_ROWS: Final = 1 << 24
-"""Rows of a file: those of a bearer in 4.6 hours. They are in memory at once, 100 bytes each."""
 FLEXRIC_TABLE: Final = "RLC_bearer"
 _SQLITE: Final = b"SQLite format 3\0"
 _PARQUET: Final = b"PAR1"
@@ -37,7 +36,7 @@ def read_reports(path: Path, given: Mapping[str, str]) -> dict[str, NDArray[np.f
 
     Raises:
         DatasetError: It is none of these, lacks columns (all are named), has a value out of range
-            (with its row from 0), or more than `MAX_ROWS` rows.
+            (with its row from 0), or more than :data:`~rlc_dataset.schema.MAX_ROWS` rows.
     """
     parts: dict[str, list[NDArray[np.float64]]] = {}
     rows = 0
@@ -47,10 +46,7 @@ def read_reports(path: Path, given: Mapping[str, str]) -> dict[str, NDArray[np.f
                 values = checked_values(batch.column(column), name, column, str(path), rows)
                 parts.setdefault(name, []).append(values)
             rows += batch.num_rows
-            if rows > MAX_ROWS:
-                raise DatasetError(
-                    f"has more than {MAX_ROWS} rows; expected shorter parts", file=str(path)
-                )
+            check_rows(rows, str(path))
     if rows == 0:
         raise DatasetError("has no row", file=str(path))
     return {name: np.concatenate(each) for name, each in parts.items()}
@@ -72,6 +68,7 @@ def _batches(path: Path, given: Mapping[str, str]) -> Iterator[_Batches]:
                 yield _of_sqlite(database, path, given)
         elif start.startswith(_PARQUET):
             with pq.ParquetFile(path) as parquet:
+                check_rows(parquet.metadata.num_rows, str(path))
                 columns = columns_of(parquet.schema_arrow.names, str(path), given)
                 yield columns, parquet.iter_batches(BATCH_ROWS, columns=[*columns.values()])
         else:

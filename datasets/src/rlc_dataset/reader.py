@@ -18,7 +18,13 @@ from rlc_dataset.check import check_schema, check_table
 from rlc_dataset.errors import DAMAGED, DatasetError, first_line
 from rlc_dataset.names import RLC_FIELDS
 from rlc_dataset.provenance import Provenance, SeriesOrigin, parse_provenance, series_origin
-from rlc_dataset.schema import PERIOD_US, PROVENANCE_KEY, dataset_sha256, table_sha256
+from rlc_dataset.schema import (
+    PERIOD_US,
+    PROVENANCE_KEY,
+    check_rows,
+    dataset_sha256,
+    table_sha256,
+)
 from rlc_dataset.writer import FILE
 
 
@@ -49,6 +55,7 @@ class Run:
         except DAMAGED as error:
             raise DatasetError(first_line(error), file=str(path)) from error
         check_schema(schema, str(path))
+        check_rows(metadata.num_rows, str(path))
         provenance = (schema.metadata or {}).get(PROVENANCE_KEY)
         if provenance is None:
             raise DatasetError("has no provenance in its metadata", file=str(path))
@@ -66,7 +73,12 @@ class Run:
         """
         try:
             # Not `pq.read_table`, which adds the partitions of the path as columns.
-            table = pq.ParquetFile(self.path).read()
+            with pq.ParquetFile(self.path) as file:
+                # The file may be another one since it was opened.
+                check_rows(file.metadata.num_rows, str(self.path))
+                table = file.read()
+        except DatasetError:
+            raise
         except DAMAGED as error:
             raise DatasetError(first_line(error), file=str(self.path)) from error
         check_table(table, str(self.path), allow_gaps=allow_gaps)

@@ -13,9 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rlc_dataset.errors import DatasetError
+
 SCHEMA_VERSION: Final = 2
 PERIOD_US: Final = 1_000
 """Report period."""
+
+MAX_ROWS: Final = 1 << 24
+"""Rows of a run, all in memory at once (1 GB): 60 s of 279 bearers. A file of 2 MB may have more
+than fit, for columns of zeros compress to nothing."""
 
 UNIT: Final = b"unit"
 VERSION_KEY: Final = b"sojourn.schema_version"
@@ -51,6 +57,16 @@ COLUMNS: Final = tuple(SCHEMA.names)
 KEY: Final = ("rnti", "drb", "time_us")
 PARTITIONS: Final = ("cell", "mobility", "run")
 """Directories, outermost first: ``cell=…/mobility=…/run=…``."""
+
+
+def check_rows(rows: int, file: str) -> None:
+    """Refuses a run of too many rows, before they are decoded.
+
+    Raises:
+        DatasetError: There are more than `MAX_ROWS`.
+    """
+    if rows > MAX_ROWS:
+        raise DatasetError(f"has {rows} rows; expected at most {MAX_ROWS} in a run", file=file)
 
 
 def table_sha256(table: pa.Table) -> str:

@@ -12,7 +12,7 @@ from rlc_model.files import replacing
 from rlc_dataset.check import check_table
 from rlc_dataset.errors import DatasetError
 from rlc_dataset.provenance import Provenance
-from rlc_dataset.schema import PROVENANCE_KEY, SCHEMA, table_sha256
+from rlc_dataset.schema import PROVENANCE_KEY, SCHEMA, check_rows, table_sha256
 
 FILE: Final = "bearers.parquet"
 ROW_GROUP_ROWS: Final = 1 << 17
@@ -44,6 +44,7 @@ def write_run(
     """
     made = Provenance.model_validate({**provenance, "data_sha256": table_sha256(table)})
     path = root / made.partition / FILE
+    check_rows(table.num_rows, str(path))
     check_table(table, str(path), allow_gaps=allow_gaps)
     metadata = {**SCHEMA.metadata, PROVENANCE_KEY: made.model_dump_json().encode()}
     try:

@@ -119,3 +119,17 @@ def test_three_publish_to_a_fresh_store_at_once(tmp_path: Path) -> None:
         told, error = process.communicate(timeout=280)
         assert process.returncode == 0, error
         assert re.fullmatch(rf".*/{name}: MLflow run \w+, model version 1\n", told), told
+
+
+@pytest.mark.parametrize("role", [["--chief"], ["--worker", "a"]])
+def test_a_search_beyond_this_machine_wants_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], role: list[str]
+) -> None:
+    words = ["tune", "--data", str(tmp_path / "none"), "--run", str(tmp_path / "run"), *role]
+    for address in ("10.0.0.1:9070", "0.0.0.0:9070", "[::]:9070", "example.org:9070"):
+        assert cli.main([*words, "--address", address]) == 2
+        told = capsys.readouterr().err
+        assert f"--address: {address} is beyond this machine, in plain text" in told
+    for allowed in (["127.0.0.1:9070"], ["localhost:9070"], ["10.0.0.1:9070", "--insecure"]):
+        assert cli.main([*words, "--address", *allowed]) == 2
+        assert f"{tmp_path}/none" in capsys.readouterr().err, "it goes on to the data set"

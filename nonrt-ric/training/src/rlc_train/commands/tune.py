@@ -45,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--address", default="127.0.0.1:9070", help="address of the chief, HOST:PORT"
     )
     parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="allow an address beyond this machine: chief and workers speak plain text and know no"
+        " access control, for a network of their own",
+    )
+    parser.add_argument(
         "--deadline-s",
         type=float,
         default=600.0,
@@ -60,6 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise TrainError("--deadline-s", f"{arguments.deadline_s}; expected more than 0")
     if arguments.workers is not None and not 1 <= arguments.workers <= MOST_WORKERS:
         raise TrainError("--workers", f"{arguments.workers}; expected 1 to {MOST_WORKERS}")
+    if arguments.chief or arguments.worker is not None:
+        cluster.check_address(arguments.address, insecure=arguments.insecure)
     settings = load_settings(arguments.settings, arguments.preset)
     backend.choose(arguments.backend)
     files = Spool.asked(arguments, arguments.run)

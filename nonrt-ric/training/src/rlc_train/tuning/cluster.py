@@ -14,6 +14,7 @@ from concurrent import futures
 from typing import Any
 
 import grpc
+from ric.endpoint_settings import is_local
 
 from rlc_train.errors import TrainError, need
 from rlc_train.lstm.backend import choose
@@ -30,6 +31,22 @@ def _host_port(address: str) -> tuple[str, str]:
     if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise TrainError("--address", f"{address!r}; expected HOST:PORT")
     return host, port
+
+
+def check_address(address: str, *, insecure: bool) -> None:
+    """Refuses an address beyond this machine unless `insecure`: KerasTuner's protocol is plain text
+    without access control, and who reaches the chief decides the search.
+
+    Raises:
+        TrainError: It is refused, or is no HOST:PORT.
+    """
+    _host_port(address)
+    if not insecure and not is_local(address):
+        raise TrainError(
+            "--address",
+            f"{address} is beyond this machine, in plain text without access control; expected a"
+            " loopback address, or --insecure in a network of chief and workers alone",
+        )
 
 
 def _environment(address: str, tuner_id: str) -> None:
@@ -54,7 +71,7 @@ def chief(
 
     Args:
         task: The search; its data is not used here.
-        address: HOST:PORT to listen on, without encryption: use loopback or a private network.
+        address: HOST:PORT to listen on in plain text; see :func:`check_address`.
         deadline_s: Silence after which a worker is lost, or the search ends without any worker.
         log: Called with a line for lost workers.
         clock: Monotonic clock, s.
