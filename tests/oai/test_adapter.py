@@ -18,7 +18,7 @@ ADAPTER = ROOT / "gnb" / "oai" / "2026.w11"
 MOCK = ADAPTER / "mock"
 PREFIX = Path(sys.prefix)
 FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O2")
-SOURCES = ("adapter", "pdcp", "rlc", "mac", "pace", "attendant")
+SOURCES = ("adapter", "pdcp", "pdcp_lock", "rlc", "mac", "pace", "attendant")
 
 
 def wraps() -> list[str]:
@@ -47,12 +47,13 @@ class Arrived:
     gaps: int
     rlc_peak_bytes: int
     log: str
+    printed: str
 
 
-def run(program: Path, ues: int, mbit_per_s: int, **settings: str) -> Arrived:
+def run(program: Path, ues: int, mbit_per_s: int, *more: str, **settings: str) -> Arrived:
     """Three seconds; blocks carry 32 Mbit/s a UE."""
     done = subprocess.run(
-        [str(program), str(ues), "3", str(mbit_per_s)],
+        [str(program), str(ues), "3", str(mbit_per_s), *more],
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
@@ -65,7 +66,7 @@ def run(program: Path, ues: int, mbit_per_s: int, **settings: str) -> Arrived:
     )
     assert found, done.stdout
     sent, arrived, gaps, rlc_peak_bytes = map(int, found.groups())
-    return Arrived(sent, arrived, gaps, rlc_peak_bytes, done.stderr)
+    return Arrived(sent, arrived, gaps, rlc_peak_bytes, done.stderr, done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +105,28 @@ def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Pa
     # Buffers of removed bearers came back: what is in use is what waits.
     waiting = sum(bearer["waiting_packets"] for bearer in report["bearers"])
     assert 16_384 - report["buffers_free"] <= waiting + 12 * 1024
+
+
+def test_the_mac_does_not_wait_for_uplink_deliveries(gnb: Path, tmp_path: Path) -> None:
+    """OAI's thread of uplink SDUs has PDCP's lock during a system call."""
+    status = tmp_path / "status.json"
+    settings = {"SOJOURN_STATUS_FILE": str(status)}
+    seen = run(gnb, 4, 8, "uplink", SOJOURN_PIPELINE="sojourn", **settings)
+    found = re.search(r"deliveries (\d+) stalls (\d+)", seen.printed)
+    assert found, seen.printed
+    deliveries, stalls = map(int, found.groups())
+    assert deliveries > 1
+    assert stalls == 0, "the MAC scheduled no slot while PDCP was in use"
+    assert seen.arrived > 0
+    assert seen.gaps == 0
+    (stays,) = (each for each in json.loads(status.read_text())["bearers"] if each["ue"] == 1)
+    assert stays["pdcp_missed"] > 0
+    assert stays["refused_by_pdcp_packets"] == 0
+
+
+def test_a_cell_that_is_not_configured_has_no_slots(gnb: Path) -> None:
+    seen = run(gnb, 1, 8, "unconfigured", SOJOURN_PIPELINE="sojourn")
+    assert seen.arrived > 0
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sojourn_tc_sm.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Raised with every change of this file. */
+/* Raised with every change of sojourn_tc_door_t. */
 #define SOJOURN_TC_DOOR_VERSION 1u
 
 enum {
@@ -27,9 +29,9 @@ enum {
      of a report together. A longer message ends the near-RT RIC. */
   SOJOURN_TC_REPORT_BYTES = 32768 - 256,
   SOJOURN_TC_HEADER_BYTES = 64,
+  /* The longest message beside the longest header. */
+  SOJOURN_TC_MESSAGE_BYTES = SOJOURN_TC_REPORT_BYTES - SOJOURN_TC_HEADER_BYTES,
   SOJOURN_TC_DEFINITION_BYTES = 4096,
-  /* A refusal with its element and detail. */
-  SOJOURN_TC_OUTCOME_BYTES = 2048,
   SOJOURN_TC_REASON_BYTES = 256,
 };
 

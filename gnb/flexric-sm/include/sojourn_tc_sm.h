@@ -22,6 +22,9 @@ enum {
   SOJOURN_TC_REVISION = 1,
   SOJOURN_TC_TOKEN_BYTES = 8,
   SOJOURN_TC_REFUSED = 0xff,
+  /* The longest ControlOutcome: a refusal with 255 characters of element and 1023 of detail in UTF-8, 4
+     bytes each, its holder, and room for what later versions add. */
+  SOJOURN_TC_OUTCOME_BYTES = 6144,
 };
 
 static inline uint64_t sojourn_tc_hash(uint64_t hash, const uint8_t *bytes, size_t len) {

@@ -4,6 +4,7 @@
  * expect, so nothing here fails: a refusal is a report or an outcome.
  */
 #include <dlfcn.h>
+#include <stdio.h>
 
 #include "sm/sm_agent.h"
 
@@ -18,6 +19,13 @@ enum {
   IDLE_MS = 10000,
   /* A refusal is repeated until the RIC ends the subscription. */
   REFUSED_MS = 1000,
+  /* The agent is woken for an outcome by the digits of the request's number in a pipe, and reads four
+     bytes: a number of five digits leaves one each time, until the pipe is full and the agent's only
+     thread blocks for good. Outcomes of such a request wait for its timer. */
+  LAST_WAKING_REQUEST = 9999,
+  OUTCOME_POLL_MS = 2,
+  /* Outcomes that wait for it; the oldest is lost. */
+  MAX_OUTCOMES = 256,
 };
 
 /* What the agent keeps for us. */
@@ -25,9 +33,11 @@ typedef enum { REPORTS, REFUSED, OUTCOMES, OUTCOME } kind_t;
 
 /* Handed to `on_indication`: a subscription at each tick of its timer, or the outcome of a control once.
  */
-typedef struct {
+typedef struct item {
   kind_t kind;
   uint32_t request;
+  /* Of an OUTCOME that waits for a timer. */
+  struct item *next;
   /* Of REFUSED the reason, of OUTCOME the outcome. */
   size_t len;
   uint8_t token[SOJOURN_TC_TOKEN_BYTES];
@@ -42,7 +52,13 @@ __attribute__((used)) static const char made_for[] = "SOJOURN_TC_MADE_FOR=" SOJO
    after it has freed them, when it ends with subscriptions. */
 static sm_agent_t agent;
 static const sojourn_tc_door_t *door;
-static uint32_t listeners[MAX_LISTENERS];
+/* Subscriptions for outcomes, and those that wait for its timer, oldest first. */
+typedef struct {
+  uint32_t request;
+  item_t *first;
+  size_t waiting;
+} listener_t;
+static listener_t listeners[MAX_LISTENERS];
 static size_t listener_count;
 
 static item_t *make_item(kind_t kind, uint32_t request, const void *bytes, size_t len) {
@@ -60,23 +76,55 @@ static item_t *refused(uint32_t request, const void *reason, size_t len) {
                  : make_item(REFUSED, request, UNSTATED, sizeof(UNSTATED) - 1);
 }
 
-static item_t *listen(uint32_t request) {
+static item_t *listen(uint32_t request, int64_t *period_ms) {
   static const char FULL[] = "the node has no room for another subscription to outcomes";
   if (listener_count == MAX_LISTENERS) {
     return refused(request, FULL, sizeof(FULL) - 1);
   }
   item_t *item = make_item(OUTCOMES, request, "", 0);
   if (item != NULL) {
-    listeners[listener_count++] = request;
+    listeners[listener_count++] = (listener_t){.request = request};
+    *period_ms = request > LAST_WAKING_REQUEST ? OUTCOME_POLL_MS : IDLE_MS;
   }
   return item;
+}
+
+static listener_t *listener_of(uint32_t request) {
+  for (size_t i = 0; i < listener_count; ++i) {
+    if (listeners[i].request == request) {
+      return &listeners[i];
+    }
+  }
+  return NULL;
+}
+
+static item_t *take(listener_t *listener) {
+  item_t *first = listener->first;
+  if (first != NULL) {
+    listener->first = first->next;
+    --listener->waiting;
+  }
+  return first;
+}
+
+static void keep(listener_t *listener, item_t *outcome) {
+  item_t **end = &listener->first;
+  while (*end != NULL) {
+    end = &(*end)->next;
+  }
+  *end = outcome;
+  if (++listener->waiting > MAX_OUTCOMES) {
+    free(take(listener));
+    fprintf(stderr, "sojourn: an outcome for E2 request %u is lost: %d wait for its timer\n",
+            listener->request, MAX_OUTCOMES);
+  }
 }
 
 static item_t *subscribe(const sm_subs_data_t *data, int64_t *period_ms) {
   static const char NO_TC[] = "the node has no TC function";
   *period_ms = IDLE_MS;
   if (data->action_def == NULL) {
-    return listen(data->ric_req_id);
+    return listen(data->ric_req_id, period_ms);
   }
   uint8_t text[SOJOURN_TC_REASON_BYTES];
   sojourn_tc_room_t reason = {.at = text, .capacity = sizeof(text)};
@@ -122,11 +170,12 @@ static void free_action(sm_agent_t *sm, void *data) {
   if (item->kind == REPORTS) {
     door->unsubscribe(door->context, item->request);
   }
-  for (size_t i = 0; item->kind == OUTCOMES && i < listener_count; ++i) {
-    if (listeners[i] == item->request) {
-      listeners[i] = listeners[--listener_count];
-      break;
+  listener_t *listener = item->kind == OUTCOMES ? listener_of(item->request) : NULL;
+  if (listener != NULL) {
+    while (listener->first != NULL) {
+      free(take(listener));
     }
+    *listener = listeners[--listener_count];
   }
   free(item);
 }
@@ -145,12 +194,12 @@ static exp_ind_data_t report_of(const void *header, size_t header_len, const voi
 }
 
 static exp_ind_data_t next_report(const item_t *item) {
-  static uint8_t header_bytes[SOJOURN_TC_HEADER_BYTES], message_bytes[SOJOURN_TC_REPORT_BYTES];
+  static uint8_t header_bytes[SOJOURN_TC_HEADER_BYTES], message_bytes[SOJOURN_TC_MESSAGE_BYTES];
   sojourn_tc_room_t header = {.at = header_bytes, .capacity = sizeof(header_bytes)};
   sojourn_tc_room_t message = {.at = message_bytes, .capacity = sizeof(message_bytes)};
   /* FlexRIC does not send empty octet strings, nor does v1 have any. */
   if (!door->report(door->context, item->request, &header, &message) || header.len == 0 ||
-      message.len == 0 || header.len + message.len > SOJOURN_TC_REPORT_BYTES) {
+      message.len == 0) {
     return (exp_ind_data_t){.has_value = false};
   }
   return report_of(header.at, header.len, message.at, message.len);
@@ -169,7 +218,14 @@ static exp_ind_data_t on_indication(sm_agent_t const *sm, void *data) {
     case REFUSED:
       report = report_of(REFUSED_HEADER, sizeof(REFUSED_HEADER), item->bytes, item->len);
       break;
-    case OUTCOMES: break;
+    case OUTCOMES: {
+      listener_t *listener = listener_of(item->request);
+      item = listener != NULL ? take(listener) : NULL;
+      if (item == NULL) {
+        break;
+      }
+    }
+      /* fall through */
     case OUTCOME:
       report = report_of(item->token, sizeof(item->token), item->bytes, item->len);
       free(item);
@@ -182,14 +238,19 @@ static exp_ind_data_t on_indication(sm_agent_t const *sm, void *data) {
    asserts that the subscription is there, and another thread would race with its end. */
 static void tell_outcome(uint64_t token, const sojourn_tc_room_t *outcome) {
   for (size_t i = 0; i < listener_count; ++i) {
-    item_t *item = make_item(OUTCOME, listeners[i], outcome->at, outcome->len);
+    const uint32_t request = listeners[i].request;
+    item_t *item = make_item(OUTCOME, request, outcome->at, outcome->len);
     if (item == NULL) {
       return;
     }
     for (size_t byte = 0; byte < sizeof(item->token); ++byte) {
       item->token[byte] = (uint8_t)(token >> 8 * (sizeof(item->token) - 1 - byte));
     }
-    door->async_event(listeners[i], item);
+    if (request > LAST_WAKING_REQUEST) {
+      keep(&listeners[i], item);
+    } else {
+      door->async_event(request, item);
+    }
   }
 }
 

@@ -56,9 +56,10 @@ bool adapter_seam(const char* name, adapter_function_t* in_oai, adapter_function
 /* All are looked at, so that one start shows all that is missing. */
 bool adapter_seams_are_there(void) {
   bool const pdcp = adapter_pdcp_seams();
+  bool const lock = adapter_pdcp_lock_seams();
   bool const rlc = adapter_rlc_seams();
   bool const mac = adapter_mac_seams();
-  return pdcp && rlc && mac;
+  return pdcp && lock && rlc && mac;
 }
 
 /* A number of the environment; false if it is none. */

@@ -33,12 +33,23 @@ void adapter_mac_ticked(void);
 /* Hands an SDU to OAI's PDCP; sojourn_gnb_functions_t.forward. */
 int64_t adapter_forward(void* context, sojourn_gnb_bearer_t bearer, const uint8_t* sdu,
                         uint32_t length);
+/* Has PDCP for this thread until it is released, if it is free within some microseconds: then
+   `adapter_forward` waits for nobody. What it forwards meanwhile goes to the RLC on release, so that no
+   thread has PDCP while it waits for the RLC. */
+bool adapter_pdcp_try(void);
+void adapter_pdcp_release(void);
+/* Whether this thread has it. */
+bool adapter_pdcp_held(void);
+/* Hands to the RLC what `adapter_forward` has kept for it. */
+void adapter_flush_to_rlc(void);
+
 /* What `adapter_forward` has cost this thread since the last call, ns. */
 uint64_t adapter_take_forwarded_ns(void);
 
 /* Describes what is missing of the seams, one line each, to standard error. True if nothing is. */
 bool adapter_seams_are_there(void);
 bool adapter_pdcp_seams(void);
+bool adapter_pdcp_lock_seams(void);
 bool adapter_rlc_seams(void);
 bool adapter_mac_seams(void);
 

@@ -49,16 +49,23 @@ void WRAP(nr_mac_rlc_status_ind)(uint16_t rnti, frame_t frame, int channels,
   }
   uint64_t const began_ns = adapter_slot_clock_ns();
   uint64_t const now_us = adapter_now_us();
+  /* A pacer may forward when it is asked. */
+  bool const free = adapter_pdcp_try();
   for (int i = 0; i < channels; ++i) {
     if (lcid[i] < FIRST_DRB_CHANNEL) {
       continue;
     }
     uint32_t const in_rlc = (uint32_t)status[i].bytes_in_buffer;
-    uint64_t const total =
-        (uint64_t)in_rlc + sojourn_gnb_status_asked(gnb, rnti, (uint8_t)lcid[i], in_rlc, now_us);
+    uint32_t const above =
+        free ? sojourn_gnb_status_asked(gnb, rnti, (uint8_t)lcid[i], in_rlc, now_us)
+             : sojourn_gnb_status_missed(gnb, rnti, (uint8_t)lcid[i], now_us);
+    uint64_t const total = (uint64_t)in_rlc + above;
     if (total > in_rlc) {
       status[i].bytes_in_buffer = total > MAX_STATUS_BYTES ? MAX_STATUS_BYTES : (uint32_t)total;
     }
+  }
+  if (free) {
+    adapter_pdcp_release();
   }
   spent_ns += adapter_slot_clock_ns() - began_ns;
 }
@@ -73,8 +80,13 @@ int WRAP(nr_mac_rlc_multi_data_req)(const module_id_t module, const uint16_t rnt
     /* Asked here: SRBs, retransmissions and other DRBs of the UE came first. The frame is for a
        message about unknown channels, which OAI writes in every 128th. */
     REAL(nr_mac_rlc_status_ind)(rnti, 1, 1, &lcid, &status);
-    sojourn_gnb_block_pulled(host, rnti, (uint8_t)lcid, (uint32_t)block_bytes,
-                             (uint32_t)status.bytes_in_buffer, adapter_now_us());
+    if (adapter_pdcp_try()) {
+      sojourn_gnb_block_pulled(host, rnti, (uint8_t)lcid, (uint32_t)block_bytes,
+                               (uint32_t)status.bytes_in_buffer, adapter_now_us());
+      adapter_pdcp_release();
+    } else {
+      sojourn_gnb_block_missed(host, rnti, (uint8_t)lcid);
+    }
     spent_ns += adapter_slot_clock_ns() - began_ns;
   }
   return REAL(nr_mac_rlc_multi_data_req)(module, rnti, gnb, lcid, block_bytes, buffer, pdu_sizes,
@@ -83,14 +95,16 @@ int WRAP(nr_mac_rlc_multi_data_req)(const module_id_t module, const uint16_t rnt
 
 void WRAP(gNB_dlsch_ulsch_scheduler)(module_id_t module, frame_t frame, slot_t slot,
                                      NR_Sched_Rsp_t* response) {
-  if (!adapter_has_mac()) {
-    int const slots = RC.nrmac[module]->frame_structure.numb_slots_frame;
-    if (slots > 0) {
-      sojourn_gnb_set_tti(adapter_gnb(), 10000 / (uint32_t)slots);
+  /* 0 until the cell is configured. */
+  int const slots = RC.nrmac[module]->frame_structure.numb_slots_frame;
+  if (slots > 0) {
+    uint32_t const slot_us = 10000 / (uint32_t)slots;
+    if (!adapter_has_mac()) {
+      sojourn_gnb_set_tti(adapter_gnb(), slot_us);
       adapter_mac_ticked();
     }
+    adapter_pace(slot_us);
   }
-  adapter_pace(10000 / (uint32_t)RC.nrmac[module]->frame_structure.numb_slots_frame);
   REAL(gNB_dlsch_ulsch_scheduler)(module, frame, slot, response);
   uint64_t const below_ns = adapter_take_forwarded_ns();
   sojourn_gnb_slot_took(adapter_gnb(), spent_ns - below_ns, below_ns);

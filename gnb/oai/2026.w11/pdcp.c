@@ -57,6 +57,48 @@ static _Thread_local struct {
   int64_t in_rlc;
 } handing;
 
+typedef struct {
+  uint32_t rnti;
+  int drb;
+  mui_t mui;
+  sdu_size_t size;
+  uint8_t* pdu;
+} for_rlc_t;
+
+/* PDUs of this thread for the RLC while it has PDCP: a transport block's. The memory is kept. */
+static _Thread_local struct {
+  for_rlc_t* pdus;
+  size_t count;
+  size_t room;
+} kept;
+
+static void to_rlc(const for_rlc_t* one) {
+  protocol_ctxt_t const ctxt = {.enb_flag = 1, .rntiMaybeUEid = one->rnti};
+  /* Frees the PDU. */
+  nr_rlc_data_req(&ctxt, SRB_FLAG_NO, one->drb, one->mui, one->size, one->pdu);
+}
+
+void adapter_flush_to_rlc(void) {
+  for (size_t i = 0; i < kept.count; ++i) {
+    to_rlc(&kept.pdus[i]);
+  }
+  kept.count = 0;
+}
+
+static bool keep(const for_rlc_t* one) {
+  if (kept.count == kept.room) {
+    size_t const room = kept.room == 0 ? 64 : 2 * kept.room;
+    for_rlc_t* more = realloc(kept.pdus, room * sizeof(*more));
+    if (more == NULL) {
+      return false;
+    }
+    kept.pdus = more;
+    kept.room = room;
+  }
+  kept.pdus[kept.count++] = *one;
+  return true;
+}
+
 /* What PDCP and RLC have cost this thread for SDUs that the host handed down. */
 static _Thread_local uint64_t forwarded_ns;
 
@@ -69,14 +111,19 @@ static void deliver(void* data, ue_id_t ue, int drb, char* pdu, int size, int sd
     handing.in_rlc = size;
     return;
   }
-  /* nr_rlc_data_req() frees it. */
   uint8_t* copy = malloc((size_t)size);
   if (copy == NULL) {
     return;
   }
   memcpy(copy, pdu, (size_t)size);
-  protocol_ctxt_t const ctxt = {.enb_flag = 1, .rntiMaybeUEid = handing.rnti};
-  nr_rlc_data_req(&ctxt, SRB_FLAG_NO, drb, (mui_t)sdu_id, size, copy);
+  for_rlc_t const one = {
+      .rnti = handing.rnti, .drb = drb, .mui = (mui_t)sdu_id, .size = size, .pdu = copy};
+  if (!adapter_pdcp_held()) {
+    to_rlc(&one);
+  } else if (!keep(&one)) {
+    free(copy);
+    return;
+  }
   handing.in_rlc = size;
 }
 

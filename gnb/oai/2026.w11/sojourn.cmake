@@ -38,5 +38,5 @@ function(sojourn_into_gnb)
   endif()
 endfunction()
 
-set(SOJOURN_SOURCES adapter.c pdcp.c rlc.c mac.c pace.c attendant.c)
+set(SOJOURN_SOURCES adapter.c pdcp.c pdcp_lock.c rlc.c mac.c pace.c attendant.c)
 cmake_language(DEFER CALL sojourn_into_gnb)

@@ -1,7 +1,6 @@
 /* Matches the RIC's answers to requests. FlexRIC aborts the process on a failure and on a late answer;
  * here a failure is returned to the caller and a late answer is ignored. */
 #include <stdio.h>
-#include <string.h>
 
 #include "exchange.h"
 #include "session.h"
@@ -17,10 +16,8 @@ static const char *cause_name(const cause_t *cause)
 static e2ap_msg_t acknowledged(e42_xapp_t *xapp, uint32_t id, const byte_array_t *outcome)
 {
     fx_answer_t answer = {.kind = FX_ACKNOWLEDGED};
-    if (outcome != NULL && outcome->len <= sizeof answer.outcome) {
-        memcpy(answer.outcome, outcome->buf, outcome->len);
-        answer.outcome_bytes = outcome->len;
-    }
+    if (outcome != NULL)
+        fx_put_outcome(&answer, outcome->buf, outcome->len);
     if (!fx_exchange_answer(id, answer))
         signal_sync_ui(&xapp->sync); /* another user of FlexRIC's library in this process */
     return (e2ap_msg_t){.type = NONE_E2_MSG_TYPE};

@@ -1,6 +1,7 @@
 #include "exchange.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "deadline.h"
@@ -14,6 +15,11 @@ static struct {
     uint64_t token;
 } expected[FX_MAX_TOGETHER];
 static size_t expected_count;
+static struct {
+    uint32_t id; /* 0: none */
+    bool acknowledged;
+} late[FX_MAX_LATE];
+static size_t next_late;
 static bool disconnected;
 
 void fx_exchange_expect(uint32_t id)
@@ -49,10 +55,13 @@ static bool all_answered(void)
     return true;
 }
 
-static void put_outcome(fx_answer_t *answer, const uint8_t *outcome, size_t bytes)
+void fx_put_outcome(fx_answer_t *answer, const uint8_t *outcome, size_t bytes)
 {
-    if (bytes > sizeof answer->outcome)
+    if (bytes > sizeof answer->outcome) {
+        fprintf(stderr, "FlexRIC: an outcome of %zu bytes; expected at most %zu; the control counts as "
+                        "acknowledged without one\n", bytes, sizeof answer->outcome);
         return;
+    }
     memcpy(answer->outcome, outcome, bytes);
     answer->outcome_bytes = bytes;
 }
@@ -63,7 +72,7 @@ void fx_exchange_outcome(uint64_t token, const uint8_t *outcome, size_t bytes)
     for (size_t i = 0; i < expected_count; ++i) {
         if (!expected[i].awaits_outcome || expected[i].token != token)
             continue;
-        put_outcome(&expected[i].answer, outcome, bytes);
+        fx_put_outcome(&expected[i].answer, outcome, bytes);
         expected[i].awaits_outcome = false;
         break;
     }
@@ -81,8 +90,14 @@ size_t fx_exchange_await(int timeout_ms, fx_answer_t answers[FX_MAX_TOGETHER])
     while (!all_answered() && rc == 0)
         rc = pthread_cond_clockwait(&answered, &mutex, CLOCK_MONOTONIC, &deadline);
     const size_t count = expected_count;
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = 0; i < count; ++i) {
         answers[i] = expected[i].answer;
+        if (answers[i].kind == FX_UNANSWERED) {
+            late[next_late].id = expected[i].id;
+            late[next_late].acknowledged = false;
+            next_late = (next_late + 1) % FX_MAX_LATE;
+        }
+    }
     expected_count = 0;
     pthread_mutex_unlock(&mutex);
     return count;
@@ -107,15 +122,36 @@ bool fx_exchange_answer(uint32_t id, fx_answer_t answer)
         ours = true;
         /* A report with the outcome may have been faster. */
         if (answer.outcome_bytes == 0)
-            put_outcome(&answer, expected[i].answer.outcome, expected[i].answer.outcome_bytes);
+            fx_put_outcome(&answer, expected[i].answer.outcome, expected[i].answer.outcome_bytes);
         else
             expected[i].awaits_outcome = false;
         expected[i].answer = answer;
     }
     if (ours && all_answered())
         pthread_cond_signal(&answered);
+    for (size_t i = 0; i < FX_MAX_LATE && id != 0 && !ours; ++i) {
+        if (late[i].id != id)
+            continue;
+        ours = true;
+        late[i].acknowledged = answer.kind == FX_ACKNOWLEDGED;
+    }
     pthread_mutex_unlock(&mutex);
     return ours;
+}
+
+bool fx_exchange_acknowledged_late(uint32_t id)
+{
+    bool is = false;
+
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < FX_MAX_LATE && id != 0; ++i) {
+        if (late[i].id != id || !late[i].acknowledged)
+            continue;
+        is = true;
+        late[i].id = 0;
+    }
+    pthread_mutex_unlock(&mutex);
+    return is;
 }
 
 void fx_exchange_disconnect(void)

@@ -43,6 +43,12 @@ static struct {
     int ran_function;
 } handles[FX_RING_HANDLES];
 static size_t handle_count;
+/* Subscriptions that timed out, the newest: a RIC that acknowledges one later has it. */
+static struct {
+    uint32_t id; /* 0: none */
+    int ran_function;
+} abandoned[FX_MAX_LATE];
+static size_t next_abandoned;
 
 /* With definitions as the nodes sent them. FlexRIC's own call decodes them since 2023-12, and
  * aborts the process on a RAN function without a service model. */
@@ -210,6 +216,35 @@ static bool answered(const char *what, fx_error_t *error)
     return acknowledged(what, &answers[0], error);
 }
 
+/* Deletes a subscription and waits for the answer. */
+static bool delete_subscription(uint32_t id, int ran_function, fx_error_t *error)
+{
+    fx_request_t request = {.ran_function = ran_function};
+
+    fx_request = &request;
+    rm_report_sm_xapp_api((int)id);
+    fx_request = NULL;
+    return answered("end of a subscription", error);
+}
+
+/* As `usable`, after the deletion of subscriptions that the RIC acknowledged too late: nobody reads
+ * their reports, and the RIC aborts when its xApp ends with some of them. */
+static bool tidy(fx_error_t *error)
+{
+    fx_error_t ignored;
+
+    for (size_t i = 0; i < FX_MAX_LATE && usable(&ignored); ++i) {
+        const uint32_t id = abandoned[i].id;
+        if (id == 0 || !fx_exchange_acknowledged_late(id))
+            continue;
+        abandoned[i].id = 0;
+        const bool done = delete_subscription(id, abandoned[i].ran_function, &ignored);
+        fprintf(stderr, "FlexRIC: subscription %u was acknowledged after its timeout; %s\n", id,
+                done ? "deleted" : ignored.detail);
+    }
+    return usable(error);
+}
+
 /* Never called: indication.c takes the reports of our subscriptions. */
 static void no_callback(sm_ag_if_rd_t const *report)
 {
@@ -238,7 +273,7 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
                             .ran_function = ran_function,
                             .plain_trigger = ran_function != FX_KPM && !is_v1};
 
-    if (!usable(error))
+    if (!tidy(error))
         return false;
     const e2_node_connected_t *node = node_with(name, ran_function, error);
     if (node == NULL)
@@ -280,6 +315,11 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
     }
     if (!answered("subscription", error)) {
         fx_set_period_ms(request.id, 0);
+        if (error->kind == FX_TIMEOUT) {
+            abandoned[next_abandoned].id = request.id;
+            abandoned[next_abandoned].ran_function = ran_function;
+            next_abandoned = (next_abandoned + 1) % FX_MAX_LATE;
+        }
         return false;
     }
     handles[handle_count].id = request.id;
@@ -297,22 +337,18 @@ static void forget(size_t index)
 
 bool fx_unsubscribe(uint32_t handle, fx_error_t *error)
 {
-    fx_request_t request = {0};
     size_t index = 0;
 
-    if (!usable(error))
+    if (!tidy(error))
         return false;
     while (index < handle_count && handles[index].id != handle)
         ++index;
     if (index == handle_count)
         return fx_fail(error, FX_CLOSED, "there is no subscription %u", handle);
 
-    request.ran_function = handles[index].ran_function;
+    const int ran_function = handles[index].ran_function;
     forget(index);
-    fx_request = &request;
-    rm_report_sm_xapp_api((int)handle);
-    fx_request = NULL;
-    return answered("end of a subscription", error);
+    return delete_subscription(handle, ran_function, error);
 }
 
 /* FlexRIC's agents abort on a v0 control that is too short, and its programs on a long message. */
@@ -352,7 +388,7 @@ bool fx_controls(const char *name, int ran_function, const uint8_t *header, size
 
     memset(done, 0, FX_MAX_TOGETHER * sizeof *done);
     *outcome_bytes = 0;
-    if (!usable(error))
+    if (!tidy(error))
         return false;
     const e2_node_connected_t *node = node_with(name, ran_function, error);
     if (node == NULL)
@@ -387,6 +423,7 @@ void fx_close(void)
 
     if (state != OPEN)
         return;
+    (void)tidy(&ignored);
     while (handle_count > 0 && usable(&ignored))
         fx_unsubscribe(handles[0].id, &ignored);
     state = CLOSED;

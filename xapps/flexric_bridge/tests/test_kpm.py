@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fake_flexric import KPM, kpm_definition, node
+from fake_flexric import KPM, MAC, RLC, kpm_definition, node
 from flexric_bridge.kpm_definition import MAX_BYTES, KpmDefinitionError, decode, offered
-from flexric_bridge.kpm_units import KpmUnits, KpmUnitSet
+from flexric_bridge.kpm_units import DELAY, KpmUnits, KpmUnitSet
 from flexric_bridge.nodes import NodeRegistry
 from flexric_bridge.sdk import RanFunction
+from flexric_bridge.settings import KpmSettings
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from ric.sm import KPM_OID
 
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
@@ -84,7 +86,7 @@ ALL = (PRB, VOLUME, THROUGHPUT)
 
 
 def units_after(*reports: list[dict[str, float]], period_ms: int = 100) -> dict[str, str]:
-    units = KpmUnits("gnb")
+    units = KpmUnits("gnb", {})
     for report in reports:
         units.learn(period_ms, report)
     return units.of(ALL)
@@ -118,13 +120,71 @@ def test_a_volume_that_matches_the_throughput_decides_the_units(
 
 
 def test_contradicting_reports_make_units_unknown() -> None:
-    units = KpmUnits("gnb")
+    units = KpmUnits("gnb", {})
     units.learn(1000, [{VOLUME: 40.0, THROUGHPUT: 40_000.0}])
     assert units.era is KpmUnitSet.MBIT_AND_PERCENT
     units.learn(1000, [{PRB: 2000.0}])
     assert units.era is None
     units.learn(1000, [{PRB: 2000.0}])
     assert units.era is KpmUnitSet.KBIT_AND_COUNT
+
+
+SRSRAN = (DELAY, "DRB.RlcPacketDropRateDl", "DRB.RlcSduTransmittedVolumeDL", "DRB.UEThpDl")
+OAI = (DELAY, "DRB.UEThpDl", "DRB.PdcpSduVolumeDL", "RRU.PrbTotDl")
+
+
+@pytest.mark.parametrize(
+    ("functions", "measurements", "unit"),
+    [
+        pytest.param((KPM, MAC, RLC), OAI, "us", id="OAI, FlexRIC's agent"),
+        pytest.param((KPM, MAC, RLC), SRSRAN, "us", id="FlexRIC's agent of later versions"),
+        pytest.param((KPM,), SRSRAN, "0.1 ms", id="srsRAN and OCUDU"),
+        pytest.param((KPM,), OAI, None, id="any gNB with KPM alone"),
+    ],
+)
+def test_the_unit_of_the_rlc_delay_comes_from_what_the_node_announces(
+    functions: tuple[int, ...], measurements: tuple[str, ...], unit: str | None
+) -> None:
+    """TS 28.552 has 0.1 ms, OAI sends µs: a queue of 500 ms must not be reported as 5 ms."""
+    gnb = node(0xE00, functions)
+    gnb = replace(
+        gnb,
+        functions=tuple(
+            replace(each, definition=kpm_definition(measurements)) if each.id == KPM else each
+            for each in gnb.functions
+        ),
+    )
+    assert NodeRegistry(None).connected(gnb).units.of((DELAY,)).get(DELAY) == unit
+
+
+def test_a_stated_unit_needs_no_evidence() -> None:
+    settings = KpmSettings.model_validate(
+        {
+            "units": [
+                {"node": "gnb-001-01-0xe01", "measurement": DELAY, "unit": "us"},
+                {"node": "gnb-001-*", "measurement": DELAY, "unit": "0.1 ms"},
+                {"node": "gnb-001-*", "measurement": PRB, "unit": "%"},
+            ]
+        }
+    )
+    book = NodeRegistry(None, settings.of_node)
+    units = [book.connected(node(nb_id, (KPM,))).units for nb_id in (0xE00, 0xE01)]
+    assert [each.of((DELAY, PRB)) for each in units] == [
+        {DELAY: "0.1 ms", PRB: "%"},
+        {DELAY: "us", PRB: "%"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("measurement", "unit", "words"),
+    [
+        (DELAY, "ms", r"unit is 'ms'; expected us or 0\.1 ms"),
+        ("DRB.UEThpDl", "kbit/s", r"measurement is 'DRB\.UEThpDl'; expected one of DRB\.RlcSdu"),
+    ],
+)
+def test_a_stated_unit_is_one_of_its_measurement(measurement: str, unit: str, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        KpmSettings.model_validate({"units": [{"measurement": measurement, "unit": unit}]})
 
 
 def test_units_are_unknown_again_after_a_node_changed() -> None:

@@ -8,10 +8,12 @@
 mod per;
 mod feed;
 mod model;
+mod partial;
 mod validate;
 
 pub use feed::{DRAIN_QUANTILE, FeedGrid, QuantileColumn};
 pub use model::*;
+pub use partial::{ReportItem, encode_first};
 pub use validate::{Invalid, Validate};
 
 use crate::error::{DecodeError, EncodeError};

@@ -1,7 +1,9 @@
 /* A gNB with its threads: packets, slots, control plane. Prints what arrived at the UEs.
 
-   mock_gnb UES SECONDS MBIT_PER_S: offers so much to each UE; blocks carry 2000 B per slot of 0.5 ms and
-   UE. UE 1 stays; the others are re-established, released and attached again. */
+   mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured]: offers so much to each UE; blocks carry 2000 B per slot of
+   0.5 ms and UE. UE 1 stays; the others are re-established, released and attached again. With `uplink` a
+   thread has PDCP's lock again and again, each time until the MAC has scheduled some slots: one that waits
+   for the lock schedules none. With `unconfigured` the first slots are of a cell without configuration. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,17 +11,25 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/ran_context.h"
 #include "openair2/F1AP/f1ap_ids.h"
 #include "openair2/LAYER2/NR_MAC_gNB/mac_proto.h"
 #include "openair2/LAYER2/nr_pdcp/nr_pdcp_oai_api.h"
+#include "openair2/LAYER2/nr_pdcp/nr_pdcp_ue_manager.h"
 #include "openair2/LAYER2/nr_rlc/nr_rlc_oai_api.h"
 
 #define PACKET_BYTES 1250
 #define SMALL_BYTES 172
 #define HEADER_BYTES 3
 #define DRB 1
+#define SLOTS_OF_A_DELIVERY 8
+#define UNCONFIGURED_SLOTS 40
+#define PATIENCE_US 1000000
 
 static atomic_bool done;
+static atomic_ulong slots_scheduled;
+static unsigned long deliveries;
+static unsigned long stalls;
 static unsigned ues;
 static unsigned long mbit_per_s;
 static uint16_t rnti_of[64];
@@ -107,11 +117,33 @@ static void* schedule(void* argument) {
   NR_Sched_Rsp_t response = {0};
   for (unsigned long slots = 0; !atomic_load(&done);) {
     if (slots < (now_us() - start_us) / 500) {
+      if (slots == UNCONFIGURED_SLOTS) {
+        RC.nrmac[0]->frame_structure.numb_slots_frame = 20;
+      }
       gNB_dlsch_ulsch_scheduler(0, (frame_t)(slots / 20 % 1024), (slot_t)(slots % 20), &response);
       ++slots;
+      atomic_store(&slots_scheduled, slots);
     } else {
       sleep_us(100);
     }
+  }
+  return NULL;
+}
+
+/* As the delivery of uplink SDUs, which writes to a device with PDCP's lock held. */
+static void* deliver_uplink(void* argument) {
+  (void)argument;
+  while (!atomic_load(&done)) {
+    nr_pdcp_manager_lock(NULL);
+    unsigned long const until = atomic_load(&slots_scheduled) + SLOTS_OF_A_DELIVERY;
+    uint64_t const began_us = now_us();
+    while (atomic_load(&slots_scheduled) < until && now_us() - began_us < PATIENCE_US) {
+      sleep_us(100);
+    }
+    stalls += atomic_load(&slots_scheduled) < until;
+    nr_pdcp_manager_unlock(NULL);
+    ++deliveries;
+    sleep_us(5000);
   }
   return NULL;
 }
@@ -151,9 +183,14 @@ static void release(ue_id_t ue, bool whole) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fprintf(stderr, "usage: mock_gnb UES SECONDS MBIT_PER_S\n");
+  bool const uplink = argc == 5 && strcmp(argv[4], "uplink") == 0;
+  bool const unconfigured = argc == 5 && strcmp(argv[4], "unconfigured") == 0;
+  if (argc != 4 && !uplink && !unconfigured) {
+    fprintf(stderr, "usage: mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured]\n");
     return 2;
+  }
+  if (unconfigured) {
+    RC.nrmac[0]->frame_structure.numb_slots_frame = 0;
   }
   ues = (unsigned)strtoul(argv[1], NULL, 10);
   unsigned long const seconds = strtoul(argv[2], NULL, 10);
@@ -168,6 +205,10 @@ int main(int argc, char** argv) {
   pthread_t slots;
   pthread_create(&packets, NULL, bring_packets, NULL);
   pthread_create(&slots, NULL, schedule, NULL);
+  pthread_t delivery;
+  if (uplink) {
+    pthread_create(&delivery, NULL, deliver_uplink, NULL);
+  }
   for (unsigned long step = 0; now_us() - started_us < seconds * 1000000; ++step) {
     sleep_us(20000);
     if (ues > 1) {
@@ -179,6 +220,11 @@ int main(int argc, char** argv) {
         attach(ue, ++rnti);
       }
     }
+  }
+  if (uplink) {
+    atomic_store(&done, true);
+    pthread_join(delivery, NULL);
+    printf("deliveries %lu stalls %lu\n", deliveries, stalls);
   }
   atomic_store(&done, true);
   pthread_join(packets, NULL);

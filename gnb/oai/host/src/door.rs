@@ -271,6 +271,22 @@ pub unsafe extern "C" fn sojourn_gnb_status_asked(
     unsafe { call(gnb, 0, |host| host.status_asked(rnti, lcid, rlc_bytes, now_us)) }
 }
 
+/// As `sojourn_gnb_status_asked` while PDCP is in use, so that nothing can be handed down: the last
+/// answer.
+///
+/// # Safety
+/// `gnb` must be null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sojourn_gnb_status_missed(
+    gnb: *mut SojournGnb,
+    rnti: u16,
+    lcid: u8,
+    now_us: u64,
+) -> u32 {
+    // SAFETY: as documented under Safety.
+    unsafe { call(gnb, 0, |host| host.status_missed(rnti, lcid, now_us)) }
+}
+
 /// The MAC is about to take `block_bytes` from the RLC, which holds `rlc_bytes`: hands down what fills
 /// the block.
 ///
@@ -287,6 +303,16 @@ pub unsafe extern "C" fn sojourn_gnb_block_pulled(
 ) {
     // SAFETY: as documented under Safety.
     unsafe { call(gnb, (), |host| host.block_pulled(rnti, lcid, block_bytes, rlc_bytes, now_us)) }
+}
+
+/// The MAC takes a block for which nothing could be handed down: PDCP was in use. For the status.
+///
+/// # Safety
+/// `gnb` must be null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sojourn_gnb_block_missed(gnb: *mut SojournGnb, rnti: u16, lcid: u8) {
+    // SAFETY: as documented under Safety.
+    unsafe { call(gnb, (), |host| host.block_missed(rnti, lcid)) }
 }
 
 /// Length of a slot.

@@ -222,6 +222,12 @@ impl Host {
         bearer.status_asked(&self.around, rlc_bytes, self.tti_us.load(Ordering::Relaxed), now_us)
     }
 
+    /// As [`Host::status_asked`] when the gNB cannot take SDUs: the last answer.
+    pub fn status_missed(&self, rnti: u16, lcid: u8, now_us: u64) -> u32 {
+        let directory = self.directory.load();
+        directory.of_channel(rnti, lcid).map_or(0, |bearer| bearer.status_missed(now_us))
+    }
+
     /// The MAC is about to take `block_bytes` from the RLC, which has `rlc_bytes`: hands down what
     /// fills the block.
     pub fn block_pulled(&self, rnti: u16, lcid: u8, block_bytes: u32, rlc_bytes: u32, now_us: u64) {
@@ -229,6 +235,13 @@ impl Host {
         let Some(bearer) = directory.of_channel(rnti, lcid) else { return };
         let tti_us = self.tti_us.load(Ordering::Relaxed);
         bearer.block(&self.around, block_bytes, rlc_bytes, tti_us, now_us);
+    }
+
+    /// The MAC takes a block for which the gNB could not hand anything down; for the status.
+    pub fn block_missed(&self, rnti: u16, lcid: u8) {
+        if let Some(bearer) = self.directory.load().of_channel(rnti, lcid) {
+            bearer.block_missed();
+        }
     }
 
     /// A slot has passed, in which the MAC's calls took `own_ns` together, and PDCP and RLC for the SDUs

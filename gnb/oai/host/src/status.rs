@@ -51,6 +51,8 @@ pub struct StatusReport {
     pub buffers_exhausted: u64,
     /// SDUs for which memory had to be allocated.
     pub oversize_packets: u64,
+    /// Reports of E2SM-TC v1 that had no room for all that was due; the next ones have the rest.
+    pub partial_reports: u64,
     /// What traffic control takes of the MAC's thread, with PDCP and RLC for the SDUs that it hands
     /// down, which without it other threads do.
     pub slot_times: SlotTimeStatus,
@@ -93,6 +95,7 @@ impl Host {
             buffers_free: around.pool.free(),
             buffers_exhausted: around.pool.exhausted(),
             oversize_packets: around.pool.oversize(),
+            partial_reports: self.subscriptions.partial_reports.get(),
             slot_times: self.slot_times.read(),
             slot_times_own: self.own_slot_times.read(),
             bearers,

@@ -58,7 +58,9 @@ class Bridge(Service[BridgeSettings]):
         self.budget = Budget(budget.requests, budget.reserve)
         self.metrics = Metrics()
         tc = settings.tc
-        self.nodes = NodeRegistry(definition(tc.max_queues, tc.max_filters) if tc.v1 else None)
+        self.nodes = NodeRegistry(
+            definition(tc.max_queues, tc.max_filters) if tc.v1 else None, settings.kpm.of_node
+        )
         self.session = Session(
             settings.ric,
             self.budget,

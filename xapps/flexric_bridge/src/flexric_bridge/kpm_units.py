@@ -1,9 +1,11 @@
-"""Units of a node's KPM measurements, inferred from its reports.
+"""Units of a node's KPM measurements: stated in the settings, or proven by what the node announces
+and reports; otherwise unknown.
 
-OAI's gNBs changed two units in one commit (2025-11-13) and do not announce them: volumes from kbit
-to whole Mbit per period, PRBs from a count to percent. Confusing them is an error by a factor of
-1000, so a unit is published only once the node's own reports prove it: more than 100 PRBs are no
-percentage, and a volume has to match the throughput, which is kbit/s in both.
+E2SM-KPM carries no units, and gNBs deviate from those of TS 28.552. OAI's changed two in one commit
+(2025-11-13): volumes from kbit to whole Mbit per period, PRBs from a count to percent. Reports
+prove them: more than 100 PRBs are no percentage, and a volume has to match the throughput, which is
+kbit/s in all. The delay in the RLC is in 0.1 ms by TS 28.552 (§5.1.3.3.3), as of srsRAN and OCUDU,
+and in µs of OAI: no report proves it, the node's RAN functions do.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ from enum import Enum
 from typing import Final
 
 import structlog
+from ric.sm import KPM_OID, MAC_OID, RLC_OID
+
+from flexric_bridge.kpm_definition import KpmDefinitionError, decode
+from flexric_bridge.sdk import RanFunction
 
 _log = structlog.get_logger()
 
@@ -23,8 +29,20 @@ THROUGHPUT_OF: Final = {
     "RRU.PrbTotUl": "DRB.UEThpUl",
 }
 """The measurement that must be subscribed as well to infer the unit of these."""
-FIXED: Final = {"DRB.UEThpDl": "kbit/s", "DRB.UEThpUl": "kbit/s", "DRB.RlcSduDelayDl": "us"}
-"""Units that did not change. OAI's RLC delay is in µs where TS 28.552 has 0.1 ms."""
+FIXED: Final = {"DRB.UEThpDl": "kbit/s", "DRB.UEThpUl": "kbit/s"}
+"""Units that are the same of all gNBs (TS 28.552 §5.1.1.3)."""
+DELAY: Final = "DRB.RlcSduDelayDl"
+AMBIGUOUS: Final = {
+    DELAY: ("us", "0.1 ms"),
+    "DRB.PdcpSduVolumeDL": ("kbit", "Mbit"),
+    "DRB.PdcpSduVolumeUL": ("kbit", "Mbit"),
+    "RRU.PrbTotDl": ("PRB", "%"),
+    "RRU.PrbTotUl": ("PRB", "%"),
+}
+"""Measurement → the units in which gNBs report it."""
+
+_SRSRAN: Final = frozenset({"DRB.RlcPacketDropRateDl", "DRB.RlcSduTransmittedVolumeDL"})
+"""Measurements per UE of srsRAN and OCUDU that OAI's gNBs do not have."""
 
 _PRB: Final = ("RRU.PrbTotDl", "RRU.PrbTotUl")
 _VOLUME: Final = ("DRB.PdcpSduVolumeDL", "DRB.PdcpSduVolumeUL")
@@ -47,12 +65,38 @@ _UNITS: Final = {
 }
 
 
+def delay_unit(functions: Mapping[str, RanFunction]) -> str | None:
+    """Unit of `DRB.RlcSduDelayDl` of a node with these RAN functions, by OID; None if they do not
+    tell.
+
+    FlexRIC's own service models of RLC and MAC come with FlexRIC's agent, which is OAI's: µs. The
+    measurements of srsRAN and OCUDU, which have neither, come with TS 28.552's 0.1 ms.
+    """
+    if RLC_OID in functions or MAC_OID in functions:
+        return "us"
+    try:
+        names = decode(functions[KPM_OID].definition).measurements
+    except (KeyError, KpmDefinitionError):
+        return None
+    return "0.1 ms" if names is not None and names >= _SRSRAN else None
+
+
 class KpmUnits:
     """Units of one node. Evidence for one unit decides the others; contradicting evidence resets
     them until there is more."""
 
-    def __init__(self, node_id: str) -> None:
+    def __init__(
+        self,
+        node_id: str,
+        functions: Mapping[str, RanFunction],
+        stated: Mapping[str, str] | None = None,
+    ) -> None:
+        """`functions`: its RAN functions by OID; `stated`: units of the settings by measurement,
+        which need no evidence."""
         self._node_id = node_id
+        self._stated = stated or {}
+        delay = delay_unit(functions)
+        self._announced = {} if delay is None else {DELAY: delay}
         self.era: KpmUnitSet | None = None
 
     def learn(self, period_ms: int, ues: Iterable[Mapping[str, float]]) -> None:
@@ -73,8 +117,10 @@ class KpmUnits:
             self.era = None
 
     def of(self, names: Iterable[str]) -> dict[str, str]:
-        """Name → unit ("kbit", "Mbit", "PRB", "%", "us", "kbit/s"), without unknown ones."""
-        known = {**FIXED, **(_UNITS[self.era] if self.era is not None else {})}
+        """Name → unit ("kbit", "Mbit", "PRB", "%", "us", "0.1 ms", "kbit/s"), without unknown
+        ones."""
+        inferred = _UNITS[self.era] if self.era is not None else {}
+        known = {**FIXED, **self._announced, **inferred, **self._stated}
         return {name: known[name] for name in names if name in known}
 
 

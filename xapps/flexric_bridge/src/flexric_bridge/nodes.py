@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
@@ -36,13 +36,23 @@ def oid_of(function: RanFunction) -> str:
 class KnownNode:
     """One node; `present` while it is connected as far as is known."""
 
-    def __init__(self, node: E2Node, tc_definition: bytes | None) -> None:
+    def __init__(
+        self,
+        node: E2Node,
+        tc_definition: bytes | None,
+        kpm_units: Callable[[str], Mapping[str, str]],
+    ) -> None:
         self.present = True
         self.no_tc = ""
         """Why its TC function is not used, though it announces one."""
-        self.units = KpmUnits(node.id)
-        """Units of its KPM measurements; a node that reconnects may run another version."""
+        self._kpm_units = kpm_units
         self.update(node, tc_definition)
+        self.forget_units()
+
+    def forget_units(self) -> None:
+        """Find the units of its KPM measurements anew: a node that reconnects may run another
+        version."""
+        self.units = KpmUnits(self.id, self.functions, self._kpm_units(self.id))
 
     def update(self, node: E2Node, tc_definition: bytes | None) -> bool:
         """Update from a new session; returns whether anything changed.
@@ -100,8 +110,14 @@ class KnownNode:
 class NodeRegistry:
     """All nodes, and those who watch them connect and disconnect."""
 
-    def __init__(self, tc_definition: bytes | None) -> None:
+    def __init__(
+        self,
+        tc_definition: bytes | None,
+        kpm_units: Callable[[str], Mapping[str, str]] = lambda _node_id: {},
+    ) -> None:
+        """`kpm_units`: the units that the settings state for a node id, by measurement."""
         self._tc_definition = tc_definition
+        self._kpm_units = kpm_units
         self.known: dict[str, KnownNode] = {}
         self.on_disconnected: Callable[[str], None] = lambda _node_id: None
         """Called with the id of each node that disconnects."""
@@ -120,14 +136,14 @@ class NodeRegistry:
         """A node is connected, for the first time or still."""
         known = self.known.get(node.id)
         if known is None:
-            known = self.known[node.id] = KnownNode(node, self._tc_definition)
+            known = self.known[node.id] = KnownNode(node, self._tc_definition, self._kpm_units)
             self._publish(pb.NodeEvent.CONNECTED, known)
             return known
         if not known.present:
             known.no_tc = ""  # it may run another version
         changed = known.update(node, self._tc_definition)
         if changed or not known.present:
-            known.units = KpmUnits(known.id)
+            known.forget_units()
         if not known.present:
             known.present = True
             self._publish(pb.NodeEvent.CONNECTED, known)

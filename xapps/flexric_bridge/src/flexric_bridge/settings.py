@@ -10,6 +10,7 @@ from ric.door import DoorSettings
 from ric.flags import Flag, FormerName
 from ric.settings import METRICS_LISTEN, HttpSettings, Section, ServiceSettings
 
+from flexric_bridge.kpm_units import AMBIGUOUS
 from flexric_bridge.ric_address import check_host
 from flexric_bridge.sdk import MAX_TOGETHER
 
@@ -205,10 +206,55 @@ class BudgetSettings(Section):
         return self
 
 
-class Bearer(Section):
-    """The bearer of a node's E2SM-TC v0 pipeline."""
+class OfNode(Section):
+    """An entry for one node or several."""
 
     node: str = Field(default="*", description="Node id; a trailing * matches any ending.")
+
+    def matches(self, node_id: str) -> bool:
+        """Whether the entry is for this node."""
+        if self.node.endswith("*"):
+            return node_id.startswith(self.node[:-1])
+        return self.node == node_id
+
+
+class KpmUnit(OfNode):
+    """The unit in which a node reports a KPM measurement."""
+
+    measurement: str = Field(description="Name of the measurement (3GPP TS 28.552).")
+    unit: str = Field(description="Its unit: us, 0.1 ms, kbit, Mbit, PRB or %.")
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        units = AMBIGUOUS.get(self.measurement)
+        if units is None:
+            raise ValueError(
+                f"measurement is {self.measurement!r}; expected one of {', '.join(AMBIGUOUS)},"
+                " whose units differ between gNBs"
+            )
+        if self.unit not in units:
+            raise ValueError(f"unit is {self.unit!r}; expected {' or '.join(units)}")
+        return self
+
+
+class KpmSettings(Section):
+    """E2SM-KPM, which carries no units."""
+
+    units: tuple[KpmUnit, ...] = Field(
+        default=(),
+        description="Units that a node does not prove by what it announces and reports, and that"
+        " are otherwise unknown: the first entry that matches node and measurement.",
+    )
+
+    def of_node(self, node_id: str) -> dict[str, str]:
+        """Unit by measurement, of those stated for this node."""
+        matching = [each for each in self.units if each.matches(node_id)]
+        return {each.measurement: each.unit for each in reversed(matching)}
+
+
+class Bearer(OfNode):
+    """The bearer of a node's E2SM-TC v0 pipeline."""
+
     rnti: Annotated[int, Field(ge=0, le=65_535)] | None = Field(
         default=None, description="C-RNTI; any if unset."
     )
@@ -254,6 +300,9 @@ class BridgeSettings(ServiceSettings):
     controls: ControlSettings = Field(default_factory=ControlSettings, description="Controls.")
     budget: BudgetSettings = Field(
         default_factory=BudgetSettings, title="Request budget", description="Request budget."
+    )
+    kpm: KpmSettings = Field(
+        default_factory=KpmSettings, title="KPM", description="Units of KPM measurements."
     )
     tc: TcSettings = Field(
         default_factory=TcSettings, title="Traffic control", description="Traffic control."

@@ -162,3 +162,86 @@ fn v0_applies_to_the_only_bearer_and_is_refused_when_there_are_two() {
     assert_eq!(refusal, "v0 cannot say which bearer it means, and this node has 2; use v1");
     assert_eq!(host.report_v0(50), None);
 }
+
+/// Bytes of a report of some of many bearers.
+const LITTLE_ROOM: usize = 600;
+
+fn bearers_of(message: &[u8]) -> Vec<BearerId> {
+    match v1::decode(message).expect("a message") {
+        IndicationMessage::PipelineStatus(states) => states.iter().map(|s| s.bearer).collect(),
+        IndicationMessage::FlowInventory(flows) => flows.iter().map(|f| f.bearer).collect(),
+        IndicationMessage::Events(events) => events.iter().map(|e| e.bearer).collect(),
+    }
+}
+
+#[test]
+fn where_a_report_has_no_room_for_all_bearers_each_has_its_turn() {
+    for style in [ReportStyle::PipelineStatus, ReportStyle::FlowInventory] {
+        let (host, _fake) = host("sojourn");
+        for ue in 0..100 {
+            attach(&host, 1_000 + ue, 100 + ue as u16);
+            host.packet_in(1_000 + ue, DRB, &packet(1, 0, 100), 10);
+        }
+        host.subscribe_v1(1, &periodic(10), &action(style, vec![])).expect("accepted");
+        let mut seen = std::collections::BTreeMap::new();
+        let mut reports = 0;
+        while reports < 60 {
+            let now_us = 1_000 + reports * 10_000;
+            let (_, message) = host.report_v1(1, LITTLE_ROOM, now_us).expect("a report");
+            assert!(message.len() <= LITTLE_ROOM);
+            for bearer in bearers_of(&message) {
+                *seen.entry(bearer).or_insert(0_u32) += 1;
+            }
+            reports += 1;
+        }
+        assert_eq!(seen.len(), 101, "{style:?}");
+        let (least, most) = (seen.values().min(), seen.values().max());
+        assert!(most.zip(least).is_some_and(|(most, least)| most - least <= 1), "{seen:?}");
+        assert_eq!(host.status(1_000_000).partial_reports, reports);
+    }
+}
+
+#[test]
+fn traffic_of_a_bearer_that_had_no_room_is_in_its_next_report() {
+    let (host, _fake) = host("sojourn");
+    for ue in 0..40 {
+        attach(&host, 1_000 + ue, 100 + ue as u16);
+    }
+    let status = action(ReportStyle::PipelineStatus, vec![]);
+    host.subscribe_v1(1, &periodic(10), &status).expect("accepted");
+    // Reports begin with the lowest RNTIs; this UE has the highest.
+    host.packet_in(1_039, DRB, &packet(1, 0, 100), 10);
+    host.poll(20_000);
+    for report in 0..40 {
+        let (_, message) = host.report_v1(1, LITTLE_ROOM, 30_000 + report).expect("a report");
+        let IndicationMessage::PipelineStatus(states) = v1::decode(&message).expect("decodes")
+        else {
+            panic!("another style");
+        };
+        if let Some(state) = states.iter().find(|state| state.bearer == id(139)) {
+            assert_eq!(state.queues.len(), 1, "the queue that had traffic since the subscription");
+            assert!(report > 0, "it had no room in the first report");
+            return;
+        }
+    }
+    panic!("the bearer was never reported");
+}
+
+#[test]
+fn events_and_changed_bearers_that_had_no_room_are_in_the_next_reports() {
+    for style in [ReportStyle::Events, ReportStyle::PipelineStatus] {
+        let (host, _fake) = host("sojourn");
+        let on_change = v1::encode(&EventTrigger::OnChange).expect("a trigger");
+        host.subscribe_v1(1, &on_change, &action(style, vec![])).expect("accepted");
+        for ue in 0..100 {
+            attach(&host, 1_000 + ue, 100 + ue as u16);
+        }
+        let mut seen = Vec::new();
+        while let Some((_, message)) = host.report_v1(1, LITTLE_ROOM, 1_000) {
+            assert!(message.len() <= LITTLE_ROOM);
+            seen.extend(bearers_of(&message));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (100..200).map(id).collect::<Vec<_>>(), "{style:?}");
+    }
+}

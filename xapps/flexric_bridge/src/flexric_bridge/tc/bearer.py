@@ -16,7 +16,7 @@ class NodeBearer:
     """The bearer of one node's pipeline, and the occupancy of its RLC buffer."""
 
     def __init__(self, node_id: str, configured: Sequence[Bearer]) -> None:
-        matching = (bearer for bearer in configured if _matches(bearer, node_id))
+        matching = (bearer for bearer in configured if bearer.matches(node_id))
         self._wanted = next(matching, Bearer())
         self._current: tuple[int, int] | None = None
         self._candidates: list[tuple[int, int]] = []
@@ -72,9 +72,3 @@ class NodeBearer:
             rnti, drb = self._current
             detail = f"the one pipeline here is of RNTI {rnti} DRB {drb}"
             raise Refused("unknown_bearer", "bearer", detail)
-
-
-def _matches(bearer: Bearer, node_id: str) -> bool:
-    if bearer.node.endswith("*"):
-        return node_id.startswith(bearer.node[:-1])
-    return bearer.node == node_id

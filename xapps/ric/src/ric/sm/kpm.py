@@ -20,13 +20,13 @@ OID: Final = "1.3.6.1.4.1.53148.1.2.2.2"
 MEASUREMENTS: Final[dict[str, str]] = {
     "DRB.PdcpSduVolumeDL": "kbit or Mbit per period",
     "DRB.PdcpSduVolumeUL": "kbit or Mbit per period",
-    "DRB.RlcSduDelayDl": "µs",
+    "DRB.RlcSduDelayDl": "µs or 0.1 ms",
     "DRB.UEThpDl": "kbit/s",
     "DRB.UEThpUl": "kbit/s",
     "RRU.PrbTotDl": "PRB per period or %",
     "RRU.PrbTotUl": "PRB per period or %",
 }
-"""What an OAI gNB serves, and the units in which gNBs before and since 2025-11 do."""
+"""What an OAI gNB serves, and the units in which gNBs do."""
 
 
 def report_of(indication: Indication) -> KpmReport:
