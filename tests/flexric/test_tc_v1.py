@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
+import os
 import shutil
+import struct
 import subprocess
+import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +29,7 @@ pytestmark = pytest.mark.shows("TC v1")
 
 ROOT = Path(__file__).parents[2]
 LAB_NODE, ECHO_NODE = "gnb-001-01-0xe00", "gnb-001-01-0xec0"
-LONGEST_OUTCOME = 2048
+LONGEST_OUTCOME = 6144
 """Bytes that the service model has for one: more than any ControlOutcome."""
 TOGETHER = 16
 VECTORS = [
@@ -60,6 +64,7 @@ class Node:
     controls: Path
     reports: Path
     alive: Callable[[], bool]
+    pid: int
 
 
 @contextmanager
@@ -97,7 +102,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         *("--record-controls", str(controls), "--record-reports", str(reports)),
     ]
     with node_at(network, command, folder, "E2 SETUP RESPONSE rx") as process:
-        yield Node(network, controls, reports, lambda: process.poll() is None)
+        yield Node(network, controls, reports, lambda: process.poll() is None, process.pid)
 
 
 @pytest.fixture
@@ -213,7 +218,7 @@ def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     definition.write_bytes(vectors("ran-function-definition")[-1])
     command = [str(build_echo_node(folder)), network.site.address, f"{own}/", str(definition)]
     with node_at(network, command, folder, "E2 SETUP RESPONSE rx") as process:
-        yield Node(network, definition, definition, lambda: process.poll() is None)
+        yield Node(network, definition, definition, lambda: process.poll() is None, process.pid)
 
 
 @pytest.fixture
@@ -253,6 +258,38 @@ def test_the_longest_report_passes(echoed: Session) -> None:
     handle = echoed.subscribe_v1(ECHO_NODE, b"\x01", longest)
     (report, *_) = echoed.collect_until(lambda reports: bool(reports[handle]))[handle]
     assert split(report.message) == (b"\x01", longest)
+
+
+def unread_in_pipes(pid: int) -> int:
+    """Bytes that wait in the pipes that a process reads."""
+    waiting = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        flags = Path(f"/proc/{pid}/fdinfo/{descriptor.name}").read_text().split()[3]
+        name = str(descriptor.readlink())
+        if int(flags, 8) & os.O_ACCMODE == os.O_RDONLY and name.startswith("pipe:"):
+            with descriptor.open("rb", buffering=0) as pipe:
+                size = fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0))
+            waiting += struct.unpack("i", size)[0]
+    return waiting
+
+
+def test_outcomes_with_numbers_of_five_digits_leave_nothing_in_the_agent(
+    echo: Node, echoed: Session
+) -> None:
+    """FlexRIC's agent writes the digits of a request into a pipe and reads four bytes of them: a
+    full pipe would block its only thread for good."""
+    header = vectors("control-header")[0]
+    handle = echoed.subscribe_v1(ECHO_NODE, trigger("on_change"), b"")
+    while handle < 10_000:
+        for _ in range(500):
+            echoed.control_v1(ECHO_NODE, header, b"number")
+        echoed.unsubscribe(handle)
+        handle = echoed.subscribe_v1(ECHO_NODE, trigger("on_change"), b"")
+    for number in range(100):
+        message = number.to_bytes(4)
+        assert echoed.control_v1(ECHO_NODE, header, message) == message
+    assert unread_in_pipes(echo.pid) == 0
+    assert echo.alive()
 
 
 def test_an_agent_without_tc_function_announces_none(

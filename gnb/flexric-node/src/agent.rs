@@ -213,7 +213,7 @@ extern "C" fn tc_report(
     message_capacity: usize,
     message_len: *mut usize,
 ) -> bool {
-    let Some(report) = node(context).tc_report(request) else { return false };
+    let Some(report) = node(context).tc_report(request, message_capacity) else { return false };
     // SAFETY: both lengths point to numbers of the caller.
     unsafe {
         header_len.write(put(&report.header, header, header_capacity));

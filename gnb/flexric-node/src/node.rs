@@ -20,7 +20,7 @@ use lab_world::{
 use crate::{
     kpm::{KpmSums, UeMeasurements},
     message_log::{MessageLogs, write, write_parts},
-    table::{MAX_MESSAGE_BYTES, fitting},
+    table::{MAX_MESSAGE_BYTES, Turn},
     tc_v1::{Message, TcV1},
 };
 
@@ -50,15 +50,6 @@ impl PlainReport {
             Self::Tc => RanFunction::TcV0,
         }
     }
-
-    /// The part of a message that FlexRIC can receive; a larger pipeline report is left out.
-    fn fitting(self, message: Bytes) -> Option<Bytes> {
-        match self {
-            Self::Mac => Some(fitting(message, mac::RECORD_BYTES)),
-            Self::Rlc => Some(fitting(message, rlc::RECORD_BYTES)),
-            Self::Tc => (message.len() <= MAX_MESSAGE_BYTES).then_some(message),
-        }
-    }
 }
 
 /// The lab's gNB behind the agent.
@@ -71,6 +62,8 @@ pub struct Node {
     /// The KPM report that the agent is reading.
     kpm_report: Mutex<Vec<UeMeasurements>>,
     tc_v1: TcV1,
+    mac_turn: Turn,
+    rlc_turn: Turn,
     logs: Mutex<MessageLogs>,
 }
 
@@ -102,15 +95,28 @@ impl Node {
             node_id: node_id.to_owned(),
             kpm,
             kpm_report: Mutex::default(),
+            mac_turn: Turn::default(),
+            rlc_turn: Turn::default(),
             logs: Mutex::new(logs),
         })
+    }
+
+    /// The part of a message that FlexRIC can receive; a larger pipeline report is left out.
+    fn fitting(&self, report: PlainReport, message: Bytes) -> Option<Bytes> {
+        match report {
+            PlainReport::Mac => Some(self.mac_turn.fitting(message, mac::RECORD_BYTES)),
+            PlainReport::Rlc => Some(self.rlc_turn.fitting(message, rlc::RECORD_BYTES)),
+            PlainReport::Tc => (message.len() <= MAX_MESSAGE_BYTES).then_some(message),
+        }
     }
 
     /// The current report; `None` if the world does not advance, so that the node counts as silent.
     pub fn latest(&self, report: PlainReport) -> Option<Bytes> {
         let message =
             match self.client.report_now(&self.node_id, report.function().oid(), READ_PATIENCE) {
-                Ok(Report { payload: Payload::Message(bytes), .. }) => report.fitting(bytes)?,
+                Ok(Report { payload: Payload::Message(bytes), .. }) => {
+                    self.fitting(report, bytes)?
+                }
                 Ok(_) => return None,
                 Err(error) => {
                     tracing::debug!(%error, ?report, "nothing to report this time");
@@ -171,8 +177,8 @@ impl Node {
     }
 
     /// See [`TcV1::report`].
-    pub fn tc_report(&self, request: u32) -> Option<Message> {
-        self.tc_v1.report(request, &self.logs)
+    pub fn tc_report(&self, request: u32, capacity: usize) -> Option<Message> {
+        self.tc_v1.report(request, capacity, &self.logs)
     }
 
     /// See [`TcV1::control`].

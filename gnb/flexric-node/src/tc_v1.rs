@@ -11,14 +11,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2sm_tc::v1::{self, EventTrigger};
+use e2sm_tc::v1::{self, EventTrigger, IndicationMessage, ReportItem};
 use lab_gateway::{LocalClient, LocalClientError, ReportCallback};
 use lab_world::{ControlRequest, Payload, RanFunction, Report, SubscriptionRequest};
 
-use crate::{
-    message_log::{MessageLogs, write_parts},
-    table::MAX_MESSAGE_BYTES,
-};
+use crate::message_log::{MessageLogs, write_parts};
 
 /// The near-RT RIC aborts without an answer within 3 s: answer well before.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(1);
@@ -101,18 +98,32 @@ impl TcV1 {
         }
     }
 
-    /// The oldest report of a subscription that fits into FlexRIC's receive buffer and was not taken yet.
-    pub fn report(&self, request: u32, logs: &Mutex<MessageLogs>) -> Option<Message> {
+    /// The oldest report of a subscription that was not taken yet. One whose message is longer than
+    /// `capacity` bytes is divided, and its parts are taken one by one.
+    pub fn report(
+        &self,
+        request: u32,
+        capacity: usize,
+        logs: &Mutex<MessageLogs>,
+    ) -> Option<Message> {
         let mailbox = Arc::clone(lock(&self.mailboxes).get(&request)?);
         loop {
             let report = lock(&mailbox).waiting.pop_front()?;
-            let bytes = report.header.len() + report.message.len();
-            if bytes <= MAX_MESSAGE_BYTES {
+            if report.message.len() <= capacity {
                 let parts: [&[u8]; 2] = [&report.header, &report.message];
                 write_parts(&mut lock(logs).reports, "report", &parts);
                 return Some(report);
             }
-            tracing::debug!(bytes, expected = MAX_MESSAGE_BYTES, "a report is too large for E2");
+            let parts = parts(&report.message, capacity);
+            if parts.is_empty() {
+                let bytes = report.message.len();
+                tracing::warn!(bytes, expected = capacity, "a report is too large for E2");
+            }
+            let mut mailbox = lock(&mailbox);
+            for message in parts.into_iter().rev() {
+                let header = report.header.clone();
+                mailbox.waiting.push_front(Message { header, message });
+            }
         }
     }
 
@@ -153,6 +164,28 @@ fn deliver(mailbox: &Mutex<Mailbox>, report: &Report) -> ControlFlow<()> {
         mailbox.waiting.push_back(Message { header, message });
     }
     ControlFlow::Continue(())
+}
+
+/// The message of a report as several of at most `capacity` bytes, in order.
+fn parts(message: &[u8], capacity: usize) -> Vec<Bytes> {
+    match v1::decode(message) {
+        Ok(IndicationMessage::PipelineStatus(items)) => divided(&items, capacity),
+        Ok(IndicationMessage::FlowInventory(items)) => divided(&items, capacity),
+        Ok(IndicationMessage::Events(items)) => divided(&items, capacity),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn divided<T: ReportItem>(mut items: &[T], capacity: usize) -> Vec<Bytes> {
+    let mut parts = Vec::new();
+    while let Ok(Some((message, number))) = v1::encode_first(items, capacity) {
+        parts.push(Bytes::from(message));
+        items = &items[number..];
+        if items.is_empty() {
+            break;
+        }
+    }
+    parts
 }
 
 /// Other triggers than a period are asked for each millisecond: their reports are urgent.

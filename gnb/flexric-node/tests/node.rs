@@ -30,6 +30,8 @@ use lab_world::{Payload, RanFunction, Report, SubscriptionRequest, World};
 
 /// No expectation about speed: a test that hangs is a test that failed.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of an indication message through FlexRIC.
+const ROOM: usize = 32_000;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -39,7 +41,14 @@ fn repository() -> PathBuf {
 async fn with_the_lab<T: Send + 'static>(
     work: impl FnOnce(LocalClient, String) -> T + Send + 'static,
 ) -> T {
-    let scenario = repository().join("gnb/scenarios/default.yaml");
+    with_the_cell("default.yaml", work).await
+}
+
+async fn with_the_cell<T: Send + 'static>(
+    scenario: &str,
+    work: impl FnOnce(LocalClient, String) -> T + Send + 'static,
+) -> T {
+    let scenario = repository().join("gnb/scenarios").join(scenario);
     let scenario = LoadedScenario::from_file(&scenario, &[]).expect("the scenario");
     let world = World::new(&scenario).expect("a world");
     let node_id = world.node_id().to_owned();
@@ -159,8 +168,8 @@ async fn v1_reports_wait_for_the_agent_until_the_subscription_ends() {
         let action = v1_action(ReportStyle::PipelineStatus);
         let poll_ms = node.tc_subscribe(7, &trigger, &action).expect("admitted");
         assert!((1..=10).contains(&poll_ms), "{poll_ms}");
-        let first = eventually(|| node.tc_report(7));
-        let second = eventually(|| node.tc_report(7));
+        let first = eventually(|| node.tc_report(7, ROOM));
+        let second = eventually(|| node.tc_report(7, ROOM));
         let collected = |message: &Message| {
             let header: IndicationHeader = v1::decode(&message.header).expect("a header");
             let content: IndicationMessage = v1::decode(&message.message).expect("a message");
@@ -169,10 +178,33 @@ async fn v1_reports_wait_for_the_agent_until_the_subscription_ends() {
         };
         assert_eq!(collected(&second) - collected(&first), 10_000);
         node.tc_unsubscribe(7);
-        assert_eq!(node.tc_report(7), None);
+        assert_eq!(node.tc_report(7, ROOM), None);
         let refused = node.tc_subscribe(8, b"\xff", &action).expect_err("no trigger");
         assert!(refused.contains("event trigger"), "{refused}");
-        assert_eq!(node.tc_report(8), None);
+        assert_eq!(node.tc_report(8, ROOM), None);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_v1_report_that_does_not_fit_comes_in_parts() {
+    with_the_cell("ten_ues.yaml", |client, node_id| {
+        let node = node_of(client, &node_id);
+        let trigger = v1::encode(&EventTrigger::Periodic { period_ms: 100 }).expect("a trigger");
+        node.tc_subscribe(7, &trigger, &v1_action(ReportStyle::PipelineStatus)).expect("admitted");
+        let parts = [(); 3].map(|()| eventually(|| node.tc_report(7, 150)));
+        assert!(parts.iter().all(|part| part.header == parts[0].header));
+        let bearers = parts.iter().flat_map(|part| {
+            assert!(part.message.len() <= 150);
+            match v1::decode(&part.message).expect("a message") {
+                IndicationMessage::PipelineStatus(states) => states,
+                other => panic!("{other:?}"),
+            }
+        });
+        let mut bearers: Vec<_> = bearers.map(|state| state.bearer).collect();
+        let seen = bearers.len();
+        bearers.dedup();
+        assert_eq!(bearers.len(), seen, "each part goes on where the one before ended");
     })
     .await;
 }
