@@ -295,24 +295,23 @@ def test_it_connects_once_and_ends_in_order(
     assert refused(session, "nodes").kind == "closed"
 
 
-def test_reports_leave_together_and_no_more_often_than_they_may(
+def test_reports_leave_together_and_none_is_lost(
     network: Network, sessions: Callable[..., Session]
 ) -> None:
-    session, per_s = sessions(), 100.0
-    session.open(network.site, per_s)
+    """How often blocks leave is tested on virtual time, with outlet.c."""
+    session = sessions()
+    session.open(network.site, 100.0)
     for node in (GNB, DU):
         session.subscribe(node, RLC, 1)
     session.collect(0.5)
     lines = """
-import time
-before, began = reports.blocks, time.monotonic()
+before = reports.blocks
 records = collect(2.0)
-result = records, reports.blocks - before, time.monotonic() - began
+result = records, reports.blocks - before
 """
-    records, blocks, seconds = session.call("exec", lines)
-    assert 0 < blocks <= 4 + per_s * seconds
+    records, blocks = session.call("exec", lines)
     reports = list(reports_of(records))
-    assert len(reports) > 5 * blocks
+    assert 0 < blocks < len(reports)
     assert not any(report.lost for report in reports)
 
 
