@@ -36,7 +36,7 @@ import yaml
 from kills_laws import Bearers, BrokenError, StateWatch, check_decisions, check_lines
 from measuring import write
 from sojourn_demo import DemoError
-from sojourn_demo.programs import Program
+from sojourn_demo.programs import Program, stop_as_by_ctrl_c
 
 DISK_BYTES: Final = 24 << 20
 LEASE_MS: Final = 3_000
@@ -182,10 +182,11 @@ class Storms:
     async def run(self, seconds: float) -> None:
         """Storms and quiet times until the time is over."""
         began_s = time.monotonic()
-        for place in self.places.values():
-            await self.start(place)
-        watching = asyncio.create_task(self.bearers.watch())
+        watching: asyncio.Task[None] | None = None
         try:
+            for place in self.places.values():
+                await self.start(place)
+            watching = asyncio.create_task(self.bearers.watch())
             await self.heal()
             while (passed_s := time.monotonic() - began_s) < seconds:
                 print(
@@ -201,9 +202,10 @@ class Storms:
                     await self.pass_time(self.random.uniform(0.1, 2))
                 await self.heal()
         finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            if watching is not None:
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watching
             self.empty()
             for place in self.places.values():
                 self.stop(place, go_on=True)
@@ -362,6 +364,7 @@ def main() -> int:
         print("no mount namespaces here: the disk does not fill up", file=sys.stderr)
     # The client that watches the bearers tells of each lost connection.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    stop_as_by_ctrl_c()
     storms = Storms(chosen.out, disk, can_fill=can_fill, seed=chosen.seed)
     broken = ""
     try:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -84,3 +88,31 @@ async def test_a_program_that_is_not_installed_is_named(bin_folder: Path) -> Non
     async with programs.Programs(bin_folder) as running:
         with pytest.raises(DemoError, match=r"tc-controller: no such program; run `make setup`"):
             await running.start("tc-controller")
+
+
+def test_sigterm_leaves_no_program_behind(tmp_path: Path) -> None:
+    """As `timeout` and supervisors end a demo or a benchmark."""
+    body = f"""
+import asyncio
+from pathlib import Path
+from sojourn_demo.programs import Programs
+
+async def main():
+    async with Programs(Path({str(tmp_path)!r})) as programs:
+        program = programs.spawn(["sleep", "600"], has_ready_line=False)
+        print(program.process.pid, flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+    command = [sys.executable, "-c", body]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as started:
+        assert started.stdout is not None
+        program = int(started.stdout.readline())
+        started.send_signal(signal.SIGTERM)
+        started.wait(60)
+    give_up_s = time.monotonic() + 60
+    while Path(f"/proc/{program}").exists() and time.monotonic() < give_up_s:
+        time.sleep(0.02)
+    with pytest.raises(ProcessLookupError):
+        os.kill(program, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import sys
 import webbrowser
 from collections.abc import Callable, Coroutine, Sequence
@@ -205,8 +204,6 @@ def run_command(
     name: str = "sojourn-demo",
 ) -> int:
     """Runs `act` as the program `name`; returns as `main` does."""
-    # SIGTERM stops the programs as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         given.out.mkdir(parents=True, exist_ok=True)
         asyncio.run(act(given, Console()))

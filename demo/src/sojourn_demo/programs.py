@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
@@ -137,8 +138,18 @@ class Program:
         return lines[-1] if lines else "its log is empty"
 
 
+def stop_as_by_ctrl_c() -> None:
+    """Lets SIGTERM, which by default would leave programs running, end this one as Ctrl-C does."""
+    main = threading.current_thread() is threading.main_thread()
+    if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 class Programs:
-    """Starts programs; at the end of the block, stops those still running, the last one first."""
+    """Starts programs; at the end of the block, stops those still running, the last one first.
+
+    SIGTERM ends the block as Ctrl-C does.
+    """
 
     def __init__(self, out: Path) -> None:
         """Logs are written to the folder `out`."""
@@ -146,6 +157,7 @@ class Programs:
         self.started: list[Program] = []
 
     async def __aenter__(self) -> Self:
+        stop_as_by_ctrl_c()
         return self
 
     async def __aexit__(self, *_: object) -> None:

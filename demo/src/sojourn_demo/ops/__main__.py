@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -246,8 +245,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program; 0 if all alerts fired and were resolved, 1 if not, 2 on an error, 130 if
     interrupted."""
     given = make_parser().parse_args(arguments)
-    # SIGTERM stops the programs as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         given.out.mkdir(parents=True, exist_ok=True)
         passed = asyncio.run(run(given, Console()))
