@@ -186,7 +186,7 @@ async def quantiles(address: str, _http: str) -> None:
 async def streams(address: str, _http: str) -> None:
     """200 streams of all that is forecast, with 16 quantiles that the model lacks."""
     quantities = [forecast_pb2.OCCUPANCY_BYTES, forecast_pb2.LIMIT_BYTES, forecast_pb2.DRAIN_BYTES]
-    levels = [(number + 1) / 18 for number in range(16)]
+    levels = [0.11 + 0.05 * number for number in range(16)]
     request = forecast_pb2.ForecastRequest(quantities=quantities, quantiles=levels)
     await forecasts(address, request, 200)
 

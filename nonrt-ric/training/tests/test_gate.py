@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
@@ -170,6 +171,41 @@ def test_a_model_that_is_worse_on_one_kind_of_bearer_is_refused(
         assert found.worst is not None
         assert (found.worst.recording, found.worst.bearer_kind) == ("unseen", kind)
         assert found.worst.interval() in found.refusal()
+
+
+@pytest.mark.parametrize(
+    ("loss", "reference", "reason"),
+    [
+        # A kind of bearer of which there is a single second.
+        ([15.0], [1.0], r"ratio 15\.000 \(no interval\)"),
+        ([0.5], [1.0], r"ratio 0\.500 \(no interval\)"),
+        ([0.5], [0.0], r"adaptive-persistence has no loss, the model 0\.0"),
+        ([0.0], [0.0], ""),
+        # The fall-back errs in one of many seconds.
+        ([15.0] + [0.0] * 99, [1.0] + [0.0] * 99, r"ratio 15\.000 \(15\.000…∞\)"),
+        ([0.5] * 100, [1.0] * 100, ""),
+    ],
+)
+def test_a_kind_of_bearer_without_an_interval_is_not_taken_for_no_worse(
+    splits: dict[str, dict[str, Losses]], loss: list[float], reference: list[float], reason: str
+) -> None:
+    def with_kind(losses: Losses, of_kind: list[float]) -> Losses:
+        rows = np.r_[np.arange(len(losses.count)), np.zeros(len(of_kind), np.intp)]
+        sums = {key: getattr(losses, key)[rows] for key in SUMS}
+        sums["pinball"][-len(of_kind) :] = np.reshape(of_kind, (-1, 1, 1))
+        kinds = ["unpaced"] * len(losses.count) + ["paced"] * len(of_kind)
+        radios = ["near"] * len(rows)
+        return Losses(**sums, scenario=radios, radio=radios, bearer_kind=kinds)
+
+    unseen = {
+        name: with_kind(losses, loss if name == "good" else reference)
+        for name, losses in splits["unseen"].items()
+    }
+    found = verdict({"test": splits["test"], "unseen": unseen}, "good")
+    what = "unseen: not worse than adaptive-persistence, all radios, paced bearers"
+    (finding,) = (each for each in found.findings if each.what == what)
+    assert finding.holds == (not reason)
+    assert re.search(reason, finding.found)
 
 
 def test_a_radio_on_which_the_model_is_worse_refuses_it_unless_it_is_only_to_be_named(

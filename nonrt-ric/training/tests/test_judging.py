@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_model import zero_model
+from rich.table import Table
 from rlc_dataset import Recording, Run, find_recordings
 from rlc_model import read_contract, write_contract
 from rlc_train import backtest, corpus
@@ -24,6 +25,8 @@ from rlc_train.judging import judge, windows
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.row import Row
 from rlc_train.judging.rows import rows_of
+from rlc_train.judging.table import by_kind, by_recording
+from rlc_train.progress import SHORT
 from rlc_train.splits import SETTLING_SAMPLES, Part
 
 ROOT = Path(__file__).parents[3]
@@ -84,6 +87,52 @@ def test_a_row_per_recording_kind_quantity_and_horizon(
     )
     assert f"worst: n78-106prb-7-2/car/00, {worst['bearer_kind']}, " in shown
     assert f"{worst['ratio']:.3f} ({worst['ratio_low']:.3f}…{worst['ratio_high']:.3f})" in shown
+
+
+def judged_row(**changes: Any) -> Row:
+    values = {
+        **{"model": "m:1", "recording": "r", "radio": "r", "bearer_kind": "paced"},
+        **{"quantity": "occupancy_bytes", "horizon_us": 11_000, "samples": 1, "pinball": 1.0},
+        **{"pinball_adaptive": 1.0, "ratio": 1.0, "ratio_low": 0.9, "ratio_high": 1.1},
+        **{"coverage_80": None, "coverage_80_strict": None, "served_ratio": None},
+    }
+    return Row(**values | changes)
+
+
+def cells_of(table: Table, columns: int) -> list[tuple[str, ...]]:
+    """The first cells of each line."""
+    return list(zip(*(list(column.cells) for column in table.columns[:columns]), strict=True))
+
+
+def test_the_lines_of_a_table_are_in_the_order_of_their_labels(model: JudgedModel) -> None:
+    """Whatever their ratios are."""
+    layout, rng = model.layout, np.random.default_rng(2)
+    rows = [
+        judged_row(
+            recording=name, bearer_kind=kind, quantity=q.value, horizon_us=h, ratio=rng.random()
+        )
+        for name in ("b", "c", "a")
+        for kind in ("unpaced", "paced")
+        for q in layout.quantities
+        for h in layout.judged_us
+    ]
+    assert cells_of(by_recording(layout, rows), 2) == [
+        (f"{name} (r)", kind) for name in "abc" for kind in ("paced", "unpaced")
+    ]
+    one = [rows[at] for at in rng.permutation(2 * len(layout.quantities) * len(layout.judged_us))]
+    assert cells_of(by_kind(layout, one), 3) == [
+        (SHORT[q], f"{h / 1000:g} ms", kind)
+        for q in layout.quantities
+        for h in layout.judged_us
+        for kind in ("paced", "unpaced")
+    ]
+
+
+def test_a_ratio_says_what_is_known_of_it() -> None:
+    assert judged_row().interval() == "1.000 (0.900…1.100)"
+    assert judged_row(ratio_high=None).interval() == "1.000 (0.900…∞)"
+    assert judged_row(ratio_low=None, ratio_high=None).interval() == "1.000 (no interval)"
+    assert judged_row(ratio=None, ratio_low=None, ratio_high=None).interval() == "unknown"
 
 
 def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> None:

@@ -306,6 +306,25 @@ def test_a_damaged_state_is_named(tmp_path: Path, first: Path) -> None:
             round_of(tmp_path, first)
 
 
+def test_a_new_model_of_which_nothing_is_known_does_not_replace_the_served_one(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One errs where the served one makes no error, of another there is no interval."""
+    model = JudgedModel.load(good)
+    held = [Part(made_corpus.series(rows=6_000), 2_000, 6_000)]
+    chosen = backtest.origins_of(held, model.layout, 400)
+    losses = [backtest.run(model.forecaster, chosen, model.layout)] * 2
+    losses[1] = replace(losses[1], pinball=0 * losses[1].pinball)
+    given = iter(losses)
+    monkeypatch.setattr(newest.backtest, "run", lambda *_: next(given))
+    found = newest.compare(model, model, held, horizons_us=[11_000], origins=400, seed=1)
+    assert [one.ratio for one in found] == [np.inf, np.inf]
+    assert "inf of the served model's loss" in newest.refusals(found)[0]
+    unknown = newest.Compared("occupancy_bytes", 11_000, 0.9, np.nan, np.nan)
+    assert newest.refusals([unknown]) != []
+    assert newest.Drift("occupancy_bytes", 0.9, np.nan, np.nan, 1.0).drifted
+
+
 def test_a_served_model_of_other_quantities_is_no_comparison(good: Path) -> None:
     model = JudgedModel.load(good)
     lacking = replace(model, layout=replace(model.layout, quantities=model.layout.quantities[:1]))

@@ -47,7 +47,7 @@ async def consumers(r: Running, count: int) -> None:
         ),
         (
             pb.ForecastRequest(node_id="n" * MANY),
-            f"node_id: {MANY} characters; expected at most 256",
+            f"node_id: {MANY} bytes; expected at most 256 bytes without control characters",
         ),
     ],
     ids=["quantiles", "quantities", "bearers", "node_id"],

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
@@ -19,6 +20,7 @@ from ric.testing import ran_function
 from rlc_forecaster import app
 from rlc_forecaster.hub import MAX_QUEUED
 from rlc_forecaster.metrics import Growth
+from rlc_model import write_contract
 from running_forecaster import NODE, running, time_us
 from sojourn_interfaces import forecast_pb2 as pb
 
@@ -75,6 +77,14 @@ async def test_predict_returns_the_selected_bearers() -> None:
             "quantities[0]: LIMIT_BYTES is not forecast; expected OCCUPANCY_BYTES, DRAIN_BYTES",
         ),
         (pb.ForecastRequest(quantiles=[0.5, 1.0]), "quantiles[1]: 1 is not within (0, 1)"),
+        (
+            pb.ForecastRequest(quantiles=[0.5, 0.99]),
+            "quantiles: 0.99 is beyond those of the forecasts; expected 0.1 to 0.9",
+        ),
+        (
+            pb.ForecastRequest(quantiles=[0.05]),
+            "quantiles: 0.05 is beyond those of the forecasts; expected 0.1 to 0.9",
+        ),
         (pb.ForecastRequest(quantities=[77]), "quantities[0]: 77 is not forecast"),  # type: ignore[list-item]
     ],
 )
@@ -133,6 +143,39 @@ async def test_a_model_makes_the_forecasts_and_is_swapped_when_its_directory_cha
         assert models[-1] == "tiny:2"
         info = f'node_model_info{{model="tiny:2",node="{NODE}",warming_up=""}} 1.0'
         assert info in r.metrics()
+
+
+async def test_a_stream_ends_when_a_new_model_lacks_its_quantiles(tmp_path: Path) -> None:
+    async def all_of(call: Any) -> str:
+        try:
+            async for batch in call:
+                seen.append((list(batch.quantiles), batch.points_us[0]))  # noqa: PERF401
+        except grpc.aio.AioRpcError as error:
+            return f"{error.code().name}: {error.details()}"
+        return "ended"
+
+    seen: list[tuple[list[float], int]] = []
+    async with running(model=tmp_path, model_check_s=0.01) as r:
+        await r.subscribed()
+        wide, within = (
+            asyncio.create_task(all_of(r.stub.Subscribe(pb.ForecastRequest(quantiles=[level]))))
+            for level in (0.9, 0.75)
+        )
+        while r.forecaster.hub.consumers < 2:
+            await asyncio.sleep(0.005)
+        narrow = tiny_model.manifest().model_copy(update={"quantiles": [0.2, 0.5, 0.8]})
+        write_contract(tmp_path, narrow, tiny_model.graph(tiny_model.weights()))
+        k = 0
+        while not wide.done() or ([0.75], 2_000) not in seen:
+            k += 1
+            r.report(k, {17: 5_000})
+            await asyncio.sleep(0.005)
+        expected = "INVALID_ARGUMENT: quantiles: 0.9 is beyond those of the forecasts"
+        assert (await wide).startswith(expected)
+        assert not within.done()
+        within.cancel()
+    points_of_wide = {points for levels, points in seen if levels != [0.75]}
+    assert points_of_wide == {11_000}, "no value of the new model has its label"
 
 
 async def test_a_stale_model_is_reported_until_it_is_touched(tmp_path: Path) -> None:

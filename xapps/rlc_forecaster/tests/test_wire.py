@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlc_forecaster.core import Batch, Fallback, Layout, Source
 from rlc_forecaster.encodings import Encodings
-from rlc_forecaster.selection import CODE_OF, Encoder, Selection
+from rlc_forecaster.selection import CODE_OF, Encoder, Selection, SelectionError
 from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2 as pb
 
@@ -125,9 +125,23 @@ def test_selected_bearers_are_found_when_others_are_added() -> None:
 
 def test_other_quantiles_lie_between_those_of_the_model() -> None:
     batch = batch_of([(1, 1, True, True)])
-    request = pb.ForecastRequest(quantiles=[0.95, 0.3, 0.5])
+    request = pb.ForecastRequest(quantiles=[0.7, 0.3, 0.5])
     message = pb.ForecastBatch.FromString(Encoder(Selection.of(request, LAYOUT)).encode(batch, 1))
-    assert list(message.quantiles) == pytest.approx([0.3, 0.5, 0.95])
+    assert list(message.quantiles) == pytest.approx([0.3, 0.5, 0.7])
     values = np.array(message.forecasts[0].series[0].values).reshape(3, 3)
     low, middle, high = batch.values[0, 0].T
-    np.testing.assert_allclose(values, np.stack([(low + middle) / 2, middle, high], 1), rtol=1e-6)
+    between = [(low + middle) / 2, middle, (middle + high) / 2]
+    np.testing.assert_allclose(values, np.stack(between, 1), rtol=1e-6)
+
+
+def test_the_outermost_quantiles_are_those_of_the_model() -> None:
+    """In the precision of the message, in which 0.9 is less than as a double."""
+    request = pb.ForecastRequest(quantiles=[0.9, 0.1])
+    message = pb.ForecastBatch.FromString(
+        Encoder(Selection.of(request, LAYOUT)).encode(batch_of([(1, 1, True, True)]), 1)
+    )
+    assert list(message.quantiles) == pytest.approx([0.1, 0.9])
+    for level in (0.0999, 0.9001, 0.99):
+        beyond = pb.ForecastRequest(quantiles=[0.5, level])
+        with pytest.raises(SelectionError, match=f"{level:g} is beyond .*; expected 0.1 to 0.9"):
+            Selection.of(beyond, LAYOUT)

@@ -59,8 +59,8 @@ class Selection:
         """Checks a request against the present layout.
 
         Raises:
-            SelectionError: A quantity that is not forecast, a quantile outside (0, 1), or more of
-                something than is served.
+            SelectionError: A quantity that is not forecast, a quantile outside (0, 1) or beyond
+                those of the forecasts, or more of something than is served.
         """
         if len(request.node_id) > MAX_NODE_ID:
             raise SelectionError(
@@ -80,12 +80,32 @@ class Selection:
         for index, level in enumerate(request.quantiles):
             if not 0 < level < 1:
                 raise SelectionError(f"quantiles[{index}]: {level:g} is not within (0, 1)")
-        return cls(
+        selection = cls(
             request.node_id,
             frozenset((b.rnti, b.drb) for b in request.bearers),
             tuple(dict.fromkeys(quantities)),
             tuple(sorted(set(request.quantiles))),
         )
+        selection.check_quantiles(layout)
+        return selection
+
+    def check_quantiles(self, layout: Layout) -> None:
+        """Checks that the quantiles are among those of forecasts, or between two of them.
+
+        Of what is beyond the outermost nothing is known, and its value under the label of another
+        would be taken for it.
+
+        Raises:
+            SelectionError: One is not.
+        """
+        # In the precision of the message.
+        low, high = np.float32(layout.quantiles[0]), np.float32(layout.quantiles[-1])
+        for level in self.quantiles:
+            if not low <= np.float32(level) <= high:
+                raise SelectionError(
+                    f"quantiles: {level:g} is beyond those of the forecasts; expected {low:g} to"
+                    f" {high:g}"
+                )
 
     def wants(self, batch: Batch) -> bool:
         """Whether the batch is of a selected node."""
@@ -218,7 +238,7 @@ def _quantity(index: int, code: int, layout: Layout) -> Quantity:
 def _at_quantiles(
     values: NDArray[np.float32], have: tuple[float, ...], want: tuple[float, ...]
 ) -> NDArray[np.float32]:
-    """``(…, Q)`` values at other levels: interpolated linearly, constant beyond the outermost."""
+    """``(…, Q)`` values at other levels within `have`: interpolated linearly."""
     if not want or want == have:
         return values
     position = np.interp(want, have, np.arange(len(have)))

@@ -14,6 +14,7 @@ from ric.security import Security
 from sojourn_interfaces import check_identifiers
 from sojourn_interfaces import forecast_pb2 as pb
 
+from rlc_forecaster.core import Layout
 from rlc_forecaster.encodings import Encodings
 from rlc_forecaster.hub import Hub
 from rlc_forecaster.selection import Selection, SelectionError
@@ -83,6 +84,7 @@ class ForecasterService:
         selection = await self._selection(request, context)
         encoder = self._encodings.encoder(selection)
         lost: list[Denial] = []
+        layout = self._hub.layout
         caller.audit("subscribe", "accepted", node=request.node_id, what="forecasts")
         with (
             caller.watch("subscribe", request.node_id, lost.append),
@@ -97,6 +99,9 @@ class ForecasterService:
                     await stream.wait(selection.cost_bytes(batch), nodes * self._batches_per_s)
                     # With fewer turns than there are forecasts, an old one is worth nothing.
                     current = batch if stream.assured else queue.newest(batch)
+                    if current.layout is not layout:
+                        layout = current.layout
+                        await self._check_quantiles(selection, layout, context)
                     yield self._encodings.get(encoder, current)
 
     async def Predict(  # noqa: N802
@@ -121,9 +126,19 @@ class ForecasterService:
                 f"the newest sample of {newest.node_id} is {age_s:.1f} s old; expected at most"
                 f" {self._oldest_s:g} s",
             )
+        await self._check_quantiles(selection, newest.layout, context)
         # Calls have a rate of their own.
         await self._turns.wait(caller.account, selection.cost_bytes(newest), assured=True)
         return self._encodings.get(self._encodings.encoder(selection), newest)
+
+    async def _check_quantiles(
+        self, selection: Selection, layout: Layout, context: Context
+    ) -> None:
+        """Another model may have other quantiles than when the request was checked."""
+        try:
+            selection.check_quantiles(layout)
+        except SelectionError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
     async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:
         try:

@@ -22,7 +22,8 @@ class Row:
         pinball_adaptive: That of adaptive persistence.
         ratio: `pinball` over `pinball_adaptive`; None if the latter is 0.
         ratio_low, ratio_high: 95 % interval of the ratio, by a bootstrap over blocks of a second;
-            None with a single block.
+            None with a single block. Where few blocks have a loss of adaptive persistence, the
+            upper end or both are infinite and None.
         coverage_80: Share of values within or on the quantiles 0.1 and 0.9 of the model.
         coverage_80_strict: Share strictly within: lower where value and quantile are often equal.
         served_ratio: As `ratio`, of what the forecaster serves.
@@ -48,6 +49,7 @@ class Row:
         """The ratio and its interval, as text."""
         if self.ratio is None:
             return "unknown"
-        if self.ratio_low is None or self.ratio_high is None:
-            return f"{self.ratio:.3f}"
-        return f"{self.ratio:.3f} ({self.ratio_low:.3f}…{self.ratio_high:.3f})"
+        if self.ratio_low is None:
+            return f"{self.ratio:.3f} (no interval)"
+        high = "∞" if self.ratio_high is None else f"{self.ratio_high:.3f}"
+        return f"{self.ratio:.3f} ({self.ratio_low:.3f}…{high})"

@@ -1,4 +1,4 @@
-"""The results as tables on the terminal, the worst kind of bearer first."""
+"""The results as tables on the terminal, in the order of their labels, and the worst by name."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def show_judged(model: JudgedModel, tallies: Sequence[Tally], rows: Sequence[Row
     console = table_console()
     layout = model.layout
     if len(tallies) > 1:
-        console.print(_by_recording(layout, rows))
+        console.print(by_recording(layout, rows))
     kinds = sorted({tally.bearer_kind for tally in tallies})
     pooled = [Tally.pooled([one for one in tallies if one.bearer_kind == kind]) for kind in kinds]
-    console.print(_by_kind(layout, rows_of(model.name, layout, pooled)))
+    console.print(by_kind(layout, rows_of(model.name, layout, pooled)))
     worst = max(_ends(layout, rows), key=lambda row: row.ratio or 0.0, default=None)
     if worst is not None and worst.ratio is not None:
         console.print(
@@ -34,7 +34,8 @@ def show_judged(model: JudgedModel, tallies: Sequence[Tally], rows: Sequence[Row
         )
 
 
-def _by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
+def by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
+    """A line for each recording, radio and kind of bearer, by name; a column for each end."""
     table = Table(title="pinball loss over that of adaptive persistence (below 1 is better)")
     table.add_column("recording", overflow="fold")
     table.add_column("bearers")
@@ -45,11 +46,7 @@ def _by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
     for row in rows:
         place = by_place.setdefault((row.recording, row.radio, row.bearer_kind), {})
         place[row.quantity, row.horizon_us] = row
-
-    def worst(place: tuple[str, str, str]) -> float:
-        return max((row.ratio or 0.0 for row in _ends(layout, by_place[place].values())), default=0)
-
-    for at in sorted(by_place, key=worst, reverse=True):
+    for at in sorted(by_place):
         cells = by_place[at]
         ends = [(q.value, horizon) for q in layout.quantities for horizon in layout.judged_us]
         table.add_row(_name(*at[:2]), at[2], *(_ratio(cells.get(end)) for end in ends))
@@ -61,17 +58,24 @@ def _name(recording: str, radio: str) -> str:
     return recording if radio in recording else f"{recording} ({radio})"
 
 
-def _by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
+def by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
+    """A line for each row at the ends, by quantity, horizon and kind of bearer."""
     table = Table(title="all recordings, by kind of bearer")
-    table.add_column("bearers")
     table.add_column("quantity")
-    for name in ("horizon", "ratio (95 % interval)", "served ratio", "coverage of 80 %", "values"):
+    table.add_column("horizon", justify="right")
+    table.add_column("bearers")
+    for name in ("ratio (95 % interval)", "served ratio", "coverage of 80 %", "values"):
         table.add_column(name, justify="right")
-    for row in sorted(_ends(layout, rows), key=lambda row: -(row.ratio or 0.0)):
+    order = [quantity.value for quantity in layout.quantities]
+
+    def labels(row: Row) -> tuple[int, int, str]:
+        return order.index(row.quantity), row.horizon_us, row.bearer_kind
+
+    for row in sorted(_ends(layout, rows), key=labels):
         table.add_row(
-            row.bearer_kind,
             SHORT[Quantity(row.quantity)],
             f"{row.horizon_us / 1000:g} ms",
+            row.bearer_kind,
             _coloured(row, row.interval()),
             "–" if row.served_ratio is None else f"{row.served_ratio:.3f}",
             _coverage(row),

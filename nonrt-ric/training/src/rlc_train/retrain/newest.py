@@ -6,6 +6,7 @@ forecaster's online calibration, with a 95 % interval by a bootstrap over blocks
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -51,8 +52,8 @@ class Drift:
 
     @property
     def drifted(self) -> bool:
-        """Whether the interval is above the ratio at promotion, or that is not known."""
-        return self.promoted is None or self.low > self.promoted
+        """Whether the interval is above the ratio at promotion, or one of them is not known."""
+        return self.promoted is None or not self.low <= self.promoted
 
 
 def drift_of(
@@ -120,7 +121,8 @@ class Compared:
     Attributes:
         quantity: The quantity.
         horizon_us: From the newest sample.
-        ratio: Pinball loss of the new model over that of the served one.
+        ratio: Pinball loss of the new model over that of the served one; infinite if only the
+            latter has none.
         low, high: Its 95 % interval.
     """
 
@@ -132,8 +134,8 @@ class Compared:
 
     @property
     def worse(self) -> bool:
-        """Whether the interval is above 1."""
-        return self.low > 1
+        """Whether the interval is above 1, or not known."""
+        return not self.low <= 1
 
 
 def compare(
@@ -167,6 +169,8 @@ def compare(
             if np.isfinite(skill.value):
                 ends = 1 - skill.value, 1 - skill.high, 1 - skill.low
                 found.append(Compared(quantity.value, horizon_us, *ends))
+            elif ours[:, at].sum() > 0:
+                found.append(Compared(quantity.value, horizon_us, math.inf, math.inf, math.inf))
     return found
 
 
