@@ -23,11 +23,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from onnx import numpy_helper
-from rlc_forecaster import model_trial
+from rlc_forecaster import model_source, model_trial
 from rlc_forecaster.cli import main
 from rlc_forecaster.model_source import ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
-from rlc_model import FEATURES, ContractError, read_contract, write_contract
+from rlc_model import FEATURES, ContractError, contract, read_contract, write_contract
+from rlc_model import signature as signature_module
 from rlc_model.manifest import Horizon
 from rlc_model.signature import sign
 
@@ -327,11 +328,49 @@ def test_only_signed_models_are_loaded_if_keys_are_set(tmp_path: Path) -> None:
     change = source.poll(0)
     assert change is not None
     assert change.model is not None
+    signature = (model / "SHA256SUMS.sig").read_bytes()
     tiny_model.write(model, "2")
+    (model / "SHA256SUMS.sig").write_bytes(signature)
     change = source.poll(0)
     assert change is not None
     assert "is no signature of SHA256SUMS by any of 1 trusted keys" in change.problem
     assert source.poll(0) is None
+
+
+@pytest.mark.parametrize("after", range(1, 12))
+def test_a_model_that_is_replaced_while_it_is_read_needs_its_own_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    """An unsigned one is put in place of a signed one after any of the reads."""
+    private = Ed25519PrivateKey.generate()
+    keys = tmp_path / "trusted.pem"
+    keys.write_bytes(
+        private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    model = tmp_path / "model"
+    graph = tiny_model.graph(tiny_model.weights())
+    write_contract(model, tiny_model.manifest("signed"), graph, private.sign)
+    signature = (model / "SHA256SUMS.sig").read_bytes()
+    read, reads = contract.read_bounded, 0
+
+    def replaced_after(path: Path, limit: int) -> bytes:
+        nonlocal reads
+        content = read(path, limit)
+        reads += 1
+        if reads == after:
+            write_contract(model, tiny_model.manifest("unsigned"), graph)
+            (model / "SHA256SUMS.sig").write_bytes(signature)
+        return content
+
+    for module in (contract, signature_module, model_source):
+        monkeypatch.setattr(module, "read_bounded", replaced_after)
+    monkeypatch.setattr(
+        model_trial.ModelTrial, "tried", lambda _, tried, period_us: OnnxStep(tried, period_us)
+    )
+    change = ModelSource(model, 1_000, keys).poll(0)
+    assert change is not None
+    assert change.model is None or change.model.name == "tiny:signed"
+    assert (change.model is None) == (change.retry_in_s is not None)
 
 
 def test_a_directory_is_read_once_and_refused_once(tmp_path: Path) -> None:

@@ -60,9 +60,11 @@ def main(argv: list[str] | None = None) -> int:
             read_contract(arguments.directory)
             sign(arguments.directory, arguments.key)
             return 0
+        checksums = None
         if arguments.trusted_keys is not None:
-            verify_signature(arguments.directory, read_trusted_keys(arguments.trusted_keys))
-        contract = read_contract(arguments.directory)
+            keys = read_trusted_keys(arguments.trusted_keys)
+            checksums = verify_signature(arguments.directory, keys)
+        contract = read_contract(arguments.directory, checksums)
         check_graph(contract.onnx)
     except (ContractError, OSError) as error:
         print(f"rlc-model: {error}", file=sys.stderr)

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -48,10 +48,17 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class ModelContract:
-    """A model directory with verified digests and manifest."""
+    """A model directory with verified digests and manifest.
+
+    Attributes:
+        manifest: Its manifest.
+        onnx: The graph.
+        checksums: Content of its digests; empty for a model that was not read from a directory.
+    """
 
     manifest: Manifest
     onnx: bytes
+    checksums: bytes = field(default=b"", compare=False, repr=False)
 
     def inputs(self) -> tuple[Tensor, ...]:
         """The graph's inputs: sample ``(B, F)``, state ``(B, S)``, both scaled float32."""
@@ -133,10 +140,14 @@ def _parse_checksums(data: bytes) -> dict[str, str]:
     return sums
 
 
-def read_contract(directory: Path) -> ModelContract:
+def read_contract(directory: Path, checksums: bytes | None = None) -> ModelContract:
     """Reads a model directory and checks digests and manifest.
 
     A directory that is replaced meanwhile is read again, so that no mixture of two is refused.
+
+    Args:
+        directory: The directory.
+        checksums: The content that its digests must have, such as one whose signature was verified.
 
     Raises:
         ContractError: A file is missing, too large, altered or wrong.
@@ -144,11 +155,11 @@ def read_contract(directory: Path) -> ModelContract:
     for _ in range(_READS):
         before = _identity(directory)
         try:
-            return _read_once(directory)
+            return _read_once(directory, checksums)
         except ContractError:
             if _identity(directory) == before:
                 raise
-    return _read_once(directory)
+    return _read_once(directory, checksums)
 
 
 def _identity(directory: Path) -> tuple[int, ...] | None:
@@ -160,11 +171,13 @@ def _identity(directory: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _read_once(directory: Path) -> ModelContract:
+def _read_once(directory: Path, checksums: bytes | None) -> ModelContract:
     if directory.is_dir() and not (directory / CHECKSUMS).exists():
         expected = f"expected a model directory of {MODEL}, {MANIFEST} and {CHECKSUMS}"
         raise ContractError(CHECKSUMS, f"is missing; {expected}")
-    sums = _parse_checksums(read_bounded(directory / CHECKSUMS, MAX_MANIFEST_BYTES))
+    if checksums is None:
+        checksums = read_bounded(directory / CHECKSUMS, MAX_MANIFEST_BYTES)
+    sums = _parse_checksums(checksums)
     files = {
         MANIFEST: read_bounded(directory / MANIFEST, MAX_MANIFEST_BYTES),
         MODEL: read_bounded(directory / MODEL, MAX_MODEL_BYTES),
@@ -177,7 +190,7 @@ def _read_once(directory: Path) -> ModelContract:
             raise ContractError(
                 name, f"has SHA-256 {digest[:12]}…; {CHECKSUMS} has {sums[name][:12]}…"
             )
-    return ModelContract(parse_manifest(files[MANIFEST]), files[MODEL])
+    return ModelContract(parse_manifest(files[MANIFEST]), files[MODEL], checksums)
 
 
 def write_contract(

@@ -43,8 +43,11 @@ def read_trusted_keys(path: Path) -> tuple[Ed25519PublicKey, ...]:
     return tuple(keys)
 
 
-def verify_signature(directory: Path, keys: Sequence[Ed25519PublicKey]) -> None:
+def verify_signature(directory: Path, keys: Sequence[Ed25519PublicKey]) -> bytes:
     """Checks that one of `keys` has signed the directory's digests.
+
+    Returns:
+        Their content, for :func:`rlc_model.read_contract`: the directory may be replaced before.
 
     Raises:
         ContractError: There is no signature, or it is by another key or of other digests.
@@ -56,7 +59,7 @@ def verify_signature(directory: Path, keys: Sequence[Ed25519PublicKey]) -> None:
             key.verify(signature, checksums)
         except InvalidSignature:
             continue
-        return
+        return checksums
     raise ContractError(
         SIGNATURE, f"is no signature of {CHECKSUMS} by any of {len(keys)} trusted keys"
     )

@@ -80,6 +80,8 @@ class ModelSource:
             contract = self._read()
         except ContractError as error:
             return self._again(str(error), now_s)
+        # It may have been replaced since.
+        self._seen = seen = contract.checksums, seen[1]
         try:
             model = self._trial.tried(contract, self._period_us)
         except ContractError as error:
@@ -112,9 +114,10 @@ class ModelSource:
         return (digests, self._signature()), written_at_s
 
     def _read(self) -> ModelContract:
-        if self._trusted_keys is not None:
-            verify_signature(self.directory, read_trusted_keys(self._trusted_keys))
-        return read_contract(self.directory)
+        if self._trusted_keys is None:
+            return read_contract(self.directory)
+        keys = read_trusted_keys(self._trusted_keys)
+        return read_contract(self.directory, verify_signature(self.directory, keys))
 
     def _signature(self) -> bytes:
         if self._trusted_keys is None:

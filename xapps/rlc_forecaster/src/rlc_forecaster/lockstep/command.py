@@ -16,7 +16,6 @@ import rlc_model
 from ric.errors import RicError
 from ric.settings import ProgramParser
 from rlc_model import ContractError, read_contract
-from rlc_model.contract import CHECKSUMS, MAX_MANIFEST_BYTES, read_bounded
 from sojourn_interfaces import forecast_pb2 as pb
 
 import rlc_forecaster
@@ -51,8 +50,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _serve(options: argparse.Namespace, incoming: BinaryIO, out: BinaryIO) -> None:
-    model = ModelTrial().tried(read_contract(options.model), REPORT_US)
-    write_frame(out, Kind.HELLO, json.dumps(hello(model, options)).encode())
+    contract = read_contract(options.model)
+    model = ModelTrial().tried(contract, REPORT_US)
+    write_frame(out, Kind.HELLO, json.dumps(hello(model, contract.checksums, options)).encode())
     session = Session(model)
     count = 0
     while True:
@@ -69,10 +69,9 @@ def _serve(options: argparse.Namespace, incoming: BinaryIO, out: BinaryIO) -> No
             session.learn()
 
 
-def hello(model: OnnxStep, options: argparse.Namespace) -> dict[str, object]:
+def hello(model: OnnxStep, checksums: bytes, options: argparse.Namespace) -> dict[str, object]:
     """The first frame: model, horizon and step time."""
     layout = model.layout
-    checksums: bytes = read_bounded(options.model / CHECKSUMS, MAX_MANIFEST_BYTES)
     return {
         "protocol": PROTOCOL,
         "model": model.name,
