@@ -161,6 +161,18 @@ def test_each_controller_is_told_its_number_and_how_many_there_are() -> None:
     environment = {each["name"]: each for each in container["env"]}
     assert environment["SOJOURN_REPLICA__COUNT"]["value"] == "2"
     assert "pod-index" in str(environment["SOJOURN_REPLICA__INDEX"]["valueFrom"])
+    assert "SOJOURN_IDENTITY" not in environment, "by default its pod and start"
+
+
+def test_an_identity_is_told_apart_by_the_number_of_the_replica() -> None:
+    objects = template("--set=controller.settings.identity=east")
+    (stateful,) = (each for each in objects if each["kind"] == "StatefulSet")
+    (container,) = stateful["spec"]["template"]["spec"]["containers"]
+    names = [each["name"] for each in container["env"]]
+    (identity,) = (each["value"] for each in container["env"] if each["name"] == "SOJOURN_IDENTITY")
+    assert identity == "east/$(SOJOURN_REPLICA__INDEX)"
+    # Kubernetes expands what comes before.
+    assert names.index("SOJOURN_REPLICA__INDEX") < names.index("SOJOURN_IDENTITY")
 
 
 def test_numbers_of_a_scenario_arrive_as_they_were_written(tmp_path: Path) -> None:

@@ -200,7 +200,8 @@ _OBJECTIVES = Row(
                 "none",
                 Query(f"sum by (role) ({selector(_P + 'nodes')}) > 0", "{{role}}"),
                 about="Nodes by the role of the controllers there: owner acts, standby waits for "
-                "the lease, candidate applies for it, observer only watches.",
+                "the lease, candidate applies for it, observer only watches, duplicate has the "
+                "identity of another.",
                 empty=NO_CONTROLLER,
                 size=(8, 8),
             ),

@@ -22,6 +22,7 @@ BLOCKERS: Final[Words] = {
     "no_tc": ("gNB has no TC function", WARNING),
     "standby": ("another controller owns the node", GOOD),
     "candidate": ("waits for the node lease", WARNING),
+    "duplicate": ("another has this identity", BAD),
     "in_progress": ("transaction in progress", GOOD),
     "not_applied": ("gNB accepts, does not install", BAD),
     "refused": ("gNB refuses pipelines", BAD),

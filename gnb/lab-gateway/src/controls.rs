@@ -1,11 +1,13 @@
 //! `Control`: all RIC controls of a client over one call.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use e2sm_tc::v1::{self, BearerId, ControlMessage, UeId};
 use lab_world::{ControlReply, RanFunction};
+use parking_lot::Mutex;
 use prost::Message;
 use sha2::{Digest, Sha256};
+use tc_pipelines::owners::{Answer, Asked, Owners};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{sleep, timeout},
@@ -31,6 +33,8 @@ pub(super) struct ControlHandler {
     pub(super) commands: Commands,
     pub(super) metrics: GatewayMetrics,
     pub(super) timeout: Duration,
+    /// Which clients the owners of nodes are.
+    pub(super) owners: Arc<Mutex<Owners>>,
     /// True once the gateway stops.
     pub(super) stopping: watch::Receiver<bool>,
 }
@@ -41,8 +45,19 @@ struct Pending {
     node_id: String,
     answer: oneshot::Receiver<Result<ControlReply, ControlFailure>>,
     limit: Duration,
+    /// Whom to tell about the answer to a node lease.
+    asked: Option<(Asked, Arc<Mutex<Owners>>, Client)>,
     /// Its bytes, of the client's share.
     _bytes: Hold,
+}
+
+/// What a control came to so far.
+#[derive(Debug)]
+enum Sent {
+    /// To the world.
+    Pending(Pending),
+    /// Nowhere: the owner that it names is another client.
+    Refused(ControlReply),
 }
 
 pub(super) type ControlResponses = ReceiverStream<Result<proto::ControlResponse, Status>>;
@@ -98,11 +113,12 @@ impl ControlHandler {
             let within = admitted
                 .and_then(|_| client.account.control(bytes, client.now_us()).map_err(Status::from));
             let is_refused = within.is_err();
-            let sent = within.and_then(|hold| self.send(request, hold));
+            let sent = within.and_then(|hold| self.send(request, hold, &client));
             let handler = self.clone();
             tokio::spawn(async move {
                 let answer = match sent {
-                    Ok(pending) => pending.answer().await,
+                    Ok(Sent::Pending(pending)) => pending.answer().await,
+                    Ok(Sent::Refused(reply)) => Ok(reply),
                     Err(status) => Err(status),
                 };
                 if let Some(record) = record {
@@ -119,14 +135,29 @@ impl ControlHandler {
 
     // The error becomes the control's.
     #[allow(clippy::result_large_err)]
-    fn send(&self, request: proto::ControlRequest, hold: Hold) -> Result<Pending, Status> {
+    fn send(
+        &self,
+        request: proto::ControlRequest,
+        hold: Hold,
+        client: &Client,
+    ) -> Result<Sent, Status> {
         let limit = match request.timeout_ms {
             0 => self.timeout,
             ms => self.timeout.min(Duration::from_millis(ms.into())),
         };
+        let as_owner = client.caller.as_owner(&request.instance)?;
+        let mut asked = None;
+        if request.ran_function_oid == RanFunction::TcV1.oid() {
+            let (node_id, message) = (&request.node_id, &request.message);
+            match self.owners.lock().admit(node_id, message, &as_owner, client.now_us()) {
+                Ok(lease) => asked = lease,
+                Err(refusal) => return Ok(Sent::Refused(refusal.into())),
+            }
+        }
+        let asked = asked.map(|asked| (asked, Arc::clone(&self.owners), client.clone()));
         let (reply, answer) = oneshot::channel();
         let node_id = request.node_id.clone();
-        self.commands.send(Command::Control {
+        let sent = self.commands.send(Command::Control {
             request: lab_world::ControlRequest {
                 node_id: request.node_id,
                 ran_function_oid: request.ran_function_oid,
@@ -134,8 +165,12 @@ impl ControlHandler {
                 message: request.message,
             },
             reply,
-        })?;
-        Ok(Pending { node_id, answer, limit, _bytes: hold })
+        });
+        if let Err(status) = sent {
+            tell(asked, Answer::NotCarriedOut);
+            return Err(status);
+        }
+        Ok(Sent::Pending(Pending { node_id, answer, limit, asked, _bytes: hold }))
     }
 
     /// Counts the answer and converts it.
@@ -238,9 +273,29 @@ fn describe(ran_function_oid: &str, message: &[u8]) -> String {
     format!("{what}sha256 {digest}")
 }
 
+fn tell(asked: Option<(Asked, Arc<Mutex<Owners>>, Client)>, answer: Answer<'_>) {
+    if let Some((asked, owners, client)) = asked {
+        owners.lock().answered(asked, answer, client.now_us());
+    }
+}
+
 impl Pending {
-    async fn answer(self) -> Result<ControlReply, Status> {
-        let Self { node_id, answer, limit, _bytes } = self;
+    async fn answer(mut self) -> Result<ControlReply, Status> {
+        let asked = self.asked.take();
+        let reply = self.reply().await;
+        tell(
+            asked,
+            match &reply {
+                Ok(reply) => Answer::Outcome(&reply.outcome),
+                Err(status) if status.code() == Code::NotFound => Answer::NotCarriedOut,
+                Err(_) => Answer::Lost,
+            },
+        );
+        reply
+    }
+
+    async fn reply(self) -> Result<ControlReply, Status> {
+        let Self { node_id, answer, limit, .. } = self;
         let answer = timeout(limit, answer).await.map_err(|_| {
             Status::deadline_exceeded(format!(
                 "node {node_id:?} has not answered in {} ms",

@@ -144,6 +144,7 @@ impl Gateway {
                 commands: sender.clone(),
                 metrics: metrics.clone(),
                 timeout: options.control_timeout,
+                owners: Arc::default(),
                 stopping: stopping.clone(),
             },
         };

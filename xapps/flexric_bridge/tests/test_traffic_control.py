@@ -459,3 +459,32 @@ async def test_one_client_holds_the_node_and_the_next_takes_it_when_the_lease_en
         assert refusal(sent) == ("unsupported", "as_safe")
         assert "accepted" in await tc.change("initial", owner="b")
         assert (await status(tc, 3))["safe"]
+
+
+async def test_the_name_of_an_owner_is_of_use_to_the_client_alone_that_holds_the_node(
+    world: BridgeWorld,
+) -> None:
+    lab = LabNode(world.ric)
+    await world.start()
+    world.spawn(lab.run())
+    async with world.client(lab.node.id) as one, world.client(lab.node.id) as two:
+        owner, other = Tc(one, lab.node.id), Tc(two, lab.node.id)
+        await status(owner)
+
+        async def take(tc: Tc, lease_ms: int | None) -> Outcome:
+            return await tc.send({"node_lease": {"owner": "a", "lease_ms": lease_ms}}, style=4)
+
+        assert "accepted" in await take(owner, 60_000)
+        sent = len(world.ric.controls)
+        for outcome in (
+            await take(other, 60_000),
+            await take(other, None),
+            await other.change({"replace": hashed(4)}, owner="a"),
+        ):
+            assert refusal(outcome) == ("not_owner", "owner")
+            assert outcome["refused"]["holder"]["owner"] == "a"
+        assert len(world.ric.controls) == sent
+        assert "accepted" in await owner.change({"replace": hashed(4)}, owner="a")
+        assert "accepted" in await take(owner, None)
+        assert "accepted" in await take(other, 60_000)
+        assert refusal(await owner.change("safe", owner="a")) == ("not_owner", "owner")

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from e2sm_tc import Owners
 from ric.e2 import Node, RanFunction
 from ric.sm import TC_V1_OID, tc
-from tc_controller.core.actions import Action, SaveDesired, WriteRecord
+from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, NodeUp, PipelineStatus, parse_outcome
 from tc_controller.core.ownership import Role
@@ -71,6 +72,7 @@ class Replicas:
         self._bare_since: dict[int, int] = {}
         #: Names of pipelines that followed each other on a bearer.
         self.names: dict[int, list[str]] = {}
+        self._owners = Owners()
         #: What each controller wrote to its state file last.
         self.states: dict[str, object] = {}
         self.statuses: dict[int, PipelineStatus] = {}
@@ -79,10 +81,10 @@ class Replicas:
     def now_s(self) -> float:
         return float(self.world.now_us) / 1e6
 
-    def start(self, name: str, replica: Replica = ALONE) -> Controller:
+    def start(self, name: str, replica: Replica = ALONE, owner: str | None = None) -> Controller:
         controller = self.alive[name] = Controller(
             self.policy,
-            owner=name,
+            owner=owner or name,
             replica=replica,
             id_prefix=name,
             state=self.states.get(name),
@@ -143,11 +145,7 @@ class Replicas:
             elif isinstance(action, SaveDesired):
                 self.states[name] = action.document()
             elif name not in self.cut_off:
-                answer = self.world.control(
-                    TC_V1_OID,
-                    tc.encode("control-header", action.header),
-                    tc.encode("control", action.message),
-                )
+                answer = self._answer(name, action)
                 outcome = parse_outcome(tc.decode("control-outcome", answer))
                 if isinstance(outcome, Accepted):
                     kept = self.terms if "node_lease" in action.message else self.controls
@@ -158,6 +156,19 @@ class Replicas:
                 self._do(
                     name, self.alive[name].on_control_answer(now_us, action.control_id, outcome)
                 )
+
+    def _answer(self, name: str, action: SendControl) -> bytes:
+        """The outcome of a control, which the gateway refuses in the name of another."""
+        message = tc.encode("control", action.message)
+        client = (name, "", b"started once")
+        refusal, asked = self._owners.admit(self.node.id, message, client, self.world.now_us)
+        if refusal is not None:
+            return refusal
+        header = tc.encode("control-header", action.header)
+        answer: bytes = self.world.control(TC_V1_OID, header, message)
+        if asked is not None:
+            self._owners.answered(asked, answer, self.world.now_us)
+        return answer
 
     def transactions(self, since_s: float = 0.0) -> int:
         """Accepted transactions; renewals are none."""

@@ -45,6 +45,42 @@ def test_a_standby_observes_and_takes_over_within_a_lease() -> None:
     assert roles[:2] + roles[-1:] == [("a", "owner"), ("b", "standby"), ("b", "owner")]
 
 
+def test_of_two_controllers_with_one_identity_one_acts_and_the_other_says_why() -> None:
+    other_policy = parse_policy(REPORTS + "rules: [{name: r, base: [{template: fq_codel}]}]\n")
+    replicas = Replicas(BASE)
+    replicas.start("first", owner="a")
+    replicas.policy = other_policy
+    second = replicas.start("second", owner="a")
+    replicas.run(150)
+    assert replicas.owners() == ["first"]
+    assert {name for _, name in replicas.controls} == {"first"}
+    assert replicas.transactions() == 2
+    (node,) = second.nodes.values()
+    assert node.ownership.detail() == "duplicate of a"
+    assert not node.ownership.acts
+    blocked = {bearer.blocked(0) for bearer in node.bearers.values()}
+    assert {None if each is None else each[0] for each in blocked} == {"duplicate"}
+    roles = [r["role"] for name, r in replicas.records if r["event"] == "ownership"]
+    assert roles == ["owner", "standby", "duplicate"]
+    # The node is not left alone when the other one dies.
+    replicas.kill("first")
+    replicas.run(LEASE_S)
+    assert replicas.owners() == ["second"]
+
+
+def test_a_controller_that_restarts_under_its_identity_waits_for_its_former_lease() -> None:
+    replicas = Replicas(BASE)
+    replicas.start("a-0", owner="a")
+    replicas.run(2)
+    replicas.kill("a-0")
+    restarted = replicas.start("a-1", owner="a")
+    replicas.run(LEASE_S)
+    (node,) = restarted.nodes.values()
+    assert node.ownership.role is Role.OWNER
+    assert "duplicate" not in [r.get("role") for _, r in replicas.records]
+    assert replicas.transactions() == 2, "the base is adopted"
+
+
 def test_a_controller_that_was_cut_off_stands_by_when_it_returns() -> None:
     replicas = Replicas(BASE)
     lost = replicas.start("a")

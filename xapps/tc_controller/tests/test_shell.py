@@ -8,7 +8,9 @@ import os
 import signal
 
 import pytest
+from ric.health import Condition
 from ric.sm import RLC_OID, TC_V1_OID
+from tc_controller.core.ownership import Role
 from tc_controller.core.sharing import Replica
 from tc_controller.settings import ReplicaSettings
 from tc_ric import POLICY, Lab, in_lab
@@ -74,6 +76,22 @@ async def test_a_node_of_other_replicas_is_left_alone_and_the_controller_is_read
     readiness = lab.xapp.readiness
     assert readiness.conditions()["indications"].detail == "all 1 nodes are left to other replicas"
     assert readiness.ready
+
+
+@in_lab
+async def test_a_controller_whose_identity_another_one_has_is_not_ready(lab: Lab) -> None:
+    lab.add_node()
+    lab.start(identity="a")
+    await asyncio.sleep(1)
+    assert lab.xapp is not None
+    assert lab.app is not None
+    assert lab.xapp.readiness.ready
+    (node,) = lab.app.controller.nodes.values()
+    node.ownership.role, node.ownership.holder = Role.DUPLICATE, "a"
+    assert lab.xapp.readiness.conditions()["nodes"] == Condition(False, "a; duplicate of a: 1")
+    assert not lab.xapp.readiness.ready
+    assert lab.metric("nodes", role="duplicate") == 1
+    assert lab.metric("node_owner", node=NODE) == 0
 
 
 @in_lab

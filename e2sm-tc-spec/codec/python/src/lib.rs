@@ -1,6 +1,7 @@
 //! Python module `e2sm_tc._native`: codec, templates and transactions, with values as JSON.
 //! `py/e2sm_tc` is the public module.
 
+mod owners;
 mod pipelines;
 mod reports;
 mod v0;
@@ -118,6 +119,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(pacer_limits, module)?)?;
     module.add_function(wrap_pyfunction!(new_codec_error, module)?)?;
+    owners::register(module)?;
     pipelines::register(module)?;
     reports::register(module)?;
     v0::register(module)

@@ -12,6 +12,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use futures_util::{StreamExt, stream::BoxStream};
 use parking_lot::Mutex;
+use tc_pipelines::owners;
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 use tonic::{Code, Status};
@@ -179,9 +180,7 @@ impl Caller {
     /// its address.
     pub(crate) fn client_key(&self) -> ClientKey {
         let file = self.access.current.borrow().clone();
-        let names = self.peer.certificate.as_deref();
-        let certified = names.and_then(|names| names.first()).map(|name| escaped(name));
-        match (&file, certified) {
+        match (&file, self.certified()) {
             (Some(file), certified) => match self.client(file) {
                 Some(client) => ClientKey::named(&client.name),
                 None => ClientKey::unlisted(certified.as_deref(), self.peer.address),
@@ -189,6 +188,29 @@ impl Caller {
             (None, Some(name)) => ClientKey::named(&name),
             (None, None) => ClientKey::at(self.peer.address),
         }
+    }
+
+    /// The client as the owner of a node: by its name in the access file or, where there is none, its
+    /// certificate.
+    ///
+    /// # Errors
+    /// The instance is too long.
+    // The error is the control's.
+    #[allow(clippy::result_large_err)]
+    pub(crate) fn as_owner(&self, instance: &[u8]) -> Result<owners::Client, Status> {
+        let file = self.access.current.borrow().clone();
+        let name = match &file {
+            Some(file) => self.client(file).map(|client| client.name.clone()),
+            None => self.certified(),
+        };
+        let address = self.peer.address.to_string();
+        owners::Client::new(&name.unwrap_or_default(), &address, instance)
+            .map_err(Status::invalid_argument)
+    }
+
+    /// The first name of the certificate.
+    fn certified(&self) -> Option<String> {
+        self.peer.certificate.as_deref()?.first().map(|name| escaped(name))
     }
 
     /// Whether accepted actions are written to the audit log.

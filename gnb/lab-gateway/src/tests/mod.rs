@@ -10,6 +10,7 @@ mod lab_world;
 mod laws;
 mod limits;
 mod local_client;
+mod owners;
 mod pki;
 mod rpc;
 mod stop;

@@ -27,21 +27,7 @@ impl World {
             let acknowledged = cause.is_none();
             return ControlReply { acknowledged, outcome: outcome.into(), cause, detail };
         }
-        let outcome = self.apply_v1(header, message);
-        let (cause, detail) = match &outcome {
-            ControlOutcome::Accepted { .. } => (None, String::new()),
-            ControlOutcome::Refused { element, detail, cause, .. } => {
-                let place = if element.is_empty() { "" } else { ": " };
-                (Some(cause_name(*cause)), format!("{element}{place}{detail}"))
-            }
-        };
-        let acknowledged = cause.is_none();
-        ControlReply {
-            acknowledged,
-            outcome: control::encode_outcome(outcome).into(),
-            cause,
-            detail,
-        }
+        self.apply_v1(header, message).into()
     }
 
     fn apply_v1(&mut self, header: &[u8], message: &[u8]) -> ControlOutcome {
@@ -165,6 +151,20 @@ impl World {
             }
             ControlOutcome::Refused { element, detail, .. } => Err(format!("{element}: {detail}")),
         }
+    }
+}
+
+impl From<ControlOutcome> for ControlReply {
+    fn from(outcome: ControlOutcome) -> Self {
+        let (cause, detail) = match &outcome {
+            ControlOutcome::Accepted { .. } => (None, String::new()),
+            ControlOutcome::Refused { element, detail, cause, .. } => {
+                let place = if element.is_empty() { "" } else { ": " };
+                (Some(cause_name(*cause)), format!("{element}{place}{detail}"))
+            }
+        };
+        let acknowledged = cause.is_none();
+        Self { acknowledged, outcome: control::encode_outcome(outcome).into(), cause, detail }
     }
 }
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import grpc
 from e2_gateway_server import (
+    SERVER_OPTIONS,
     SERVICE,
     AuthorizedBackend,
     GatewayService,
@@ -18,6 +19,7 @@ from e2_gateway_server import (
     describe,
 )
 from e2_gateway_server.indication import encode_kpm
+from e2sm_tc import Owners
 from ric.access import Right
 from ric.access.grpc import Context, caller_of
 from ric.clock import Clock
@@ -37,6 +39,7 @@ from flexric_bridge.kpm_units import THROUGHPUT_OF
 from flexric_bridge.limited import LimitedBackend, ReportLoad
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import REPORTED, KnownNode, NodeRegistry
+from flexric_bridge.owned import OwnedBackend
 from flexric_bridge.readers import Reader
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
@@ -364,10 +367,12 @@ class GatewayServer(DoorServer):
         limits = security.limits
         self.load = ReportLoad(door.max_report_load_bytes_per_s, limits, gateway.metrics)
         self.queued = Pool(door.max_queued_bytes)
+        owners = Owners()
 
         def authorize(context: Context) -> AuthorizedBackend:
             caller = caller_of(security.access, context)
-            limited = LimitedBackend(gateway, caller.account, self.load, limits)
+            owned = OwnedBackend(gateway, owners, gateway.clock, caller.name, caller.address)
+            limited = LimitedBackend(owned, caller.account, self.load, limits)
             return AuthorizedBackend(limited, caller, describe_control)
 
         def room(context: Context) -> Share:
@@ -386,6 +391,7 @@ class GatewayServer(DoorServer):
             door,
             rights=RIGHTS,
             security=security,
+            options=SERVER_OPTIONS,
         )
 
     async def stop(self, grace_s: float = 0.5) -> None:

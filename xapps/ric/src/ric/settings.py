@@ -18,7 +18,6 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from ric.endpoint_settings import (
     AccessSettings,
     ClientSettings,
-    HttpServerSettings,
     Section,
     ServerSettings,
     TlsSettings,
@@ -35,7 +34,6 @@ __all__ = [
     "ClientSettings",
     "Flag",
     "GatewaySettings",
-    "HttpServerSettings",
     "HttpSettings",
     "LogSettings",
     "ProgramParser",
@@ -133,7 +131,7 @@ METRICS_LISTEN: Final = (
 )
 
 
-class HttpSettings(HttpServerSettings):
+class HttpSettings(ServerSettings):
     """The HTTP server of metrics, probes and pages."""
 
     section: ClassVar[str] = "http"

@@ -27,6 +27,7 @@ from tc_controller.core.inputs import (
     Unanswered,
     parse_outcome,
 )
+from tc_controller.core.ownership import Role
 from tc_controller.decision_log import DecisionLog
 from tc_controller.latency import LoopLatencies
 from tc_controller.warm_up import probe
@@ -162,7 +163,9 @@ class RecordWriter:
             self.write(record)
             self._on_record(record)
             event = record["event"]
-            if event != "answered":
+            if event == "ownership" and record["role"] == Role.DUPLICATE.label:
+                _log.warning("another controller has this one's identity", **_brief(record))
+            elif event != "answered":
                 _log.info(event, **_brief(record))
             elif "unanswered" not in record["outcome"]:
                 self._latencies.detect_to_ack.add(record["detect_to_ack_us"])

@@ -30,6 +30,7 @@ from tc_controller.actuator import Actuator, ControlSender, OffLoop, RecordWrite
 from tc_controller.core.actions import Action
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import ForecastReport, NodeEvent, NodeUp, Outcome, PipelineReport
+from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Policy
 from tc_controller.core.quiet import TICK_US
 from tc_controller.core.sharing import Replica
@@ -234,10 +235,12 @@ class ControllerApp:
             self._xapp.log.info("acting")
 
     def _roles(self) -> Condition:
-        """The role at each node, for readiness; a standby is ready."""
-        roles = Counter(node.ownership.detail() for node in self.controller.nodes.values())
+        """The role at each node, for readiness; a standby is ready, a duplicate is not."""
+        ownerships = [node.ownership for node in self.controller.nodes.values()]
+        roles = Counter(ownership.detail() for ownership in ownerships)
         parts = [f"{role}: {count}" for role, count in sorted(roles.items())]
-        return Condition(True, f"{self._identity}; " + (", ".join(parts) or "no nodes"))
+        alone = all(ownership.role is not Role.DUPLICATE for ownership in ownerships)
+        return Condition(alone, f"{self._identity}; " + (", ".join(parts) or "no nodes"))
 
     def _nothing_to_watch(self) -> str | None:
         """Why no indication is expected: every node is left to other replicas."""

@@ -13,8 +13,8 @@ All have the labels `node`, `ue`, `drb`, `slice`, `rule`. Sojourns are at the pe
 rule's objective; the rank is the upper edge of a bucket. `ue` is the C-RNTI, decimal; `place` is
 `rlc` or `pipeline`; `template` is the name of the pipeline in force. `state` is the compliance,
 `blocker` of a violated bearer why no decision is taken now: `no_tc`, `standby`, `candidate`,
-`in_progress`, `not_applied`, `refused`, `base_due`, `trial`, `no_ladder`, `cool_down`; empty if
-nothing holds one up.
+`duplicate`, `in_progress`, `not_applied`, `refused`, `base_due`, `trial`, `no_ladder`,
+`cool_down`; empty if nothing holds one up.
 """
 
 from __future__ import annotations

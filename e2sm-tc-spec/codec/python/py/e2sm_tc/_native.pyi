@@ -102,6 +102,27 @@ class TemplateError(ValueError):
     parameter: str
     detail: str
 
+class Asked:
+    """A node lease that was admitted."""
+
+class Owners:
+    """Which client each owner of a node is (E2SM-TC v1 §7.4). Times are in µs of one clock."""
+
+    def __init__(self) -> None: ...
+    def admit(
+        self, node_id: str, message: bytes, client: tuple[str, str, bytes], now_us: int, /
+    ) -> tuple[bytes | None, Asked | None]:
+        """Whether a client may send a node this control.
+
+        ``client``: name (empty if unknown), address of the connection, instance (may be empty).
+        Gives the refusal as a control outcome, or ``None``, and the node lease to be answered, if
+        it is one. Raises ``ValueError`` for an instance that is too long.
+        """
+    def answered(self, asked: Asked, outcome: bytes | None, now_us: int, /) -> None:
+        """Take in the outcome of a node lease, once; ``None``: it took no effect."""
+    def lost(self, asked: Asked, now_us: int, /) -> None:
+        """Take in that the outcome is unknown: the lease may have been taken."""
+
 class PipelineError(ValueError):
     cause: str
     element: str

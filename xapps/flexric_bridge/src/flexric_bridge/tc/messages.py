@@ -94,6 +94,16 @@ def refused(refusal: Refused, revision: int | None) -> Answer:
     return Answer(False, e2sm_tc.encode("control-outcome", outcome), f"{cause}: {refusal}")
 
 
+def answer_of(outcome: bytes) -> Answer:
+    """The answer with this `ControlOutcome`; raises `e2sm_tc.CodecError`."""
+    decoded = e2sm_tc.decode("control-outcome", outcome)
+    if "accepted" in decoded:
+        return Answer(True, outcome)
+    why = decoded["refused"]
+    place = f"{why['element']}: " if why["element"] else ""
+    return Answer(False, outcome, f"{why['cause']}: {place}{why['detail']}")
+
+
 def bearer_id(rnti: int, drb: int) -> dict[str, Any]:
     """A v1 `BearerId`."""
     return {"ue": {"rnti": rnti}, "drb": drb}

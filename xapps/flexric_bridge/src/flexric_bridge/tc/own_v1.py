@@ -20,7 +20,7 @@ from flexric_bridge.readers import Tap
 from flexric_bridge.sdk import SdkError
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.subscription import LONGEST_MS
-from flexric_bridge.tc.messages import Answer, Refused, refused
+from flexric_bridge.tc.messages import Answer, Refused, answer_of, refused
 from flexric_bridge.v1_reports import OUTCOMES
 
 _NO_OUTCOME: Final = (
@@ -58,7 +58,10 @@ class OwnV1:
         outcome = await self.session.control(known.id, function_id, header, message)
         if not outcome:
             raise SdkError("timeout", _NO_OUTCOME)
-        return _answer(outcome)
+        try:
+            return answer_of(outcome)
+        except e2sm_tc.CodecError as error:
+            raise ServiceModelError("tc", "outcome", str(error), "E2SM-TC v1") from None
 
 
 def element_of(message: bytes) -> tuple[str, str] | None:
@@ -77,15 +80,3 @@ def superseded() -> Answer:
     """To a forecast feed that a later one replaced before it was sent."""
     detail = "superseded: a later feed of the same bearers came before this one was sent"
     return refused(Refused("stale_revision", "", detail), None)
-
-
-def _answer(outcome: bytes) -> Answer:
-    try:
-        decoded = e2sm_tc.decode("control-outcome", outcome)
-    except e2sm_tc.CodecError as error:
-        raise ServiceModelError("tc", "outcome", str(error), "E2SM-TC v1") from None
-    if "accepted" in decoded:
-        return Answer(True, outcome)
-    why = decoded["refused"]
-    place = f"{why['element']}: " if why["element"] else ""
-    return Answer(False, outcome, f"{why['cause']}: {place}{why['detail']}")

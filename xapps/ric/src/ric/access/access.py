@@ -32,7 +32,7 @@ class Peer:
     """Name of the door, for metrics."""
     address: str
     names: tuple[str, ...] = ()
-    """What a verified certificate is recognised by (`ric.certificates.certificate_names`)."""
+    """DNS and URI subject alternative names and common name of a verified certificate."""
     token: str | None = None
     must_be_certified: bool = False
     """Whether the door has a client CA: without an access file, only clients with a certificate
@@ -79,8 +79,6 @@ class Access:
         self.reload_failures = 0
         self._rejected: list[str] = []
         self._watches: set[_Watch] = set()
-        self.peers: dict[str, Peer] = {}
-        """The clients behind a relay, by the address that its server sees."""
         self.list: AccessList | None = None
         self._digest = ""
         if path is not None:
@@ -160,17 +158,21 @@ class Caller:
         return printable_text(peer.names[0]) if peer.names else "local"
 
     @property
+    def name(self) -> str:
+        """Its name by the access file or its certificate; empty without."""
+        if (client := self._client()) is not None:
+            return client.name
+        if not self._access.limited and self.peer.names:
+            return printable_text(self.peer.names[0])
+        return ""
+
+    @property
     def account(self) -> str:
-        """The client whose limits count: by the access file or its certificate, else its address.
+        """The client whose limits count: by its name, else its address.
 
         On loopback, where all clients have one address, each connection is a client.
         """
-        peer = self.peer
-        if (client := self._client()) is not None:
-            return client.name
-        if not self._access.limited and peer.names:
-            return printable_text(peer.names[0])
-        return address_account(peer.address)
+        return self.name or address_account(self.peer.address)
 
     @property
     def audited(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import NoReturn, Protocol, TypeVar
@@ -77,10 +78,15 @@ class GatewayLink(Protocol):
 
 
 class GrpcLink:
-    """The gateway at `settings.address`; create it within a running event loop."""
+    """The gateway at `settings.address`; create it within a running event loop.
+
+    To the gateway each link is a client of its own, over all its connections: what it owns, another
+    one of the same name does not control.
+    """
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
+        self._instance = secrets.token_bytes(16)
         self._files = tls_files(settings)
         self._channel = open_channel(settings, settings.address, channel_options(settings))
         self._stub = E2GatewayStub(self._channel)
@@ -149,7 +155,11 @@ class GrpcLink:
         if self._controls is None or self._controls.ended:
             self._controls = ControlCall(self._stub, self._metadata())
         request = pb.ControlRequest(
-            node_id=node_id, ran_function_oid=oid, header=header, message=message
+            node_id=node_id,
+            ran_function_oid=oid,
+            header=header,
+            message=message,
+            instance=self._instance,
         )
         try:
             response = await self._controls.control(request, timeout_s)

@@ -47,6 +47,8 @@ class Shared:
     counters: Counters
     next_decision_id: Callable[[], str]
     replica: Replica
+    #: Identity of the controller.
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)

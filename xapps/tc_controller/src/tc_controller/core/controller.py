@@ -88,7 +88,9 @@ class Controller(QuietReports):
         self.owner = owner
         self._stopping = False
         self._outbox = Outbox(owner, control_timeout_us, policy.max_controls_per_s)
-        self._shared = Shared(self._outbox, self.desired, self.counters, self._next_id, replica)
+        self._shared = Shared(
+            self._outbox, self.desired, self.counters, self._next_id, replica, owner
+        )
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0

@@ -47,8 +47,13 @@ class Node:
     ) -> None:
         self.node_id = node_id
         self.capabilities = capabilities
-        preferred = shared.replica.prefers(node_id)
-        self.ownership = Ownership(capabilities, policy, now_us, preferred=preferred)
+        self.ownership = Ownership(
+            capabilities,
+            policy,
+            now_us,
+            owner=shared.owner,
+            preferred=shared.replica.prefers(node_id),
+        )
         self._shared = shared
         self.bearers: dict[BearerKey, BearerControl] = {}
         self.inventories: dict[BearerKey, FlowView] = {}

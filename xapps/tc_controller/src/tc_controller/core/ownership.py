@@ -31,6 +31,10 @@ class Role(enum.Enum):
     CANDIDATE = "candidate", "It asks for the node's lease; nobody else is known to hold it."
     OWNER = "owner", "It holds the node's lease and controls its bearers."
     STANDBY = "standby", "Another holds the lease; this one observes and takes over when it ends."
+    DUPLICATE = (
+        "duplicate",
+        "Another controller with this one's identity holds the lease; this one does not act.",
+    )
     UNLEASED = "unleased", "The node has no lease: other controllers are not kept out."
 
     def __init__(self, label: str, meaning: str) -> None:
@@ -45,12 +49,21 @@ def node_lease_us(policy: Policy) -> int:
 
 
 class Ownership:
-    """The role at one node. Times are the controller's."""
+    """The role at one node. Times are the controller's; ``owner`` is its identity."""
 
     def __init__(
-        self, capabilities: Ie | None, policy: Policy, now_us: int, *, preferred: bool = True
+        self,
+        capabilities: Ie | None,
+        policy: Policy,
+        now_us: int,
+        *,
+        owner: str = "",
+        preferred: bool = True,
     ) -> None:
         self.role = Role.OBSERVER
+        self._owner = owner
+        #: When the lease ends that somebody with this identity was first found to hold.
+        self._own_lease_ends_us: int | None = None
         #: Identity of the owner, if that is another controller.
         self.holder: str | None = None
         #: Number of the present ownership at the node.
@@ -95,7 +108,7 @@ class Ownership:
     def _wait_us(self, owned: int) -> int:
         # Together at most a quarter of the lease: less than what pipelines have left then.
         # A standby asks at once: the preferred replica, if it is there, asks at the same time.
-        first = self._preferred or self.role is Role.STANDBY
+        first = self._preferred or self.role in (Role.STANDBY, Role.DUPLICATE)
         first_us = 0 if first else self._lease_us // 6
         return first_us + min(owned * _SPREAD_US, self._lease_us // 12)
 
@@ -130,6 +143,7 @@ class Ownership:
                     self._kept_us = max(_FIRST_YIELD_US, longer_us)
                     self._yield_at_us = now_us + self._kept_us
                 self.role, self.holder, self.term = Role.OWNER, None, outcome.revision
+                self._own_lease_ends_us = None
         elif isinstance(outcome, Refused):
             if outcome.cause == "not_owner":
                 self.refused(outcome, now_us)
@@ -141,6 +155,13 @@ class Ownership:
         self.role, self.holder, self._until_us = Role.STANDBY, outcome.holder, 0
         self._kept_us = 0
         self._ask_at_us = now_us + outcome.holder_left_ms * 1000
+        if outcome.holder != self._owner:
+            self._own_lease_ends_us = None
+        elif self._own_lease_ends_us is None:
+            # Of an earlier start of this controller, unless somebody renews it.
+            self._own_lease_ends_us = self._ask_at_us
+        elif now_us >= self._own_lease_ends_us:
+            self.role = Role.DUPLICATE
 
     def lease_left_us(self, now_us: int) -> int | None:
         """What is left of the lease; ``None`` unless this controller holds it."""
