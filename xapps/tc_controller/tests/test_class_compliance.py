@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ric.sm import tc
 from tc_controller.core.class_compliance import ClassMeter
-from tc_controller.core.compliance import Assessment, Compliance
+from tc_controller.core.compliance import Assessment, Compliance, begun
 from tc_controller.core.policy import Rule
+from tc_controller.core.service import PacketMeter, ServiceTotals
 
 #: Queues of a class, both kinds.
 RUN = 4
@@ -51,7 +53,7 @@ def rule(*classes: dict[str, Any], **objective: Any) -> Rule:
 
 
 def assessed(
-    of: Rule, *queues: Queue, ms: int = 1_000
+    of: Rule, *queues: Queue, ms: int = 1_000, share_of_cell: float | None = None
 ) -> tuple[Assessment | None, dict[str, Assessment]]:
     rung = of.compiled_base()[0]
     pipeline = tc.pipeline(rung.template, rung.parameters) if of.classes else None
@@ -60,7 +62,7 @@ def assessed(
         meter.add(at_ms * 1_000, queues)
         for queue in queues:
             queue.advance(10)
-    return meter.assess(of)
+    return meter.assess(of, PacketMeter(), lambda: share_of_cell)
 
 
 def in_class(number: int, kbps: int, **status: Any) -> Queue:
@@ -156,3 +158,86 @@ def test_a_guaranteed_rate_of_the_bearer_is_feasible_or_not() -> None:
     ):
         rate, _ = assessed(promised, Queue(5, kbps, backlog_bytes))
         assert rate == expected
+
+
+def test_the_split_of_the_mac_is_named_where_it_is_the_reason() -> None:
+    promised = rule(guaranteed_mbps=8)
+    short = Queue(5, 6_400, 9_000)
+    rate, _ = assessed(promised, short, share_of_cell=0.1)
+    assert rate == Assessment(
+        Compliance.INFEASIBLE,
+        "needs 8.0 Mbit/s; the MAC gives this UE 10% of the cell, 6.4 of about 64.0 Mbit/s",
+    )
+    for share in (0.95, 0.85):
+        # It has the cell, or the whole cell would not do.
+        rate, _ = assessed(promised, short, share_of_cell=share)
+        assert rate is not None
+        assert rate.reason == "needs 8.0 Mbit/s, radio gives 6.4"
+    _, states = assessed(
+        rule(GUARANTEED), in_class(1, 6_400, backlog_bytes=9_000), share_of_cell=0.1
+    )
+    assert states["a"].reason.endswith(
+        "the MAC gives this UE 10% of the cell, 6.4 of about 64.0 Mbit/s"
+    )
+
+
+def test_packets_dropped_for_their_delay_were_not_within_the_bound() -> None:
+    bound = rule({"objective": {"bound_ms": 20}})
+    kept = in_class(1, 80_000, mean_sojourn_us=9_000, drop_every=100)
+    _, states = assessed(bound, kept)
+    assert states["a"].state is Compliance.MET
+    assert states["a"].reason.endswith(
+        "1.0% dropped and nothing queued in 100% of the reports: the bound costs rate"
+    )
+    kept.backlog_bytes = 9_000
+    assert assessed(bound, kept)[1]["a"].reason.endswith("bound 20 ms, 1.0% dropped")
+    lossy = in_class(1, 8_000, mean_sojourn_us=9_000, drop_every=10)
+    _, states = assessed(bound, lossy)
+    assert states["a"].state is Compliance.VIOLATED
+    assert states["a"].reason.endswith("9.1% dropped, p95 allows 5.0%")
+
+
+def test_what_flows_lose_that_do_not_back_off_is_judged_in_each_class() -> None:
+    of = rule({"share": 0.5})
+    rung = of.compiled_base()[0]
+    meter, packets, totals = (
+        ClassMeter(tc.pipeline(rung.template, rung.parameters)),
+        PacketMeter(),
+        ServiceTotals(),
+    )
+    for games_kbps, others_kbps, expected in (
+        (8_000, 8_000, Compliance.VIOLATED),
+        (8_000, 0, Compliance.INFEASIBLE),
+    ):
+        game = in_class(1, games_kbps, drop_every=2, backlog_bytes=9_000)
+        queues = game, in_class(0, others_kbps)
+        state = None
+        for second in range(5):
+            status = SimpleNamespace(
+                collected_at_us=second * 1_000_000,
+                revision=1,
+                queues=queues,
+                ungreedy_queues=(),
+                dropped_packets=0,
+            )
+            packets.add(status, None, totals, 0)  # type: ignore[arg-type]
+            for at_ms in range(0, 1_000, 10):
+                meter.add(second * 1_000_000 + at_ms * 1_000, queues)
+                for queue in queues:
+                    queue.advance(10)
+            state = meter.assess(of, packets, lambda: None)[1]["a"]
+        assert state is not None
+        assert state.state is expected, state.reason
+        assert "flows that do not back off" in state.reason
+
+
+def test_a_class_that_hovers_at_a_threshold_is_at_risk_until_it_is_calm() -> None:
+    state, seen = None, []
+    for second in range(30):
+        raw = Compliance.AT_RISK if second in (1, 3, 4, 8) else Compliance.MET
+        state = begun(Assessment(raw, ""), state, second * 1_000_000)
+        seen.append(state.state)
+    assert seen == [Compliance.MET] + [Compliance.AT_RISK] * 13 + [Compliance.MET] * 16
+    violated = begun(Assessment(Compliance.VIOLATED, ""), state, 30_000_000)
+    assert (violated.state, violated.since_us) == (Compliance.VIOLATED, 30_000_000)
+    assert begun(Assessment(Compliance.IDLE, ""), violated, 31_000_000).state is Compliance.IDLE

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
+from tc_controller.core.quality import Score
 from tc_controller.policy_file import parse_policy
 from tc_evaluate.lockstep import Lockstep
 
@@ -85,6 +88,8 @@ def test_guarantees_beyond_the_radio_shrink_alike() -> None:
     )
     rates = rates_mbps(both, tcp("a", 5), tcp("b", 6), tcp("bulk", 9))
     assert rates["a"] / rates["b"] == pytest.approx(3, rel=0.15)
+    # What is promised to others leaves the rest a twentieth.
+    assert rates["bulk"] / sum(rates.values()) == pytest.approx(0.05, abs=0.015)
 
 
 def test_a_maximum_of_the_bearer_holds_all_classes_together() -> None:
@@ -120,6 +125,93 @@ def test_guarantees_beyond_the_radio_are_infeasible_and_say_what_is_missing() ->
     of_bearer = next(each for each in records if "class_name" not in each)
     assert "needs 70.0 Mbit/s, radio gives" in of_class["reason"]
     assert of_bearer["reason"].startswith("class ")
+
+
+def test_the_mac_is_named_where_it_gives_a_bearer_less_than_the_cell_carries() -> None:
+    rntis = range(0x4601, 0x4601 + 8)
+    drb = {"id": 1, "rlc": {"mode": "um"}}
+    ues = [{"rnti": rnti, "channel": {"fixed_mcs": 20}, "drbs": [drb]} for rnti in rntis]
+    flow = {**tcp("bulk", 9), "rnti": "each"}
+    world = gnb_lab.World(SCENARIO, overrides={"ues": ues, "flows": [flow]})
+    rule = "{name: r, base: [{template: sojourn}], objective: {guaranteed_mbps: 20}}"
+    lab = Lockstep(world, Controller(parse_policy(f"version: 1\nrules: [{rule}]")))
+    lab.run(6)
+    (node,) = lab.controller.nodes.values()
+    for bearer in node.bearers.values():
+        assessment = bearer.assessment
+        assert assessment is not None
+        assert assessment.state is Compliance.INFEASIBLE
+        found = re.fullmatch(
+            r"needs 20.0 Mbit/s; the MAC gives this UE (\d+)% of the cell, ([\d.]+) of about "
+            r"([\d.]+) Mbit/s",
+            assessment.reason,
+        )
+        assert found is not None, assessment.reason
+        assert int(found[1]) == pytest.approx(100 / 8, abs=3)
+        assert float(found[3]) > 2 * 20
+
+
+REQUIREMENT = (
+    "version: 1\nrequirements: {needed: {latency: [{percentile: 95, rop_ms: 25, cpup_ms: 80}], "
+    "loss: {rop_ratio: 0.01, cpup_ratio: 0.05}, min_mbps: %d}}\n"
+    "rules: [{name: r, requirement: needed, base: [{template: sojourn}]}]"
+)
+
+
+def served(min_mbps: int, *flows: dict[str, Any]) -> tuple[Score, Lockstep]:
+    """Quality of the bearer after 15 s."""
+    ping = {"name": "ping", "kind": "ping", "interval_ms": 100, "qfi": 9}
+    world = gnb_lab.World(SCENARIO, overrides={"flows": [*flows, ping]})
+    lab = Lockstep(world, Controller(parse_policy(REQUIREMENT % min_mbps)))
+    lab.run(15)
+    (totals,) = lab.controller.counters.service.values()
+    requirement = lab.controller.policy.requirements["needed"]
+    score = totals.quality(requirement, 15, world.now_us).score
+    assert score is not None
+    return score, lab
+
+
+def test_a_stream_that_loses_packets_beside_downloads_is_no_good_outcome() -> None:
+    game = {
+        "name": "game",
+        "kind": "udp_cbr",
+        "rate_kbps": 8_000,
+        "packet_bytes": 1_000,
+        "qfi": 5,
+        "start_s": 0.5,
+    }
+    score, lab = served(1, tcp("bulk", 9, count=8), game)
+    assert score == Score(0.0, "loss")
+    violated = [each for each in lab.events("compliance") if each["state"] == "violated"]
+    assert any("flows that do not back off dropped" in each["reason"] for each in violated)
+    # The same without the stream: what an AQM drops of downloads is no loss.
+    score, lab = served(1, tcp("bulk", 9, count=8))
+    assert score.value == 100.0
+    assert "violated" not in [each["state"] for each in lab.events("compliance")]
+
+
+def test_the_rate_of_a_bearer_is_judged_by_what_waits_in_its_pipeline() -> None:
+    # The lab carries about 40 Mbit/s; the sparse flows never wait.
+    assert served(80, tcp("bulk", 9))[0] == Score(0.0, "throughput")
+    assert served(10, tcp("bulk", 9))[0].value == 100.0
+
+
+def test_a_bound_that_costs_a_download_its_rate_is_reported() -> None:
+    def of(bound_ms: int) -> tuple[float, str]:
+        lab = compliance(
+            "base: [{template: sojourn}], classes: [{name: a, match: [{qfi: 5}], "
+            f"objective: {{bound_ms: {bound_ms}}}}}]",
+            tcp("a", 5),
+        )
+        (node,) = lab.controller.nodes.values()
+        (bearer,) = node.bearers.values()
+        return goodput(lab.world)["a"] * 8 / 8e6, bearer.class_assessments["a"].reason
+
+    short_mbps, short = of(3)
+    long_mbps, long = of(20)
+    assert short_mbps < 0.5 * long_mbps
+    assert short.endswith("the bound costs rate")
+    assert "costs rate" not in long
 
 
 def test_what_the_radio_carries_is_met() -> None:

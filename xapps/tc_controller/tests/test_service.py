@@ -12,6 +12,7 @@ from tc_controller.core.distribution import BUCKETS, EDGES_US, MinuteRing, perce
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.rlc_windows import RlcWindows
 from tc_controller.core.service import PacketMeter, ServiceMeter, ServiceTotals
+from tc_controller.core.unresponsive import tcp_packets_per_s
 from tc_controller.worst_bearers import WorstBearers
 from tc_world import RLC_FIELDS
 
@@ -123,6 +124,7 @@ class Queue:
     dropped_packets: int = 0
     marked_packets: int = 0
     mean_sojourn_us: int = 0
+    forwarded_bytes: int = 0
 
 
 @dataclass
@@ -133,6 +135,7 @@ class Pipeline:
     dropped_packets: int = 0
     revision: int = 1
     greedy: set[int] = field(default_factory=set)
+    collected_at_us: int = 0
 
     @property
     def ungreedy_queues(self) -> list[Queue]:
@@ -142,7 +145,7 @@ class Pipeline:
 def feed(*statuses: Pipeline) -> tuple[ServiceTotals, float | None]:
     totals, meter, delay_us = ServiceTotals(), PacketMeter(), None
     for status in statuses:
-        delay_us = meter.add(status, totals, 0)  # type: ignore[arg-type]
+        delay_us = meter.add(status, None, totals, 0)  # type: ignore[arg-type]
     return totals, delay_us
 
 
@@ -171,13 +174,49 @@ def test_another_pipeline_polices_nothing_by_its_change() -> None:
     assert (totals.queue_drops, totals.policer_drops) == (4, 0)
 
 
-def test_the_loss_of_the_quality_is_that_of_sparse_flows() -> None:
-    totals, _ = feed(
-        Pipeline([Queue(0), Queue(1)], greedy={1}),
-        Pipeline([Queue(0, 90, 10), Queue(1, 50, 50)], dropped_packets=60, greedy={1}),
-    )
-    dropped, forwarded = totals.recent.over(15, 0).tolist()[:2]
-    assert (dropped, forwarded) == (10, 90)
+def seconds(count: int, sent: int, lost: int, *, sojourn_us: int = 5_000) -> list[Pipeline]:
+    """Statuses of a sparse flow that loses nothing and a greedy one, each second."""
+    return [
+        Pipeline(
+            [
+                Queue(0, 90 * second),
+                Queue(1, sent * second, lost * second, 0, sojourn_us, 1_000 * sent * second),
+            ],
+            dropped_packets=lost * second,
+            greedy={1},
+            collected_at_us=1_000_000 * second,
+        )
+        for second in range(count + 1)
+    ]
+
+
+def test_what_an_aqm_drops_of_a_flow_that_backs_off_is_no_loss() -> None:
+    # TCP at 1 %: 520 packets/s with a round trip of 15 ms beside its queue.
+    totals, _ = feed(*seconds(5, 500, 5))
+    assert totals.recent.over(15, 0).tolist()[:2] == [0, 450]
+    # A burst of losses, as at the end of slow start.
+    totals, _ = feed(*seconds(2, 3_000, 900))
+    assert totals.recent.over(15, 0).tolist()[:2] == [0, 180]
+
+
+def test_what_a_flow_loses_that_does_not_back_off_counts_from_the_third_second_on() -> None:
+    totals, _ = feed(*seconds(5, 590, 410))
+    assert totals.recent.over(15, 0).tolist()[:2] == [3 * 410, 450 + 3 * 590]
+    meter = PacketMeter()
+    for status in seconds(5, 590, 410):
+        meter.add(status, None, totals, 0)  # type: ignore[arg-type]
+    loss = meter.unresponsive_loss()
+    assert loss is not None
+    assert loss.ratio == pytest.approx(0.41)
+    assert loss.arrived_mbps == pytest.approx(8.0)
+    assert meter.unresponsive_loss(lambda queue: queue == 0) is None
+
+
+def test_the_rate_of_tcp_is_that_of_its_throughput_equation() -> None:
+    # RFC 5348 appendix B: for p of 1 % and a round trip of 100 ms about 11 packets a round trip.
+    assert tcp_packets_per_s(0.01, 0.1) * 0.1 == pytest.approx(11.2, abs=0.5)
+    assert tcp_packets_per_s(0.0, 0.1) == float("inf")
+    assert tcp_packets_per_s(0.4, 0.1) < 1
 
 
 def test_the_list_of_the_worst_changes_only_for_one_that_is_a_fifth_worse() -> None:

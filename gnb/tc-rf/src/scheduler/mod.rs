@@ -221,7 +221,7 @@ impl Kind {
             } => {
                 let shares = completed(share_of_queue, queues);
                 let shared = SharedDrr::new(*quantum_bytes, shares, weight_of_share.clone());
-                Self::Guaranteed(Guaranteed::new(shared, guarantee_of_share))
+                Self::Guaranteed(Guaranteed::new(*quantum_bytes, shared, guarantee_of_share))
             }
             SchedulerConfig::StrictPriority { level_of_queue } => {
                 let mut levels = level_of_queue.clone();

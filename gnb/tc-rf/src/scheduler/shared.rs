@@ -39,6 +39,10 @@ impl SharedDrr {
         }
     }
 
+    pub(super) fn count(&self) -> u32 {
+        self.queues.len() as u32
+    }
+
     pub(super) fn share_of(&self, queue: u32) -> u32 {
         self.share_of_queue[queue as usize]
     }

@@ -10,7 +10,7 @@ from tc_controller.core.act import Pending, Purpose
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer_state import REAPPLIED_IN_VAIN, Occurrence, Proposal, Shared
 from tc_controller.core.bearer_view import BearerView
-from tc_controller.core.class_compliance import meter_for, with_rates
+from tc_controller.core.class_compliance import assess_loss, meter_for, with_rates
 from tc_controller.core.compliance import PERIOD_US, Assessment, Compliance, assess, begun
 from tc_controller.core.decide import (
     BASE,
@@ -313,18 +313,19 @@ class BearerControl(BearerEffects):
         if self.rule is None:
             self.assessment, self.meter, self.class_assessments = None, None, {}
             return
-        assessment = assess(view, self.rule.objective, silent_for_us)
-        classes: dict[str, Assessment] = {}
-        if self.meter is not None:
-            rate, classes = self.meter.assess(self.rule)
-            assessment = with_rates(assessment, rate, classes)
+        service, delay_us = self.service, None
+        if service is not None and view is not None and view.pipeline is not None:
+            delay_us = self.packets.add(view.pipeline, view.flows, service, now_us)
+        measured, classes = self._measured(view, self.rule, silent_for_us)
+        if service is not None:
+            saturated_kbps = None if view is None else self._saturated_kbps(view)
+            service.observe(view, measured.state, now_us, delay_us, saturated_kbps)
         desired = self.desired
         in_force = None if desired is None else desired.pipeline
-        self.meter = meter_for(self.meter, in_force, self.rule)
-        former, self.assessment = self.assessment, begun(assessment, self.assessment, now_us)
-        if self.service is not None:
-            saturated_kbps = None if view is None else self._saturated_kbps(view)
-            self.service.observe(self.packets, view, assessment.state, now_us, saturated_kbps)
+        rated = self.requirement[1].min_mbps is not None
+        self.meter = meter_for(self.meter, in_force, self.rule, rate=rated)
+        former, self.assessment = self.assessment, begun(measured, self.assessment, now_us)
+        assessment = self.assessment
         if former is None or former.state is not assessment.state:
             blocker = self.blocker(now_us) if assessment.state is Compliance.VIOLATED else None
             quality = self._quality(recent())
@@ -332,10 +333,36 @@ class BearerControl(BearerEffects):
         formers, self.class_assessments = self.class_assessments, {}
         for name, each in classes.items():
             before = formers.get(name)
-            self.class_assessments[name] = begun(each, before, now_us)
+            now = self.class_assessments[name] = begun(each, before, now_us)
             self.shared.counters.class_compliance[(self.rule.name, name, each.state.value)] += 1
-            if before is None or before.state is not each.state:
-                self._note_compliance(before, each, now_us, out, class_name=name)
+            if before is None or before.state is not now.state:
+                self._note_compliance(before, now, now_us, out, class_name=name)
+
+    def _measured(
+        self, view: BearerView | None, rule: Rule, silent_for_us: int
+    ) -> tuple[Assessment, dict[str, Assessment]]:
+        """The last second of the bearer and of each class by name."""
+        assessment = assess(view, rule.objective, silent_for_us)
+        meter = self.meter
+        found: list[Assessment | None] = []
+        classes: dict[str, Assessment] = {}
+        since_us = 0 if view is None else view.at_us - PERIOD_US
+
+        def share_of_cell() -> float | None:
+            return None if view is None else view.share_of_cell(since_us)
+
+        if meter is not None:
+            rate, classes = meter.assess(rule, self.packets, share_of_cell)
+            found.append(rate)
+        if view is not None and rule.objective.maximum_mbps is None:
+            # Of the flows of no class; each class has its own.
+            loss = self.packets.unresponsive_loss(
+                lambda queue: meter is None or meter.class_of(queue) == 0
+            )
+            radio_mbps = (view.drain_kbps(since_us) or 0.0) / 1000
+            found.append(assess_loss(loss, rule.objective, radio_mbps))
+        others = [each for each in found if each is not None]
+        return with_rates(assessment, others, classes), classes
 
     def _note_compliance(
         self,
@@ -364,7 +391,9 @@ class BearerControl(BearerEffects):
         if self.requirement[1].min_mbps is None:
             return None
         since_us = view.at_us - PERIOD_US
-        return view.drain_kbps(since_us) if view.always_queued(since_us) else None
+        # In the pipeline, whoever's packets they are, or in the RLC.
+        asked = (self.meter is not None and self.meter.asked) or view.always_queued(since_us)
+        return view.drain_kbps(since_us) if asked else None
 
     def _quality(self, recent: Counts) -> dict[str, object]:
         name, requirement = self.requirement
@@ -392,7 +421,7 @@ class BearerControl(BearerEffects):
             return "no_rule", "no rule matches the bearer"
         if self._capabilities is None:
             return "no_tc", "the node has no E2SM-TC v1"
-        if self.role in (Role.CANDIDATE, Role.STANDBY):
+        if self.role in (Role.CANDIDATE, Role.STANDBY, Role.DUPLICATE):
             return self.role.label, f"{self.role.label}: {self.role.meaning}"
         if self.state not in DECIDING:
             return "in_progress", f"{self.state.label}: {self.state.meaning}"

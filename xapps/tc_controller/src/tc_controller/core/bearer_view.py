@@ -90,6 +90,14 @@ class BearerView:
         """PRB rates after ``since_us``."""
         return self.prbs.rate(self.rnti, since_us)
 
+    def share_of_cell(self, since_us: int) -> float | None:
+        """The UE's part of the PRBs in use after ``since_us``; where they are not reported, the
+        bearer's part of what all bearers of the node drained. ``None``: nothing was sent."""
+        prb = self.prb(since_us)
+        if prb is not None and prb.cell > 0.0:
+            return prb.ue / prb.cell
+        return self.windows.share_of_drain(self.slot, since_us)
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

@@ -3,7 +3,7 @@ the counters of their queues."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -14,12 +14,18 @@ from tc_controller.core.compile import CLASSES
 from tc_controller.core.compliance import Assessment, Compliance
 from tc_controller.core.inputs import Pipeline, QueueStatus
 from tc_controller.core.policy import Objective, Rule
+from tc_controller.core.service import PacketMeter
+from tc_controller.core.unresponsive import Loss
 
 #: A class has demand if it had packets queued in this part of the reports.
 _BACKLOGGED: Final = 0.9
 #: Of a promised rate: turns and buckets make a class deviate by a few percent within a second.
 _RATE_RATIO: Final = 0.95
 _SHARE_RATIO: Final = 0.9
+#: Part of the cell from which on the radio, and not the MAC's division, limits a UE.
+_WHOLE_CELL: Final = 0.9
+#: Part of the reports in which a queue that drops is empty, from which on it lacks packets to send.
+_EMPTY: Final = 0.25
 
 
 @dataclass(slots=True)
@@ -56,6 +62,8 @@ class ClassMeter:
         self._last: dict[int, tuple[int, int, int]] = {}
         self._since_us: int | None = None
         self._at_us = 0
+        #: Whether the bearer had packets to send all the time, by the last `assess`.
+        self.asked = False
         self._restart()
 
     def _restart(self) -> None:
@@ -93,16 +101,29 @@ class ClassMeter:
         for index, sojourn_us in sojourns.items():
             self._sums[index].sojourns_us.append(sojourn_us)
 
-    def assess(self, rule: Rule) -> tuple[Assessment | None, dict[str, Assessment]]:
+    def assess(
+        self, rule: Rule, packets: PacketMeter, share_of_cell: Callable[[], float | None]
+    ) -> tuple[Assessment | None, dict[str, Assessment]]:
         """The state over the period since the last call: of the bearer against its guaranteed rate,
-        if it has one and asked for it, and of each class by name."""
+        if it has one and asked for it, and of each class by name.
+
+        Args:
+            rule: the rule of the bearer.
+            packets: of the bearer, over about the same period.
+            share_of_cell: what the MAC gave the UE, asked for only where a rate is missing.
+        """
         span_us = 0 if self._since_us is None else self._at_us - self._since_us
-        period = _Period(self._sums, self._reports, span_us, rule)
+        period = _Period(self._sums, self._reports, span_us, rule, packets, self, share_of_cell)
         self._since_us = self._at_us if self._reports else None
         self._restart()
+        self.asked = span_us > 0 and period.asked()
         classes = rule.classes if self.pipeline is not None else ()
         states = {each.name: period.assess(index, each) for index, each in enumerate(classes, 1)}
         return period.assess_bearer(), states
+
+    def class_of(self, queue: int) -> int:
+        """Number of the class of a queue, from 1; 0 for the rest."""
+        return queue // self._run
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +132,9 @@ class _Period:
     reports: int
     span_us: int
     rule: Rule
+    packets: PacketMeter
+    meter: ClassMeter
+    share_of_cell: Callable[[], float | None]
 
     def mbps(self, index: int) -> float:
         return self.sums[index].forwarded_bytes * 8 / self.span_us
@@ -123,14 +147,15 @@ class _Period:
         """The guaranteed rate of the bearer; ``None`` where it asked for less. Which bearer is
         sent is the MAC's choice, so a lack of rate is the radio's."""
         guaranteed_mbps = self.rule.objective.guaranteed_mbps
-        if guaranteed_mbps is None or self.span_us <= 0 or not self._backlogged():
+        if guaranteed_mbps is None or self.span_us <= 0 or not self.asked():
             return None
         rate_mbps = self.radio_mbps()
         if rate_mbps >= _RATE_RATIO * guaranteed_mbps:
             return None
-        return Assessment(Compliance.INFEASIBLE, infeasible(guaranteed_mbps, rate_mbps))
+        return Assessment(Compliance.INFEASIBLE, self._infeasible(guaranteed_mbps, rate_mbps))
 
-    def _backlogged(self) -> bool:
+    def asked(self) -> bool:
+        """Whether the bearer had packets to send all the time."""
         return any(self.demands(index) for index in range(len(self.sums)))
 
     def radio_mbps(self) -> float:
@@ -154,6 +179,7 @@ class _Period:
                 self._share(index, each),
                 self._loss(own, each),
                 self._bound(own, each),
+                self._unresponsive(index, each),
             )
             if assessment is not None
         ]
@@ -179,9 +205,8 @@ class _Period:
         )
         radio_mbps = self.radio_mbps()
         if radio_mbps < needed_mbps:
-            return Assessment(
-                Compliance.INFEASIBLE, infeasible(needed_mbps, radio_mbps, f"{figure}, ")
-            )
+            reason = f"{figure}, {self._infeasible(needed_mbps, radio_mbps)}"
+            return Assessment(Compliance.INFEASIBLE, reason)
         return Assessment(Compliance.VIOLATED, figure)
 
     def _share(self, index: int, each: TrafficClass) -> Assessment | None:
@@ -212,9 +237,42 @@ class _Period:
         if bound_ms is None or not own.sojourns_us:
             return None
         sojourn_ms = float(np.percentile(own.sojourns_us, objective.percentile)) / 1000
-        figure = f"p{objective.percentile:g} sojourn in the pipeline {sojourn_ms:.1f} ms"
-        return Assessment(
-            _delay_state(sojourn_ms, bound_ms, objective), f"{figure}, bound {bound_ms:g} ms"
+        figure = (
+            f"p{objective.percentile:g} sojourn in the pipeline {sojourn_ms:.1f} ms, bound "
+            f"{bound_ms:g} ms"
+        )
+        state = _delay_state(sojourn_ms, bound_ms, objective)
+        lost = own.dropped_packets / max(1, own.dropped_packets + own.forwarded_packets)
+        if own.dropped_packets and not self._capped(each):
+            # A packet that was dropped for its delay was not within the bound.
+            figure += f", {lost:.1%} dropped"
+            empty = 1.0 - own.backlogged / self.reports
+            if lost > allowed_loss(objective):
+                state = Compliance.VIOLATED
+                figure += f", p{objective.percentile:g} allows {allowed_loss(objective):.1%}"
+            elif empty >= _EMPTY:
+                figure += f" and nothing queued in {empty:.0%} of the reports: the bound costs rate"
+        return Assessment(state, figure)
+
+    def _capped(self, each: TrafficClass) -> bool:
+        """Whether the policy itself keeps the rate down."""
+        return each.objective.maximum_mbps is not None or (
+            self.rule.objective.maximum_mbps is not None
+        )
+
+    def _unresponsive(self, index: int, each: TrafficClass) -> Assessment | None:
+        if each.objective.loss_ratio is not None or self._capped(each):
+            return None
+        loss = self.packets.unresponsive_loss(lambda queue: self.meter.class_of(queue) == index)
+        return assess_loss(loss, self.rule.objective, self.radio_mbps())
+
+    def _infeasible(self, needed_mbps: float, radio_mbps: float) -> str:
+        share = self.share_of_cell()
+        if share is None or share >= _WHOLE_CELL or needed_mbps * share > radio_mbps:
+            return f"needs {needed_mbps:.1f} Mbit/s, radio gives {radio_mbps:.1f}"
+        return (
+            f"needs {needed_mbps:.1f} Mbit/s; the MAC gives this UE {share:.0%} of the cell, "
+            f"{radio_mbps:.1f} of about {radio_mbps / share:.1f} Mbit/s"
         )
 
 
@@ -224,9 +282,26 @@ def _delay_state(sojourn_ms: float, bound_ms: float, objective: Objective) -> Co
     return Compliance.AT_RISK if sojourn_ms <= bound_ms else Compliance.VIOLATED
 
 
-def infeasible(needed_mbps: float, radio_mbps: float, figure: str = "") -> str:
-    """The sentence of an infeasible objective."""
-    return f"{figure}needs {needed_mbps:.1f} Mbit/s, radio gives {radio_mbps:.1f}"
+def allowed_loss(objective: Objective) -> float:
+    """Part of the packets that need not be within the bound."""
+    return 1.0 - objective.percentile / 100.0
+
+
+def assess_loss(loss: Loss | None, objective: Objective, radio_mbps: float) -> Assessment | None:
+    """The state of flows that do not back off: a packet that is lost has not come in time.
+
+    ``None`` if as many come as the objective's percentile wants. Where such flows bring more than
+    the radio carries no pipeline helps.
+    """
+    if loss is None or loss.ratio <= allowed_loss(objective):
+        return None
+    flows = "flows that do not back off"
+    if loss.arrived_mbps > radio_mbps:
+        reason = f"{flows} bring {loss.arrived_mbps:.1f} Mbit/s, radio gives {radio_mbps:.1f}"
+        return Assessment(Compliance.INFEASIBLE, reason)
+    allowed = f"p{objective.percentile:g} allows {allowed_loss(objective):.1%}"
+    reason = f"{loss.ratio:.1%} of the packets of {flows} dropped, {allowed}"
+    return Assessment(Compliance.VIOLATED, reason)
 
 
 #: The more serious the later; what is not listed says nothing about an objective.
@@ -244,7 +319,7 @@ def worst(found: Sequence[Assessment]) -> Assessment:
 
 
 def with_rates(
-    delay: Assessment, rate: Assessment | None, classes: Mapping[str, Assessment]
+    delay: Assessment, others: Sequence[Assessment], classes: Mapping[str, Assessment]
 ) -> Assessment:
     """The state of the bearer: the most serious of its own and those of its classes. A bearer
     that is idle, stalled or silent is that. The sojourn is the bearer's own."""
@@ -253,16 +328,19 @@ def with_rates(
     named = (
         Assessment(each.state, f"class {name}: {each.reason}") for name, each in classes.items()
     )
-    found = worst([delay, *(() if rate is None else (rate,)), *named])
+    found = worst([delay, *others, *named])
     return replace(found, sojourn_us=delay.sojourn_us)
 
 
 def meter_for(
-    former: ClassMeter | None, pipeline: Pipeline | None, rule: Rule
+    former: ClassMeter | None, pipeline: Pipeline | None, rule: Rule, *, rate: bool
 ) -> ClassMeter | None:
-    """What has to be metered for a rule while a pipeline is in force; ``former`` if the same."""
+    """What has to be metered for a rule while a pipeline is in force; ``former`` if the same.
+
+    ``rate``: what the bearer is served with is judged by its rate.
+    """
     if pipeline is None or pipeline["name"] != CLASSES or not rule.classes:
         pipeline = None
-    if pipeline is None and rule.objective.guaranteed_mbps is None:
+    if pipeline is None and rule.objective.guaranteed_mbps is None and not rate:
         return None
     return former if former is not None and former.pipeline == pipeline else ClassMeter(pipeline)

@@ -17,6 +17,8 @@ from tc_controller.core.verify import standing_us
 
 #: Period and span of an assessment.
 PERIOD_US: Final = 1_000_000
+#: A state that was at risk or violated is met again after this time without either.
+_CALM_US: Final = 5_000_000
 #: Without an RLC report for this long nothing is known.
 _SILENT_US: Final = 500_000
 
@@ -25,7 +27,8 @@ class Compliance(enum.Enum):
     """State of a bearer against its objective."""
 
     MET = "met"
-    #: Within the bound, but not below the share of it at which a violation would end.
+    #: Within the bound, but not below the share of it at which a violation would end; or it was so,
+    #: or violated, within the last 5 s.
     AT_RISK = "at_risk"
     VIOLATED = "violated"
     #: Guaranteed rates together exceed what the radio carries.
@@ -47,6 +50,8 @@ class Assessment:
     sojourn_us: float | None = None
     #: Controller time at which the state began.
     since_us: int = 0
+    #: Controller time since which each measurement was met; ``None``: the last one was not.
+    met_since_us: int | None = None
 
 
 def assess(view: BearerView | None, objective: Objective, silent_for_us: int) -> Assessment:
@@ -74,9 +79,30 @@ def assess(view: BearerView | None, objective: Objective, silent_for_us: int) ->
 
 
 def begun(now: Assessment, former: Assessment | None, now_us: int) -> Assessment:
-    """The assessment with the time at which its state began."""
-    same = former is not None and former.state is now.state
-    return replace(now, since_us=former.since_us if same and former is not None else now_us)
+    """The assessment with the time at which its state began.
+
+    What hovers at a threshold crosses it each second: it is at risk until it was met for a while.
+    """
+    if former is None:
+        return replace(now, since_us=now_us, met_since_us=_met_since_us(now, None, now_us))
+    met_since_us = _met_since_us(now, former.met_since_us, now_us)
+    state, reason = now.state, now.reason
+    troubled = former.state in (Compliance.AT_RISK, Compliance.VIOLATED)
+    if troubled and met_since_us is not None and now_us - met_since_us < _CALM_US:
+        state, reason = Compliance.AT_RISK, f"{reason}; not met within the last 5 s"
+    return replace(
+        now,
+        state=state,
+        reason=reason,
+        since_us=former.since_us if former.state is state else now_us,
+        met_since_us=met_since_us,
+    )
+
+
+def _met_since_us(now: Assessment, before_us: int | None, now_us: int) -> int | None:
+    if now.state is not Compliance.MET:
+        return None
+    return now_us if before_us is None else before_us
 
 
 def _against_bound(view: BearerView, objective: Objective, sojourn_us: float) -> Assessment:

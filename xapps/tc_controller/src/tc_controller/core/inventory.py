@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -80,6 +81,15 @@ class FlowView:
         if not greedy:
             return frozenset(flow.queue for flow in self.reported)
         return frozenset(flow.queue for flow in self.reported if flow.five_tuple not in greedy)
+
+    def in_queue(self, queue: int, queues: int) -> int:
+        """Flows that one of ``queues`` has, at least 1; those not reported are spread evenly."""
+        unreported = max(0, self.active - len(self.reported))
+        return max(1, self._in_queue[queue] + -(-unreported // queues))
+
+    @cached_property
+    def _in_queue(self) -> Counter[int]:
+        return Counter(flow.queue for flow in self.reported)
 
     def qfis(self) -> frozenset[int]:
         """QoS flow identifiers seen."""

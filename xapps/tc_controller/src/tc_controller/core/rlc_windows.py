@@ -324,6 +324,16 @@ class RlcWindows:
         drained = int(self.drained_ring[last, slot] - self.drained_ring[first, slot])
         return drained * 8_000.0 / span_us
 
+    def share_of_drain(self, slot: int, since_us: int) -> float | None:
+        """A bearer's part of what the MAC drained of all bearers after ``since_us``; ``None``:
+        nothing."""
+        rows = self.rows_since(since_us)
+        if rows.size < 2:
+            return None
+        drained = self.drained_ring[rows[-1]] - self.drained_ring[rows[0]]
+        total = int(drained.sum())
+        return int(drained[slot]) / total if total else None
+
 
 def _code(rnti: int, drb: int) -> int:
     return rnti << 8 | drb

@@ -7,6 +7,7 @@ node time a sample; the rest from the newest reports once a second.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -23,9 +24,11 @@ from tc_controller.core.distribution import (
     MinuteRing,
     percentile_us,
 )
+from tc_controller.core.inventory import FlowView
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.quality import Requirement, Score, score
 from tc_controller.core.rlc_windows import RlcWindows
+from tc_controller.core.unresponsive import Loss, QueuePackets, Unresponsive, loss_of
 
 #: Period of taking samples from the windows, if they hold as much.
 SAMPLE_US: Final = 500_000
@@ -111,24 +114,22 @@ class ServiceTotals:
 
     def observe(
         self,
-        packets: PacketMeter,
         view: BearerView | None,
         state: Compliance,
         now_us: int,
+        delay_us: float | None,
         saturated_kbps: float | None,
     ) -> None:
         """Add the last second of a bearer.
 
         Args:
-            packets: of the bearer.
             view: ``None`` while no RLC report has it.
             state: its compliance.
             now_us: controller time.
+            delay_us: mean in the pipeline, of `PacketMeter.add`.
             saturated_kbps: its rate if it had packets queued all the time.
         """
         self.compliance[state] += 1
-        pipeline = None if view is None else view.pipeline
-        delay_us = None if pipeline is None else packets.add(pipeline, self, now_us)
         if view is None or state not in _SERVED:
             return
         self.rlc_delay.observe(view.mean_us)
@@ -239,34 +240,51 @@ class ServiceMeter:
 class PacketMeter:
     """Counts the packets of one bearer from its status reports, once a second."""
 
-    __slots__ = ("_queues", "_revision", "_total")
+    __slots__ = ("_at_us", "_queues", "_revision", "_total", "_unresponsive", "passed", "span_s")
 
     def __init__(self) -> None:
-        #: Of the last status: revision, packets dropped, and per queue those forwarded, dropped and
-        #: marked.
+        #: Of the last status: node time, revision, packets dropped, and per queue packets
+        #: forwarded, dropped and marked and bytes forwarded.
+        self._at_us = 0
         self._revision: int | None = None
         self._total = 0
-        self._queues: dict[int, tuple[int, int, int]] = {}
+        self._queues: dict[int, tuple[int, int, int, int]] = {}
+        self._unresponsive = Unresponsive()
+        #: Over the last second: the packets of each queue with flows that do not back off.
+        self.passed: dict[int, QueuePackets] = {}
+        self.span_s = 0.0
 
-    def add(self, pipeline: PipelineView, totals: ServiceTotals, now_us: int) -> float | None:
+    def add(
+        self, pipeline: PipelineView, flows: FlowView | None, totals: ServiceTotals, now_us: int
+    ) -> float | None:
         """Add what the newest status has more than the last one; returns the mean delay of the
         packets forwarded meanwhile, µs, ``None`` without any."""
         first, same = self._revision is None, self._revision == pipeline.revision
         sparse = {queue.id for queue in pipeline.ungreedy_queues}
-        dropped = forwarded = sparse_dropped = sparse_forwarded = waited_us = 0
-        queues: dict[int, tuple[int, int, int]] = {}
+        dropped = forwarded = waited_us = 0
+        queues: dict[int, tuple[int, int, int, int]] = {}
+        passed: dict[int, QueuePackets] = {}
         for queue in pipeline.queues:
-            now = queue.forwarded_packets, queue.dropped_packets, queue.marked_packets
+            now = (
+                queue.forwarded_packets,
+                queue.dropped_packets,
+                queue.marked_packets,
+                queue.forwarded_bytes,
+            )
             queues[queue.id] = now
-            before = now if first else self._queues.get(queue.id, (0, 0, 0))
+            before = now if first else self._queues.get(queue.id, (0, 0, 0, 0))
             if now[0] < before[0]:
-                before = (0, 0, 0)
+                before = (0, 0, 0, 0)
             sent, lost = now[0] - before[0], max(0, now[1] - before[1])
             forwarded, dropped = forwarded + sent, dropped + lost
             totals.marks += max(0, now[2] - before[2])
             waited_us += sent * queue.mean_sojourn_us
-            if queue.id in sparse:
-                sparse_forwarded, sparse_dropped = sparse_forwarded + sent, sparse_dropped + lost
+            if sent or lost:
+                count = 1 if flows is None else flows.in_queue(queue.id, len(pipeline.queues))
+                sent_bytes = max(0, now[3] - before[3])
+                passed[queue.id] = QueuePackets(
+                    sent, lost, sent_bytes, queue.mean_sojourn_us, count
+                )
         every = 0 if first else max(0, pipeline.dropped_packets - self._total)
         self._revision, self._total = pipeline.revision, pipeline.dropped_packets
         self._queues = queues
@@ -275,7 +293,18 @@ class PacketMeter:
             dropped = max(dropped, every)
         totals.queue_drops += dropped
         totals.policer_drops += max(0, every - dropped)
+        self.span_s = (pipeline.collected_at_us - self._at_us) / 1e6
+        self._at_us = pipeline.collected_at_us
+        unresponsive = self._unresponsive.add(passed, self.span_s)
+        self.passed = {number: passed[number] for number in unresponsive}
+        harmed = [each for number, each in passed.items() if number in sparse | unresponsive]
         recent = totals.recent.now(now_us)
-        recent[_DROPPED] += sparse_dropped
-        recent[_FORWARDED] += sparse_forwarded
+        recent[_DROPPED] += sum(each.dropped for each in harmed)
+        recent[_FORWARDED] += sum(each.forwarded for each in harmed)
         return waited_us / forwarded if forwarded else None
+
+    def unresponsive_loss(self, of_interest: Callable[[int], bool] = lambda _: True) -> Loss | None:
+        """Over the last second, the loss of the queues of interest, by id, whose flows do not back
+        off; ``None`` without any."""
+        among = [number for number in self.passed if of_interest(number)]
+        return loss_of(self.passed, among, self.span_s)
