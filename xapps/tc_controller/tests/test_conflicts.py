@@ -13,8 +13,9 @@ POLICIES = Path(__file__).parents[1] / "policies"
 
 
 def found(rules: str, slices: str = "") -> list[str]:
+    """Findings but for bearers that no rule matches, which are not what these tests are about."""
     text = f"version: 1\nslices: {{{slices}}}\nrules: [{rules}]"
-    return [str(finding) for finding in findings(parse_policy(text))]
+    return [str(each) for each in findings(parse_policy(text)) if each.place != "rules"]
 
 
 def in_classes(*classes: str) -> list[str]:
@@ -98,6 +99,8 @@ def test_slices_that_overlap_with_different_objectives_are_a_warning() -> None:
         ("{source: 10.1.0.0/16}", "{source: 10.0.0.0/8}", "warning"),
         ("{qfi: 1}", "{qfi: 2}", None),
         ("{qfi: 1}", "{dscp: 8}", None),
+        ("{protocol: udp, dscp: 8}", "{qfi: 1, protocol: tcp}", None),
+        ("{dscp: 8}", "{dscp: 34, qfi: 1}", None),
         ("{source: 10.0.0.0/8}", "{source: 11.0.0.0/8}", None),
         ("{source: 10.0.0.0/8}", "{destination: '2001:db8::/32'}", None),
         ("{source_port: [80, 90]}", "{source_port: [91, 95]}", None),
@@ -129,6 +132,157 @@ def test_a_bound_below_what_a_shared_queue_keeps_is_a_warning() -> None:
     assert "wait any time" in found(rules % (10, "bdp_only"))[0]
     # A queue per flow.
     assert not found(rules % (1, "fq_codel"))
+
+
+@pytest.mark.parametrize(
+    ("bound_ms", "finding"),
+    [
+        (
+            0.01,
+            "error: rules[0].objective.bound_ms: 0.01; expected at least 0.125, the shortest slot "
+            "of the radio: every packet that waits for one is late",
+        ),
+        (
+            0.5,
+            "warning: rules[0].objective.bound_ms: 0.5; below 1 most packets wait longer for their "
+            "slot",
+        ),
+    ],
+)
+def test_a_bound_that_the_radio_cannot_keep_is_found(bound_ms: float, finding: str) -> None:
+    base = "base: [{template: sojourn}]"
+    assert found(f"{{name: r, objective: {{bound_ms: {bound_ms}}}, {base}}}") == [finding]
+    (of_class,) = in_classes(
+        f"{{name: a, match: [{{qfi: 1}}], objective: {{bound_ms: {bound_ms}}}}}"
+    )
+    assert of_class == finding.replace("rules[0]", "rules[0].classes[0]")
+
+
+def test_a_class_bound_that_costs_downloads_their_rate_is_found() -> None:
+    bound = "{name: a, match: [{qfi: 1}], objective: {bound_ms: %g}}"
+    (finding,) = in_classes(bound % 3)
+    assert finding == (
+        "warning: rules[0].classes[0].objective.bound_ms: 3; of flows that fill their queue, as "
+        "downloads, the drops of a bound below 15 cost rate: the queue runs empty after each"
+    )
+    assert not in_classes(bound % 15)
+
+
+def test_a_dscp_class_before_a_qfi_class_is_found() -> None:
+    by_dscp, by_qfi = "{name: a, match: [{dscp: 34}]}", "{name: b, match: [{qfi: 2}]}"
+    (finding,) = in_classes(by_dscp, by_qfi)
+    assert finding == (
+        "warning: rules[0].classes[1].match[0]: its packets with DSCP 34 belong to class 'a' "
+        "before it: senders choose the DSCP, the core the QFI; expected the QFI first"
+    )
+    assert not in_classes(by_qfi, by_dscp)
+
+
+@pytest.mark.parametrize(
+    ("objective", "place", "words"),
+    [
+        (
+            "{bound_ms: 50, loss_ratio: 0.01}",
+            "objective.bound_ms",
+            "not enforced beside loss_ratio",
+        ),
+        (
+            "{maximum_mbps: 5, loss_ratio: 0.01}",
+            "objective.loss_ratio",
+            "grows until the buffer is full",
+        ),
+        ("{guaranteed_mbps: 5}", "share", "has the larger of both, and the share is not judged"),
+    ],
+)
+def test_objectives_of_a_class_that_exclude_each_other_are_found(
+    objective: str, place: str, words: str
+) -> None:
+    share = ", share: 0.5" if place == "share" else ""
+    (finding,) = in_classes(f"{{name: a, match: [{{qfi: 1}}], objective: {objective}{share}}}")
+    assert finding.startswith(f"warning: rules[0].classes[0].{place}: ")
+    assert words in finding
+
+
+def test_a_rules_guarantee_below_its_classes_is_found() -> None:
+    rule = (
+        "{name: r, base: [{template: sojourn}], objective: {guaranteed_mbps: %g}, classes: ["
+        "{name: a, match: [{qfi: 1}], objective: {guaranteed_mbps: 8}}, "
+        "{name: b, match: [{qfi: 2}], objective: {guaranteed_mbps: 4}}]}"
+    )
+    (finding,) = found(rule % 5)
+    assert finding == (
+        "warning: rules[0].objective.guaranteed_mbps: 5; expected at least what its classes are "
+        "guaranteed together, 12"
+    )
+    assert not found(rule % 12)
+
+
+def test_bearers_that_no_rule_matches_are_found() -> None:
+    def left_out(rules: str) -> list[str]:
+        slices = "slices: {gold: {rntis: [7]}, all: {}}"
+        policy = parse_policy(f"version: 1\n{slices}\nrules: [{rules}]")
+        return [str(each) for each in findings(policy)]
+
+    (finding,) = left_out("{name: a, match: {drbs: [1]}}, {name: b, match: {slices: [gold]}}")
+    assert finding == (
+        "warning: rules: no rule matches every bearer: those that none matches have no pipeline "
+        "and are not watched; expected a last rule without match"
+    )
+    assert not left_out("{name: a, match: {drbs: [1]}}, {name: b}")
+    assert not left_out("{name: a, match: {nodes: ['*']}}")
+    assert not left_out("{name: a, match: {slices: [gold, all]}}")
+
+
+def test_a_requirement_that_the_objective_cannot_meet_or_nobody_has_is_found() -> None:
+    text = (
+        "version: 1\nrequirements: {mine: {latency: [{percentile: 95, rop_ms: 5, cpup_ms: 30}], "
+        "min_mbps: 15}}\nrules: [{name: r, %s}]"
+    )
+
+    def of(rule: str) -> list[str]:
+        return [str(each) for each in findings(parse_policy(text % rule))]
+
+    assert of("objective: {bound_ms: 10}") == [
+        "warning: requirements.mine: no rule and no slice names it"
+    ]
+    base = "base: [{template: sojourn}]"
+    assert of(f"requirement: mine, objective: {{bound_ms: 50, maximum_mbps: 10}}, {base}") == [
+        "warning: rules[0].objective.maximum_mbps: 10; requirement 'mine' needs at least 15",
+        "warning: rules[0].objective.bound_ms: 50; by requirement 'mine' the outcome is unusable "
+        "from 30 ms on",
+    ]
+    assert not of(f"requirement: mine, objective: {{bound_ms: 10, maximum_mbps: 20}}, {base}")
+
+
+def test_a_rung_that_changes_nothing_is_found() -> None:
+    rungs = "{template: fq_codel}, {template: bdp_only}, {template: fq_codel}"
+    same_as_base, repeated = found(
+        f"{{name: r, objective: {{bound_ms: 500}}, base: [{{template: fq_codel}}], "
+        f"ladder: [{rungs}]}}"
+    )
+    assert same_as_base == "warning: rules[0].ladder[0]: the same pipeline as of base[0] before it"
+    assert repeated.endswith("ladder[2]: the same pipeline as of base[0] before it")
+
+
+def test_check_prints_classes_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text(
+        "version: 1\nrules: [{name: r, base: [{template: sojourn}], "
+        "objective: {guaranteed_mbps: 9}, classes: [{name: calls, match: [{qfi: 2}, "
+        "{protocol: tcp, source: 10.0.0.0/8, source_port: [80, 90]}], "
+        "objective: {guaranteed_mbps: 5, bound_ms: 100}}, "
+        "{name: rest, match: [{dscp: 0}]}]}]"
+    )
+    assert main(["check", str(policy)]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "  class 1. calls: qfi 2 or protocol tcp and source 10.0.0.0/8 and source port 80 to 90: "
+        "guaranteed 5 Mbit/s, within 100 ms\n" in out
+    )
+    assert "  class 2. rest: dscp 0: a queue per flow\n" in out
+    assert "  guaranteed 9 Mbit/s: judged; the MAC divides the radio\n" in out
+    assert "matches" not in out, "no element of E2SM-TC"
+    assert "{" not in out
 
 
 def test_check_fails_on_errors_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from ric.settings import ProgramParser, add_settings_arguments, settings_from
 from ric.version import VERSION
 
 from tc_controller.app import ControllerApp
+from tc_controller.core.compile import CLASSES
 from tc_controller.core.conflicts import Severity, findings
 from tc_controller.core.ladder import Rung, in_force
 from tc_controller.core.policy import Rule, json_schema
@@ -114,6 +115,11 @@ def _check(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{rule.name}: within {rule.objective.bound_ms:g} ms\n")
         if not rule.base and not rule.ladder:
             sys.stdout.write("  watch only\n")
+        for number, each in enumerate(rule.classes, 1):
+            sys.stdout.write(f"  class {number}. {each.name}: {each}\n")
+        if rule.objective.guaranteed_mbps is not None:
+            guaranteed = f"{rule.objective.guaranteed_mbps:g} Mbit/s"
+            sys.stdout.write(f"  guaranteed {guaranteed}: judged; the MAC divides the radio\n")
         for kind, rungs in (("base", rule.compiled_base()), ("ladder", rule.ladder)):
             for number, rung in enumerate(rungs, 1):
                 sys.stdout.write(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
@@ -142,6 +148,8 @@ def _parameters(rung: Rung) -> str:
     shown = [
         f"{path} {_shown(value)}" + ("" if value == default else f" (default {_shown(default)})")
         for path, value, default in in_force(rung)
+        # Listed before, as the policy has them.
+        if (rung.template, path) != (CLASSES, "classes")
     ]
     return ", ".join(shown) or "no parameters"
 

@@ -64,6 +64,11 @@ class FlowMatch(Strict):
             raise PlacedError(("destination",), problem)
         return self
 
+    def __str__(self) -> str:
+        """For people: ``protocol tcp and source port 8000 to 8080``."""
+        fields = self.model_dump(exclude_none=True)
+        return " and ".join(f"{name.replace('_', ' ')} {_words(fields[name])}" for name in fields)
+
     def ie(self) -> dict[str, Any]:
         """The E2SM-TC ``FlowMatch``."""
         source, destination = networks(self)
@@ -101,6 +106,10 @@ def protocol_number(match: FlowMatch) -> int | None:
     """The IP protocol number."""
     protocol = match.protocol
     return _PROTOCOLS[protocol] if isinstance(protocol, str) else protocol
+
+
+def _words(value: object) -> str:
+    return f"{value[0]} to {value[1]}" if isinstance(value, tuple) else str(value)
 
 
 def _prefix_ie(network: _Network) -> dict[str, Any]:
@@ -166,6 +175,22 @@ class TrafficClass(Strict):
         "have none, or where the guarantee is more. Classes without one, and the flows of no "
         "class, divide what is left.",
     )
+
+    def __str__(self) -> str:
+        """For people: flows and what they are promised."""
+        objective = self.objective
+        promises = [
+            form.format(value)
+            for form, value in (
+                ("guaranteed {:g} Mbit/s", objective.guaranteed_mbps),
+                ("at most {:g} Mbit/s", objective.maximum_mbps),
+                ("share {:.0%}", self.share),
+                ("within {:g} ms", objective.bound_ms),
+                ("at most {:.2%} lost", objective.loss_ratio),
+            )
+            if value is not None
+        ]
+        return f"{' or '.join(map(str, self.match))}: {', '.join(promises) or 'a queue per flow'}"
 
     @model_validator(mode="after")
     def _has_flows(self) -> TrafficClass:

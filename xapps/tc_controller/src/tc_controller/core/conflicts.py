@@ -1,5 +1,5 @@
 """What contradicts itself in a valid policy: rules and classes that get nothing, slices that
-overlap, bounds that a base does not keep.
+overlap, objectives that exclude each other, bounds that a base or the radio does not keep.
 
 Found from the policy alone. Contradictions within one objective (a guaranteed rate above the
 maximum, shares above 1) are errors of the policy file already.
@@ -18,8 +18,16 @@ from ric.sm import tc
 from tc_controller.core.classes import FlowMatch, TrafficClass, networks, ports, protocol_number
 from tc_controller.core.ladder import CHOSEN, Rung
 from tc_controller.core.policy import Policy, Rule
+from tc_controller.core.quality import DEFAULT, SHIPPED
 from tc_controller.core.selectors import Selector
 
+#: Shortest slot of data, 120 kHz (TS 38.211 §4.2): a packet that waits for one waits longer than
+#: any bound below.
+_SLOT_MS: Final = 0.125
+#: In this time a packet gets a slot of the usual numerologies, if it need not wait for a direction.
+_LEAST_MS: Final = 1.0
+#: Bound below which a download that has a class to itself loses more than a tenth of its rate.
+_DOWNLOAD_MS: Final = 15.0
 #: Parameters of disciplines that limit how long a packet waits.
 _WAITS: Final = ("target_us", "bound_us")
 
@@ -58,8 +66,12 @@ def findings(policy: Policy) -> list[Finding]:
         else:
             found += _overlapping_slices(policy, rule, earlier, place)
         found += _classes(rule.classes, place)
+        found += _promises(rule, place)
         found += _bounds(rule, place)
+        found += _requirement(policy, rule, place)
+        found += _ladder(rule, place)
         found += _trial(rule, place)
+    found += _left_out(policy)
     return found
 
 
@@ -101,9 +113,13 @@ def _within(inner: _Scope, outer: _Scope) -> bool:
 
 def _covers(wide: Selector, narrow: Selector) -> bool:
     """Whether every bearer that ``narrow`` selects is selected by ``wide``."""
-    nodes = not wide.nodes or (
-        bool(narrow.nodes)
-        and all(any(_like(outer, inner) for outer in wide.nodes) for inner in narrow.nodes)
+    nodes = (
+        not wide.nodes
+        or "*" in wide.nodes
+        or (
+            bool(narrow.nodes)
+            and all(any(_like(outer, inner) for outer in wide.nodes) for inner in narrow.nodes)
+        )
     )
     return (
         nodes
@@ -121,6 +137,28 @@ def _like(outer: str, inner: str) -> bool:
     if outer.endswith("*"):
         return inner.removesuffix("*").startswith(outer[:-1])
     return outer == inner
+
+
+def _left_out(policy: Policy) -> Iterator[Finding]:
+    """Bearers and parts of the policy that no rule concerns."""
+    everything = ((Selector(),),)
+    if not any(_within(inner, outer) for inner in everything for outer in _all_scopes(policy)):
+        problem = (
+            "no rule matches every bearer: those that none matches have no pipeline and are not "
+            "watched; expected a last rule without match"
+        )
+        yield Finding(Severity.WARNING, "rules", problem)
+    named = {rule.requirement for rule in policy.rules}
+    named |= {each.requirement for each in policy.slices.values()} | {DEFAULT}
+    for name in policy.requirements:
+        if name not in named:
+            problem = "no rule and no slice names it"
+            yield Finding(Severity.WARNING, f"requirements.{name}", problem)
+
+
+def _all_scopes(policy: Policy) -> Iterator[_Scope]:
+    for rule in policy.rules:
+        yield from _scopes(policy, rule)
 
 
 def _overlapping_slices(
@@ -166,6 +204,13 @@ def _classes(classes: Sequence[TrafficClass], place: str) -> Iterator[Finding]:
                     problem = f"flows that also match class {name!r} belong to that one"
                     yield Finding(Severity.WARNING, at, problem)
                     break
+                if name != each.name and _marked_before(other, match):
+                    problem = (
+                        f"its packets with DSCP {other.dscp} belong to class {name!r} before it: "
+                        "senders choose the DSCP, the core the QFI; expected the QFI first"
+                    )
+                    yield Finding(Severity.WARNING, at, problem)
+                    break
             own.append((each.name, match))
         before = own
 
@@ -186,6 +231,17 @@ def _match_overlaps(one: FlowMatch, other: FlowMatch) -> bool:
     as a QFI and a port, the order decides, which is what it is for."""
     if not one.model_fields_set & other.model_fields_set:
         return False
+    return _compatible(one, other)
+
+
+def _marked_before(one: FlowMatch, other: FlowMatch) -> bool:
+    """Whether a match by DSCP takes packets of a later one by QFI."""
+    by_dscp = one.dscp is not None and one.qfi is None
+    return by_dscp and other.qfi is not None and other.dscp is None and _compatible(one, other)
+
+
+def _compatible(one: FlowMatch, other: FlowMatch) -> bool:
+    """Whether a packet may match both."""
     for a, b in zip(networks(one), networks(other), strict=True):
         if a is not None and b is not None and not (_subnet(a, b) or _subnet(b, a)):
             return False
@@ -216,12 +272,116 @@ def _numbers(one: FlowMatch, other: FlowMatch) -> Iterator[tuple[int | None, int
     yield one.qfi, other.qfi
 
 
+# ---------------------------------------------------------------------------------- promises
+
+
+def _promises(rule: Rule, place: str) -> Iterator[Finding]:
+    """Objectives that have no effect beside others."""
+    for index, each in enumerate(rule.classes):
+        at, objective = f"{place}.classes[{index}]", each.objective
+        if objective.loss_ratio is not None and objective.bound_ms is not None:
+            problem = (
+                f"{objective.bound_ms:g}; not enforced beside loss_ratio: packets that are late "
+                "would have to be dropped; expected one of both"
+            )
+            yield Finding(Severity.WARNING, f"{at}.objective.bound_ms", problem)
+        if objective.loss_ratio is not None and (
+            objective.maximum_mbps is not None or rule.objective.maximum_mbps is not None
+        ):
+            problem = (
+                f"{objective.loss_ratio:g}; without drops the queue in front of maximum_mbps grows "
+                "until the buffer is full; expected none where a rate is limited"
+            )
+            yield Finding(Severity.WARNING, f"{at}.objective.loss_ratio", problem)
+        if each.share is not None and objective.guaranteed_mbps is not None:
+            problem = (
+                f"{each.share:g}; beside guaranteed_mbps the class has the larger of both, and the "
+                "share is not judged; expected one of both"
+            )
+            yield Finding(Severity.WARNING, f"{at}.share", problem)
+    of_classes_mbps = sum(each.objective.guaranteed_mbps or 0.0 for each in rule.classes)
+    guaranteed_mbps = rule.objective.guaranteed_mbps
+    if guaranteed_mbps is not None and guaranteed_mbps < of_classes_mbps:
+        problem = (
+            f"{guaranteed_mbps:g}; expected at least what its classes are guaranteed together, "
+            f"{of_classes_mbps:g}"
+        )
+        yield Finding(Severity.WARNING, f"{place}.objective.guaranteed_mbps", problem)
+
+
+def _requirement(policy: Policy, rule: Rule, place: str) -> Iterator[Finding]:
+    """Objectives that are met while the outcome is unusable by the requirement named."""
+    named = (rule.requirement, *(policy.slices[name].requirement for name in rule.match.slices))
+    # A rule's goes before its slices'.
+    names = [name for name in named if name is not None][: 1 if rule.requirement else None]
+    maximum_mbps, bound_ms = rule.objective.maximum_mbps, rule.objective.bound_ms
+    for name in dict.fromkeys(names):
+        needed = policy.requirements.get(name) or SHIPPED[name]
+        if maximum_mbps is not None and maximum_mbps < (needed.min_mbps or 0.0):
+            problem = f"{maximum_mbps:g}; requirement {name!r} needs at least {needed.min_mbps:g}"
+            yield Finding(Severity.WARNING, f"{place}.objective.maximum_mbps", problem)
+        for latency in needed.latency:
+            if latency.percentile <= rule.objective.percentile and latency.cpup_ms < bound_ms:
+                problem = (
+                    f"{bound_ms:g}; by requirement {name!r} the outcome is unusable from "
+                    f"{latency.cpup_ms:g} ms on"
+                )
+                yield Finding(Severity.WARNING, f"{place}.objective.bound_ms", problem)
+                break
+
+
+def _ladder(rule: Rule, place: str) -> Iterator[Finding]:
+    """Rungs that change nothing."""
+    seen: list[tuple[Any, str]] = [
+        (each.model_dump(exclude={"when"}), f"base[{number}]")
+        for number, each in enumerate(rule.base[:1])
+    ]
+    for index, rung in enumerate(rule.ladder):
+        own = rung.model_dump(exclude={"when"})
+        same = next((where for other, where in seen if other == own), None)
+        if same is not None:
+            problem = f"the same pipeline as of {same} before it"
+            yield Finding(Severity.WARNING, f"{place}.ladder[{index}]", problem)
+        seen.append((own, f"ladder[{index}]"))
+
+
 # ------------------------------------------------------------------------------------ bounds
+
+
+def _too_short(bound_ms: float, at: str) -> Iterator[Finding]:
+    """Bounds that the radio cannot keep."""
+    if bound_ms < _SLOT_MS:
+        problem = (
+            f"{bound_ms:g}; expected at least {_SLOT_MS:g}, the shortest slot of the radio: every "
+            "packet that waits for one is late"
+        )
+        yield Finding(Severity.ERROR, at, problem)
+    elif bound_ms < _LEAST_MS:
+        problem = f"{bound_ms:g}; below {_LEAST_MS:g} most packets wait longer for their slot"
+        yield Finding(Severity.WARNING, at, problem)
+
+
+def _of_classes(rule: Rule, place: str) -> Iterator[Finding]:
+    """Bounds below the queue that a download needs."""
+    for index, each in enumerate(rule.classes):
+        bound_ms, at = each.objective.bound_ms, f"{place}.classes[{index}].objective.bound_ms"
+        if bound_ms is None:
+            continue
+        short = list(_too_short(bound_ms, at))
+        yield from short
+        if not short and bound_ms < _DOWNLOAD_MS and each.objective.loss_ratio is None:
+            problem = (
+                f"{bound_ms:g}; of flows that fill their queue, as downloads, the drops of a bound "
+                f"below {_DOWNLOAD_MS:g} cost rate: the queue runs empty after each"
+            )
+            yield Finding(Severity.WARNING, at, problem)
 
 
 def _bounds(rule: Rule, place: str) -> Iterator[Finding]:
     """Bases that keep flows in one queue whose standing delay is above the bound."""
     bound_ms = rule.objective.bound_ms
+    yield from _too_short(bound_ms, f"{place}.objective.bound_ms")
+    yield from _of_classes(rule, place)
     for index, rung in enumerate(rule.base):
         wait_us = _shared_wait_us(rung)
         if wait_us is None or wait_us <= bound_ms * 1000:
