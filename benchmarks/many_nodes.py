@@ -18,7 +18,7 @@ from pathlib import Path
 
 import gnb_lab
 import grpc
-from e2_gateway_server import SERVER_OPTIONS, SERVICE, GatewayService, Outbox, ProcedureError
+from e2_gateway_server import SERVICE, GatewayService, Outbox, ProcedureError
 from e2_gateway_server.indication import (
     encode_header,
     encode_kpm_report,
@@ -172,7 +172,6 @@ async def serve(nodes: int, ues: int) -> None:
         DoorSettings(listen="127.0.0.1:0"),
         rights={},
         security=Security(),
-        options=SERVER_OPTIONS,
     )
     await door.start()
     await door.set_ready(True)

@@ -38,25 +38,26 @@ class Authority:
         name: str,
         *,
         common_name: str = "",
-        dns: tuple[str, ...] = (),
+        dns: tuple[str, ...] | None = None,
         uris: tuple[str, ...] = (),
         days: float = 30,
         password: bytes = b"",
     ) -> tuple[Path, Path]:
         """`NAME.pem` and `NAME.key`, replaced if they exist; negative `days` have passed.
 
-        The DNS names are `name` and localhost, unless given; the common name is `name`.
+        The DNS names are `name` and localhost, unless given; the common name is `name`. Names may
+        hold any character, also NUL.
         """
         key = ec.generate_private_key(ec.SECP256R1())
-        names: list[x509.GeneralName] = [x509.DNSName(one) for one in dns or (name, "localhost")]
+        dns = (name, "localhost") if dns is None else dns
+        names: list[x509.GeneralName] = [x509.DNSName(one) for one in dns]
         names += [x509.UniformResourceIdentifier(uri) for uri in uris]
         subject = _name(common_name or name)
         until = datetime.now(UTC) + timedelta(days=days)
-        certificate = (
-            _builder(subject, self._name, key.public_key(), until)
-            .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
+        builder = _builder(subject, self._name, key.public_key(), until)
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
         encryption = BestAvailableEncryption(password) if password else NoEncryption()
         pem, private = self.where / f"{name}.pem", self.where / f"{name}.key"
         private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))

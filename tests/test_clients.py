@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2_gateway_server import SERVER_OPTIONS, SERVICE, AuthorizedBackend, GatewayService
+from e2_gateway_server import SERVICE, AuthorizedBackend, GatewayService
 from flexric_bridge.gateway import RIGHTS, describe_control
 from pki import Authority
 from prometheus_client import CollectorRegistry
@@ -80,7 +80,6 @@ class Gateway:
             settings,
             rights=RIGHTS,
             security=self.security,
-            options=SERVER_OPTIONS,
         )
         self.port = self._server.port
         await self._server.start()

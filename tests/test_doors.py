@@ -38,6 +38,7 @@ clients:
   - {name: south, certificates: [south], may: [read, subscribe, control], nodes: ["south-*"]}
   - {name: noc, token_file: noc.token, may: [read]}
 """
+EVIL = "all\0.evil.example"
 TOKEN = "0123456789abcdef0123456789abcdef"
 READ, SUBSCRIBE, CONTROL = "read", "subscribe", "control"
 HANDSHAKE, UNKNOWN, RIGHT, SERVED = "handshake", "unknown", "right", "served"
@@ -72,6 +73,11 @@ class World:
             "reader": Visitor(issue("reader", uris=("spiffe://sojourn/reader",))),
             "south": Visitor(issue("south")),
             "unlisted": Visitor(issue("unlisted")),
+            "CN beside other names": Visitor(issue("other", common_name="all")),
+            "CN alone": Visitor(issue("alone", common_name="all", dns=())),
+            "NUL in a DNS name": Visitor(issue("nul-dns", dns=(EVIL,))),
+            "NUL in a URI": Visitor(issue("nul-uri", dns=(), uris=(EVIL,))),
+            "NUL in the CN": Visitor(issue("nul-cn", common_name=EVIL, dns=())),
             "expired": Visitor(issue("late", common_name="all", days=-1)),
             "other CA": Visitor(stranger.issue("all-by-stranger", common_name="all")),
             "nothing": Visitor(),
@@ -229,27 +235,37 @@ async def of_http(
     return kind, body
 
 
+OTHER_NAMES = (
+    "CN beside other names",
+    "NUL in a DNS name",
+    "NUL in a URI",
+    "NUL in the CN",
+)
+"""A name of a client only by its beginning, or where it does not count."""
 Ask = Callable[[str, Visitor, str], Awaitable[str]]
 
 GRPC = {
     "all": {READ: SERVED, SUBSCRIBE: SERVED, CONTROL: SERVED},
     "south": {READ: SERVED, SUBSCRIBE: SERVED, CONTROL: SERVED},
     "reader": {READ: SERVED, SUBSCRIBE: RIGHT, CONTROL: RIGHT},
-    "unlisted": dict.fromkeys((READ, SUBSCRIBE, CONTROL), UNKNOWN),
-    "certificate, wrong token": dict.fromkeys((READ, SUBSCRIBE, CONTROL), UNKNOWN),
+    "CN alone": {READ: SERVED, SUBSCRIBE: SERVED, CONTROL: SERVED},
+    **{
+        name: dict.fromkeys((READ, SUBSCRIBE, CONTROL), UNKNOWN)
+        for name in ("unlisted", "certificate, wrong token", *OTHER_NAMES)
+    },
     **{
         name: dict.fromkeys((READ, SUBSCRIBE, CONTROL), HANDSHAKE)
         for name in ("expired", "other CA", "nothing", "token", "wrong token", "plain text")
     },
 }
 HTTP = {
-    **{name: {READ: SERVED, CONTROL: SERVED} for name in ("all",)},
+    **{name: {READ: SERVED, CONTROL: SERVED} for name in ("all", "CN alone")},
     # A policy applies to bearers of all nodes.
     "south": {READ: SERVED, CONTROL: RIGHT},
     **{name: {READ: SERVED, CONTROL: RIGHT} for name in ("reader", "token")},
     **{
         name: {READ: UNKNOWN, CONTROL: UNKNOWN}
-        for name in ("unlisted", "certificate, wrong token", "nothing", "wrong token")
+        for name in ("unlisted", "certificate, wrong token", "nothing", "wrong token", *OTHER_NAMES)
     },
     **{
         name: {READ: HANDSHAKE, CONTROL: HANDSHAKE}
@@ -273,6 +289,7 @@ async def test_who_may_do_what_over_grpc(program: str, world: World) -> None:
     assert {line["who"] for line in lines if line["action"] == "refused"} >= {
         "reader",
         "certificate unlisted, localhost",
+        r"certificate all\x00.evil.example",
     }
 
 
@@ -313,6 +330,6 @@ async def test_who_may_read_and_change_a1_policies(world: World) -> None:
                 }
     assert found == HTTP
     lines = [json.loads(line) for line in world.audit.read_text().splitlines()]
-    (changed,) = [line for line in lines if line["action"] == "a1_delete"]
-    assert (changed["who"], changed["what"]) == ("all", policy)
-    assert changed["outcome"] == "rejected: 404"
+    changed = [line for line in lines if line["action"] == "a1_delete"]
+    assert [(line["who"], line["what"]) for line in changed] == [("all", policy)] * 2
+    assert {line["outcome"] for line in changed} == {"rejected: 404"}

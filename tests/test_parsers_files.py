@@ -186,7 +186,7 @@ FILES = [
         "",
         [CERTIFICATE],
         check=lambda end_s: end_s is None or isinstance(end_s, int),
-        also=["ric.certificates:_element"],
+        also=["ric.certificates:_elements"],
     ),
     Peer(
         "ric.certificates:ServerCertificates._read",

@@ -17,7 +17,7 @@ from ric.security import Security
 from ric.settings import HttpSettings
 
 PATIENCE_S = 30.0
-GET = b"GET /metrics?a=%2e HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+GET = b"GET /metrics?a=%2e HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n"
 REQUESTS = Peer(
     "",
     lambda data, _: data,
@@ -26,8 +26,8 @@ REQUESTS = Peer(
     [
         GET,
         b"HEAD / HTTP/1.0\r\n\r\n" + GET,
-        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
-        b"GET /s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nLast-Event-ID: 5\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        b"GET /s HTTP/1.1\r\nHost: [::1]\r\nAccept: text/event-stream\r\nLast-Event-ID: 5\r\n\r\n",
     ],
     words=[
         b"Content-Length: 99999999999999999999\r\n",

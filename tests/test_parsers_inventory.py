@@ -65,6 +65,8 @@ def _functions(node: ast.AST, inside: str) -> Iterator[str]:
 
 
 OTHERWISE: Final = {
+    "ric.http2.frames:RequestFrames.receive": "xapps/ric/tests/test_http2.py",
+    "ric.http2.frames:ResponseFrames.receive": "xapps/ric/tests/test_http2.py",
     "ric.sm.plain:PlainModel.decode_rows": "xapps/ric/tests/test_sm_tables.py",
     "flexric_bridge.frames:BlockStream.data_received": "xapps/flexric_bridge/tests/test_reports.py",
     "rlc_forecaster.wire:BatchLayout.__init__": "xapps/rlc_forecaster/tests/test_wire.py",
@@ -74,7 +76,9 @@ OTHERWISE: Final = {
 TRUSTED: Final = {
     "what the program itself made": [
         "ric.settings_sources:printable",
-        "ric.http:HttpSite.start",
+        "ric.door:DoorServer.__init__",
+        "ric.listener:bind",
+        "ric.listener:is_named",
         "tc_controller.core.backlog:Backlog.take",
         "tc_controller.latency:Recent.summary",
         "rlc_train.dataset.plan:seed_of",

@@ -112,6 +112,12 @@ lab: {service: {{ $fullname }}-gateway, port: 9103, identity: gateway}
 {{- printf "%s.%s.svc" (index . 1) (index . 0).Release.Namespace }}
 {{- end }}
 
+{{/* All names of a Service in the cluster, separated by commas. Arguments: root context, name of the Service. */}}
+{{- define "sojourn.serviceNames" -}}
+{{- $host := include "sojourn.host" . }}
+{{- join "," (list (index . 1) (trimSuffix ".svc" $host) $host (printf "%s.cluster.local" $host)) }}
+{{- end }}
+
 {{/* Component that serves the E2 gateway; empty if it is outside this release. */}}
 {{- define "sojourn.gatewayComponent" -}}
 {{- if .Values.gateway.address }}

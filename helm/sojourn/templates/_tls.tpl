@@ -63,6 +63,14 @@ client_ca_file: /etc/sojourn/tls/ca.crt
 {{- end }}
 {{- end }}
 
+{{/* The same of an HTTP server, with the names of its Service. Arguments: root context, port, name of the Service. */}}
+{{- define "sojourn.httpDoor" -}}
+{{- include "sojourn.door" . }}
+{{- if eq (index . 0).Values.tls.mode "none" }}
+allowed_hosts: [{{ include "sojourn.serviceNames" (list (index . 0) (index . 2)) }}]
+{{- end }}
+{{- end }}
+
 {{/* Settings of a client. Arguments: root context, address, expected name in the certificate (optional). */}}
 {{- define "sojourn.client" -}}
 address: {{ index . 1 }}

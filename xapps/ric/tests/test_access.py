@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ric.access import (
     read_access_file,
 )
 from ric.access.grpc import bearer_token
+from ric.certificates import certificate_names
 from ric.errors import SettingsError
 from sojourn_interfaces import check_identifiers
 from structlog.testing import capture_logs
@@ -30,7 +32,9 @@ from structlog.testing import capture_logs
 VECTORS = Path(__file__).resolve().parents[3] / "interfaces" / "access" / "vectors"
 FILES: list[dict[str, Any]] = yaml.safe_load((VECTORS / "files.yaml").read_text())
 DECISIONS: dict[str, Any] = yaml.safe_load((VECTORS / "decisions.yaml").read_text())
+CERTIFICATES: list[dict[str, Any]] = yaml.safe_load((VECTORS / "certificates.yaml").read_text())
 BOUNDS: dict[str, list[dict[str, Any]]] = yaml.safe_load((VECTORS / "audit.yaml").read_text())
+DER = [ssl.PEM_cert_to_DER_cert(case["pem"]) for case in CERTIFICATES]
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 
@@ -356,3 +360,23 @@ def test_a_line_that_a_full_disk_cuts_does_not_affect_the_next(
     assert len(cut) == 20
     assert json.loads(whole)["who"] == "b"
     assert log.failures == 1
+
+
+@pytest.mark.parametrize("case", CERTIFICATES, ids=[case["name"] for case in CERTIFICATES])
+def test_names_are_those_of_the_shared_certificates(case: dict[str, Any]) -> None:
+    assert certificate_names(ssl.PEM_cert_to_DER_cert(case["pem"])) == tuple(case["names"])
+
+
+@given(
+    st.sampled_from(DER),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6),
+    st.floats(0, 1),
+)
+def test_any_certificate_has_names_or_none(
+    der: bytes, changes: list[tuple[float, int]], kept: float
+) -> None:
+    changed = bytearray(der)
+    for where, value in changes:
+        changed[round(where * (len(changed) - 1))] = value
+    for data in (bytes(changed), der[: round(kept * len(der))], b""):
+        assert all(isinstance(name, str) for name in certificate_names(data))

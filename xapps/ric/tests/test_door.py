@@ -268,7 +268,7 @@ async def status(port: int, trusted: Path, client: Path | None) -> int:
     except ssl.SSLError:
         return 0
     try:
-        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         # In TLS 1.3 the server refuses a client after the client's side of the handshake.
         answer = await reader.read()
     except (ssl.SSLError, ConnectionError):

@@ -13,6 +13,8 @@ import grpc
 import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from http2_client import Http2Client, literal
+from prometheus_client import CollectorRegistry, generate_latest
 from ric.access import Right
 from ric.clock import SystemClock
 from ric.door import DoorServer, DoorSettings
@@ -34,6 +36,9 @@ class StoppedClock(SystemClock):
 class Numbers:
     """A stream of numbers as fast as the reader takes them, and a question."""
 
+    def __init__(self) -> None:
+        self.asked = self.begun = 0
+
     def handlers(self) -> grpc.GenericRpcHandler:
         count: Any = grpc.unary_stream_rpc_method_handler(self.count)
         ask: Any = grpc.unary_unary_rpc_method_handler(self.ask)
@@ -42,11 +47,13 @@ class Numbers:
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     async def count(self, _request: bytes, _context: Any) -> AsyncIterator[bytes]:
+        self.begun += 1
         for number in range(1_000_000):
             yield number.to_bytes(4)
             await asyncio.sleep(0.001)
 
     async def ask(self, request: bytes, _context: Any) -> bytes:
+        self.asked += 1
         return request
 
     async def fail(self, request: bytes, context: Any) -> bytes:
@@ -56,18 +63,36 @@ class Numbers:
 
 
 @pytest.fixture
-async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+def numbers() -> Numbers:
+    return Numbers()
+
+
+@pytest.fixture
+def security() -> Security:
+    return Security(clock=StoppedClock())
+
+
+@pytest.fixture
+async def port(
+    monkeypatch: pytest.MonkeyPatch, numbers: Numbers, security: Security
+) -> AsyncIterator[int]:
     monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
     server = DoorServer(
         SERVICE,
-        Numbers().handlers(),
+        numbers.handlers(),
         DoorSettings(listen="127.0.0.1:0", max_streams=32),
         rights={"Count": Right.SUBSCRIBE, "Ask": Right.READ, "Fail": Right.READ},
-        security=Security(clock=StoppedClock()),
+        security=security,
     )
     await server.start()
     yield server.port
     await server.stop(0)
+
+
+def registry_of(security: Security) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(security)
+    return registry
 
 
 def client(port: int) -> grpc.aio.Channel:
@@ -207,3 +232,71 @@ async def test_metadata_and_messages_beyond_their_bounds_are_refused(port: int) 
         assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         other: Any = second.unary_unary(ASK)
         assert await other(b"y") == b"y"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b"".join(literal(f"h{number}", "v") for number in range(20_000)),
+        literal("padding", "x" * 32_000),
+        # The large entry of the dynamic table, 20,000 times: 80 MB in 24 kB.
+        b"\x40" + literal("big", "v" * 3900)[1:] + b"\xbe" * 20_000,
+        b"\x40" + literal("big", "v" * 3900)[1:] + b"\xbe" * 8,
+    ],
+    ids=["20,000 fields", "one long field", "an indexed field, often", "within a frame"],
+)
+async def test_metadata_that_ignores_what_was_announced_never_reaches_a_call(
+    fields: bytes, port: int, numbers: Numbers, security: Security
+) -> None:
+    async with await Http2Client.connect(port) as hostile:
+        hostile.call(ASK, fields)
+        status, code = await hostile.ended()
+        assert status == grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+        assert code == 11, "ENHANCE_YOUR_CALM"
+    async with client(port) as second:
+        other: Any = second.unary_unary(ASK)
+        assert await other(b"y") == b"y"
+    assert numbers.asked == 1
+    limited = generate_latest(registry_of(security)).decode()
+    assert 'limit="metadata"' in limited
+
+
+@pytest.fixture
+def room_for_two_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ric.relay.OPEN_CALLS_BYTES", 64 << 10)
+
+
+async def beside_much_metadata(port: int) -> None:
+    """60 calls with 15 kB of metadata each; another client is served meanwhile."""
+    async with await Http2Client.connect(port) as hostile:
+        for _ in range(60):
+            hostile.call(COUNT, literal("padding", "x" * 15_000))
+        async with client(port) as second:
+            other: Any = second.unary_unary(ASK)
+            for _ in range(20):
+                assert await other(b"y") == b"y"
+
+
+async def test_a_client_that_sends_much_metadata_waits_in_its_connection(
+    port: int, numbers: Numbers, security: Security
+) -> None:
+    await beside_much_metadata(port)
+    assert 'limit="metadata"' in generate_latest(registry_of(security)).decode()
+    assert numbers.begun <= 17, "256 KiB of header blocks"
+
+
+@pytest.mark.usefixtures("room_for_two_calls")
+async def test_a_client_that_holds_much_metadata_waits_in_its_connection(
+    port: int, numbers: Numbers, security: Security
+) -> None:
+    await beside_much_metadata(port)
+    assert 'limit="open_calls"' in generate_latest(registry_of(security)).decode()
+    assert numbers.begun <= 2, "half of 64 KiB"
+
+
+async def test_the_pings_of_clients_are_permitted_without_a_call(port: int) -> None:
+    async with await Http2Client.connect(port) as quiet:
+        for _ in range(4):
+            assert await quiet.ping() is None
+            await asyncio.sleep(1.05)
+        assert await quiet.ping() is None

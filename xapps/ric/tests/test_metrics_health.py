@@ -172,7 +172,7 @@ async def ask(address: str, request: bytes) -> tuple[int, str, bytes]:
 
 
 def get(path: str, *headers: str) -> bytes:
-    lines = [f"GET {path} HTTP/1.1", "Host: x", "Connection: close", *headers, "", ""]
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
     return "\r\n".join(lines).encode()
 
 

@@ -36,6 +36,7 @@ class Running:
     channel: grpc.aio.Channel
     registry: CollectorRegistry
     readiness: Readiness
+    http_address: str = ""
 
     @property
     def stub(self) -> Any:
@@ -82,6 +83,6 @@ async def running(**settings: Any) -> AsyncIterator[Running]:
     while forecaster.server.port == 0:
         await asyncio.sleep(0.005)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{forecaster.server.port}") as channel:
-        yield Running(ric, node, forecaster, channel, app.registry, app.readiness)
+        yield Running(ric, node, forecaster, channel, app.registry, app.readiness, app.http_address)
     app.stop()
     await asyncio.wait_for(task, 10)

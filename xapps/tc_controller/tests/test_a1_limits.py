@@ -65,7 +65,7 @@ async def test_a_body_that_does_not_come_ends_the_request(monkeypatch: pytest.Mo
     monkeypatch.setattr(a1_server, "_BODY_S", 0.05)
     async with door() as a1:
         reader, writer = await raw(a1)
-        head = f"PUT /A1-P/v2/policytypes/{QOS}/policies/p HTTP/1.1\r\nHost: x\r\n"
+        head = f"PUT /A1-P/v2/policytypes/{QOS}/policies/p HTTP/1.1\r\nHost: localhost\r\n"
         writer.write(f"{head}Content-Length: 50\r\n\r\n{{".encode())
         async with asyncio.timeout(20):
             answer = await reader.readuntil(b"}")

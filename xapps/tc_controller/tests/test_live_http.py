@@ -210,7 +210,7 @@ async def test_a_viewer_that_does_not_read_is_disconnected_and_the_others_are_se
         stream = await served.watch()
         host, port = served.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
-        writer.write(b"GET /live/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(b"GET /live/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
         assert (await stream.event())[0] == "whole"
         for _ in range(60):

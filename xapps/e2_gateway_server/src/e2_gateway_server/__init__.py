@@ -8,10 +8,9 @@ a client to its nodes and rights.
 from e2_gateway_server.authorized import AuthorizedBackend, Caller, describe
 from e2_gateway_server.backend import Backend, ProcedureError
 from e2_gateway_server.outbox import Outbox, Room
-from e2_gateway_server.service import SERVER_OPTIONS, SERVICE, GatewayService
+from e2_gateway_server.service import SERVICE, GatewayService
 
 __all__ = [
-    "SERVER_OPTIONS",
     "SERVICE",
     "AuthorizedBackend",
     "Backend",

@@ -18,16 +18,6 @@ from e2_gateway_server.subscribe_call import SubscribeCall
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["E2Gateway"].full_name
 """Full name of the service, for health and reflection."""
 
-# A gRPC core server closes a connection with more than two pings in 300 s ("too_many_pings"); the
-# keepalive of clients of `ric` sends more.
-SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
-    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.so_reuseport", 0),
-)
-"""Options for the `grpc.aio.server`."""
-
 MAX_QUEUE_DEPTH: Final = 4096
 """Four seconds of 1 ms reports."""
 

@@ -10,7 +10,6 @@ from typing import Final
 
 import grpc
 from e2_gateway_server import (
-    SERVER_OPTIONS,
     SERVICE,
     AuthorizedBackend,
     GatewayService,
@@ -391,7 +390,6 @@ class GatewayServer(DoorServer):
             door,
             rights=RIGHTS,
             security=security,
-            options=SERVER_OPTIONS,
         )
 
     async def stop(self, grace_s: float = 0.5) -> None:

@@ -6,16 +6,16 @@ that cannot be used keep the certificate in force.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-import grpc
 import structlog
 
 from ric.endpoint_settings import MAX_PEM_BYTES, ServerSettings, read_pem
@@ -23,6 +23,11 @@ from ric.errors import SettingsError
 from ric.files import read_file
 
 _UTC_TIME: Final = 0x17
+_VERSION, _EXTENSIONS, _DNS_NAME, _URI = 0xA0, 0xA3, 0x82, 0x86
+_UTF8_STRINGS: Final = (0x0C, 0x13, 0x16)
+"""UTF8String, PrintableString, IA5String."""
+_SUBJECT_ALT_NAME: Final = bytes((0x55, 0x1D, 0x11))
+_COMMON_NAME: Final = bytes((0x55, 0x04, 0x03))
 _log = structlog.get_logger()
 
 
@@ -41,6 +46,7 @@ class ServerCertificates:
 
     def __init__(self, settings: ServerSettings, certificate: Path, key: Path) -> None:
         """Raises `SettingsError` naming the setting and the file that cannot be used."""
+        self._grpc = settings.grpc
         self.door = settings.label
         self._section = settings.section
         self.reload_failures = 0
@@ -51,7 +57,7 @@ class ServerCertificates:
         material = self._read("")
         if material is None:
             raise SettingsError([f"{self._section}: {certificate}: is being replaced; start again"])
-        self._material = self._of_grpc = material
+        self._material = material
 
     @property
     def not_after_s(self) -> int:
@@ -79,28 +85,27 @@ class ServerCertificates:
         _log.info("certificate reloaded", door=self.door, not_after=until)
         return True
 
-    def grpc_credentials(self) -> grpc.ServerCredentials:
-        """Credentials of a gRPC server, which requires a client certificate if there is a CA."""
-        return grpc.dynamic_ssl_server_credentials(
-            _configuration(self._of_grpc),
-            # `None` keeps the configuration in force, which grpc's annotations do not know.
-            cast(Callable[[], grpc.ServerCertificateConfiguration], self._changed_configuration),
-            require_client_authentication=self.client_ca,
-        )
-
     def ssl_context(self) -> ssl.SSLContext:
-        """Context of an HTTP server, to which a client may show a certificate if there is a CA."""
+        """Context of a server to which a client may show a certificate if there is a CA.
+
+        A gRPC server requires one then.
+        """
         # A context in use cannot forget a CA: each handshake is moved to the newest context.
-        context = _context(self._material.client_ca)
+        context = self._context(self._material.client_ca)
         context.sni_callback = self._on_client_hello
         return context
 
-    def _changed_configuration(self) -> grpc.ServerCertificateConfiguration | None:
-        self.check()
-        if self._of_grpc is self._material:
-            return None
-        self._of_grpc = self._material
-        return _configuration(self._of_grpc)
+    def _context(self, client_ca: bytes | None) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # A resumed session would outlive its client's CA.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+        if self._grpc:
+            context.set_alpn_protocols(["h2"])
+        if client_ca is not None:
+            context.verify_mode = ssl.CERT_REQUIRED if self._grpc else ssl.CERT_OPTIONAL
+        return context
 
     def _on_client_hello(
         self, handshake: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext
@@ -120,7 +125,7 @@ class ServerCertificates:
         digest = hashlib.sha256(b"\0".join((certificate, key, ca or b""))).hexdigest()
         if digest == known:
             return None
-        context = _context(ca)
+        context = self._context(ca)
         try:
             # An encrypted key would ask for its password on the terminal.
             context.load_cert_chain(*self._files, password="")
@@ -202,21 +207,92 @@ class Trust:
             ) from None
 
 
-def _context(client_ca: bytes | None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # A resumed session would outlive its client's CA.
-    context.options |= ssl.OP_NO_TICKET
-    context.num_tickets = 0
-    if client_ca is not None:
-        context.verify_mode = ssl.CERT_OPTIONAL
-    return context
+def certificate_names(der: bytes | None) -> tuple[str, ...]:
+    """What a client is recognised by, of its verified certificate.
+
+    The DNS and URI subject alternative names; without any, the common names of the subject
+    (RFC 9525 §2); none if the certificate cannot be parsed. A name ends where its length says: a
+    NUL is a part of it. Shared test vectors with the emulated gNB:
+    `interfaces/access/vectors/certificates.yaml`.
+    """
+    if der is None:
+        return ()
+    try:
+        _, subject, _, rest = _to_be_signed(der)
+        names = [*_alternative_names(der, rest)] or [*_common_names(der, subject)]
+    except (ValueError, IndexError):
+        return ()
+    return tuple(dict.fromkeys(names))
 
 
-def _configuration(material: _Material) -> grpc.ServerCertificateConfiguration:
-    return grpc.ssl_server_certificate_configuration(
-        [(material.key, material.certificate)], root_certificates=material.client_ca
-    )
+def client_names(transport: asyncio.BaseTransport | None) -> tuple[str, ...]:
+    """The names of the client at the other end; none in plain text or without a certificate."""
+    tls = None if transport is None else transport.get_extra_info("ssl_object")
+    return () if tls is None else certificate_names(tls.getpeercert(binary_form=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """Of DER (X.690 §8.1)."""
+
+    tag: int
+    start: int
+    """Of the value."""
+    end: int
+
+
+def _elements(der: bytes, at: int, end: int) -> Iterator[_Element]:
+    """Those between two places."""
+    while at < end:
+        tag, length, start = der[at], der[at + 1], at + 2
+        if length & 0x80:
+            octets = length & 0x7F
+            length = int.from_bytes(der[start : start + octets])
+            start += octets
+        at = start + length
+        if at > end:
+            raise ValueError("an element longer than what it is in")
+        yield _Element(tag, start, at)
+
+
+def _inside(der: bytes, element: _Element) -> Iterator[_Element]:
+    return _elements(der, element.start, element.end)
+
+
+def _to_be_signed(der: bytes) -> tuple[_Element, _Element, _Element, list[_Element]]:
+    """Validity, subject, key, and the optional fields of a certificate (RFC 5280 §4.1)."""
+    certificate, *_ = _elements(der, 0, len(der))
+    signed, *_ = _inside(der, certificate)
+    fields = [*_inside(der, signed)]
+    if fields[0].tag == _VERSION:
+        del fields[0]
+    _serial, _signature, _issuer, validity, subject, key, *rest = fields
+    return validity, subject, key, rest
+
+
+def _alternative_names(der: bytes, rest: Iterable[_Element]) -> Iterator[str]:
+    """DNS and URI names (RFC 5280 §4.2.1.6)."""
+    for field in rest:
+        if field.tag != _EXTENSIONS:
+            continue
+        (extensions,) = _inside(der, field)
+        for extension in _inside(der, extensions):
+            oid, *_, value = _inside(der, extension)
+            if der[oid.start : oid.end] != _SUBJECT_ALT_NAME:
+                continue
+            (alternatives,) = _inside(der, value)
+            for name in _inside(der, alternatives):
+                if name.tag in (_DNS_NAME, _URI):
+                    yield der[name.start : name.end].decode("ascii")
+
+
+def _common_names(der: bytes, subject: _Element) -> Iterator[str]:
+    """Common names in UTF-8 and its subsets (RFC 5280 §4.1.2.4)."""
+    for attributes in _inside(der, subject):
+        for attribute in _inside(der, attributes):
+            oid, value = _inside(der, attribute)
+            if der[oid.start : oid.end] == _COMMON_NAME and value.tag in _UTF8_STRINGS:
+                yield der[value.start : value.end].decode()
 
 
 def _not_after_s(pem: bytes) -> int:
@@ -228,26 +304,10 @@ def _not_after_s(pem: bytes) -> int:
     block = pem.decode("ascii")
     block = block[block.index(begin) : block.index(end) + len(end)]
     der = ssl.PEM_cert_to_DER_cert(block)
-    start, _, _ = _element(der, 0)
-    at, _, _ = _element(der, start)
-    if der[at] == 0xA0:
-        at = _element(der, at)[1]  # version
-    for _ in range(3):
-        at = _element(der, at)[1]  # serialNumber, signature, issuer
-    not_before, _, _ = _element(der, at)
-    value, end_at, tag = _element(der, _element(der, not_before)[1])
-    text = der[value:end_at].decode("ascii")
-    if tag == _UTC_TIME:
+    validity, *_ = _to_be_signed(der)
+    _, not_after = _inside(der, validity)
+    text = der[not_after.start : not_after.end].decode("ascii")
+    if not_after.tag == _UTC_TIME:
         # RFC 5280 §4.1.2.5.1: years below 50 are of this century.
         text = f"{19 if int(text[:2]) >= 50 else 20}{text}"
     return int(datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp())
-
-
-def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """Start of the value, its end, and the tag of the element at `at` (X.690 §8.1)."""
-    tag, length, start = der[at], der[at + 1], at + 2
-    if length & 0x80:
-        octets = length & 0x7F
-        length = int.from_bytes(der[start : start + octets])
-        start += octets
-    return start, start + length, tag

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import grpc
 import grpc.aio
@@ -19,29 +19,39 @@ from ric.endpoint_settings import (
     Insecure,
     KeyFile,
     ServerSettings,
+    split_address,
 )
 from ric.errors import SettingsError
+from ric.http2.frames import MAX_HEADER_BYTES
 from ric.limits import Pool
+from ric.limits.connections import Connections
+from ric.listener import Listener, address_of, bind
+from ric.relay import Relay
 from ric.security import Security
 from ric.settings import Flag
 
-LIMIT_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
-    # Connections whose TLS handshake or HTTP/2 preface does not come, and those without a call.
-    ("grpc.server_handshake_timeout_ms", 10_000),
+SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
     ("grpc.max_connection_idle_ms", 120_000),
     # Peers that have vanished without a word.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
+    # Clients ping each 5 s, also while they have no call: gRPC takes more than two pings in 300 s
+    # for abuse ("too_many_pings").
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
+    ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.max_concurrent_streams", 64),
-    # The soft limit alone would let some larger ones pass.
-    ("grpc.max_metadata_size", 16 * 1024),
-    ("grpc.absolute_max_metadata_size", 16 * 1024),
+    # Announced to clients, which then refuse such a call themselves; the relay enforces it.
+    ("grpc.max_metadata_size", MAX_HEADER_BYTES),
+    ("grpc.absolute_max_metadata_size", MAX_HEADER_BYTES),
 )
-"""Limits of connections, which gRPC keeps; it does not count them by peer."""
+"""Options of every gRPC server of the Python programs."""
 
 
 class DoorSettings(ServerSettings):
     """Address and TLS of a gRPC server; a program's own gives `listen` a default."""
+
+    grpc: ClassVar[bool] = True
 
     listen: Annotated[str, Flag("listen")] = Field(
         min_length=1,
@@ -79,15 +89,12 @@ class DoorServer:
         Raises `SettingsError` for an unusable certificate, key or address.
         """
         self._service = service
+        clock, limits = security.clock, security.limits
+        certificates = security.open_door(door)
         streams = Pool(door.max_streams)
-        interceptor = DoorInterceptor(security.access, security.limits, streams, door.label, rights)
+        interceptor = DoorInterceptor(security.access, limits, streams, door.label, rights)
         self._server = grpc.aio.server(
-            options=[
-                *LIMIT_OPTIONS,
-                ("grpc.max_allowed_incoming_connections", door.max_connections),
-                *options,
-            ],
-            interceptors=[interceptor],
+            options=[*SERVER_OPTIONS, *options], interceptors=[interceptor]
         )
         self._server.add_generic_rpc_handlers((handlers,))
         self._health = health.aio.HealthServicer()
@@ -95,23 +102,35 @@ class DoorServer:
         reflection.enable_server_reflection(
             (service, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
-        certificates = security.open_door(door)
+        connections = Connections(
+            door.max_connections, lambda client, why: limits.refused(client, "connections", why)
+        )
+        limits.count_connections(door.label, connections.__len__)
         try:
-            if certificates is None:
-                self.port = self._server.add_insecure_port(door.listen)
-            else:
-                self.port = self._server.add_secure_port(
-                    door.listen, certificates.grpc_credentials()
-                )
-        except RuntimeError as error:
+            sockets = bind(door.listen)
+            client_ca = certificates is not None and certificates.client_ca
+            self._relay = Relay(door.label, security, certified=client_ca)
+        except OSError as error:
             raise SettingsError(
                 [f"{door.section}.listen: {door.listen}: cannot be bound ({error})"]
             ) from None
+        self._server.add_insecure_port(self._relay.address)
+        self._listener = Listener(
+            sockets,
+            serve=self._relay.connect,
+            connections=connections,
+            limits=limits,
+            clock=clock,
+            context=None if certificates is None else certificates.ssl_context(),
+        )
+        self.port = split_address(address_of(sockets[0]))[1]
+        """The TCP port in use; 0 of a Unix socket."""
 
     async def start(self) -> None:
         """Start; health is NOT_SERVING until `set_ready`."""
         await self.set_ready(False)
         await self._server.start()
+        self._listener.start()
 
     async def set_ready(self, ready: bool) -> None:
         """Set the status of the health service."""
@@ -122,5 +141,7 @@ class DoorServer:
 
     async def stop(self, grace_s: float) -> None:
         """Stop; streams are cancelled after `grace_s`."""
+        await self._listener.stop()
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
+        await self._relay.stop()

@@ -6,11 +6,12 @@ import ipaddress
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ric.errors import SettingsError
 from ric.files import UnreadableFile, read_file
 from ric.flags import Flag, FormerName
+from ric.hosts import check_host_name
 
 MAX_PEM_BYTES: Final = 1 << 20
 """Some 200 certificates."""
@@ -117,6 +118,8 @@ class ServerSettings(Section):
     """Name of the section in errors."""
     label: ClassVar[str] = "grpc"
     """Value of the label `door` in metrics."""
+    grpc: ClassVar[bool] = False
+    """Whether it speaks gRPC: HTTP/2, and no client without a certificate if there is a CA."""
 
     listen: str = ""
     certificate_file: CertificateFile = None
@@ -156,6 +159,18 @@ class ServerSettings(Section):
     def exposed(self) -> bool:
         """Whether other machines can reach it."""
         return bool(self.listen) and not is_local(self.listen)
+
+
+class HttpServerSettings(ServerSettings):
+    """Address, TLS and names of an HTTP server."""
+
+    allowed_hosts: tuple[Annotated[str, AfterValidator(check_host_name)], ...] = Field(
+        default=(),
+        max_length=64,
+        description="Names by which it may be called in plain text, beside IP addresses, localhost "
+        "and the name of listen: those of a Kubernetes Service, for instance. A request with "
+        "another Host is refused, so that no page in a browser reaches it by a name of its own.",
+    )
 
 
 class AccessSettings(Section):

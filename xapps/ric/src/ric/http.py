@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from ric.access import Caller, Peer, Refusal, Right
 from ric.access.grpc import bearer_token
-from ric.certificates import ServerCertificates
-from ric.endpoint_settings import ServerSettings, split_address
+from ric.certificates import ServerCertificates, client_names
+from ric.endpoint_settings import HttpServerSettings
+from ric.hosts import AllowedHosts
 from ric.limits import Exceeded, Limits, retry_after_s
 from ric.limits.bucket import Rate
 from ric.limits.connections import Connections
 from ric.limits.limits import REQUESTS
-from ric.listener import Listener
+from ric.listener import Listener, bind, is_named
 from ric.paced_refusals import PacedRefusals
 from ric.security import Security
 
@@ -42,7 +44,7 @@ class _Route:
 class HttpServer:
     """An HTTP server on the running event loop; routes may be added while it runs."""
 
-    def __init__(self, settings: ServerSettings, security: Security) -> None:
+    def __init__(self, settings: HttpServerSettings, security: Security) -> None:
         self._routes: dict[str, _Route] = {}
         self._site = HttpSite(settings, security, rate=self._rate)
         self.limits = security.limits
@@ -134,7 +136,7 @@ class HttpSite:
 
     def __init__(
         self,
-        settings: ServerSettings,
+        settings: HttpServerSettings,
         security: Security,
         refuse: Callable[[Exceeded], web.Response] = too_many_requests,
         rate: Callable[[web.Request], Rate] = lambda _: REQUESTS,
@@ -144,6 +146,7 @@ class HttpSite:
         self._security = security
         self._refuse = refuse
         self._rate = rate
+        self._hosts = AllowedHosts(settings.listen, settings.allowed_hosts)
         self._refusals = PacedRefusals()
         self._certificates: ServerCertificates | None = None
         self._runner: web.AppRunner | None = None
@@ -176,8 +179,20 @@ class HttpSite:
             lambda client, why: limits.refused(client, "connections", why),
         )
         limits.count_connections(door, connections.__len__)
-        self._listener = Listener(self._runner.server, connections, self._security.clock, context)
-        return await self._listener.start(*split_address(self._settings.listen))
+        server, clock = self._runner.server, self._security.clock
+        listen = self._settings.listen
+        # Only a name takes time, which the event loop must not wait for.
+        sockets = await asyncio.to_thread(bind, listen) if is_named(listen) else bind(listen)
+        self._listener = Listener(
+            sockets,
+            serve=lambda _: server(),
+            connections=connections,
+            limits=limits,
+            clock=clock,
+            context=context,
+            received=lambda connection: connection.received(clock.monotonic_ns()),
+        )
+        return self._listener.start()
 
     async def stop(self) -> None:
         """Stop listening; requests in progress have a second to end."""
@@ -190,25 +205,35 @@ class HttpSite:
     def streams(self, request: web.Request) -> None:
         """The answer to a request may last for ever."""
         if self._listener is not None:
-            connection = self._listener.connection_of(request)
+            connection = self._listener.connection_of(request.protocol)
             if connection is not None:
                 connection.streams = True
 
     @web.middleware
     async def _limited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Counts requests of clients, and those in progress of connections."""
-        connection = self._listener and self._listener.connection_of(request)
+        connection = self._listener and self._listener.connection_of(request.protocol)
         if connection:
             connection.begin(self._security.clock.monotonic_ns())
         try:
             account = self.caller(request).account
             if (exceeded := self.limits.take(account, self._rate(request))) is None:
-                return await handler(request)
+                return self._not_ours(request) or await handler(request)
             await self._refusals.pause(account)
             return self._refuse(exceeded)
         finally:
             if connection:
                 connection.end(self._security.clock.monotonic_ns())
+
+    def _not_ours(self, request: web.Request) -> web.Response | None:
+        """The answer to a request that was made for another server."""
+        host, origin = (request.headers.get(name) for name in (hdrs.HOST, hdrs.ORIGIN))
+        # No name resolves to a Unix socket.
+        encrypted = self._certificates is not None or self._settings.listen.startswith("unix:")
+        if (refusal := self._hosts.refusal(host, origin, encrypted=encrypted)) is None:
+            return None
+        status, why = refusal
+        return web.Response(status=status, text=f"{why}\n")
 
     def caller(self, request: web.Request) -> Caller:
         """The client of a request."""
@@ -219,7 +244,7 @@ class HttpSite:
             Peer(
                 self._settings.label,
                 f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "unix",
-                _certificate_names(request),
+                client_names(request.transport),
                 None if header is None else bearer_token(header),
                 must_be_certified=certificates is not None and certificates.client_ca,
             )
@@ -235,18 +260,3 @@ def http_status(refusal: Refusal) -> HTTPStatus:
 def challenge(refusal: Refusal) -> dict[str, str]:
     """The header that a 401 needs (RFC 9110 §15.5.2)."""
     return {hdrs.WWW_AUTHENTICATE: "Bearer"} if refusal.reason == "unauthenticated" else {}
-
-
-def _certificate_names(request: web.Request) -> tuple[str, ...]:
-    """DNS and URI subject alternative names and common name of the client's certificate."""
-    certificate = request.get_extra_info("peercert") or {}
-    names = [
-        value for kind, value in certificate.get("subjectAltName", ()) if kind in ("DNS", "URI")
-    ]
-    names += [
-        value
-        for part in certificate.get("subject", ())
-        for kind, value in part
-        if kind == "commonName"
-    ]
-    return tuple(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""Accepts the connections of an HTTP server: their limits, and TLS.
+"""Accepts the connections of a server: their limits, and TLS.
 
 Connections are counted before the TLS handshake: one that never finishes it holds a descriptor as
 well.
@@ -7,32 +7,28 @@ well.
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import os
 import socket
 import ssl
-from collections.abc import Callable, Coroutine
-from functools import partial
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
-
-from aiohttp import web
+from typing import Any, Final, cast
 
 from ric.access.access import address_account
 from ric.clock import Clock
+from ric.endpoint_settings import split_address
+from ric.limits import Limits, Rate
 from ric.limits.connections import HEAD_NS, Connection, Connections
 
+CONNECTS: Final = Rate("connects", per_s=20, burst=100, what="new connections")
+"""Of one client: each costs a TLS handshake."""
 _SWEEP_S: Final = 1.0
 _BACKLOG: Final = 128
 _NO_DESCRIPTOR_S: Final = 0.1
 """Until the next attempt to accept, when the process has no descriptor left."""
-
-
-class _Server(Protocol):
-    """An `aiohttp.web.Server`: makes the protocol of a connection."""
-
-    def __call__(self) -> web.RequestHandler: ...
 
 
 class Listener:
@@ -40,40 +36,36 @@ class Listener:
 
     def __init__(
         self,
-        server: _Server,
+        sockets: Sequence[socket.socket],
+        *,
+        serve: Callable[[Connection], asyncio.Protocol],
         connections: Connections,
+        limits: Limits,
         clock: Clock,
         context: ssl.SSLContext | None,
+        received: Callable[[Connection], None] = lambda _: None,
     ) -> None:
-        self._server = server
+        """`sockets` are of `bind`. `serve` makes the protocol of a connection that is ready for
+        requests; `received` is called when bytes came on one."""
+        self._sockets = sockets
+        self._serve = serve
+        self._limits = limits
+        self.received = received
         self._connections = connections
         self._clock = clock
         self._context = context
-        self._of: dict[web.RequestHandler, Connection] = {}
+        self._of: dict[asyncio.Protocol, Connection] = {}
         self._silent: dict[Connection, Callable[[], None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sockets: list[socket.socket] = []
         self._sweep: asyncio.TimerHandle | None = None
         self._unix = count(1)
 
-    async def start(self, host: str, port: int) -> str:
-        """Listen on `host` and `port`, or on `unix:path`; returns the address in use.
-
-        Raises `OSError` if it cannot be bound.
-        """
-        if host.startswith("unix:"):
-            self._sockets = [_unix_socket(host.removeprefix("unix:"))]
-        else:
-            self._sockets = await _sockets(host, port)
+    def start(self) -> str:
+        """Accept connections; returns the address of the first socket."""
         for listening in self._sockets:
-            listening.setblocking(False)
-            listening.listen(_BACKLOG)
             self._run(self._accept(listening))
         self._end_silent()
-        if host.startswith("unix:"):
-            return host
-        found, port = self._sockets[0].getsockname()[:2]
-        return f"[{found}]:{port}" if ":" in found else f"{found}:{port}"
+        return address_of(self._sockets[0])
 
     async def stop(self) -> None:
         """Accept no more connections; those that have said something stay."""
@@ -88,22 +80,18 @@ class Listener:
         for listening in self._sockets:
             listening.close()
 
-    def connection_of(self, request: web.Request) -> Connection | None:
-        """The connection of a request; `None` if it is closed."""
-        return self._of.get(request.protocol)
+    def connection_of(self, handler: asyncio.Protocol) -> Connection | None:
+        """The connection that a protocol serves; `None` if it is closed."""
+        return self._of.get(handler)
 
-    def begin(self, connection: Connection, transport: asyncio.Transport) -> web.RequestHandler:
+    def begin(self, connection: Connection, transport: asyncio.Transport) -> asyncio.Protocol:
         """The protocol of a connection that is ready for requests."""
-        handler = self._server()
         connection.close = transport.abort
+        handler = self._serve(connection)
         self._of[handler] = connection
         return handler
 
-    def received(self, connection: Connection) -> None:
-        """Bytes came."""
-        connection.received(self._clock.monotonic_ns())
-
-    def lost(self, connection: Connection, handler: web.RequestHandler) -> None:
+    def lost(self, connection: Connection, handler: asyncio.Protocol) -> None:
         """A connection is closed."""
         self._of.pop(handler, None)
         self._connections.remove(connection)
@@ -133,7 +121,24 @@ class Listener:
             if connection is None:
                 accepted.close()
             else:
-                self._await_first_byte(accepted, connection)
+                self._await_turn(accepted, connection)
+
+    def _await_turn(self, accepted: socket.socket, connection: Connection) -> None:
+        """A client that connects too often waits in its own connections."""
+        exceeded = self._limits.take(connection.client, CONNECTS)
+        if exceeded is None:
+            self._await_first_byte(accepted, connection)
+            return
+        turn = asyncio.get_running_loop().call_later(
+            exceeded.retry_s, self._await_turn, accepted, connection
+        )
+
+        def close() -> None:
+            turn.cancel()
+            self._silent.pop(connection, None)
+            accepted.close()
+
+        connection.close = self._silent[connection] = close
 
     def _await_first_byte(self, accepted: socket.socket, connection: Connection) -> None:
         """A connection that says nothing costs a descriptor, but no task, transport or handler."""
@@ -174,12 +179,12 @@ class Listener:
 
 
 class _Accepted(asyncio.Protocol):
-    """A connection, which passes on to aiohttp what happens."""
+    """A connection, which passes on what happens to the protocol that serves it."""
 
     def __init__(self, listener: Listener, connection: Connection) -> None:
         self._listener = listener
         self._connection = connection
-        self._handler: web.RequestHandler
+        self._handler: asyncio.Protocol
         self.begun = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -212,36 +217,75 @@ class _Accepted(asyncio.Protocol):
         self._handler.connection_lost(error)
 
 
-async def _sockets(host: str, port: int) -> list[socket.socket]:
-    """One for each address of the host."""
-    resolve = partial(
-        socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    # Only a name takes time, which the event loop must not wait for.
-    found = resolve() if _is_ip(host) else await asyncio.to_thread(resolve)
+def bind(listen: str) -> list[socket.socket]:
+    """Listening sockets at `host:port`, one for each address of the host, or at `unix:path`.
+
+    Raises `OSError` if one cannot be bound. A name is looked up, which takes time.
+    """
+    host, port = split_address(listen)
+    if host.startswith("unix:"):
+        return [_listening(_unix_socket(host.removeprefix("unix:")))]
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     bound: list[socket.socket] = []
-    try:
-        for family, _, _, _, address in dict.fromkeys(found):
-            bound.append(socket.socket(family, socket.SOCK_STREAM))
-            bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                bound[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            bound[-1].bind(address)
-    except OSError as error:
-        for each in bound:
-            each.close()
-        raise OSError(
-            error.errno, f"{host}:{port}: cannot be bound ({os.strerror(error.errno or 0)})"
-        ) from None
+    failure: OSError | None = None
+    for family, _, _, _, address in dict.fromkeys(found):
+        # With port 0 all addresses get the port that the first was given.
+        at = (address[0], port or (bound[0].getsockname()[1] if bound else 0), *address[2:])
+        try:
+            bound.append(_bound(family, at))
+        except OSError as error:
+            failure = error
+            # A name may have an address of a family that this machine is without.
+            if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                break
+    else:
+        if bound:
+            return [_listening(each) for each in bound]
+    for each in bound:
+        each.close()
+    number = 0 if failure is None else failure.errno or 0
+    raise OSError(number, f"{host}:{port}: cannot be bound ({os.strerror(number)})")
+
+
+def _listening(bound: socket.socket) -> socket.socket:
+    bound.setblocking(False)
+    bound.listen(_BACKLOG)
     return bound
 
 
-def _is_ip(host: str) -> bool:
+def _bound(family: int, address: tuple[Any, ...]) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # The unspecified address is both families', where there are both.
+            both = address[0] == "::"
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if both else 1)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def is_named(listen: str) -> bool:
+    """Whether `bind` has a name to look up."""
+    host, _ = split_address(listen)
+    if host.startswith("unix:"):
+        return False
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        return True
+    return False
+
+
+def address_of(bound: socket.socket) -> str:
+    """`host:port`, `[IPv6]:port` or `unix:path` of a socket."""
+    if bound.family == socket.AF_UNIX:
+        return f"unix:{bound.getsockname()}"
+    host, port = bound.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _unix_socket(path: str) -> socket.socket:

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from ric.endpoint_settings import (
     AccessSettings,
     ClientSettings,
+    HttpServerSettings,
     Section,
     ServerSettings,
     TlsSettings,
@@ -34,6 +35,7 @@ __all__ = [
     "ClientSettings",
     "Flag",
     "GatewaySettings",
+    "HttpServerSettings",
     "HttpSettings",
     "LogSettings",
     "ProgramParser",
@@ -131,7 +133,7 @@ METRICS_LISTEN: Final = (
 )
 
 
-class HttpSettings(ServerSettings):
+class HttpSettings(HttpServerSettings):
     """The HTTP server of metrics, probes and pages."""
 
     section: ClassVar[str] = "http"

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
 _OPTIONS: Final = (
-    ("grpc.so_reuseport", 0),
     ("grpc.max_send_message_length", 64 * 2**20),
     # A request of 4096 bearers has 45 kB; a longer one is refused by its length, before it is read.
     ("grpc.max_receive_message_length", 2**17),

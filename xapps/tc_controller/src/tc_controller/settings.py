@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from ric.flags import Flag, FormerName
-from ric.settings import ClientSettings, Section, ServerSettings, XAppSettings
+from ric.settings import ClientSettings, HttpServerSettings, Section, XAppSettings
 
 
 class DecisionLogSettings(Section):
@@ -20,7 +20,7 @@ class DecisionLogSettings(Section):
     keep: int = Field(default=3, ge=1, le=100, description="Number of rotated files kept.")
 
 
-class A1Settings(ServerSettings):
+class A1Settings(HttpServerSettings):
     """The A1-P server."""
 
     section: ClassVar[str] = "a1"

@@ -32,7 +32,7 @@ class Peer:
     """Name of the door, for metrics."""
     address: str
     names: tuple[str, ...] = ()
-    """DNS and URI subject alternative names and common name of a verified certificate."""
+    """What a verified certificate is recognised by (`ric.certificates.certificate_names`)."""
     token: str | None = None
     must_be_certified: bool = False
     """Whether the door has a client CA: without an access file, only clients with a certificate
@@ -79,6 +79,8 @@ class Access:
         self.reload_failures = 0
         self._rejected: list[str] = []
         self._watches: set[_Watch] = set()
+        self.peers: dict[str, Peer] = {}
+        """The clients behind a relay, by the address that its server sees."""
         self.list: AccessList | None = None
         self._digest = ""
         if path is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -57,19 +58,18 @@ def _denial(refusal: Refusal) -> Denial:
 
 
 def caller_of(access: Access, context: Context, door: str = "grpc") -> GrpcCaller:
-    """The client of a call."""
-    attributes = context.auth_context()
-    found = [
-        name.decode("utf-8", "backslashreplace")
-        for key in ("peer_dns", "peer_uri", "x509_common_name")
-        for name in attributes.get(key, ())
-    ]
+    """The client of a call, who is behind the relay.
+
+    Nobody else has a right: a call may outlast its client's connection.
+    """
     token = None
     for key, value in context.invocation_metadata() or ():
         if key == "authorization" and isinstance(value, str):
             token = bearer_token(value)
-    names = tuple(dict.fromkeys(found))
-    return GrpcCaller(access.caller(Peer(door, peer_address(context.peer()), names, token)))
+    behind = access.peers.get(unquote(context.peer()))
+    if behind is None:
+        return GrpcCaller(access.caller(Peer(door, "", must_be_certified=True)))
+    return GrpcCaller(access.caller(replace(behind, token=token)))
 
 
 def bearer_token(header: str) -> str:
@@ -79,9 +79,3 @@ def bearer_token(header: str) -> str:
     """
     scheme, _, token = header.strip().partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def peer_address(peer: str) -> str:
-    """`10.0.0.7:4711`, `[::1]:4711` or `unix` of gRPC's `ipv4:10.0.0.7:4711`."""
-    family, _, address = unquote(peer).partition(":")
-    return address if family in ("ipv4", "ipv6") else family

@@ -44,6 +44,11 @@ class Connection:
             self.waits_for_head = True
             self._idle_since(now_ns)
 
+    def ready(self, now_ns: int) -> None:
+        """What precedes the first request has come."""
+        self.waits_for_head = False
+        self._idle_since(now_ns)
+
     def begin(self, now_ns: int) -> None:
         """The head of a request is complete."""
         self.serving += 1

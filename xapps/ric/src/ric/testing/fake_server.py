@@ -9,9 +9,10 @@ from typing import Final, Self
 
 import grpc
 import grpc.aio
-from e2_gateway_server import SERVER_OPTIONS, GatewayService, Outbox, ProcedureError
+from e2_gateway_server import GatewayService, Outbox, ProcedureError
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
+from ric.door import SERVER_OPTIONS
 from ric.e2 import Indication
 from ric.errors import (
     ControlTimeout,
@@ -54,7 +55,7 @@ class FakeGatewayServer:
 
     async def start(self) -> None:
         """Listen; port 0 becomes the port in use."""
-        self._server = grpc.aio.server(options=list(SERVER_OPTIONS))
+        self._server = grpc.aio.server(options=[*SERVER_OPTIONS, ("grpc.so_reuseport", 0)])
         self._server.add_generic_rpc_handlers(
             (GatewayService(FakeRicBackend(self.ric)).handlers(),)
         )

@@ -1,0 +1,1 @@
+"""HTTP/2 as the listener of a gRPC server reads it: frames and sizes of header blocks."""
