@@ -19,6 +19,14 @@ WINDOW_BYTES: Final = 64 * 1024
 round-trip time of 1.5 ms. gRPC enlarges it for a larger message."""
 
 
+_COMMON: Final[tuple[tuple[str, int], ...]] = (
+    # The default asks for a name that has moved to another address after 30 s only, when the leases
+    # of 6 s are over.
+    ("grpc.dns_min_time_between_resolutions_ms", 500),
+)
+"""Channel arguments of every client."""
+
+
 def channel_options(settings: GatewaySettings) -> list[tuple[str, Any]]:
     """Channel arguments for `settings`."""
     backoff_ms = round(1000 * settings.backoff_initial_s)
@@ -53,6 +61,7 @@ def open_channel(
     Raises `SettingsError` for a certificate, key or token that cannot be read.
     """
     call_metadata(settings)
+    options = [*_COMMON, *options]
     tls = settings.tls
     if not tls.enabled:
         return grpc.aio.insecure_channel(address, options=options)
