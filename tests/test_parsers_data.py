@@ -28,6 +28,7 @@ from parser_peers import Peer, each, hold
 from rlc_dataset.channels.any_format import load_trace
 from rlc_dataset.channels.colosseum import load_colosseum
 from rlc_dataset.channels.mahimahi import load_mahimahi
+from rlc_dataset.channels.rates import RateColumns, load_rates
 from rlc_dataset.channels.trace import ChannelTrace
 from rlc_dataset.channels.ucc import load_ucc
 from rlc_dataset.errors import DatasetError
@@ -233,7 +234,26 @@ DATA = [
         [b"0\n1\n1\n4\n", b"1\r\n2\r\n", b"\xef\xbb\xbf7\n"],
         check=whole,
         words=[b"86400000\n", b"500000\n", "²\n".encode()],
-        also=["rlc_dataset.channels.text:lines"],
+        also=["rlc_dataset.channels.text:lines", "rlc_dataset.channels.text:open_text"],
+    ),
+    Peer(
+        "rlc_dataset.channels.rates:load_rates",
+        lambda data, path: load_rates(written(data, path), RateColumns("a", "b.c", "bit/s")),
+        DatasetError,
+        "^/.*/input",
+        [
+            b"a,b.c\n1,5\n2,6\n3.5,7\n",
+            b"b.c,a\n5,2021-12-15T16:04:00Z\n6,2021-12-15T16:04:01Z\n",
+            b'{"a": [1, 2, 3], "b": [{"c": 1}, {"c": 2}, {"c": null}]}',
+        ],
+        check=whole,
+        words=[b"1e300", b"null", b"[]", b"Wed Dec 15 16:04:00 UTC 2021", b"0.0000001"],
+        also=[
+            "rlc_dataset.channels.text:read_json",
+            "rlc_dataset.channels.rates:_date",
+            "rlc_dataset.channels.rates:_seconds",
+            "rlc_dataset.channels.rates:_of_json",
+        ],
     ),
     Peer(
         "rlc_dataset.channels.text:lines",

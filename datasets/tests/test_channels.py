@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import json
 import lzma
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +16,10 @@ import pytest
 from rlc_dataset import DatasetError
 from rlc_dataset.channels import (
     ChannelTrace,
+    RateColumns,
     load_colosseum,
     load_mahimahi,
+    load_rates,
     load_trace,
     load_ucc,
     mahimahi_text,
@@ -221,3 +226,103 @@ def test_a_mahimahi_trace_has_its_published_rate() -> None:
     trace = load_mahimahi(path)
     rate_mbps = 8 * trace.quantities["capacity_bytes"].sum() / len(trace) / 1_000
     assert rate_mbps == pytest.approx(4.56, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"PK\x03\x04 and more", "a ZIP archive"),
+        (bz2.compress(b"1\n2\n"), "packed by bzip2"),
+        (b"\x28\xb5\x2f\xfd and more", "packed by zstd"),
+        (b"PAR1 and more", "Parquet"),
+        ("1\n2\n".encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_what_is_no_text_is_said_by_its_kind(tmp_path: Path, content: bytes, kind: str) -> None:
+    path = tmp_path / "drive.csv"
+    path.write_bytes(content)
+    with pytest.raises(DatasetError) as error:
+        load_trace(path)
+    assert str(error.value) == f"{path}: is {kind}; expected text, plain or packed by gzip or xz"
+
+
+def test_packed_text_is_told_by_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "drive.trace"
+    for pack in (gzip.compress, lzma.compress):
+        path.write_bytes(pack(b"\xef\xbb\xbf1\r\n2\r\n"))
+        assert len(load_trace(path)) == 2
+
+
+def test_json_is_said_to_be_json(tmp_path: Path) -> None:
+    path = put(tmp_path / "drive", '\n {"intervals": []}')
+    with pytest.raises(DatasetError, match=r"drive: is JSON; expected .* rate column by name"):
+        load_trace(path)
+
+
+RATES = RateColumns("when", "rate", "Mbit/s")
+
+
+def test_any_table_with_times_and_rates_is_a_trace(tmp_path: Path) -> None:
+    text = "rate,when,\n1,10.0,x\n2,10.5,x\n9,11.01,x\n3,11.02,x\n-,11.5,x\n5,12.5,x\n"
+    text += "6,99,x\n7,99.5,x\n"
+    trace = load_rates(put(tmp_path / "t.csv", text), RATES)
+    assert (trace.period_us, trace.sessions) == (500_000, 2)
+    first = trace.of_session(0).quantities["rate_bps"]
+    assert np.array_equal(first, [1e6, 2e6, 3e6, np.nan, np.nan, 5e6], equal_nan=True)
+    assert trace.of_session(1).time_us.tolist() == [99_000_000, 99_500_000]
+    assert trace.of_session(0).lab_channel() == {
+        "rate_series": {"period_ms": 500, "values_kbps": [1000, 2000, 3000, 3000, 3000, 5000]}
+    }
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["Wed Dec 15 16:04:00 UTC 2021", "Wed Dec 15 16:04:03 UTC 2021"],
+        ["2021-12-15T16:04:00Z", "2021-12-15 16:04:03+00:00"],
+        ["2021.12.15_16.04.00", "2021.12.15_16.04.03"],
+        ["1639584240", "1639584243.0004"],
+    ],
+)
+def test_times_are_seconds_or_dates(tmp_path: Path, times: list[str]) -> None:
+    text = "when,rate\n" + "".join(f"{time},1\n" for time in times)
+    trace = load_rates(put(tmp_path / "t.csv", text), RATES)
+    assert trace.time_us.tolist() == [1_639_584_240_000_000, 1_639_584_243_000_000]
+
+
+def test_json_is_read_by_paths_of_names(tmp_path: Path) -> None:
+    # As iperf3 --json has it, in one long line.
+    sums = [{"sum": {"start": at, "bits_per_second": 1e6 * at}} for at in range(1, 400)]
+    path = put(tmp_path / "iperf3.json", json.dumps({"start": {}, "intervals": sums}))
+    columns = RateColumns("intervals.sum.start", "intervals.sum.bits_per_second", "bit/s")
+    assert load_rates(path, columns).quantities["rate_bps"][:2].tolist() == [1e6, 2e6]
+    # As flent has it, with names that have dots and spaces, and nothing at first.
+    results = {"TCP 10.0.0.1": [None, 2.0, 3.0], "x": 1}
+    path = put(tmp_path / "flent", json.dumps({"x_values": [0.0, 0.2, 0.4], "results": results}))
+    trace = load_rates(path, RateColumns("x_values", "results.TCP 10.0.0.1", "Mbit/s"))
+    assert np.array_equal(trace.quantities["rate_bps"], [np.nan, 2e6, 3e6], equal_nan=True)
+    told = r"column results\.up: has no up; there is TCP 10\.0\.0\.1, x"
+    with pytest.raises(DatasetError, match=told):
+        load_rates(path, RateColumns("x_values", "results.up", "Mbit/s"))
+    with pytest.raises(DatasetError, match=r"has 1 values and x_values has 3; expected as many"):
+        load_rates(path, RateColumns("x_values", "results.x", "Mbit/s"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("when,speed\n1,1\n", "column rate: is missing; the header has when, speed"),
+        ("when,rate\n1,1\n2,fast\n", "column rate, row 3: is 'fast'; expected a number from 0 to"),
+        ("when,rate\n1,1\n2,-1\n", "column rate, row 3: is '-1'; expected a number from 0 to"),
+        ("when,rate\nnoon,1\n", "column when, row 2: is 'noon'; expected seconds, ISO 8601"),
+        ("when,rate\n1,1\n1,2\n", "column when: has 2 rows with increasing times; expected two"),
+        ("when,rate\n1,-\n2,\n", "column rate: has no rate"),
+        ("when,rate\n0,1\n9999,1\n", "column when: has a row each 9999 s (median); expected 3600"),
+        ("{", "expected JSON"),
+    ],
+)
+def test_a_wrong_table_of_rates_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DatasetError, match=re.escape(message)):
+        load_rates(put(tmp_path / "t.csv", text), RATES)
+    with pytest.raises(DatasetError, match=r"'Mbps'; expected of bit/s, kbit/s, Mbit/s, Gbit/s"):
+        RateColumns("a", "b", "Mbps")

@@ -353,3 +353,18 @@ fn the_schema_describes_every_key_of_the_file() {
         assert!(scheduler.contains(word), "{word}");
     }
 }
+
+#[test]
+fn what_is_no_text_is_said_by_its_kind() {
+    for (content, kind) in [
+        (&b"PK\x03\x04 and more"[..], "a ZIP archive"),
+        (b"BZh9 and more", "packed by bzip2"),
+        (b"\x28\xb5\x2f\xfd and more", "packed by zstd"),
+        (b"PAR1 and more", "Parquet"),
+        (b"\xff\xfe1\0", "UTF-16"),
+    ] {
+        let error = lab_scenario::decompress(content, 1000).unwrap_err().to_string();
+        assert_eq!(error, format!("is {kind}; expected text, plain or packed by gzip or xz"));
+    }
+    assert_eq!(lab_scenario::decompress(&b"1\n2\n"[..], 1000).unwrap(), b"1\n2\n");
+}

@@ -16,6 +16,9 @@ pub enum FileError {
     /// A directory, a FIFO, a device or a socket.
     #[error("is {0}; expected a regular file")]
     Kind(&'static str),
+    /// Its content is of another kind than text, such as an archive.
+    #[error("is {0}; expected text, plain or packed by gzip or xz")]
+    Content(&'static str),
     /// It failed while it was read.
     #[error("cannot be read: {0}; expected a readable file")]
     Read(#[source] io::Error),

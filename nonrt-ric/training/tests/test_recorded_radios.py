@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from hashlib import sha256
 from itertools import pairwise
@@ -12,7 +13,8 @@ import made_corpus
 import numpy as np
 import pytest
 import yaml
-from rlc_dataset import Dataset, DatasetError
+from rlc_dataset import Dataset
+from rlc_dataset.channels import RateColumns
 from rlc_train import corpus
 from rlc_train.cli import main
 from rlc_train.dataset import radios, wide
@@ -193,20 +195,80 @@ def test_long_and_odd_names_have_places_of_their_own(tmp_path: Path) -> None:
         ("u.csv", UCC + "2020.01.16_10.00.01,0,9,-,5,D\n", r"u.csv: has no measured step"),
     ],
 )
-def test_a_bad_file_is_named_with_its_line(
+def test_a_folder_without_a_trace_names_a_file_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
 ) -> None:
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / name).write_text(text)
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(TrainError, match=message):
         recorded(tmp_path / "traces")
     out = tmp_path / "out"
     traces = ["--traces", str(tmp_path / "traces")]
     assert main(["dataset", "wide", "--out", str(out), *traces]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 1
+    assert "has no trace in 1 files; the last: " in error
     assert str(tmp_path / "traces" / name) in error
     assert not out.exists()
+
+
+def test_files_that_are_no_traces_are_skipped_with_a_line_and_a_count(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(folder, tmp_path / "traces")
+    good = [radio.name for radio in find_radios([folder])]
+    (folder / "nodes.csv").write_text("time,nof_ue\n1,2\n")
+    (folder / "back.csv").write_text(
+        UCC + "2020.01.16_10.00.01,0,9,9,5,D\n2020.01.16_10.00.00,0,9,9,5,D\n"
+    )
+    for number in range(30):
+        (folder / f"ue{number}.json").write_text('{"a": 1}')
+    words = ["dataset", "wide", "--out", "x", "--plan", "--repeats", "1", "--traces", str(folder)]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    assert [line for line in told.out.splitlines() if "recorded" in line]
+    lines = told.err.splitlines()
+    assert f"skipped: {folder}/back.csv, column Timestamp, row 3: " in lines[0]
+    assert f"skipped: {folder}/nodes.csv, row 1: is 'time,nof_ue'" in lines[1]
+    assert f"skipped: {folder}/ue0.json: is JSON; expected" in lines[2]
+    assert len(lines) == 21
+    assert lines[-1] == (
+        f"--traces: {len(good)} files read, 32 skipped, of which the first are above"
+    )
+    assert [radio.name for radio in find_radios([folder])] == good
+    assert main([*words, "--pattern", "*.down*"]) == 0
+    assert capsys.readouterr().err == ""
+    with pytest.raises(TrainError, match=r"has no file named \*\.none; expected recorded radios"):
+        find_radios([folder], "*.none")
+
+
+def test_tables_of_rates_are_replayed_by_their_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{at},{1 + at % 7}\n" for at in range(20))
+    (tmp_path / "drive.csv").write_text(f"when,Mbit/s\n{rows}")
+    columns = ["--time-column", "when", "--rate-column", "Mbit/s", "--unit", "Mbit/s"]
+    words = ["dataset", "wide", "--out", "x", "--plan", "--repeats", "1", "--traces", str(tmp_path)]
+    assert main([*words, *columns]) == 0
+    assert "recorded/drive-paced-r00" in capsys.readouterr().out
+    [radio] = find_radios([tmp_path], columns=RateColumns("when", "Mbit/s", "Mbit/s"))
+    [plan, _] = [
+        plan for plan in radios.plan([radio], 2.0, 1, 1) if plan.mobility == radios.RECORDED
+    ]
+    assert simulate(plan).num_rows > 0
+    assert main([*words, *columns[:2]]) == 2
+    assert "--rate-column, --unit: missing; expected all of" in capsys.readouterr().err
+
+
+def test_a_table_of_rates_is_a_channel_of_the_lab(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "drive.csv").write_text("t,r\n0,1\n2,3.5\n4,2\n")
+    words = ["channel", str(tmp_path / "drive.csv"), "--time-column", "t", "--rate-column", "r"]
+    assert main([*words, "--unit", "Mbit/s"]) == 0
+    element = json.loads(capsys.readouterr().out)
+    assert element == {"rate_series": {"period_ms": 2000, "values_kbps": [1000, 3500, 2000]}}
+    assert main([*words, "--unit", "Mbit/s", "--session", "1"]) == 2
+    assert "--session: 1; " in capsys.readouterr().err
 
 
 def test_invalid_folders_are_refused(

@@ -9,7 +9,7 @@ from typing import Final
 
 from rlc_dataset.channels.colosseum import load_colosseum
 from rlc_dataset.channels.mahimahi import load_mahimahi
-from rlc_dataset.channels.text import lines
+from rlc_dataset.channels.text import lines, read_json
 from rlc_dataset.channels.trace import ChannelTrace
 from rlc_dataset.channels.ucc import load_ucc
 from rlc_dataset.errors import DatasetError
@@ -30,6 +30,11 @@ def load_trace(path: Path) -> ChannelTrace:
     Raises:
         DatasetError: The first line is of no known format, or as the loader of the format.
     """
+    if read_json(path) is not None:
+        raise DatasetError(
+            "is JSON; expected Mahimahi's text or CSV, or a time and a rate column by name",
+            file=str(path),
+        )
     first = next((text for _, text in lines(path) if text.strip()), "")
     if first.strip().isdecimal():
         return load_mahimahi(path)
@@ -39,7 +44,7 @@ def load_trace(path: Path) -> ChannelTrace:
             return load(path)
     raise DatasetError(
         f"is {first[:40]!r}; expected a whole number of ms (Mahimahi), or a header with"
-        f" {' or '.join(_BY_COLUMN)}",
+        f" {' or '.join(_BY_COLUMN)}; other tables by a time and a rate column",
         file=str(path),
         row=1,
     )

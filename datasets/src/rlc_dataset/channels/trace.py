@@ -41,7 +41,7 @@ class ChannelTrace:
     """A trace.
 
     Attributes:
-        source: Format: ``mahimahi``, ``ucc`` or ``colosseum``.
+        source: Format: ``mahimahi``, ``ucc``, ``colosseum`` or ``rates``.
         file: Its path.
         period_us: Period within a session.
         time_us: ``(N,)`` int64 start of each period: µs since the Unix epoch, or since the start of
@@ -108,12 +108,16 @@ class ChannelTrace:
         measured are those before. Mahimahi traces are played from their file.
 
         Raises:
-            DatasetError: The trace has more than one session, or neither MCS nor CQI.
+            DatasetError: The trace has more than one session, or neither MCS nor CQI nor, of a
+                table of rates, a rate.
         """
         if self.source == "mahimahi":
             return {"mahimahi": {"path": self.file}}
         if self.sessions != 1:
             raise DatasetError(f"has {self.sessions} sessions; choose one", file=self.file)
+        if self.source == "rates":
+            kbps = np.rint(_held(self.quantities["rate_bps"]) / 1000).astype(int).tolist()
+            return {"rate_series": {"period_ms": self.period_us // 1000, "values_kbps": kbps}}
         for name, kind in (("mcs", "mcs_series"), ("cqi", "cqi_series")):
             values = self.quantities.get(name)
             if values is not None and not np.isnan(values).all():

@@ -7,7 +7,7 @@
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use super::TraceError;
+use super::{TraceError, is_json, without_mark};
 
 /// Default transport block bytes of one opportunity.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
@@ -59,7 +59,10 @@ impl MahimahiTrace {
                 return Err(TraceError::invalid(found, "a shorter trace"));
             }
             let text = String::from_utf8_lossy(&bytes);
-            let text = text.trim();
+            let text = if line == 1 { without_mark(&text) } else { &text }.trim();
+            if line == 1 && is_json(text) {
+                return Err(TraceError::invalid("line 1: JSON", "a whole number in each line"));
+            }
             let Ok(ms) = text.parse::<u32>() else {
                 let expected = format!("a whole number of milliseconds up to {}", u32::MAX);
                 return Err(TraceError::invalid(format!("line {line}: '{text}'"), expected));
@@ -154,6 +157,12 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let marked = MahimahiTrace::parse("\u{feff}1\r\n2\r\n").unwrap();
+        assert_eq!(marked, MahimahiTrace::parse("1\n2\n").unwrap());
+    }
+
+    #[test]
     fn slots_shorter_than_a_millisecond_share_it_without_loss() {
         let trace = MahimahiTrace::parse("1\n1\n2\n4\n").unwrap();
         let halves: u32 = (0..80).map(|i| trace.bytes_between(i * 500, (i + 1) * 500)).sum();
@@ -192,6 +201,8 @@ mod tests {
             ("1.5\n", "line 1: '1.5'; expected a whole number"),
             ("5\n4\n", "line 2: 4 ms after 5 ms; expected times that never decrease"),
             ("99999999999\n", "line 1: '99999999999'; expected a whole number"),
+            ("1\n\u{feff}2\n", "line 2: '\u{feff}2'; expected a whole number"),
+            ("{\"intervals\": []}", "line 1: JSON; expected a whole number in each line"),
         ] {
             let error = MahimahiTrace::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{text:?}: {error}");

@@ -90,6 +90,16 @@ impl TraceError {
     }
 }
 
+/// A first line without the byte order mark that editors of Windows write.
+fn without_mark(line: &str) -> &str {
+    line.strip_prefix('\u{feff}').unwrap_or(line)
+}
+
+/// Whether the first line of a trace is that of a JSON document.
+fn is_json(line: &str) -> bool {
+    line.trim_start().starts_with(['{', '['])
+}
+
 impl Channel {
     pub(crate) fn validate(&self, max_mcs: u8) -> Result<(), ConfigError> {
         let check =

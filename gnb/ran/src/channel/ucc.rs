@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use super::TraceError;
 use super::rate::MAX_RATE_KBPS;
+use super::{TraceError, is_json, without_mark};
 
 /// Longest trace accepted: a day.
 pub const MAX_SECONDS: usize = 86_400;
@@ -85,6 +85,10 @@ impl UccTrace {
         let header = lines
             .next()?
             .ok_or_else(|| TraceError::invalid("empty", "a line that names the columns"))?;
+        let header = without_mark(&header);
+        if is_json(header) {
+            return Err(TraceError::invalid("line 1: JSON", "a line that names the columns"));
+        }
         let names: Vec<String> = header.split(',').map(|name| name.trim().to_owned()).collect();
         let places: HashMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
@@ -254,6 +258,15 @@ mod tests {
         let rate = read(rows, UccColumn::DlBitrate).unwrap();
         assert_eq!(rate.seconds(), [2.0, 7.0, 7.0, 7.0, 8.0].map(Some));
         assert_eq!(read(rows, UccColumn::Snr).unwrap().seconds()[0], Some(-3.5));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_name() {
+        let text = format!("\u{feff}{HEADER}2020.02.28_00.00.00,1,6,1\n");
+        let cqi = UccTrace::read(text.as_bytes(), UccColumn::Cqi).unwrap();
+        assert_eq!(cqi.seconds(), [Some(6.0)]);
+        let error = UccTrace::read(&b"[{\"CQI\": 1}]"[..], UccColumn::Cqi).unwrap_err().to_string();
+        assert_eq!(error, "line 1: JSON; expected a line that names the columns");
     }
 
     #[test]

@@ -26,6 +26,7 @@ PROG: Final = "rlc-train"
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "dataset": ("rlc_train.dataset.command", "simulate runs and write them as a data set"),
+    "channel": ("rlc_train.dataset.rates", "print a table of rates as a channel of gnb-lab"),
     "collect": ("rlc_train.collect.command", "record reports of an E2 node as a data set"),
     "import": ("rlc_train.dataset.importing", "take recordings of others into a data set"),
     "tune": ("rlc_train.commands.tune", "search layers, units, dropout and learning rate"),

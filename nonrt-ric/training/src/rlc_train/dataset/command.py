@@ -22,19 +22,22 @@ from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rlc_dataset import Dataset
+from rlc_dataset import Dataset, DatasetError
+from rlc_dataset.channels import RateColumns
 
-from rlc_train.dataset import grid, radios, wide
+from rlc_train.dataset import grid, radios, rates, wide
 from rlc_train.dataset.generate import Outcome, generate
 from rlc_train.dataset.plan import RunPlan
 from rlc_train.dataset.recordings import find_recordings, take
-from rlc_train.dataset.traces import find_radios
+from rlc_train.dataset.traces import Radio, find_radios
 from rlc_train.errors import TrainError
 
 NAME: Final = "dataset"
 LONGEST_S: Final = 86_400.0
 SAMPLE_S: Final = 10.0
 DURATION_S: Final = 60.0
+SHOWN: Final = 20
+"""Skipped files that are listed: a folder may have tens of thousands."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="wide: folder of recorded radios (Mahimahi, UCC, TRACTOR; .xz, .gz); repeatable",
     )
+    parser.add_argument(
+        "--pattern",
+        default="*",
+        metavar="GLOB",
+        help="wide: names of the files of --traces that are read (default: all)",
+    )
+    rates.add_arguments(parser, required=False)
     parser.add_argument(
         "--radio-repeats",
         type=int,
@@ -101,6 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
         repeats=arguments.repeats,
         traces=arguments.traces,
         radio_repeats=arguments.radio_repeats,
+        pattern=arguments.pattern,
+        columns=rates.columns_of(arguments),
     )
     recordings = find_recordings(arguments.recordings, plans)
     if arguments.plan:
@@ -131,14 +143,17 @@ def planned(
     repeats: int = 2,
     traces: Sequence[Path] = (),
     radio_repeats: int | None = None,
+    pattern: str = "*",
+    columns: RateColumns | None = None,
 ) -> list[RunPlan]:
     """The runs of a preset, and of the radios recorded in the folders `traces`, which are
-    `repeats` unless `radio_repeats` is given.
+    `repeats` unless `radio_repeats` is given; `pattern` and `columns` are those of
+    :func:`rlc_train.dataset.traces.find_radios`. Files that are skipped are listed on standard
+    error.
 
     Raises:
         TrainError: A number is out of range, the preset takes no traces, or as
             :func:`rlc_train.dataset.traces.find_radios`.
-        DatasetError: A file of a folder is no trace.
     """
     if duration_s is None:
         duration_s = SAMPLE_S if preset == "sample" else DURATION_S
@@ -163,7 +178,23 @@ def planned(
     if not traces:
         return simulated
     simulated += wide.unpaced_plan(duration_s, seed, repeats)
-    return simulated + radios.plan(find_radios(traces), duration_s, seed, radio_repeats)
+    found = _radios(traces, pattern, columns)
+    return simulated + radios.plan(found, duration_s, seed, radio_repeats)
+
+
+def _radios(traces: Sequence[Path], pattern: str, columns: RateColumns | None) -> list[Radio]:
+    """The radios of folders; files that are none are listed on standard error."""
+    skipped: list[DatasetError] = []
+    found = find_radios(traces, pattern, columns, skipped.append)
+    for error in skipped[:SHOWN]:
+        print(f"skipped: {error}", file=sys.stderr)
+    if skipped:
+        print(
+            f"--traces: {len(found)} files read, {len(skipped)} skipped"
+            f"{', of which the first are above' if len(skipped) > SHOWN else ''}",
+            file=sys.stderr,
+        )
+    return found
 
 
 def _with_progress(plans: list[RunPlan], arguments: argparse.Namespace) -> list[Outcome]:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from rlc_dataset import DatasetError, TraceOrigin
-from rlc_dataset.channels import ChannelTrace, load_trace, mahimahi_text
+from rlc_dataset.channels import (
+    ChannelTrace,
+    RateColumns,
+    load_rates,
+    load_trace,
+    mahimahi_text,
+)
 
 from rlc_train.errors import TrainError
 
@@ -51,7 +58,7 @@ class Radio:
         trace = self.trace
         measured = _measured(trace)
         if not measured.any():
-            raise DatasetError("has no measured step to replay", file=str(self.path))
+            raise _nothing(self.path)
         steps = max(1, round(duration_s * 1e6 / trace.period_us))
         sessions = np.bincount(trace.session, weights=measured)
         (session,) = rng.choices(range(len(sessions)), weights=sessions.tolist())
@@ -86,20 +93,35 @@ def channel(part: ChannelTrace, file: str) -> tuple[dict[str, Any], dict[str, st
     return part.lab_channel(), {}
 
 
-def find_radios(folders: Sequence[Path]) -> list[Radio]:
+def find_radios(
+    folders: Sequence[Path],
+    pattern: str = "*",
+    columns: RateColumns | None = None,
+    on_skipped: Callable[[DatasetError], None] = lambda _: None,
+) -> list[Radio]:
     """All recorded radios of some folders, in order of their names.
 
-    Every file below a folder is one, except hidden ones, READMEs, licences and documents.
+    Every file below a folder is one, except hidden ones, READMEs, licences and documents. A file
+    that is no trace, or has nothing to replay, is skipped.
+
+    Args:
+        folders: The folders.
+        pattern: Names of the files that are read.
+        columns: Of tables of times and rates; None for the formats that `load_trace` knows.
+        on_skipped: Called with why a file is skipped, with its line.
 
     Raises:
-        DatasetError: A file is no trace, with its line.
         TrainError: A folder has no trace, or two files have one name.
     """
+    load = load_trace if columns is None else partial(load_rates, columns=columns)
     found: dict[str, Radio] = {}
     for folder in folders:
-        paths = _files(folder)
+        paths = [path for path in _files(folder) if path.match(pattern)]
         if not paths:
-            raise TrainError(f"--traces {folder}", "has no file; expected recorded radios")
+            named = "" if pattern == "*" else f" named {pattern}"
+            raise TrainError(f"--traces {folder}", f"has no file{named}; expected recorded radios")
+        last: DatasetError | None = None
+        there = len(found)
         for path in paths:
             name = _NO_PART.sub("", path.relative_to(folder).as_posix()).removesuffix(".csv")
             if name in found:
@@ -107,10 +129,25 @@ def find_radios(folders: Sequence[Path]) -> list[Radio]:
                     f"--traces {folder}",
                     f"{path} and {found[name].path} are both named {name}; expected one of them",
                 )
-            trace = load_trace(path)
+            try:
+                trace = load(path)
+                if not _measured(trace).any():
+                    raise _nothing(path)
+            except DatasetError as error:
+                last = error
+                on_skipped(error)
+                continue
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             found[name] = Radio(name, path, digest, trace)
+        if len(found) == there:
+            raise TrainError(
+                f"--traces {folder}", f"has no trace in {len(paths)} files; the last: {last}"
+            )
     return [found[name] for name in sorted(found)]
+
+
+def _nothing(path: Path) -> DatasetError:
+    return DatasetError("has no measured step to replay", file=str(path))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -129,5 +166,5 @@ def _measured(trace: ChannelTrace) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The steps by which the lab's channel is known, of Mahimahi those with an opportunity."""
     if trace.source == "mahimahi":
         return np.asarray(trace.quantities["capacity_bytes"] > 0)
-    values = trace.quantities.get("mcs", trace.quantities["cqi"])
+    values = next(trace.quantities[n] for n in ("mcs", "cqi", "rate_bps") if n in trace.quantities)
     return np.asarray(~np.isnan(values))
