@@ -33,7 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("run", "began (UTC)", "data", "state"):
         table.add_column(name, overflow="fold")
     for path in found:
-        table.add_row(path.relative_to(folder).as_posix(), *_cells(RunDirectory(path)))
+        try:
+            cells = [*_cells(RunDirectory(path))]
+        except (TrainError, KeyError, TypeError) as error:
+            cells = ["", "", f"unreadable: {error}"]
+        table.add_row(path.relative_to(folder).as_posix(), *cells)
     table_console().print(table)
     return 0
 
