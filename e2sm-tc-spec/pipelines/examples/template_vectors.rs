@@ -51,6 +51,7 @@ fn cases() -> Vec<(&'static str, Value)> {
                 "coupling_milli": 1_500, "time_shift_us": 40_000, "pacer": "upf_sdap",
                 "buffer": buffer}),
         ),
+        ("l4s", json!({"classic_protection_pct": 6})),
         (
             "fq_l4s",
             json!({"queues": 8, "threshold_us": 1_000, "quantum_bytes": 300, "codel": codel,

@@ -2,7 +2,7 @@
 
 use e2sm_tc::v1::{
     Classifier, Codel, L4sEcnClassifier, Overflow, Pacer, Pipeline, QueueDiscipline, QueueTarget,
-    Scheduler,
+    QueueWeight, Scheduler,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use super::parameters::{
     pacer_schema, within,
 };
 use super::parts::{between, codel, one, queues, run};
+use crate::limits::MTU_BYTES;
 
 /// By ECN as RFC 9331 §5.1 and §5.3 classify.
 pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Classifier {
@@ -33,7 +34,7 @@ pub(super) fn threshold(threshold_us: Option<u32>) -> Result<(), ParameterError>
 }
 
 /// The DualQ of L4S as irazabal2024 §IV-B composes it: a classifier by ECN (RFC 9331 §5.1), two
-/// queues under coupled DualPI2 (RFC 9332), conditional priority and a pacer.
+/// queues under coupled DualPI2 (RFC 9332), which share by weight, and a pacer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct L4s {
@@ -47,11 +48,15 @@ pub struct L4s {
     /// Coupling factor in thousandths; 2 (RFC 9332 appendix A.1).
     #[schemars(range(min = 1, max = 100_000))]
     pub coupling_milli: u32,
-    /// By how much a classic packet has to be older than an L4S packet to go first, µs. RFC 9332
-    /// §4.2.2 leaves it open; twice the classic target, so that L has priority while the controller
-    /// holds the classic queue and loses it when L is overloaded.
+    /// Share of the radio that the classic queue has at least while both wait, %; 10, as in Linux's DualPI2
+    /// (RFC 9332 §4.2.2, weighted). L waits for a packet of an unresponsive classic flow, not for its queue.
+    #[schemars(range(min = 1, max = 50))]
+    pub classic_protection_pct: u8,
+    /// By how much a classic packet has to be older than an L4S packet to go first, µs: the time-shifted FIFO
+    /// of RFC 9332 appendix A in place of the share. It makes L wait for as long as an unresponsive
+    /// classic flow keeps its queue longer.
     #[schemars(range(min = 1, max = 10_000_000))]
-    pub time_shift_us: u32,
+    pub time_shift_us: Option<u32>,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]
     #[schemars(schema_with = "pacer_schema")]
@@ -66,7 +71,8 @@ impl Default for L4s {
             classic_target_us: 15_000,
             classic_update_us: 15_000,
             coupling_milli: 2_000,
-            time_shift_us: 30_000,
+            classic_protection_pct: 10,
+            time_shift_us: None,
             pacer: PACER,
             buffer: Buffer::default(),
         }
@@ -85,21 +91,37 @@ impl L4s {
             name: "l4s".to_owned(),
             classifier: by_ecn(one(0), one(1), None),
             queues: vec![queues(run(0, 2), pair)],
-            scheduler: Scheduler::ConditionalPriority {
-                l4s: 0,
-                classic: 1,
-                time_shift_us: self.time_shift_us,
-            },
+            scheduler: self.scheduler(),
             pacer: self.pacer,
             buffer: self.buffer.dropping(Overflow::FattestHead),
         }
+    }
+
+    fn scheduler(&self) -> Scheduler {
+        if let Some(time_shift_us) = self.time_shift_us {
+            return Scheduler::ConditionalPriority { l4s: 0, classic: 1, time_shift_us };
+        }
+        // Turns as short as the share allows: by the largest divisor in common.
+        let classic = self.classic_protection_pct;
+        let divisors = [50_u8, 25, 20, 10, 5, 4, 2];
+        let common = divisors.into_iter().find(|n| classic.is_multiple_of(*n)).unwrap_or(1);
+        let weight = |queue, pct: u8| QueueWeight {
+            target: one(queue),
+            weight: pct / common,
+            shared: false,
+        };
+        let weights = vec![weight(0, 100_u8.saturating_sub(classic)), weight(1, classic)];
+        Scheduler::Weighted { quantum_bytes: MTU_BYTES, weights }
     }
 
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         within("classic_target_us", self.classic_target_us, DELAY_US)?;
         within("classic_update_us", self.classic_update_us, 1..=1_000_000)?;
         within("coupling_milli", self.coupling_milli, 1..=100_000)?;
-        within("time_shift_us", self.time_shift_us, DELAY_US)?;
+        within("classic_protection_pct", self.classic_protection_pct, 1..=50)?;
+        if let Some(time_shift_us) = self.time_shift_us {
+            within("time_shift_us", time_shift_us, DELAY_US)?;
+        }
         self.buffer.check()
     }
 }

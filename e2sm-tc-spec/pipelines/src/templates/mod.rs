@@ -8,7 +8,7 @@
 //! | `drql_forecast` | hash | CoDel, paced by forecasts | DRR with new and old lists |
 //! | `segregate_greedy` | 5-tuple | CoDel | DRR with new and old lists |
 //! | `flow_slicing` | rules | FIFO with shaper | round robin |
-//! | `l4s` | ECN | coupled DualPI2 | conditional priority |
+//! | `l4s` | ECN | coupled DualPI2 | weights |
 //! | `fq_l4s` | ECN, then hash | CoDel, step marking | DRR with new and old lists |
 //! | `cake_diffserv` | DSCP, then hash | COBALT | weights per class, DRR within |
 //! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |

@@ -13,7 +13,8 @@ use super::parts::{FIFO, queues, run};
 
 /// Packet delay budget of 5QI 8 and 9 (TS 23.501 table 5.7.4-1), µs.
 pub(super) const BULK_BOUND_US: u32 = 300_000;
-/// A flow with less than this queued is sparse: the initial window of TCP, ten segments (RFC 6928).
+/// A flow with less than this queued is sparse, unless its packets stay late: the initial window of TCP,
+/// ten segments (RFC 6928).
 const SPARSE_BYTES: u32 = 15_000;
 
 /// A queue per flow, sparse flows first, and packets leave only when the MAC builds the transport
@@ -43,7 +44,7 @@ pub struct Sojourn {
     /// Longest wait of a packet of a flow without L4S before it is dropped (BoDe, abbasloo2019
     /// §V-C), µs; 300 ms, the packet delay budget of the default bearer (5QI 8 and 9, TS 23.501
     /// table 5.7.4-1). A flow with less than 15 kB queued, the initial window of TCP (RFC 6928),
-    /// loses nothing. Unlimited when null.
+    /// loses nothing until its packets have been late for as long again. Unlimited when null.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub bulk_bound_us: Option<u32>,
     /// Stage 6.

@@ -19,6 +19,40 @@ fn an_am_bearer_has_the_goodput_of_a_um_bearer() {
     assert!((0.97..1.01).contains(&ratio), "{} and {}", goodput(&am), goodput(&um));
 }
 
+/// An NR cell of 580 Mbit/s whose UE reports each 60 ms: 2048 SDUs of a 12-bit window last for 40 ms.
+const STALLING: &str = "cell={rat: nr, n_prb: 106, scs_khz: 30, layers: 4, mcs_table: qam256, \
+    tdd: {pattern: DDDDDDDMUU}, uplink: {tbs_bytes: 20000}}";
+
+#[test]
+fn a_stalled_window_leaves_the_queue_where_a_ping_passes_it() {
+    let run = |pipeline: &str| {
+        let pipeline = format!(
+            "ues=[{{rnti: 17921, channel: {{fixed_mcs: 26}}, drbs: [{{id: 1, pipeline: {pipeline}, \
+             rlc: {{mode: am, sn_bits: 12, t_status_prohibit_us: 60000}}}}]}}]"
+        );
+        let summary = run("default.yaml", 4.0, &[STALLING, &pipeline]).summary();
+        let dropped = summary.bearers[0].rlc_dropped_packets;
+        (goodput(&summary), flow(&summary, "ping").rtt_ms.unwrap().p95, dropped)
+    };
+    let (plain, _, _) = run("transparent");
+    let (pulled, ping_ms, dropped) = run("sojourn");
+    assert!(pulled > 0.98 * plain, "{pulled} of {plain} Mbit/s");
+    // The wait for a status report is the window's own.
+    assert!(ping_ms < 75.0, "ping p95 {ping_ms} ms");
+    assert_eq!(dropped, 0);
+    // DynRLC by its name: its threshold follows the gaps between status reports.
+    let (paced, _, _) = run("{template: fq_codel, pacer: {dyn_rlc: {max_sdus: 4096}}}");
+    assert!(paced > 0.95 * plain, "{paced} of {plain} Mbit/s");
+}
+
+#[test]
+fn dyn_rlc_carries_the_same_above_am_as_above_um() {
+    let pacer = "ues[0].drbs[0].pipeline={template: fq_codel, pacer: dyn_rlc}";
+    let um = run("default.yaml", 10.0, &[pacer]).summary();
+    let am = run("default.yaml", 10.0, &[pacer, AM]).summary();
+    assert!(goodput(&am) > 0.97 * goodput(&um), "{} and {}", goodput(&am), goodput(&um));
+}
+
 #[test]
 fn block_errors_lose_packets_of_a_um_bearer_and_hardly_any_of_an_am_bearer() {
     let harq = "cell.harq={bler: 0.3, combining_gain: 1, max_transmissions: 2}";

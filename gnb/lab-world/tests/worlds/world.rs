@@ -339,3 +339,63 @@ fn every_committed_scenario_runs_and_delivers() {
         assert!(delivered > 100_000, "{}: {delivered} bytes", file.display());
     }
 }
+
+/// The cell's edge: so many kbit/s, a call beside some downloads.
+fn cell_edge(kbps: u32, downloads: u32, pipeline: &str) -> Summary {
+    let ues = format!(
+        "ues=[{{rnti: 1, channel: {{rate_series: {{period_ms: 1000, values_kbps: [{kbps}]}}}}, \
+         drbs: [{{id: 1, pipeline: {pipeline}}}]}}]"
+    );
+    let flows = format!(
+        "flows=[{{name: voip, kind: voip}}, {{name: ping, kind: ping, interval_ms: 50}}, \
+         {{name: bulk, kind: tcp, count: {downloads}}}]"
+    );
+    run("default.yaml", 20.0, &["cell={rat: nr, n_prb: 24, scs_khz: 15}", &ues, &flows]).summary()
+}
+
+#[test]
+fn at_the_edge_of_a_cell_no_flow_waits_for_seconds() {
+    // A call of 80 kbit/s that gets a ninth of 500.
+    let summary = cell_edge(500, 8, "sojourn");
+    for flow in &summary.flows {
+        let p95_ms = flow.queuing_ms.p95;
+        assert!(p95_ms < 850.0, "{}: {p95_ms} ms where the bound is 300", flow.name);
+    }
+    let call_ms = flow(&summary, "voip").queuing_ms.p95;
+    assert!(call_ms < 500.0, "{call_ms} ms");
+}
+
+#[test]
+fn at_the_edge_of_a_cell_5g_bdp_leaves_no_ten_packets_in_the_rlc() {
+    let summary = cell_edge(500, 1, "fq_codel");
+    let rlc_ms = summary.bearers[0].rlc_sojourn_ms.p95;
+    assert!(rlc_ms < 100.0, "{rlc_ms} ms");
+    assert!(flow(&summary, "ping").queuing_ms.p95 < 130.0);
+}
+
+/// The default cell with all its slots, its server farther away, and two flows in the template `l4s`.
+fn dual_queue(flows: &str, pipeline: &str) -> Summary {
+    let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
+    let cell = "cell={rat: nr, n_prb: 106, scs_khz: 30, tdd: {pattern: DDDDDDDMUU}}";
+    run("default.yaml", 20.0, &[cell, "split.core_delay_us=15000", flows, &pipeline]).summary()
+}
+
+const PRAGUE: &str = "{name: prague, kind: tcp, congestion_control: prague}";
+
+#[test]
+fn prague_and_cubic_share_a_dual_queue_on_tdd() {
+    let flows = format!("flows=[{{name: cubic, kind: tcp}}, {PRAGUE}]");
+    let summary = dual_queue(&flows, "l4s");
+    let (cubic, prague) = (flow(&summary, "cubic"), flow(&summary, "prague"));
+    let ratio = prague.goodput_mbps / cubic.goodput_mbps;
+    assert!((0.67..1.5).contains(&ratio), "{} and {}", cubic.goodput_mbps, prague.goodput_mbps);
+    assert!(prague.queuing_ms.p95 < 8.0, "{} ms", prague.queuing_ms.p95);
+}
+
+#[test]
+fn an_unresponsive_classic_flow_does_not_make_the_l_queue_wait() {
+    let flows = format!("flows=[{{name: udp, kind: udp_cbr, rate_kbps: 80000}}, {PRAGUE}]");
+    let l_ms = |pipeline| flow(&dual_queue(&flows, pipeline), "prague").queuing_ms.p95;
+    let (weighted, shifted) = (l_ms("l4s"), l_ms("{template: l4s, time_shift_us: 30000}"));
+    assert!(weighted < 7.0 && shifted > 20.0, "{weighted} and {shifted} ms");
+}

@@ -112,6 +112,14 @@ impl<P: Sdu> Bearer<P> {
         }
     }
 
+    /// SDUs that the RLC can take from the layer above and send.
+    pub(super) fn room_packets(&self) -> u32 {
+        match &self.entity {
+            Entity::Um { tx, .. } => tx.room_packets(),
+            Entity::Am(am) => am.tx.room_packets(),
+        }
+    }
+
     /// Bytes and SDUs that only wait for a status report.
     pub(super) fn unacknowledged(&self) -> (u32, u32) {
         match &self.entity {

@@ -406,10 +406,13 @@ impl<P: Sdu> Cell<P> {
 
     /// Bytes that the RLC of a bearer can add to the next slot, headers included, after the bearers
     /// served before it (38.321 §5.4.3.1): for a queue in the RLC from which the MAC pulls while it
-    /// schedules. 0 for an unknown bearer.
+    /// schedules. 0 while the window of an AM bearer is stalled, and for an unknown bearer.
     pub fn room_in_coming_slot_bytes(&self, index: BearerIndex) -> u32 {
         let Some(bearer) = self.bearers.get(index).and_then(Option::as_ref) else { return 0 };
         let Some(ue) = self.ues[bearer.ue].as_ref() else { return 0 };
+        if bearer.room_packets() == 0 {
+            return 0;
+        }
         let before = ue.bearers.iter().take_while(|other| **other != index);
         let before = before.filter_map(|other| self.bearers.get(*other)?.as_ref());
         let demand_bytes: u64 = before.chain([bearer]).map(|bearer| bearer.demand_bytes()).sum();

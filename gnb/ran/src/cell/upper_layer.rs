@@ -2,7 +2,9 @@
 //!
 //! The MAC queries the data volume of an RLC entity before it schedules a slot (38.322 §5.5) and
 //! requests PDUs when it builds a transport block. Both calls are passed on to the queues above: their
-//! SDUs count as demand, and the RLC receives only what the block has room for.
+//! SDUs count as demand, and the RLC receives only what the block has room for. While the transmitting
+//! window of an AM entity is stalled (§5.2.3.1.1) its blocks carry no new SDU, so none is taken and none
+//! counts.
 
 use super::bearer::Bearer;
 use super::link::Slot;
@@ -97,12 +99,15 @@ impl<P: Sdu> Bearer<P> {
         self.config.pdcp.header_bytes() + self.rlc_header_bytes() + mac_bytes
     }
 
-    /// Transport block bytes for the SDUs above the RLC.
+    /// Transport block bytes for the SDUs above the RLC, of those that it can take at their mean length.
     fn block_bytes_of(&self, waiting: BufferStatus) -> u64 {
-        waiting.bytes + u64::from(waiting.packets) * u64::from(self.whole_header_bytes())
+        let packets = u64::from(waiting.packets.min(self.room_packets()));
+        let all_packets = u64::from(waiting.packets.max(1));
+        let bytes = u128::from(waiting.bytes) * u128::from(packets) / u128::from(all_packets);
+        bytes as u64 + packets * u64::from(self.whole_header_bytes())
     }
 
-    /// Pulls SDUs until the RLC fills `grant_bytes`.
+    /// Pulls SDUs until the RLC fills `grant_bytes` or can send no more.
     pub(super) fn pull_upper_layer(
         &mut self,
         index: BearerIndex,
@@ -115,7 +120,7 @@ impl<P: Sdu> Bearer<P> {
             return;
         }
         let header_bytes = self.whole_header_bytes();
-        loop {
+        while self.room_packets() > 0 {
             let left_bytes = u64::from(grant_bytes).saturating_sub(self.rlc_demand_bytes());
             if left_bytes < SMALLEST_BLOCK_BYTES {
                 break;

@@ -10,9 +10,10 @@ use ran::{
 
 const RUN_US: u64 = 2_000_000;
 
-/// Endless packets of 1500 bytes for some bearers.
+/// Endless packets for some bearers.
 struct Source {
     bearers: Vec<BearerIndex>,
+    len: u32,
     next_id: u64,
     /// Times of the first query of each slot.
     queried_us: VecDeque<u64>,
@@ -20,7 +21,7 @@ struct Source {
 
 impl Source {
     fn of(bearers: &[BearerIndex]) -> Self {
-        Self { bearers: bearers.to_vec(), next_id: 0, queried_us: VecDeque::new() }
+        Self { bearers: bearers.to_vec(), len: 1_500, next_id: 0, queried_us: VecDeque::new() }
     }
 }
 
@@ -32,14 +33,14 @@ impl UpperLayer<Packet> for Source {
         if !self.bearers.contains(&bearer) {
             return BufferStatus::default();
         }
-        BufferStatus { bytes: 150_000, packets: 100 }
+        BufferStatus { bytes: 100 * u64::from(self.len), packets: 100 }
     }
 
     fn pull(&mut self, bearer: BearerIndex, room: &BlockRoom, now_us: u64) -> Option<Packet> {
         assert!(self.bearers.contains(&bearer));
         assert!(room.next_block.is_none_or(|next| next.at_us > now_us));
         self.next_id += 1;
-        Some(Packet { id: self.next_id, len: 1_500 })
+        Some(Packet { id: self.next_id, len: self.len })
     }
 
     fn refused(&mut self, bearer: BearerIndex, sdu: Packet) {
@@ -54,7 +55,10 @@ fn run(cell: &mut Cell<Packet>, source: &mut Source) -> Vec<Delivery<Packet>> {
         cell.slot_from(source, now_us, &mut out);
         for bearer in &source.bearers {
             let occupancy_bytes = cell.bearer_status(*bearer).unwrap().occupancy_bytes;
-            assert!(occupancy_bytes < 1_503, "{occupancy_bytes} B in the RLC at {now_us} µs");
+            assert!(
+                occupancy_bytes < source.len + 3,
+                "{occupancy_bytes} B in the RLC at {now_us} µs"
+            );
         }
     }
     out
@@ -88,6 +92,62 @@ fn an_am_bearer_holds_at_most_the_rest_of_an_sdu() {
     assert!(cell.totals().used_prb_pct() > 99.9);
     let ids: Vec<u64> = out.iter().map(|delivery| delivery.sdu.id).collect();
     assert!(ids.len() > 1_000 && (1..).zip(&ids).all(|(id, got)| id == *got), "in order, no gap");
+}
+
+/// Status reports each 500 ms: a window of 2048 SDUs of 100 bytes lasts for a fifth of that.
+fn stalling() -> BearerConfig {
+    let (t_status_prohibit_us, t_poll_retransmit_us) = (500_000, 1_000_000);
+    let am = AmConfig { t_status_prohibit_us, t_poll_retransmit_us, ..AmConfig::lte() };
+    BearerConfig::am(1, am)
+}
+
+fn run_one(config: BearerConfig, len: u32) -> (Cell<Packet>, Vec<Delivery<Packet>>) {
+    let mut cell: Cell<Packet> = Cell::new(CellConfig::lte_5mhz()).unwrap();
+    cell.add_ue(ue(1, Channel::FixedMcs(20))).unwrap();
+    let bearer = cell.add_bearer(1, config).unwrap();
+    let out = run(&mut cell, &mut Source { len, ..Source::of(&[bearer]) });
+    (cell, out)
+}
+
+#[test]
+fn a_stalled_window_takes_no_sdus_and_no_blocks() {
+    let (cell, out) = run_one(stalling(), 100);
+    // 2048 for each status report, of which the first comes at once.
+    assert!((4 * 2_048..=5 * 2_048 + 100).contains(&out.len()), "{}", out.len());
+    let used_pct = cell.totals().used_prb_pct();
+    assert!(
+        (10.0..60.0).contains(&used_pct),
+        "{used_pct} % of the blocks for SDUs that cannot be sent"
+    );
+}
+
+#[test]
+fn a_full_rlc_buffer_refuses_no_sdu() {
+    for (limit_packets, limit_bytes) in [(50, 10_000_000), (u32::MAX, 100_000), (u32::MAX, 2_000)] {
+        for config in [stalling(), BearerConfig::um(1)] {
+            let (_, out) = run_one(BearerConfig { limit_packets, limit_bytes, ..config }, 1_500);
+            assert!(out.len() > 4, "{limit_packets} SDUs or {limit_bytes} B: {}", out.len());
+        }
+    }
+}
+
+#[test]
+fn a_stalled_window_has_no_room_for_a_queue_in_the_rlc() {
+    let mut cell: Cell<Packet> = Cell::new(CellConfig::lte_5mhz()).unwrap();
+    cell.add_ue(ue(1, Channel::FixedMcs(20))).unwrap();
+    let bearer = cell.add_bearer(1, stalling()).unwrap();
+    let mut out = Vec::new();
+    for id in 0..20_000 {
+        let now_us = cell.next_slot_us();
+        if cell.room_in_coming_slot_bytes(bearer) > 0 {
+            cell.enqueue(bearer, Packet { id, len: 100 }, now_us).unwrap();
+        } else {
+            cell.slot(now_us, &mut out);
+        }
+        let occupancy = cell.bearer_status(bearer).unwrap().occupancy_bytes;
+        assert!(occupancy < 6_000, "{occupancy} B wait for a window of 2048 SDUs");
+    }
+    assert!(out.len() > 2 * 2_048, "{}", out.len());
 }
 
 #[test]

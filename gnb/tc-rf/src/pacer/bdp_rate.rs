@@ -14,8 +14,10 @@ const EARLY_US: u64 = 500;
 const EARLY_FACTOR: f64 = 1.2;
 const LATE_FACTOR: f64 = 1.5;
 const EXTRA_BYTES: f64 = 2_800.0;
-/// The budget is never lower.
+/// The prototype's budget is never lower.
 const FLOOR_BYTES: f64 = 15_000.0;
+/// The floor of a slow bearer: a packet that the MAC segments and the next one.
+const LEAST_FLOOR_BYTES: f64 = 3_000.0;
 /// Most bytes handed down between two updates.
 const CAP_BYTES: u64 = 40_000;
 
@@ -30,6 +32,7 @@ pub(super) struct BdpRate {
     /// Not yet drained at the last update.
     occupancy_bytes: u64,
     pub(super) updated_us: u64,
+    floor_bytes: f64,
 }
 
 impl BdpRate {
@@ -43,6 +46,7 @@ impl BdpRate {
             sent_bytes: 0,
             occupancy_bytes,
             updated_us: received.map_or(0, |received| received.status.at_us),
+            floor_bytes: FLOOR_BYTES,
         }
     }
 
@@ -65,6 +69,11 @@ impl BdpRate {
         self.updated_us = at_us;
     }
 
+    /// Lowers the floor to what the bearer drains in a while: 15 kB are 240 ms at 500 kbit/s.
+    pub(super) fn limit_floor(&mut self, bytes: f64) {
+        self.floor_bytes = bytes.clamp(LEAST_FLOOR_BYTES, FLOOR_BYTES);
+    }
+
     pub(super) fn sent(&mut self, len_bytes: u64) {
         self.sent_bytes += len_bytes;
     }
@@ -79,7 +88,7 @@ impl BdpRate {
     pub(super) fn budget_bytes(&self, elapsed_us: u64) -> f64 {
         let factor = if elapsed_us < EARLY_US { EARLY_FACTOR } else { LATE_FACTOR };
         let elapsed_us = elapsed_us.min(UPDATE_US) as f64;
-        (factor * elapsed_us * self.bandwidth() + EXTRA_BYTES).max(FLOOR_BYTES)
+        (factor * elapsed_us * self.bandwidth() + EXTRA_BYTES).max(self.floor_bytes)
     }
 
     /// Whether a packet fits into the budget and what is meant to be elsewhere.

@@ -8,8 +8,9 @@
 //! - Both moving averages (of the delays, of the status PDU gaps) have a weight of 1/8. Samples
 //!   that one status reports together count as so many of their mean.
 //! - The EWMA of the gaps begins with the value that gives the configured threshold ("at least as
-//!   large as γ + SRP"). A gap in which the RLC was empty belongs to no "active connection" and is no
-//!   sample.
+//!   large as γ + SRP"). A gap in which the RLC was empty and nothing was held back belongs to no "active
+//!   connection" and is no sample. With few SDUs allowed each status PDU acknowledges them all, so an empty
+//!   RLC alone says nothing.
 //! - The removal of SDUs and the clock are the DU's; what is on F1-U counts as in the buffer, since
 //!   it cannot be recalled.
 
@@ -54,6 +55,8 @@ pub(super) struct DynRlc {
     held_packets: u64,
     /// The same in bytes, for the limit in bytes.
     held_bytes: u64,
+    /// Whether the limit held a packet back since the last status.
+    held_back: bool,
 }
 
 impl DynRlc {
@@ -67,6 +70,7 @@ impl DynRlc {
             gaps: parameters.beta.map(|beta| StatusGaps::new(parameters.threshold_us, beta)),
             held_packets: received.map_or(0, ReceivedStatus::held_packets),
             held_bytes: received.map_or(0, ReceivedStatus::held_bytes),
+            held_back: false,
             parameters,
         }
     }
@@ -130,8 +134,9 @@ impl DynRlc {
 impl Algorithm for DynRlc {
     fn status(&mut self, received: &ReceivedStatus) {
         let status = &received.status;
+        let held_back = std::mem::take(&mut self.held_back);
         if let Some(gaps) = &mut self.gaps {
-            gaps.status(received);
+            gaps.status(received, held_back);
         }
         self.removed(&status.removed, status.at_us);
         self.held_packets = received.held_packets();
@@ -144,7 +149,9 @@ impl Algorithm for DynRlc {
     }
 
     fn may_send(&mut self, _len_bytes: u64, _now_us: u64) -> bool {
-        self.held_packets < self.limit_packets()
+        let may = self.held_packets < self.limit_packets();
+        self.held_back |= !may;
+        may
     }
 
     /// QLT in packets of the size that is held now.
@@ -169,7 +176,7 @@ struct StatusGaps {
     beta: f64,
     mean_us: f64,
     last_us: Option<u64>,
-    /// Whether the RLC was empty since the last status PDU.
+    /// Whether the RLC was empty since the last status PDU, and nothing waited for it.
     idle: bool,
 }
 
@@ -178,7 +185,7 @@ impl StatusGaps {
         Self { beta, mean_us: f64::from(threshold_us) / beta, last_us: None, idle: false }
     }
 
-    fn status(&mut self, received: &ReceivedStatus) {
+    fn status(&mut self, received: &ReceivedStatus, held_back: bool) {
         if received.status.status_pdu_at_us != self.last_us {
             if let (Some(last_us), Some(at_us)) = (self.last_us, received.status.status_pdu_at_us)
                 && at_us > last_us
@@ -189,7 +196,7 @@ impl StatusGaps {
             self.last_us = received.status.status_pdu_at_us;
             self.idle = false;
         }
-        self.idle |= received.held_packets() == 0;
+        self.idle |= received.held_packets() == 0 && !held_back;
     }
 
     fn threshold_us(&self) -> f64 {
@@ -289,6 +296,23 @@ mod tests {
         let before_us = status_pdu(832, 0);
         assert_eq!(status_pdu(5_832, 3_000), before_us, "an idle gap is no sample");
         assert!(status_pdu(5_932, 3_000) > before_us);
+    }
+
+    #[test]
+    fn a_limit_below_what_a_status_pdu_acknowledges_does_not_hide_the_gaps() {
+        let mut pacer = kumar2018(DelayMetric::IntervalAverage, Some(1.75));
+        pacer.qlt = 1.0;
+        for gap in 0..60 {
+            // One SDU is sent and acknowledged 60 ms later, while the next one waits.
+            let at_us = gap * 60_000;
+            let mut now = received(at_us, 0);
+            now.status.status_pdu_at_us = Some(at_us);
+            pacer.status(&now);
+            assert!(pacer.may_send(1_500, at_us));
+            pacer.sent(1_500, at_us);
+            assert!(!pacer.may_send(1_500, at_us));
+        }
+        assert!(pacer.threshold_us() > 1.7 * 60_000.0, "{}", pacer.threshold_us());
     }
 
     #[test]

@@ -50,6 +50,12 @@ impl FrameRate {
     pub(super) fn high_bytes_per_us(&self) -> f64 {
         self.mean.map_or(0.0, |mean| mean + DEVIATIONS * self.deviation)
     }
+
+    /// The same as bytes of a frame; absent before the first is over.
+    pub(super) fn high_frame_bytes(&self) -> Option<f64> {
+        self.mean?;
+        Some(self.high_bytes_per_us() * FRAME_US as f64)
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 //!   marking counts as the drop would have, and the next one is scheduled from `drop_next` on.
 //! - A packet that is CE already carries the signal: it counts as marked and is left as it is.
 //! - A packet marked by CoDel is not marked again for `ce_threshold`.
+//! - "No more than one MTU queued" is of the queue (RFC 8289 §5), also where a bearer has a queue per flow.
+//!   Linux tests all queues together, which drops a flow's only packet (figures in `docs/queues.md`).
 
 use e2sm_tc::v1;
 
@@ -14,16 +16,13 @@ use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
 use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+use super::l4s::measured_step_us;
 
 /// CoDel's control law, here and in COBALT.
 pub(super) const DROP: DropReason = DropReason::Discipline("codel");
 
 /// The MTU of a bearer: CoDel does not drop when no more than this is left (RFC 8289 §4.1).
 pub const MTU_BYTES: u32 = 1500;
-
-/// Queue that L4S senders are left on a radio that always serves: twice the 1 ms of RFC 9332 appendix
-/// A.1, as a TTI of up to 1 ms is served at once.
-const L4S_QUEUE_US: u64 = 2_000;
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +57,9 @@ impl CodelParams {
         }
     }
 
-    /// Sojourn above which packets are marked. What the radio does not serve in time is no congestion:
-    /// a packet that leaves with the first grant after it came is not marked.
+    /// Sojourn above which packets are marked.
     fn step_us(&self, queue: &impl AqmQueue) -> Option<u64> {
-        let measured_us = || L4S_QUEUE_US.saturating_add(queue.service_gap_us());
+        let measured_us = || measured_step_us(queue.service_gap_us());
         self.ce_threshold_us.or_else(|| self.l4s.then(measured_us))
     }
 

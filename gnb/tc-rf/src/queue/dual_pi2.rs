@@ -5,8 +5,10 @@
 //! service model's conditional priority, weighted round robin its weighted scheduler.
 //!
 //! Where the RFC leaves a choice:
-//! - `RTT_max` is 100 ms and the native ramp runs from 800 to 1200 µs, the defaults of appendix A;
-//!   the service model has no parameters for them. `alpha` and `beta` follow from `RTT_max`.
+//! - `RTT_max` is 100 ms, the default of appendix A, from which `alpha` and `beta` follow. The native AQM of L
+//!   is a step (§2.4) at what the TC function measures, as for CoDel with L4S: the ramp
+//!   of appendix A, 800 to 1200 µs, marks each packet that waits for a slot of TDD. The service model has
+//!   no parameters for them.
 //! - The base AQM uses the greater of the two queues' delays, as Linux's DualPI2 does, so that L4S
 //!   traffic that fills the link alone drives p' as well.
 //! - "One packet queued" (`Th_len`) counts the packet being served.
@@ -21,11 +23,9 @@ use crate::{DropReason, Ecn};
 const DROP: DropReason = DropReason::Discipline("dual_pi2");
 
 use super::aqm::{StateValue, Verdict};
-use super::l4s::{RampParams, Recur};
+use super::l4s::{Recur, measured_step_us};
 use super::timer::UpdateTimer;
 
-/// `minTh` and `minTh + range` of RFC 9332 appendix A.1.
-pub const DUAL_PI2_RAMP: RampParams = RampParams { threshold_us: 800, ramp_us: 1_200 };
 /// `RTT_max` of RFC 9332 appendix A.1, seconds.
 pub const RTT_MAX_S: f64 = 0.1;
 /// `p_Lmax`: from this coupled probability on, L4S marking is saturated (RFC 9332 §4.2.3).
@@ -60,6 +60,16 @@ pub enum Member {
     LowLatency,
     /// The C queue.
     Classic,
+}
+
+/// A packet that the scheduler took.
+pub(crate) struct Served {
+    pub(crate) ecn: Ecn,
+    pub(crate) sojourn_us: u64,
+    /// Packets still in its queue.
+    pub(crate) behind_packets: u32,
+    /// The longest recent gap between departures from the bearer.
+    pub(crate) service_gap_us: u64,
 }
 
 /// State of one pair of queues; names follow RFC 9332 appendix A.
@@ -147,37 +157,28 @@ impl DualPi2 {
         self.prevq_us = curq_us;
     }
 
-    /// `dualpi2_dequeue` of appendix A for a packet the scheduler took; `behind_packets` are still
-    /// in its queue.
+    /// `dualpi2_dequeue` of appendix A for a packet the scheduler took.
     pub(crate) fn served(
         &mut self,
         params: &DualPi2Params,
         member: Member,
-        ecn: Ecn,
-        sojourn_us: u64,
-        behind_packets: u32,
+        packet: &Served,
     ) -> Verdict {
-        let l4s = matches!(ecn, Ecn::Ect1 | Ecn::Ce);
+        let l4s = matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
         match member {
             Member::LowLatency => {
-                self.sojourn_us[0] = sojourn_us;
-                self.low_latency(params, l4s, ecn, sojourn_us, behind_packets)
+                self.sojourn_us[0] = packet.sojourn_us;
+                self.low_latency(params, l4s, packet)
             }
             Member::Classic => {
-                self.sojourn_us[1] = sojourn_us;
-                self.classic(params, l4s, ecn)
+                self.sojourn_us[1] = packet.sojourn_us;
+                self.classic(params, l4s, packet.ecn)
             }
         }
     }
 
-    fn low_latency(
-        &mut self,
-        params: &DualPi2Params,
-        l4s: bool,
-        ecn: Ecn,
-        sojourn_us: u64,
-        behind_packets: u32,
-    ) -> Verdict {
+    fn low_latency(&mut self, params: &DualPi2Params, l4s: bool, packet: &Served) -> Verdict {
+        let ecn = packet.ecn;
         let (p_c, p_cl) = (self.classic_probability(), self.coupled_probability(params));
         if p_cl >= P_L_MAX {
             // "Overload saturation": "revert to Classic drop".
@@ -187,8 +188,8 @@ impl DualPi2 {
             return mark_if(ecn != Ecn::NotEct && self.l_marks.next(p_cl));
         }
         // "Suppress marking 1 pkt queue".
-        let native = if behind_packets > 0 { DUAL_PI2_RAMP.likelihood(sojourn_us) } else { 0.0 };
-        let p_l = native.max(p_cl);
+        let above = packet.sojourn_us > measured_step_us(packet.service_gap_us);
+        let p_l = if above && packet.behind_packets > 0 { 1.0 } else { p_cl };
         if l4s {
             return mark_if(self.l_marks.next(p_l));
         }

@@ -1,10 +1,22 @@
 //! Native AQM of L4S queues: a step or ramp of the sojourn time, and marking with a likelihood
-//! (RFC 9332 appendix A.1; RFC 9331 §4 asks senders to follow such marks).
+//! (RFC 9332 appendix A.1; RFC 9331 §4 asks senders to follow such marks); the step that the TC function
+//! measures.
 
 use crate::Ecn;
 use crate::rng::Rng;
 
 use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+
+/// Queue that L4S senders are left on a radio that always serves: twice the 1 ms of RFC 9332 appendix
+/// A.1, as a TTI of up to 1 ms is served at once.
+const L4S_QUEUE_US: u64 = 2_000;
+
+/// Sojourn above which L4S packets are marked where no threshold is given. What the radio does not serve in
+/// time is no congestion: a packet that leaves with the first grant after it came is not marked.
+/// `service_gap_us` is the longest recent gap between departures from the bearer.
+pub(crate) fn measured_step_us(service_gap_us: u64) -> u64 {
+    L4S_QUEUE_US.saturating_add(service_gap_us)
+}
 
 /// Where marking starts and where it is certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,8 @@
 //! - Of the optional elements: ECN with `mark_ecnth` (§5.1), derandomization (§5.4) and the cap on
 //!   the step of the probability (§5.5) are there; PIE is always active (§5.3 is for links that
 //!   know their buffer). The probability is not scaled by packet size.
+//! - Above 250 ms the probability also grows by 2 % an update, as in Linux (`sch_pie`): the RFC's steps, scaled
+//!   down at low probabilities, take seconds to reach what many flows need.
 //! - A mark counts as the drop would have and resets `accu_prob_` as well.
 
 use crate::rng::Rng;
@@ -37,6 +39,9 @@ const AUTO_TUNE: [(f64, f64); 6] = [
 const DECAY: f64 = 0.98;
 /// Largest step from [`MARK_ECNTH`] on (RFC 8033 §5.5).
 const MAX_STEP: f64 = 0.02;
+/// A delay above which each update adds [`HIGH_DELAY_STEP`].
+const HIGH_DELAY_US: u64 = 250_000;
+const HIGH_DELAY_STEP: f64 = 0.02;
 
 /// Parameters of PIE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +125,9 @@ impl Pie {
         }
         if self.drop_prob >= MARK_ECNTH && p > MAX_STEP {
             p = MAX_STEP;
+        }
+        if self.current_qdelay_us > HIGH_DELAY_US {
+            p += HIGH_DELAY_STEP;
         }
         self.drop_prob += p;
         if self.current_qdelay_us == 0 && self.qdelay_old_us == 0 {

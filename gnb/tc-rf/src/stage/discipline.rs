@@ -2,7 +2,7 @@
 
 use super::{Stage, StageSink};
 use crate::arena::Queued;
-use crate::queue::{AqmQueue, Arrival, Discipline, Mark, State, StateQueue, Verdict};
+use crate::queue::{AqmQueue, Arrival, Discipline, Mark, Served, State, StateQueue, Verdict};
 use crate::{DropReason, Ecn, Packet};
 
 impl<P: Packet> Stage<P> {
@@ -129,11 +129,15 @@ impl<P: Packet> Stage<P> {
         let Discipline::DualPi2(params, member) = self.discipline(index) else { return None };
         self.with_aqm(index, now_us, sink, |aqm, view| {
             let mut queued = view.pop()?;
-            let (sojourn_us, ecn) = (view.sojourn_us(&queued), view.ecn(&queued));
-            let behind = view.packets();
+            let served = Served {
+                ecn: view.ecn(&queued),
+                sojourn_us: view.sojourn_us(&queued),
+                behind_packets: view.packets(),
+                service_gap_us: view.service_gap_us(),
+            };
             let State::DualPi2(pair) = aqm else { return Some(queued) };
             let Some(pair) = view.stage.pairs.get_mut(*pair) else { return Some(queued) };
-            match pair.state.served(&params, member, ecn, sojourn_us, behind) {
+            match pair.state.served(&params, member, &served) {
                 Verdict::Pass => {}
                 Verdict::Mark => view.mark(&mut queued, Mark::ControlLaw),
                 Verdict::Drop(reason) => {

@@ -46,6 +46,54 @@ fn a_queue_with_fewer_bytes_than_spared_loses_nothing_however_late() {
     assert_eq!(left, [5, 6, 7, 8, 9], "four behind the first of them are less than five");
 }
 
+/// A call of 80 kbit/s (200 B each 20 ms) that gets 60 of them, with the 15 kB of the template `sojourn`:
+/// each packet that leaves with its time and its wait, in ms.
+fn a_share_below_the_rate(spare_bytes: u64) -> Vec<(u64, u64)> {
+    let params = BodeParams { bound_us: 300_000, spare_bytes };
+    let mut bench = Bench::new(&[Discipline::Bode(params)]);
+    let mut arrived_us = Vec::new();
+    let mut left = Vec::new();
+    for ms in 1..=30_000 {
+        if ms % 20 == 0 {
+            bench.enqueue_len(0, 1, 200, Ecn::NotEct, ms * 1_000);
+            arrived_us.push(ms * 1_000);
+        }
+        if ms % 27 == 0
+            && let Some(packet) = bench.dequeue(ms * 1_000)
+        {
+            left.push((ms, ms - arrived_us[packet.number as usize] / 1_000));
+        }
+    }
+    left
+}
+
+#[test]
+fn few_bytes_spare_a_burst_and_no_standing_queue() {
+    let left = a_share_below_the_rate(15_000);
+    let longest_ms = left.iter().map(|(_, wait_ms)| *wait_ms).max();
+    // Late for one bound: the queue grows by a quarter of that.
+    assert!(longest_ms < Some(420), "{longest_ms:?} ms where the bound is 300");
+    // The radio is always busy.
+    assert_eq!(left.len(), 30_000 / 27);
+}
+
+#[test]
+fn few_bytes_spare_what_an_outage_left() {
+    let params = BodeParams { bound_us: 300_000, spare_bytes: 15_000 };
+    let mut bench = Bench::new(&[Discipline::Bode(params)]);
+    for outage in 0..3 {
+        // 5 s without a radio, of which 74 packets of 200 B are within 15 kB; then 1 a ms.
+        let since_us = outage * 10_000_000;
+        (0..74).for_each(|n| {
+            bench.enqueue_len(0, 1, 200, Ecn::NotEct, since_us + n * 20_000);
+        });
+        for ms in 5_000..6_000 {
+            bench.dequeue(since_us + ms * 1_000);
+        }
+    }
+    assert!(bench.events.drops.is_empty(), "{}", bench.events.drops.len());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 

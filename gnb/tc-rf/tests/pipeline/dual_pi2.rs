@@ -130,14 +130,17 @@ fn l4s_traffic_alone_drives_the_controller_too() {
 }
 
 #[test]
-fn the_native_ramp_marks_by_sojourn_but_not_a_lone_packet() {
-    for (sojourn_us, marks) in [(0, 0), (800, 0), (900, 24), (1_000, 49), (1_199, 98), (1_200, 99)]
-    {
+fn the_native_step_is_2_ms_and_the_longest_gap_between_departures() {
+    // One packet leaves each 100 µs; before, a slot of TDD without downlink of 2 ms, or none.
+    for (slot_us, unmarked) in [(0, 21), (2_000, 40)] {
         let mut bench = pair();
-        bench.enqueue(L, 100, Ecn::Ect1, 5_000);
-        let (_, marked, dropped) = serve(&mut bench, L, 100, 5_000 + sojourn_us);
-        // The hundredth packet is alone: 99 are subject to likelihoods of ¼, ½, 0.9975 and 1.
-        assert_eq!((marked, dropped), (marks, 0), "{sojourn_us}");
+        bench.enqueue(L, 1, Ecn::Ect1, 1_000);
+        assert_eq!(serve(&mut bench, L, 1, 1_000 + slot_us), (1, 0, 0), "no congestion");
+        let start_us = 1_000 + slot_us;
+        bench.enqueue(L, 100, Ecn::Ect1, start_us);
+        let marked = (1..=100).map(|n| serve(&mut bench, L, 1, start_us + 100 * n).1);
+        // The hundredth packet is alone.
+        assert_eq!(marked.sum::<u64>(), 99 - unmarked, "{slot_us}");
     }
     let mut lone = pair();
     lone.enqueue(L, 1, Ecn::Ect1, 0);

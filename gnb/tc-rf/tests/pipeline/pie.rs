@@ -74,6 +74,21 @@ fn the_probability_climbs_through_all_bands_of_the_auto_tuning() {
 }
 
 #[test]
+fn above_250_ms_each_update_adds_2_percent() {
+    // Alpha and beta as small as they may be: what is left is Linux's step.
+    let params = PieParams { alpha_milli: 1, beta_milli: 0, ..params(false) };
+    for (wait_us, added) in [(249_000, 0.0), (251_000, 0.02)] {
+        let mut bench = Bench::new(&[Discipline::Pie(params)]);
+        bench.enqueue(0, 1_000, Ecn::NotEct, 0);
+        let _ = pie(&mut bench, 0);
+        bench.dequeue(wait_us).expect("a packet");
+        let before = pie(&mut bench, wait_us).drop_prob();
+        let after = pie(&mut bench, wait_us + 15_000).drop_prob();
+        assert!((after - before - added).abs() < 0.001, "{wait_us}: {before} and {after}");
+    }
+}
+
+#[test]
 fn updates_without_packets_are_made_up_for() {
     let mut stepped = loaded(false, 1, 3);
     let mut late = loaded(false, 1, 3);

@@ -47,6 +47,22 @@ fn blocks_are_filled_and_the_rlc_holds_the_rest_of_one_sdu() {
 }
 
 #[test]
+fn an_rlc_that_cannot_send_gets_no_more_than_a_block() {
+    let (host, fake) = host("sojourn");
+    let mut most = 0;
+    for n in 0..200_u64 {
+        let now_us = n * SLOT_US;
+        host.packet_in(UE, DRB, &packet(1, n as u32, 1_250), now_us + 100);
+        // A stalled window: blocks are granted and carry nothing, and the RLC says what it holds.
+        let in_rlc = fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB);
+        host.status_asked(RNTI, LCID, in_rlc, now_us + 300);
+        host.block_pulled(RNTI, LCID, BLOCK, in_rlc, now_us + 300);
+        most = most.max(fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB));
+    }
+    assert!(most <= BLOCK + 1_253, "{most} B wait in an RLC that sends nothing");
+}
+
+#[test]
 fn a_call_beside_an_overload_waits_for_a_slot_not_for_the_overload() {
     let (host, fake) = host("sojourn");
     let (mut bulk, mut voice, mut worst_us) = (0, 0, 0);

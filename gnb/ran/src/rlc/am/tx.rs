@@ -206,6 +206,17 @@ impl<P> AmTransmitter<P> {
         (self.retx_pdus, self.retx_pdu_bytes)
     }
 
+    /// SDUs that may be added to be sent: as many as the transmitting window (38.322 §5.2.3.1.1) and
+    /// the limits of the buffer leave, whatever their lengths.
+    pub fn room_packets(&self) -> u32 {
+        if self.held_bytes > 0 && self.limit_bytes - self.held_bytes < MAX_SDU_BYTES {
+            return 0;
+        }
+        let in_window = self.sn_length.window().saturating_sub(self.queue.len() as u64);
+        let in_buffer = self.limit_packets.saturating_sub(self.held_packets);
+        u64::from(in_buffer).min(in_window) as u32
+    }
+
     /// SDUs not received in full, sent or not.
     pub fn undelivered(&self) -> usize {
         self.queue.iter().filter(|held| held.sdu.is_some()).count()

@@ -98,6 +98,14 @@ impl<P> UmTransmitter<P> {
         self.queue.len() as u32
     }
 
+    /// SDUs that may be added: as many as the limits leave, whatever their lengths.
+    pub fn room_packets(&self) -> u32 {
+        if self.bytes > 0 && self.limit_bytes - self.bytes < MAX_SDU_BYTES {
+            return 0;
+        }
+        self.limit_packets.saturating_sub(self.occupancy_packets())
+    }
+
     /// Arrival time of the first SDU.
     pub fn head_enqueued_us(&self) -> Option<u64> {
         self.queue.front().map(|head| head.enqueued_us)
