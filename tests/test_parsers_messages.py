@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 from parser_peers import Peer, each, hold, judge
 from ric.cli.sm import codec, decoded, encoded
 from ric.errors import ServiceModelError
-from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
+from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, kpm_bytes, mac, rlc, tc
 from ric.sm.plain import event_trigger_period_ms
 from ric_doctor.probe.scrape import samples_of
 from rlc_forecaster.core import Layout
@@ -209,6 +209,20 @@ MESSAGES = [
         "^(the stream ends|kind |[A-Z_]+ frame of )",
         [as_frame(Frame(kind, 5, b"abc")) for kind in (Kind.RLC, Kind.MAC, Kind.TC_STATUS)],
         write=as_frame,
+    ),
+    *(
+        Peer(
+            "ric.sm.kpm_bytes:decode",
+            lambda data, _, kind=kind: kpm_bytes.decode(kind, data),  # type: ignore[misc]
+            ServiceModelError,
+            f"^kpm: {kind}: .*; expected ",
+            [bytes.fromhex(digits) for digits in examples],
+            check=json.dumps,
+        )
+        for kind, examples in (
+            ("indication-header", ["00ee70c580", "00ee70c5803ffc4f60"]),
+            ("indication", ["0c0000000100640000000041012000004003e7"]),
+        )
     ),
     Peer(
         "flexric_bridge.kpm_definition:decode",

@@ -2,7 +2,7 @@
 
 `ric-sm decode --sm rlc` reads one hex string per line and prints one JSON line for each,
 `{"value": …}` or `{"error": …}`; `ric-sm encode` is the inverse and prints `{"hex": …}`. Empty
-lines are skipped. The exit status is 0 even if some lines are errors.
+lines are skipped. The exit status is 0 even if some lines are errors. E2SM-KPM is decoded only.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 from ric.errors import RicError, ServiceModelError, ServiceModelUnavailable
 from ric.flags import ProgramParser
-from ric.sm import mac, rlc, tc
+from ric.sm import kpm_bytes, mac, rlc, tc
 from ric.version import VERSION
 
 TC_KINDS: Final = get_args(tc.Kind)
@@ -26,7 +26,10 @@ Encode = Callable[[Any], bytes]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit status."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.sm == "kpm" and given.type not in kpm_bytes.KINDS:
+        parser.error(f"--type {given.type}: expected {' or '.join(kpm_bytes.KINDS)} with --sm kpm")
     decode, encode = codec(given.sm, given.type, given.encoding)
     answers = (
         decoded(decode, sys.stdin.buffer)
@@ -53,6 +56,8 @@ def codec(model: str, kind: tc.Kind, encoding: tc.Encoding) -> tuple[Decode, Enc
         return (lambda data: rlc.to_json(rlc.decode(data)), lambda value: _encode_table(rlc, value))
     if model == "mac":
         return (lambda data: mac.to_json(mac.decode(data)), lambda value: _encode_table(mac, value))
+    if model == "kpm":
+        return (lambda data: kpm_bytes.decode(cast(kpm_bytes.Kind, kind), data), _no_encoder)
     return (
         lambda data: tc.decode(kind, data, encoding),
         lambda value: tc.encode(kind, value, encoding),
@@ -85,6 +90,10 @@ def encoded(encode: Encode, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             raise
         except RicError as error:
             yield {"error": str(error)}
+
+
+def _no_encoder(_: Any) -> bytes:
+    raise ServiceModelError("kpm", "line", "a value", "bytes: KPM is decoded only")
 
 
 def _encode_table(model: Any, value: Any) -> bytes:
@@ -126,12 +135,14 @@ def _parser() -> argparse.ArgumentParser:
         ("encode", 'JSON lines to {"hex": …} or {"error": …}'),
     ):
         sub = actions.add_parser(action, help=description, description=description)
-        sub.add_argument("--sm", required=True, choices=("rlc", "mac", "tc"), help="service model")
+        models = ("rlc", "mac", "tc", "kpm") if action == "decode" else ("rlc", "mac", "tc")
+        sub.add_argument("--sm", required=True, choices=models, help="service model")
         sub.add_argument(
             "--type",
             choices=TC_KINDS,
             default="indication",
-            help="information element of TC (default: %(default)s); RLC and MAC have indications",
+            help="information element of TC (default: %(default)s); KPM has this and"
+            " indication-header, RLC and MAC have indications",
         )
         sub.add_argument(
             "--encoding",

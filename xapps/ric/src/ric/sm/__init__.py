@@ -2,7 +2,7 @@
 
 - `ric.sm.rlc`, `ric.sm.mac`: FlexRIC's plain layout as NumPy structured arrays, without a copy.
 - `ric.sm.tc`: E2SM-TC v0 and v1 through the `e2sm_tc` codec.
-- `ric.sm.kpm`: E2SM-KPM, which the gateway has already typed.
+- `ric.sm.kpm`: E2SM-KPM, which the gateway has already typed; `ric.sm.kpm_bytes` reads its bytes.
 
 Decoding raises `ric.errors.ServiceModelError` for malformed bytes, and nothing else.
 """
