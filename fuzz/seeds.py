@@ -118,6 +118,10 @@ def codecs() -> Seeds:
             text = json.dumps(vector["value"], separators=(",", ":"))
             if len(text) < 3000:
                 yield f"e2sm_tc_json/{encoding}-{name}", bytes([choice]) + text.encode()
+    later = VECTORS.parent / "tests" / "evolution.jsonl"
+    for vector in map(json.loads, later.read_text(encoding="utf-8").splitlines()):
+        content = bytes([V1.index(vector["kind"])]) + bytes.fromhex(vector["hex"])
+        yield f"e2sm_tc_v1/later-{vector['name']}", content
     for header, control in controls():
         content = bytes([CONTROL_V1]) + block(header) + control
         yield f"e2sm_tc_v1/style-{header.hex()}-{len(control)}", content
@@ -285,6 +289,10 @@ def others() -> Seeds:
     yield "radio_pdus/status-18", bytes([1, 0x04, 0x8D, 0x00])
     delivery = bytes.fromhex("1f080000000500000006020000070000090fffff00000111223300a0b0c000")
     yield "radio_pdus/delivery", b"\2" + delivery
+    all_fields = (
+        delivery[:1] + b"\x1f" + delivery[2:29] + bytes([3] + 6 * [7] + [1] + 6 * [8] + 3 * [0])
+    )
+    yield "radio_pdus/delivery-all", b"\2" + all_fields
     pem, key, der = certificate()
     yield "certificates/door", block(pem) + block(key)
     yield "certificates/door-with-ca", block(pem) + block(key) + block(pem)

@@ -174,6 +174,7 @@ impl F1Bearer {
             desired_buffer_bytes: cell.limit_bytes(place)?,
             desired_rate_bytes_per_s: Some(u32::try_from(rate).unwrap_or(u32::MAX)),
             lost: lost.into_iter().map(|(first, last)| (sn24(first), sn24(last))).collect(),
+            ..DeliveryStatus::default()
         };
         let frame = FromDu::Delivery {
             made_us: now_us,
