@@ -94,7 +94,7 @@ setup-training: | $(BIN)/python ## The same with the dependencies of training: T
 
 .PHONY: flexric-node
 flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, FLEXRIC_BUILD)
-	cargo build --release --locked -p flexric-node --features flexric
+	cargo build --release --locked -p shared-features -p flexric-node --features flexric
 	install -m 755 target/release/flexric-node $(BIN)/
 
 .PHONY: flexric-sm
@@ -223,7 +223,7 @@ quick: $(VENV)/.packages ## Lints and tests of what changed since main; after ma
 
 .PHONY: laws
 laws: $(VENV)/.tools ## The laws of control on random runs: LAWS_RUNS of them from seed LAWS_FIRST (docs/laws.md)
-	cargo test --release --locked -p lab-gateway --lib laws::long -- --ignored --nocapture
+	cargo test --release --locked -p shared-features -p lab-gateway --lib laws::long -- --ignored --nocapture
 
 .PHONY: laws-loop
 laws-loop: setup ## The same with controllers in the loop: LAWS_LOOPS runs from seed LAWS_FIRST
@@ -235,7 +235,7 @@ kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lo
 
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run
-	cargo bench --locked -p gnb-benchmarks -p lab-world
+	cargo bench --locked -p shared-features -p gnb-benchmarks -p lab-world
 	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_load.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/lockstep_speed.py --out $(OUT)/bench

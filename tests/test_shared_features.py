@@ -12,6 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+import with_flexric
 from run import LAB_CRATES, PURE_CRATES
 
 ROOT = Path(__file__).parent.parent
@@ -58,6 +59,28 @@ def test_a_python_module_is_made_of_what_the_programs_are(folder: str) -> None:
     edges = "normal,build"
     module = made_of("--edges", edges, "--manifest-path", f"{folder}/Cargo.toml")
     assert not built_again(edges, module), f"name the missing features in {MANIFEST}"
+
+
+def test_every_build_of_single_packages_names_the_shared_features() -> None:
+    pages = [ROOT / "Makefile", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages += sorted((ROOT / "gnb").glob("*/README.md"))
+    commands = [
+        (page.name, command)
+        for page in pages
+        for command in re.findall(r"cargo (?:build|test|bench)[^`\n|]*", page.read_text("utf-8"))
+    ]
+    commands.append(("with_flexric.py", " ".join(with_flexric.NODE)))
+    selective = [(page, command) for page, command in commands if " -p " in command]
+    assert len(selective) >= 5
+    lacking = [found for found in selective if " -p shared-features" not in found[1]]
+    assert not lacking
+
+
+def test_the_node_of_flexric_is_made_of_what_the_programs_are() -> None:
+    selection = with_flexric.NODE[with_flexric.NODE.index("-p") :]
+    edges = "normal,build"
+    node = made_of("--edges", edges, *selection)
+    assert not built_again(edges, node), f"name the missing features in {MANIFEST}"
 
 
 @pytest.mark.parametrize("crates", [PURE_CRATES, LAB_CRATES], ids=["checked", "lab"])

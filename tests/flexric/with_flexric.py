@@ -22,7 +22,10 @@ ROOT = HERE.parent.parent
 BIN = Path(sys.executable).parent
 MODEL = ROOT / "gnb/flexric-sm/build_model.py"
 OUT = ROOT / "out/flexric"
-NODE = ("cargo", "build", "--release", "--locked", "-p", "flexric-node", "--features", "flexric")
+NODE = (
+    *("cargo", "build", "--release", "--locked"),
+    *("-p", "shared-features", "-p", "flexric-node", "--features", "flexric"),
+)
 NO_DEMO = "--no-demo"
 RESULTS = "SOJOURN_TEST_FLEXRIC"
 
