@@ -10,6 +10,7 @@ from typing import Any
 
 import asn1tools
 import pytest
+from asn1tools.codecs import per
 from hypothesis import strategies as st
 
 SPEC = Path(__file__).resolve().parents[1]
@@ -30,12 +31,50 @@ TYPE_OF_KIND = {
 Node = dict[str, Any]
 
 
+def _without_bits_of_absent_ones_at_the_end(encode_additions: Any) -> Any:
+    """Presence bits end with the last addition that is present, as of a sender that knows no later
+    ones (E2SM-TC-v1 §9); asn1tools writes those of all that the module has."""
+
+    def encode(self: per.Sequence, data: Node, encoder: per.Encoder) -> bool:
+        every = self.additions
+        present = [index for index, addition in enumerate(every) if addition.name in data]
+        self.additions = every[: max(present, default=-1) + 1]
+        try:
+            return bool(encode_additions(self, data, encoder))
+        finally:
+            self.additions = every
+
+    return encode
+
+
+def _null_as_an_octet(encode_additions: Any) -> Any:
+    """An alternative without content behind the extension marker is one octet of zero (X.691
+    §11.1.3); asn1tools writes none."""
+
+    def encode(self: per.Choice, data: tuple[str, Any], encoder: per.Encoder) -> None:
+        index = self.additions_name_to_index[data[0]]
+        if not isinstance(self.additions_index_to_member[index], per.Null):
+            encode_additions(self, data, encoder)
+            return
+        encoder.append_normally_small_non_negative_whole_number(index)
+        encoder.align()
+        encoder.append_bytes(b"\x01\x00")
+
+    return encode
+
+
+per.Sequence.encode_additions = _without_bits_of_absent_ones_at_the_end(
+    per.Sequence.encode_additions
+)
+per.Choice.encode_additions = _null_as_an_octet(per.Choice.encode_additions)
+
+
 class Asn1Module:
     """Encodes and decodes by the ASN.1 file, with values in the JSON shape of the service model.
 
     The JSON shape follows from the ASN.1 types: hyphens become underscores (except in the
     codepoints of ``Ecn``), a CHOICE is an object of one key or, for NULL, a bare name, absent
-    elements are null, and octet strings are IP addresses.
+    elements are null, or left out behind the extension marker, and octet strings are IP addresses.
     """
 
     def __init__(self, text: str) -> None:
@@ -57,7 +96,8 @@ class Asn1Module:
         return self._strategy({"type": TYPE_OF_KIND[kind]})
 
     def alternatives(self) -> set[tuple[str, str]]:
-        """Every alternative of every CHOICE and value of every ENUMERATED of every message."""
+        """Every alternative of every CHOICE, value of every ENUMERATED and component behind the
+        extension marker of every SEQUENCE of every message."""
         found: set[tuple[str, str]] = set()
         seen: set[str] = set()
         open_nodes: list[Node] = [{"type": name} for name in TYPE_OF_KIND.values()]
@@ -70,6 +110,8 @@ class Asn1Module:
                 found |= {(name, member["name"]) for member in _members(node)}
             if node["type"] == "ENUMERATED":
                 found |= {(name, value[0]) for value in node["values"] if value is not None}
+            if node["type"] == "SEQUENCE":
+                found |= {(name, member["name"]) for member in _additions(node)}
             if node["type"] == "SEQUENCE OF":
                 open_nodes.append(node["element"])
             open_nodes += _members(node)
@@ -84,8 +126,11 @@ class Asn1Module:
         match node["type"]:
             case "SEQUENCE":
                 for member in _members(node):
-                    if value[_json_name(member)] is not None:
-                        yield from self._used(member, value[_json_name(member)])
+                    if value.get(_json_name(member)) is None:
+                        continue
+                    if member in _additions(node):
+                        yield name, member["name"]
+                    yield from self._used(member, value[_json_name(member)])
             case "SEQUENCE OF":
                 for element in value:
                     yield from self._used(node["element"], element)
@@ -118,14 +163,19 @@ class Asn1Module:
                     if member["name"] in value
                     else None
                     for member in _members(node)
+                    if member["name"] in value or member not in _additions(node)
                 }
             case "SEQUENCE OF":
                 result = [self._to_json(node["element"], element) for element in value]
             case "CHOICE":
                 label, inner = value
+                if label is None:
+                    raise asn1tools.DecodeError("an alternative that this module does not have")
                 (member,) = (member for member in _members(node) if member["name"] == label)
                 result = _choice(name, member, self._to_json(member, inner))
             case "ENUMERATED":
+                # Without a value: one that this module does not have.
+                value = "other" if value is None else value
                 result = value if name == "Ecn" else value.replace("-", "_")
             case "OCTET STRING":
                 result = str(ipaddress.ip_address(value))
@@ -140,7 +190,7 @@ class Asn1Module:
                 result: Any = {
                     member["name"]: self._from_json(member, value[_json_name(member)])
                     for member in _members(node)
-                    if value[_json_name(member)] is not None
+                    if value.get(_json_name(member)) is not None
                 }
             case "SEQUENCE OF":
                 result = [self._from_json(node["element"], element) for element in value]
@@ -159,13 +209,16 @@ class Asn1Module:
         name, node = self._resolve(of)
         match node["type"]:
             case "SEQUENCE":
+                additions = _additions(node)
                 result: st.SearchStrategy[Any] = st.fixed_dictionaries(
                     {
                         _json_name(member): st.none() | self._strategy(member)
                         if member.get("optional")
                         else self._strategy(member)
                         for member in _members(node)
-                    }
+                        if member not in additions
+                    },
+                    optional={_json_name(member): self._strategy(member) for member in additions},
                 )
             case "SEQUENCE OF":
                 low, high = self._bounds(node, "size")
@@ -203,6 +256,12 @@ class Asn1Module:
 
 def _members(node: Node) -> list[Node]:
     return [member for member in node.get("members", []) if member is not None]
+
+
+def _additions(node: Node) -> list[Node]:
+    """The members behind the extension marker."""
+    members = node.get("members", [])
+    return _members({"members": members[members.index(None) :]}) if None in members else []
 
 
 def _json_name(member: Node) -> str:

@@ -83,6 +83,9 @@ pub enum Problem {
         /// The kinds of this version.
         expected: &'static str,
     },
+    /// A value that stands for those of later versions, which only a receiver has.
+    #[error("stands for values of later versions and is never sent")]
+    NeverSent,
     /// A character outside printable ASCII.
     #[error("expected printable ASCII, found character code {code:#x}")]
     Character {
@@ -159,6 +162,12 @@ pub(crate) fn prepend(path: &mut String, step: &str) {
 impl DecodeError {
     pub(crate) fn new(bit_offset: usize, problem: Problem) -> Self {
         Self { element: String::new(), bit_offset, problem }
+    }
+
+    /// Whether the message is well formed but has an element that a later version added. It was then
+    /// read to its end.
+    pub(crate) fn is_of_later_version(&self) -> bool {
+        matches!(self.problem, Problem::LaterVersion { .. })
     }
 }
 

@@ -33,12 +33,44 @@ fn published(encoding: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+/// In the file they are in the order in which they were added.
 #[test]
 fn published_vectors_are_what_the_tool_prints() {
     for encoding in ["v0", "v1"] {
         let output = run(&["vectors", "--encoding", encoding], b"");
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), published(encoding));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let published = published(encoding);
+        let [mut printed, mut published] =
+            [&printed, &published].map(|text| text.lines().collect::<Vec<_>>());
+        printed.sort_unstable();
+        published.sort_unstable();
+        assert_eq!(printed, published);
     }
+}
+
+#[test]
+fn new_vectors_are_appended_and_published_ones_stay() {
+    let folder = std::env::temp_dir().join(format!("e2sm-tc-vectors-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("v1.jsonl");
+    let append = || run(&["vectors", "--append-to", file.to_str().unwrap()], b"");
+    let all = published("v1");
+    let (first, rest) = all.split_once('\n').unwrap();
+    // The vector that the file lacks is the first that is printed.
+    std::fs::write(&file, rest).unwrap();
+    assert!(append().status.success());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{rest}{first}\n"));
+    assert!(append().status.success());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{rest}{first}\n"));
+
+    let changed = all.replacen("\"hex\": \"00", "\"hex\": \"01", 1);
+    std::fs::write(&file, &changed).unwrap();
+    let refused = append();
+    assert_eq!(refused.status.code(), Some(1));
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(text.contains("v1.jsonl:") && text.contains("extension markers"), "{text}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), changed);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use e2sm_tc::v1::{self, BearerId, ControlMessage, UeId};
+use e2sm_tc::v1::{self, BearerId, Cause, ControlMessage, UeId};
 use lab_world::{ControlReply, RanFunction};
 use parking_lot::Mutex;
 use prost::Message;
@@ -263,6 +263,7 @@ fn describe(ran_function_oid: &str, message: &[u8]) -> String {
                 format!("forecasts of {} bearers, ", it.bearers.len())
             }
             Ok(ControlMessage::NodeLease(_)) => "node lease, ".to_owned(),
+            Err(error) if error.cause() == Cause::Unsupported => "of a later version, ".to_owned(),
             Err(_) => "not decodable, ".to_owned(),
         }
     } else {

@@ -6,15 +6,15 @@ use e2sm_tc::v1::{
     Validate,
 };
 
-/// Reads a RIC control of E2SM-TC v1. The error is the outcome to return: malformed, or a
-/// header whose style is not that of its message.
+/// Reads a RIC control of E2SM-TC v1. The error is the outcome to return: malformed, an element of
+/// a later version, or a header whose style is not that of its message.
 ///
 /// # Errors
 /// [`ControlOutcome::Refused`] that names the part and the element.
 pub fn read(header: &[u8], message: &[u8]) -> Result<ControlMessage, ControlOutcome> {
-    let header: ControlHeader = v1::decode(header).map_err(|error| malformed("header", &error))?;
+    let header: ControlHeader = v1::decode(header).map_err(|error| undecoded("header", &error))?;
     let message: ControlMessage =
-        v1::decode(message).map_err(|error| malformed("message", &error))?;
+        v1::decode(message).map_err(|error| undecoded("message", &error))?;
     if header.style != message.style() {
         let detail = format!("{}; the message is of style {}", header.style, message.style());
         return Err(refused(Cause::Inconsistent, "header.style", detail));
@@ -92,11 +92,48 @@ pub fn encode_outcome(outcome: ControlOutcome) -> Vec<u8> {
     })
 }
 
-fn malformed(part: &str, error: &DecodeError) -> ControlOutcome {
+fn undecoded(part: &str, error: &DecodeError) -> ControlOutcome {
     let element = if error.element.is_empty() {
         part.to_owned()
     } else {
         format!("{part}.{}", error.element)
     };
-    refused(Cause::Malformed, &element, error.to_string())
+    refused(error.cause(), &element, error.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        (0..hex.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+            .collect()
+    }
+
+    /// `control_delta` of `e2sm-tc-spec/tests/evolution.jsonl`, a control with a discipline of a later
+    /// version; a message of a kind of its own; and one that is cut short.
+    #[test]
+    fn an_element_of_a_later_version_is_unsupported_and_named() {
+        let header = v1::encode(&ControlHeader { style: 1, correlation_id: 0 }).unwrap();
+        let delta = "0c00460100294007cf080248006e1800000300008004400111703800";
+        for (message, cause, element) in [
+            (
+                delta,
+                Cause::Unsupported,
+                "message.transaction.change.delta[1].add_queues.discipline",
+            ),
+            ("800100", Cause::Unsupported, "message"),
+            (&delta[..40], Cause::Malformed, "message.transaction.change.delta[1].add_queues"),
+        ] {
+            let refusal = read(&header, &bytes(message)).unwrap_err();
+            let ControlOutcome::Refused { cause: found, element: at, .. } = &refusal else {
+                panic!("{refusal:?}");
+            };
+            assert_eq!((*found, at.starts_with(element)), (cause, true), "{refusal:?}");
+            assert_eq!(v1::decode::<ControlOutcome>(&encode_outcome(refusal.clone())), Ok(refusal));
+        }
+    }
 }

@@ -7,7 +7,7 @@ mod reports;
 mod v0;
 
 use e2sm_tc::json::{self, CodecError as JsonCodecError};
-use e2sm_tc::v1::{self, IndicationMessage, UeId};
+use e2sm_tc::v1::{self, Cause, IndicationMessage, UeId};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,35 +18,41 @@ create_exception!(
     CodecError,
     PyValueError,
     "Bytes or a value that the service model does not allow. `element` is the path of the \
-     offending element, empty for the whole."
+     offending element, empty for the whole; `cause` is that of a RAN function's refusal, \
+     `unsupported` for an element of a later version, which is well formed."
 );
 
 create_exception!(
     e2sm_tc,
     ValidationError,
     CodecError,
-    "A value that has the shape of the message but is invalid. `cause` is that of a RAN \
-     function's refusal."
+    "A value that has the shape of the message but is invalid."
 );
 
 fn to_py_err(py: Python<'_>, error: &JsonCodecError) -> PyErr {
     let message = error.to_string();
-    let element = match error {
-        JsonCodecError::Decode(error) => error.element.as_str(),
-        JsonCodecError::Encode(error) => error.element.as_str(),
-        JsonCodecError::Json { path, .. } => path.as_str(),
+    let (element, cause) = match error {
+        JsonCodecError::Decode(error) => (error.element.as_str(), error.cause()),
+        JsonCodecError::Encode(error) => (error.element.as_str(), Cause::Malformed),
+        JsonCodecError::Json { path, .. } => (path.as_str(), Cause::Malformed),
         JsonCodecError::Invalid(invalid) => {
             let error = ValidationError::new_err(message);
-            let error = with_attribute(py, error, "cause", invalid.cause.kind());
-            return with_attribute(py, error, "element", &invalid.element);
+            return with_place(py, error, &invalid.element, invalid.cause);
         }
-        JsonCodecError::NoSuchMessage { .. } | JsonCodecError::UnknownName { .. } => "",
+        JsonCodecError::NoSuchMessage { .. } | JsonCodecError::UnknownName { .. } => {
+            ("", Cause::Malformed)
+        }
     };
-    codec_error(py, &message, element)
+    with_place(py, CodecError::new_err(message), element, cause)
 }
 
 fn codec_error(py: Python<'_>, message: &str, element: &str) -> PyErr {
-    with_attribute(py, CodecError::new_err(message.to_owned()), "element", element)
+    with_place(py, CodecError::new_err(message.to_owned()), element, Cause::Malformed)
+}
+
+fn with_place(py: Python<'_>, error: PyErr, element: &str, cause: Cause) -> PyErr {
+    let error = with_attribute(py, error, "cause", cause.kind());
+    with_attribute(py, error, "element", element)
 }
 
 fn with_attribute(py: Python<'_>, error: PyErr, name: &str, value: &str) -> PyErr {

@@ -6,6 +6,8 @@
 
 #[macro_use]
 mod per;
+#[cfg(all(test, feature = "testing"))]
+mod evolution;
 mod feed;
 mod model;
 mod partial;

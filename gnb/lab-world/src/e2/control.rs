@@ -160,26 +160,10 @@ impl From<ControlOutcome> for ControlReply {
             ControlOutcome::Accepted { .. } => (None, String::new()),
             ControlOutcome::Refused { element, detail, cause, .. } => {
                 let place = if element.is_empty() { "" } else { ": " };
-                (Some(cause_name(*cause)), format!("{element}{place}{detail}"))
+                (Some(cause.kind()), format!("{element}{place}{detail}"))
             }
         };
         let acknowledged = cause.is_none();
         Self { acknowledged, outcome: control::encode_outcome(outcome).into(), cause, detail }
-    }
-}
-
-fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::UnknownBearer => "unknown_bearer",
-        Cause::StaleRevision => "stale_revision",
-        Cause::UnknownQueue => "unknown_queue",
-        Cause::UnknownFilter => "unknown_filter",
-        Cause::DuplicateId => "duplicate_id",
-        Cause::OutOfRange => "out_of_range",
-        Cause::Inconsistent => "inconsistent",
-        Cause::Unsupported => "unsupported",
-        Cause::Capacity => "capacity",
-        Cause::Malformed => "malformed",
-        Cause::NotOwner => "not_owner",
     }
 }

@@ -5,9 +5,9 @@ OID_V1: str
 
 class CodecError(ValueError):
     element: str
-
-class ValidationError(CodecError):
     cause: str
+
+class ValidationError(CodecError): ...
 
 def codec_error(message: str, element: str) -> CodecError: ...
 def encode(encoding: str, kind: str, value: str) -> bytes: ...

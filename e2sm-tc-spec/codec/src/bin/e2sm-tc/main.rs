@@ -3,6 +3,7 @@
 mod vectors;
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bounded_input::{Line, read_line};
@@ -40,6 +41,10 @@ enum Command {
         /// Encoding.
         #[arg(long, default_value = "v1", value_parser = encodings())]
         encoding: Encoding,
+        /// Append those that this file of published vectors does not have yet, instead. Refused if
+        /// one that it has is now another: published vectors stay as they are.
+        #[arg(long, value_name = "FILE")]
+        append_to: Option<PathBuf>,
     },
 }
 
@@ -67,7 +72,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Decode(message) => answer_lines(input, output, |line| decode(&message, line)),
         Command::Encode(message) => answer_lines(input, output, |line| encode(&message, line)),
-        Command::Vectors { encoding } => vectors::write(encoding, output),
+        Command::Vectors { encoding, append_to: None } => vectors::write(encoding, output),
+        Command::Vectors { encoding, append_to: Some(file) } => vectors::append(encoding, &file),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

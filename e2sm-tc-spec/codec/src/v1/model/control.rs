@@ -161,7 +161,7 @@ sequence! {
     #[serde(deny_unknown_fields)]
     pub struct ForecastFeed { ...
         /// At most 256 bearers.
-        bearers: Vec<BearerForecast> as ListOf<BearerForecast, 1, 256>,
+        bearers: Vec<BearerForecast> as ReportOf<BearerForecast, 1, 256>,
     }
     check forecasts_once
 }
@@ -294,5 +294,17 @@ enumerated! {
         9 "malformed" => Malformed,
         /// Another holds the node's lease.
         10 "not_owner" => NotOwner,
+    } else {
+        /// A cause of a later version.
+        "other" => Other
+    }
+}
+
+impl DecodeError {
+    /// The cause with which a RAN function refuses the message: `unsupported` for an element that a
+    /// later version added, else `malformed`.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        if self.is_of_later_version() { Cause::Unsupported } else { Cause::Malformed }
     }
 }

@@ -110,11 +110,11 @@ choice! {
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum IndicationMessage { ...
         /// Style 1.
-        0 pipeline_status => PipelineStatus(Vec<PipelineStatus> as ListOf<PipelineStatus, 0, 4096>),
+        0 pipeline_status => PipelineStatus(Vec<PipelineStatus> as ReportOf<PipelineStatus, 0, 4096>),
         /// Style 2.
-        1 flow_inventory => FlowInventory(Vec<FlowInventory> as ListOf<FlowInventory, 0, 4096>),
+        1 flow_inventory => FlowInventory(Vec<FlowInventory> as ReportOf<FlowInventory, 0, 4096>),
         /// Style 3.
-        2 events => Events(Vec<Event> as ListOf<Event, 0, 4096>),
+        2 events => Events(Vec<Event> as ReportOf<Event, 0, 4096>),
     }
 }
 

@@ -8,5 +8,7 @@ mod bits;
 mod macros;
 mod types;
 
-pub(crate) use bits::{Reader, Writer, last, least_bits, smallest};
-pub(crate) use types::{Int, ListOf, POSITIVE, Shape, Type, Utf8, Visible, within};
+pub(crate) use bits::{
+    Reader, Writer, in_order, last, least_bits, read_whole, smallest, up_to_last_present,
+};
+pub(crate) use types::{Int, ListOf, POSITIVE, ReportOf, Shape, Type, Utf8, Visible, within};

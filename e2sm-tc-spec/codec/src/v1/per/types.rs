@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-use super::bits::{Reader, Writer, least_bits};
+use super::bits::{Reader, Writer, least_bits, read_whole};
 use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind};
 
 /// Properties of an ASN.1 type that do not depend on the Rust type of its values.
@@ -195,14 +195,23 @@ pub(crate) fn within(value: &impl Bounded, range: &RangeInclusive<u64>) -> Resul
     }
 }
 
-/// `SEQUENCE (SIZE (LOW..HIGH)) OF`.
-pub(crate) struct ListOf<C, const LOW: usize, const HIGH: usize>(std::marker::PhantomData<C>);
+/// `SEQUENCE (SIZE (LOW..HIGH)) OF`. With a member that this version does not know it is not known
+/// as a whole, unless `APART`: such members are then left out, as if they had not been sent.
+pub(crate) struct ListOf<C, const LOW: usize, const HIGH: usize, const APART: bool = false>(
+    std::marker::PhantomData<C>,
+);
 
-impl<C: Shape, const LOW: usize, const HIGH: usize> Shape for ListOf<C, LOW, HIGH> {
+/// A list whose members do not depend on each other: what is reported or forecast of bearers.
+pub(crate) type ReportOf<C, const LOW: usize, const HIGH: usize> = ListOf<C, LOW, HIGH, true>;
+
+impl<C: Shape, const LOW: usize, const HIGH: usize, const APART: bool> Shape
+    for ListOf<C, LOW, HIGH, APART>
+{
     const LEAST_BITS: usize = least_bits((HIGH - LOW) as u64) + LOW * C::LEAST_BITS;
 }
 
-impl<T, C, const LOW: usize, const HIGH: usize> Type<Vec<T>> for ListOf<C, LOW, HIGH>
+impl<T, C, const LOW: usize, const HIGH: usize, const APART: bool> Type<Vec<T>>
+    for ListOf<C, LOW, HIGH, APART>
 where
     T: std::fmt::Debug + 'static,
     C: Type<T>,
@@ -227,8 +236,17 @@ where
             return Err(reader.error(Problem::MoreThanFits { count, most }));
         }
         let mut list = Vec::with_capacity(count);
+        let mut unknown = None;
         for index in 0..count {
-            list.push(C::get(reader).map_err(|error| error.at_index(index))?);
+            match read_whole(C::get(reader).map_err(|error| error.at_index(index)))? {
+                Ok(member) => list.push(member),
+                Err(error) => unknown = unknown.or(Some(error)),
+            }
+        }
+        match unknown {
+            Some(error) if !APART || list.len() < LOW => return Err(error),
+            Some(_) => reader.left_out(),
+            None => {}
         }
         Ok(list)
     }

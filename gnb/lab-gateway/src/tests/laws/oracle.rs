@@ -101,10 +101,13 @@ impl Oracle {
         outcome: &ControlOutcome,
         tally: &mut Tally,
     ) -> Result<(), Violation> {
-        let header = v1::decode::<ControlHeader>(header);
-        let message = v1::decode::<ControlMessage>(message);
-        let (Ok(header), Ok(message)) = (header, message) else {
-            return expect_refusal(outcome, Cause::Malformed, None);
+        let header = match v1::decode::<ControlHeader>(header) {
+            Ok(header) => header,
+            Err(error) => return expect_refusal(outcome, error.cause(), None),
+        };
+        let message = match v1::decode::<ControlMessage>(message) {
+            Ok(message) => message,
+            Err(error) => return expect_refusal(outcome, error.cause(), None),
         };
         if header.style != message.style() {
             return expect_refusal(outcome, Cause::Inconsistent, None);

@@ -58,11 +58,11 @@ def decode_control(header: bytes, message: bytes) -> tuple[str, Mapping[str, Any
     try:
         style = e2sm_tc.decode("control-header", header)["style"]
     except e2sm_tc.CodecError as error:
-        raise Refused("malformed", "header", str(error)) from None
+        raise _undecoded("header", error) from None
     try:
         ((kind, content),) = e2sm_tc.decode("control", message).items()
     except e2sm_tc.CodecError as error:
-        raise Refused("malformed", "message", str(error)) from None
+        raise _undecoded("message", error) from None
     if style not in _STYLES:
         raise Refused("unsupported", "header.style", f"{style}; expected 1 to 4")
     if _STYLES[style] != kind:
@@ -70,6 +70,11 @@ def decode_control(header: bytes, message: bytes) -> tuple[str, Mapping[str, Any
     if kind == "forecast_feed":
         raise Refused("unsupported", "", FEED_NOTE)
     return kind, content
+
+
+def _undecoded(part: str, error: e2sm_tc.CodecError) -> Refused:
+    element = f"{part}.{error.element}" if error.element else part
+    return Refused(error.cause, element, str(error))
 
 
 def accepted(revision: int, lease_ms: int | None) -> Answer:

@@ -4,7 +4,9 @@ mod pipelines;
 mod v0;
 mod v1;
 
+use std::collections::HashSet;
 use std::io::{self, Write};
+use std::path::Path;
 
 use e2sm_tc::EncodeError;
 use e2sm_tc::json::{Encoding, Kind, to_json};
@@ -23,6 +25,31 @@ pub(crate) fn write(encoding: Encoding, output: impl Write) -> io::Result<()> {
         Encoding::V0 => v0::all(&mut vectors),
         Encoding::V1 => v1::all(&mut vectors),
     }
+}
+
+/// Appends to a file the vectors that it lacks.
+///
+/// # Errors
+/// A vector of the file that is not among the vectors as it stands there; the file is then left as
+/// it is.
+pub(crate) fn append(encoding: Encoding, file: &Path) -> io::Result<()> {
+    let mut printed = Vec::new();
+    write(encoding, &mut printed)?;
+    let printed = String::from_utf8(printed).map_err(io::Error::other)?;
+    let published = std::fs::read_to_string(file)?;
+    let known: HashSet<&str> = published.lines().collect();
+    for (index, line) in published.lines().enumerate() {
+        if !printed.lines().any(|now| now == line) {
+            let place = format!("{}:{}", file.display(), index + 1);
+            return Err(io::Error::other(format!(
+                "{place}: this published vector is now another; expected that what was added stands \
+                 behind the extension markers (E2SM-TC v1, clause 12)"
+            )));
+        }
+    }
+    let mut output = std::fs::OpenOptions::new().append(true).open(file)?;
+    let new = printed.lines().filter(|line| !known.contains(line));
+    new.map(|line| format!("{line}\n")).try_for_each(|line| output.write_all(line.as_bytes()))
 }
 
 impl<W: Write> Vectors<W> {

@@ -1,0 +1,89 @@
+"""A later version of the service model, beside this one: what it adds stands behind the extension
+markers, so that messages of this version keep their bytes, and this version skips what it does not
+know or refuses it by name. `codec/src/v1/evolution.rs` declares the same version in Rust."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import e2sm_tc
+import pytest
+
+HERE = Path(__file__).parent
+
+BOOLEAN = "BOOLEAN,\n        ..."
+
+#: The end of a type, with its marker, and what the later version adds behind that.
+ADDITIONS = [
+    ("tail, fattest-head, ...", "oldest, youngest"),
+    (f"(0..1000),\n        ecn                   {BOOLEAN}", "gentle BOOLEAN OPTIONAL"),
+    (
+        "coupling-milli        Uint32,\n        ...\n    },\n    ...",
+        "prophet SEQUENCE { horizon-us Uint32, ..., patience-us Uint32 OPTIONAL },"
+        " asleep NULL, second-codel Codel",
+    ),
+    (
+        "l4s                   BOOLEAN,\n    ...",
+        "memory-bytes Uint32 OPTIONAL, note UTF8String (SIZE (0..255)) OPTIONAL",
+    ),
+    ("holder                Holder OPTIONAL,\n        ...", "retry-ms Uint32 OPTIONAL"),
+    (
+        "Holder OPTIONAL,\n        ...\n    },\n    ...",
+        "deferred SEQUENCE { until-ms Uint32, ... }",
+    ),
+    ("not-owner,\n    ...", "overload"),
+    (
+        f"by-forecast           {BOOLEAN}\n    }},\n    ...",
+        "queue-full SEQUENCE { queues SEQUENCE (SIZE (0..16384)) OF QueueId, ... }",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def later(compile_asn1, asn1_text):
+    # From the last to the first: an addition to an alternative stands before one to its CHOICE.
+    for end, added in sorted(ADDITIONS, key=lambda each: -_end(asn1_text, each[0])):
+        at = _end(asn1_text, end)
+        asn1_text = f"{asn1_text[:at]},\n{added}{asn1_text[at:]}"
+    return compile_asn1(asn1_text)
+
+
+@pytest.fixture(scope="module")
+def later_vectors() -> list[dict[str, Any]]:
+    """Messages of the later version; `here` is what this version reads, or the element that it
+    refuses."""
+    return [json.loads(line) for line in (HERE / "evolution.jsonl").read_text().splitlines()]
+
+
+def test_messages_of_this_version_keep_their_bytes(later, v1_vectors):
+    for vector in v1_vectors:
+        data = bytes.fromhex(vector["hex"])
+        assert later.encode(vector["kind"], vector["value"]) == data, vector["name"]
+        assert later.decode(vector["kind"], data) == vector["value"], vector["name"]
+
+
+def test_messages_of_the_later_version_are_as_the_compiler_encodes_them(asn1, later, later_vectors):
+    used = set()
+    for vector in later_vectors:
+        data = bytes.fromhex(vector["hex"])
+        assert later.encode(vector["kind"], vector["value"]) == data, vector["name"]
+        assert later.decode(vector["kind"], data) == vector["value"], vector["name"]
+        used |= set(later.used(vector["kind"], vector["value"]))
+    assert later.alternatives() - asn1.alternatives() - used == set()
+
+
+def test_this_version_skips_what_it_does_not_know_or_names_it(later_vectors):
+    for vector in later_vectors:
+        data, here = bytes.fromhex(vector["hex"]), vector["here"]
+        if "value" in here:
+            assert e2sm_tc.decode(vector["kind"], data) == here["value"], vector["name"]
+            continue
+        with pytest.raises(e2sm_tc.CodecError, match="later version") as refused:
+            e2sm_tc.decode(vector["kind"], data)
+        assert refused.value.element == here["refused"], vector["name"]
+        assert refused.value.cause == "unsupported", vector["name"]
+
+
+def _end(text: str, end: str) -> int:
+    assert text.count(end) == 1, end
+    return text.index(end) + len(end)
