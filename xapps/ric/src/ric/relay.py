@@ -12,6 +12,7 @@ import asyncio
 import shutil
 import socket
 import tempfile
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -67,6 +68,7 @@ class Relay:
         self._clock = security.clock
         self._certified = certified
         self._place = Path(tempfile.mkdtemp(prefix="sojourn-grpc-"))
+        self._clear = weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
         self._numbers = count(1)
         self._open: set[RelayedConnection] = set()
         self._calls = Pool(OPEN_CALLS_BYTES)
@@ -115,7 +117,7 @@ class Relay:
             await asyncio.wait({relayed.gone for relayed in self._open}, timeout=_STOP_S)
         for relayed in tuple(self._open):
             relayed.abort()
-        shutil.rmtree(self._place, ignore_errors=True)
+        self._clear()
 
     def _peer_of(self, transport: asyncio.Transport) -> Peer:
         address = transport.get_extra_info("peername")
