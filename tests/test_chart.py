@@ -175,6 +175,29 @@ def test_an_identity_is_told_apart_by_the_number_of_the_replica() -> None:
     assert names.index("SOJOURN_REPLICA__INDEX") < names.index("SOJOURN_IDENTITY")
 
 
+def listeners(objects: list[Manifest]) -> list[str]:
+    """Addresses that the programs of a release listen at, of settings and of flags."""
+    found = []
+    for each in objects:
+        if each["kind"] == "ConfigMap" and (text := each["data"].get("settings.yaml")):
+            sections = yaml.safe_load(text).values()
+            found += [
+                one["listen"] for one in sections if isinstance(one, dict) and "listen" in one
+            ]
+    for _, container in containers(objects):
+        given = dict(word.split("=", 1) for word in container.get("args", []) if "=" in word)
+        flags = ["--listen", "--metrics-listen"]
+        flags += ["--address"] if "--chief" in container.get("args", []) else []
+        found += [given[flag] for flag in flags if flag in given]
+    return [address for address in found if address]
+
+
+def test_every_program_listens_at_both_families(release: list[Manifest]) -> None:
+    found = listeners(release)
+    assert len(found) >= 4
+    assert {address.rpartition(":")[0] for address in found} == {"[::]"}
+
+
 def test_numbers_of_a_scenario_arrive_as_they_were_written(tmp_path: Path) -> None:
     values = tmp_path / "values.yaml"
     values.write_text("lab: {scenario: {name: big, flows: [{receive_window_bytes: 10000000}]}}\n")

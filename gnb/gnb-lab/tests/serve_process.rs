@@ -169,9 +169,10 @@ fn a_recording_that_cannot_be_written_is_an_error_after_the_summary() {
 
 #[test]
 fn the_last_of_a_flag_wins() {
-    let given_twice =
-        ["--listen", "nonsense", "--duration", "0", "--listen", "127.0.0.1:0", "--duration", "0.2"];
-    let output = serve(&given_twice).output().expect("a process");
+    let output = serve(&["--listen", "nonsense", "--listen", "127.0.0.1:0"])
+        .args(["--duration", "60", "--duration", "0.2"])
+        .output()
+        .expect("a process");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -51,9 +51,12 @@ doctor: doctor
 {{- .Values.access.existingSecret | default (printf "%s-access" (include "sojourn.fullname" .)) }}
 {{- end }}
 
-{{/* Settings of a server's door, to be merged into its section. Arguments: root context, port. */}}
+{{/*
+Settings of a server's door, to be merged into its section: IPv6 and IPv4, and IPv4 alone where there is no IPv6.
+Arguments: root context, port.
+*/}}
 {{- define "sojourn.door" -}}
-listen: 0.0.0.0:{{ index . 1 }}
+listen: "[::]:{{ index . 1 }}"
 {{- if eq (index . 0).Values.tls.mode "none" }}
 insecure: true
 {{- else }}

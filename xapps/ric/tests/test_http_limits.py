@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable
@@ -236,4 +238,32 @@ async def test_scrapes_that_come_at_once_share_one_encoding(
     finally:
         for client in clients:
             client.writer.close()
+        await server.stop()
+
+
+class WithoutIpv6(socket.socket):
+    """A socket on a kernel without IPv6."""
+
+    def __init__(self, family: int = -1, *rest: Any, **options: Any) -> None:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+        super().__init__(family, *rest, **options)
+
+
+@pytest.mark.parametrize("ipv6", [True, False], ids=["both families", "without IPv6"])
+async def test_the_unspecified_address_of_ipv6_takes_ipv4_as_well(
+    ipv6: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = HttpServer(HttpSettings(listen="[::]:0", insecure=True), Security())
+    if not ipv6:
+        monkeypatch.setattr(socket, "socket", WithoutIpv6)
+    try:
+        address = await server.start()
+        assert address.startswith("[::]:" if ipv6 else "0.0.0.0:")
+        port = int(address.rpartition(":")[2])
+        for host in ("127.0.0.1", "::1") if ipv6 else ("127.0.0.1",):
+            _, writer = await asyncio.open_connection(host, port)
+            writer.close()
+    finally:
+        monkeypatch.undo()
         await server.stop()

@@ -132,6 +132,35 @@ async fn connections_of_an_unlisted_name_from_other_hosts_leave_room_for_others(
     assert!(status.success(), "{status}");
 }
 
+#[tokio::test]
+async fn on_loopback_clients_without_a_token_leave_room_for_those_with_one() {
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    let files = Files::new();
+    files.write("noc.token", TOKEN);
+    let access = "clients: [{name: noc, token_file: noc.token, may: [read]}]";
+    let access = files.write("access.yaml", access);
+    let options = ServeOptions { access, max_connections: 20, ..options() };
+    let (gateway, _script) = start_with(&options).await;
+    let mut open = Vec::new();
+    for _ in 0..40 {
+        let Ok(channel) = dial_plain(&gateway).await else { continue };
+        let watch = HealthClient::new(channel).watch(HealthCheckRequest::default()).await;
+        open.extend(watch.ok());
+    }
+    assert_eq!(open.len(), 15, "three quarters");
+    let mut request = tonic::Request::new(ListNodesRequest {});
+    let header = format!("Bearer {TOKEN}").parse().expect("ASCII");
+    request.metadata_mut().insert("authorization", header);
+    let mut noc = Client::new(dial_plain(&gateway).await.expect("a place"));
+    let nodes = patiently(noc.list_nodes(request)).await.expect("nodes");
+    assert_eq!(nodes.into_inner().nodes.len(), 1);
+}
+
+async fn dial_plain(gateway: &Gateway) -> Result<Channel, tonic::transport::Error> {
+    let uri = format!("http://{}", gateway.address());
+    Endpoint::try_from(uri).expect("a URI").connect().await
+}
+
 /// Options of `unshare` for a network namespace with addresses of our own, if there may be one.
 fn namespaces() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];

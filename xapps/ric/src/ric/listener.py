@@ -27,6 +27,7 @@ CONNECTS: Final = Rate("connects", per_s=20, burst=100, what="new connections")
 """Of one client: each costs a TLS handshake."""
 _SWEEP_S: Final = 1.0
 _BACKLOG: Final = 128
+_WITHOUT_FAMILY: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 _NO_DESCRIPTOR_S: Final = 0.1
 """Until the next attempt to accept, when the process has no descriptor left."""
 
@@ -220,6 +221,8 @@ class _Accepted(asyncio.Protocol):
 def bind(listen: str) -> list[socket.socket]:
     """Listening sockets at `host:port`, one for each address of the host, or at `unix:path`.
 
+    `::` is both families, and `0.0.0.0` on a machine without IPv6.
+
     Raises `OSError` if one cannot be bound. A name is looked up, which takes time.
     """
     host, port = split_address(listen)
@@ -236,7 +239,7 @@ def bind(listen: str) -> list[socket.socket]:
         except OSError as error:
             failure = error
             # A name may have an address of a family that this machine is without.
-            if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            if error.errno not in _WITHOUT_FAMILY:
                 break
     else:
         if bound:
@@ -244,6 +247,8 @@ def bind(listen: str) -> list[socket.socket]:
     for each in bound:
         each.close()
     number = 0 if failure is None else failure.errno or 0
+    if host == "::" and number in _WITHOUT_FAMILY:
+        return bind(f"0.0.0.0:{port}")
     raise OSError(number, f"{host}:{port}: cannot be bound ({os.strerror(number)})")
 
 
