@@ -21,7 +21,7 @@ struct Honest {
 impl Honest {
     async fn new(gateway: &crate::Gateway) -> Self {
         let mut client = connect(gateway).await;
-        let reports = subscribe(&mut client, every(1)).await;
+        let reports = subscribe(&mut client, deep(every(1))).await;
         Self { client, reports, seen: 0 }
     }
 
