@@ -143,8 +143,9 @@ mod tests {
             window_ms: 1000,
             flows: vec![flow; 256],
         };
-        let (bytes, number) =
-            encode_first(&[flows.clone()], 1000).expect("encodes").expect("a part fits");
+        let (bytes, number) = encode_first(std::slice::from_ref(&flows), 1000)
+            .expect("encodes")
+            .expect("a part fits");
         let IndicationMessage::FlowInventory(read) = decode(&bytes).expect("decodes") else {
             panic!("another style");
         };
