@@ -86,13 +86,14 @@ pub(super) fn of(summary: &Summary) -> String {
         rest => format!("and {rest} more in summary.json\n"),
     };
     format!(
-        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}used RBs {:.2} %",
+        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}used RBs {:.2} %, {}",
         summary.scenario,
         summary.duration_s,
         summary.seed,
         more(summary.flows.len()),
         more(summary.bearers.len()),
         summary.cell.used_rb_pct,
+        summary.cell.bound,
     )
 }
 

@@ -14,11 +14,11 @@ pub struct Estimate {
 }
 
 /// Values by seed.
-pub(crate) type BySeed = BTreeMap<u64, f64>;
+pub type BySeed = BTreeMap<u64, f64>;
 
 impl Estimate {
     /// The mean of values that are independent and roughly normal; `None` without values.
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         let n = values.len();
         let mean = values.iter().sum::<f64>() / n as f64;
@@ -32,7 +32,7 @@ impl Estimate {
     /// Mean of `other` minus `reference`. Runs of equal seeds are pairs, for they share the randomness of
     /// channel and traffic: if the seeds are the same, the interval is that of the mean of the pairs'
     /// differences, otherwise Welch's.
-    pub(crate) fn difference(other: &BySeed, reference: &BySeed) -> Option<Self> {
+    pub fn difference(other: &BySeed, reference: &BySeed) -> Option<Self> {
         if other.keys().eq(reference.keys()) {
             return Self::of(other.values().zip(reference.values()).map(|(a, b)| a - b));
         }

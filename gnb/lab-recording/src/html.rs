@@ -28,11 +28,12 @@ pub(super) fn page(summary: &Summary, trail: &Trail, world: &World) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <style>{STYLE}</style></head><body><h1>{title}</h1>\
          <p>{:.3} s of virtual time, seed {}, gnb-lab {}.</p>\
-         <p>Used resource blocks: {:.2} %.</p>",
+         <p>Used resource blocks: {:.2} %, {}.</p>",
         summary.duration_s,
         summary.seed,
         env!("CARGO_PKG_VERSION"),
         summary.cell.used_rb_pct,
+        summary.cell.bound,
     );
     flow_table(&mut page, summary);
     app_table(&mut page, summary);

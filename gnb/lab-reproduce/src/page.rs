@@ -166,7 +166,7 @@ fn rows(page: &mut String, table: &Table) {
     }
     page.push_str(
         "<table><tr><th>metric</th><th>scheme</th><th>unit</th><th>paper</th><th>here</th>\
-         <th>ratio</th><th>least … greatest</th></tr>",
+         <th>ratio</th><th>paper is</th><th>least … greatest</th></tr>",
     );
     for row in &table.rows {
         let _ = write!(

@@ -42,7 +42,8 @@ pub fn text(reproduction: &Reproduction, command: &str) -> String {
 
 fn text_table(table: &Table) -> String {
     let mut text = TextTable::new();
-    let columns = ["metric", "scheme", "unit", "paper", "here", "ratio", "least … greatest"];
+    let columns =
+        ["metric", "scheme", "unit", "paper", "here", "ratio", "paper is", "least … greatest"];
     text.load_style(ASCII_MARKDOWN).set_header(columns);
     for row in &table.rows {
         let labels = [&row.metric, &row.scheme, &row.unit].map(String::clone);

@@ -1,5 +1,6 @@
 //! From runs to rows: means over the seeds beside the paper's values.
 
+use lab_batch::Estimate;
 use serde::Serialize;
 
 use super::cache::Measured;
@@ -22,6 +23,10 @@ pub struct Row {
     pub here: Option<f64>,
     /// Seeds with a value.
     pub repeats: u32,
+    /// Half the 95 % confidence interval of `here` over the seeds (Student's t); `None` for one seed.
+    pub half_width: Option<f64>,
+    /// Whether the paper's value lies within that interval; `None` without interval or paper's value.
+    pub within: Option<bool>,
     /// Least over the seeds.
     pub min: Option<f64>,
     /// Greatest over the seeds.
@@ -31,22 +36,39 @@ pub struct Row {
 impl Row {
     /// Our value over the paper's; `None` if either is missing or the paper's is zero.
     pub fn ratio(&self) -> Option<f64> {
-        self.here
-            .zip(self.paper)
-            .filter(|(_, paper)| *paper != 0.0)
-            .map(|(here, paper)| here / paper)
+        self.over_paper(self.here)
     }
 
-    /// Paper, here, ratio and range as text; a dash for a missing value.
-    pub(super) fn values(&self) -> [String; 4] {
-        let ratio = self.ratio().map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+    fn over_paper(&self, value: Option<f64>) -> Option<f64> {
+        let paper = self.paper.filter(|paper| *paper != 0.0)?;
+        Some(value? / paper)
+    }
+
+    /// Paper, here, ratio, whether the paper's value is within the interval, and range as text; a dash
+    /// for a missing value.
+    pub(super) fn values(&self) -> [String; 5] {
+        let here = match self.half_width {
+            Some(half) => format!("{} ± {}", number(self.here), number(Some(half))),
+            None => number(self.here),
+        };
+        let ratio = match (self.ratio(), self.over_paper(self.half_width)) {
+            (Some(ratio), Some(half)) => format!("{ratio:.2} ± {:.2}", half.abs()),
+            (Some(ratio), None) => format!("{ratio:.2}"),
+            (None, _) => "–".to_owned(),
+        };
+        let within = match (self.paper, self.within) {
+            (Some(_), Some(true)) => "within",
+            (Some(_), Some(false)) => "outside",
+            (Some(_), None) => "one seed",
+            (None, _) => "–",
+        };
         let range = match (self.min, self.max) {
             (Some(min), Some(max)) if self.repeats > 1 => {
                 format!("{} … {}", number(Some(min)), number(Some(max)))
             }
             _ => String::new(),
         };
-        [number(self.paper), number(self.here), ratio, range]
+        [number(self.paper), here, ratio, within.to_owned(), range]
     }
 }
 
@@ -74,14 +96,16 @@ impl Table {
     /// `runs` has the runs of each cell.
     pub(super) fn of(experiment: &Experiment, repeats: u32, runs: Vec<Vec<Measured>>) -> Self {
         let mut rows = Vec::new();
-        // Of all conditions, or of one.
-        let values = |scheme: &str, metric: &str, condition: Option<&str>| -> Vec<Option<f64>> {
+        // By cell and seed, of all conditions or of one.
+        let values = |scheme: &str, metric: &str, condition: Option<&str>| -> Vec<BySeed> {
             let cells = experiment.cells.iter().zip(&runs);
             cells
                 .filter(|(cell, _)| cell.scheme == scheme)
                 .filter(|(cell, _)| condition.is_none() || cell.condition.as_deref() == condition)
-                .flat_map(|(_, runs)| runs)
-                .map(|run| run.metrics.get(metric).copied().flatten())
+                .map(|(_, runs)| {
+                    let values = runs.iter().map(|run| run.metrics.get(metric).copied().flatten());
+                    values.collect()
+                })
                 .collect()
         };
         let mut schemes: Vec<&str> = Vec::new();
@@ -101,7 +125,6 @@ impl Table {
         for metric in &experiment.metrics {
             for (scheme, condition) in pairs(&schemes, &conditions) {
                 let known = values(scheme, metric.name, *condition);
-                let known: Vec<f64> = known.into_iter().flatten().collect();
                 let name = named(scheme, *condition);
                 rows.push(row(experiment, &name, metric.name, metric.unit, &known));
             }
@@ -120,7 +143,9 @@ impl Table {
                     metrics.find(|m| m.name == comparison.metric).map_or("", |metric| metric.unit)
                 }
             };
-            let compared: Vec<f64> = of.into_iter().zip(over).filter_map(compared).collect();
+            let pairs = of.into_iter().zip(over);
+            let compared: Vec<BySeed> =
+                pairs.map(|(of, over)| of.into_iter().zip(over).map(compared).collect()).collect();
             let name = named(&comparison.row, *condition);
             rows.push(row(experiment, &name, comparison.metric, unit, &compared));
         }
@@ -147,17 +172,65 @@ fn pairs<'a, A, B>(a: &'a [A], b: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B
     a.iter().flat_map(|a| b.iter().map(move |b| (a, b)))
 }
 
-fn row(experiment: &Experiment, scheme: &str, metric: &str, unit: &str, values: &[f64]) -> Row {
+/// Values of one cell, in the order of the seeds.
+type BySeed = Vec<Option<f64>>;
+
+/// The mean over all cells and seeds. Its interval is that of the seeds: cells with other conditions do
+/// not vary by chance, so that a seed counts by the mean over its cells.
+fn row(experiment: &Experiment, scheme: &str, metric: &str, unit: &str, by_cell: &[BySeed]) -> Row {
+    let values: Vec<f64> = by_cell.iter().flatten().copied().flatten().collect();
     let some = |value: f64| (!values.is_empty()).then_some(value);
+    let seeds = by_cell.iter().map(Vec::len).max().unwrap_or(0);
+    let of_seed = (0..seeds).filter_map(|seed| {
+        let of_cells = by_cell.iter().filter_map(|cell| cell.get(seed).copied().flatten());
+        Estimate::of(of_cells).map(|estimate| estimate.mean)
+    });
+    let half_width = Estimate::of(of_seed).and_then(|estimate| estimate.half_width);
+    let paper = experiment.paper_value(scheme, metric);
+    let here = some(values.iter().sum::<f64>() / values.len() as f64);
     Row {
         experiment: experiment.name.to_owned(),
         scheme: scheme.to_owned(),
         metric: metric.to_owned(),
         unit: unit.to_owned(),
-        paper: experiment.paper_value(scheme, metric),
-        here: some(values.iter().sum::<f64>() / values.len() as f64),
+        paper,
+        here,
         repeats: values.len() as u32,
+        half_width,
+        within: paper.zip(here).zip(half_width).map(|((paper, here), half)| {
+            // Rounding of a mean of equal values is no spread.
+            (paper - here).abs() <= half + f64::EPSILON * here.abs()
+        }),
         min: some(values.iter().copied().fold(f64::INFINITY, f64::min)),
         max: some(values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment() -> Experiment {
+        Experiment::new("train", "§V", "train").reports("goodput", [("vanilla", 6.2)])
+    }
+
+    #[test]
+    fn a_difference_smaller_than_the_spread_of_the_seeds_is_no_difference() {
+        let spread = [3.9, 4.6, 5.2, 5.8, 6.3].map(Some).to_vec();
+        let wide = row(&experiment(), "vanilla", "goodput", "Mbit/s", &[spread]);
+        assert_eq!((wide.repeats, wide.within), (5, Some(true)), "{wide:?}");
+        let narrow = [5.15, 5.16, 5.16, 5.17, 5.16].map(Some).to_vec();
+        let narrow = row(&experiment(), "vanilla", "goodput", "Mbit/s", &[narrow]);
+        assert_eq!(narrow.within, Some(false), "{narrow:?}");
+        let single = row(&experiment(), "vanilla", "goodput", "Mbit/s", &[vec![Some(5.16)]]);
+        assert_eq!((single.within, single.values()[3].as_str()), (None, "one seed"));
+    }
+
+    #[test]
+    fn conditions_are_no_spread_of_the_seeds() {
+        let cells = [vec![Some(1.0), Some(1.2)], vec![Some(9.0), Some(8.8)]];
+        let pooled = row(&experiment(), "vanilla", "goodput", "Mbit/s", &cells);
+        assert_eq!((pooled.here, pooled.repeats), (Some(5.0), 4));
+        assert!(pooled.half_width.is_some_and(|half| half < 1e-9), "{pooled:?}");
     }
 }

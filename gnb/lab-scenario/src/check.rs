@@ -105,7 +105,8 @@ fn ues(scenario: &Scenario) -> Result<Bearers, Violation> {
 fn max_mcs(cell: &Cell) -> u8 {
     match (cell.rat, cell.mcs_table) {
         (Rat::Nr, McsTable::Qam256) => 27,
-        (Rat::Nr, McsTable::Qam64) | (Rat::Lte, _) => 28,
+        (Rat::Nr, McsTable::Qam1024) => 26,
+        (Rat::Nr, McsTable::Qam64 | McsTable::Qam64LowSe) | (Rat::Lte, _) => 28,
     }
 }
 

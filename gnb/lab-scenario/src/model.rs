@@ -121,6 +121,10 @@ pub enum McsTable {
     /// 38.214 table 5.1.3.1-2, MCS 0..=27.
     #[default]
     Qam256,
+    /// 38.214 table 5.1.3.1-3 for low spectral efficiency, MCS 0..=28.
+    Qam64LowSe,
+    /// 38.214 table 5.1.3.1-4, MCS 0..=26.
+    Qam1024,
 }
 
 /// PRBs not available to user data in some slots of a period.

@@ -298,6 +298,8 @@ fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violatio
             mcs_table: match cell.mcs_table {
                 lab_scenario::McsTable::Qam64 => ran::tbs::nr::McsTable::Qam64,
                 lab_scenario::McsTable::Qam256 => ran::tbs::nr::McsTable::Qam256,
+                lab_scenario::McsTable::Qam64LowSe => ran::tbs::nr::McsTable::Qam64LowSe,
+                lab_scenario::McsTable::Qam1024 => ran::tbs::nr::McsTable::Qam1024,
             },
             layers: cell.layers,
             overhead: overhead(&cell.overhead),

@@ -49,7 +49,7 @@ pub use hosts::{AirPacket, HostCounts, HostFlow, HostSide};
 pub use ledger::PacketLedger;
 pub use packet::{SERVER, SERVER_V6, ue_address};
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
-pub use summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary};
+pub use summary::{BearerSummary, Bound, CellSummary, DelayMs, FlowSummary, Summary};
 
 pub(crate) use bearer::Bearer;
 

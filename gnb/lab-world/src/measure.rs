@@ -3,7 +3,7 @@
 use super::World;
 use super::hosts::AirPacket;
 use super::snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
-use super::summary::{BearerSummary, CellSummary, DelayMs, FlowSummary, Summary, percent};
+use super::summary::{BearerSummary, Bound, CellSummary, DelayMs, FlowSummary, Summary, percent};
 
 /// Time between two samples of the bearers; also the finest period of reports.
 pub(crate) const SAMPLE_PERIOD_US: u64 = 1_000;
@@ -189,6 +189,7 @@ impl World {
     /// Metrics from virtual time 0 until now.
     pub fn summary(&self) -> Summary {
         let totals = self.cell.totals();
+        let bearers: Vec<_> = self.bearers.iter().map(|one| self.bearer_summary(one)).collect();
         Summary {
             scenario: self.name.clone(),
             seed: self.seed,
@@ -199,8 +200,9 @@ impl World {
                 available_prb: totals.available_prb,
                 used_rb_pct: totals.used_prb_pct(),
                 lost_sdus: totals.lost_sdus,
+                bound: Bound::of(totals.used_prb_pct(), &bearers),
             },
-            bearers: self.bearers.iter().map(|bearer| self.bearer_summary(bearer)).collect(),
+            bearers,
             flows: self.flows.iter().map(|flow| self.flow_summary(flow)).collect(),
         }
     }
@@ -252,6 +254,9 @@ impl World {
             f1_lost_packets,
             f1_lost_uplink_packets,
             uplink_dropped_packets: measured.uplink_dropped_packets,
+            uplink_used_pct: bearer
+                .cell
+                .and_then(|place| self.cell.uplink_used_pct(place, self.now_us)),
             radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),
             rlc_hol_ms: DelayMs::from(&measured.rlc_hol),
             rlc_sojourn_ms: DelayMs::from(&measured.rlc_sojourn),

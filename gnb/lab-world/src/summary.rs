@@ -1,5 +1,7 @@
 //! Summary of a run, serialized with units in the keys.
 
+use std::fmt;
+
 use serde::Serialize;
 use traffic::{DelaySummary, Figures};
 
@@ -47,6 +49,54 @@ pub struct CellSummary {
     pub used_rb_pct: f64,
     /// SDUs lost on the radio.
     pub lost_sdus: u64,
+    /// What the run could not have more of.
+    pub bound: Bound,
+}
+
+/// What bounded the traffic of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// 95 % or more of the downlink's resource blocks were used.
+    DownlinkPrb,
+    /// A UE had a grant in 90 % or more of the uplink's slots: its acknowledgements, or its own
+    /// traffic, wait there.
+    Uplink {
+        /// C-RNTI of the UE with the largest share.
+        rnti: u16,
+    },
+    /// Neither: the senders, by what they have to send, their windows, or the pipelines.
+    Senders,
+}
+
+impl Bound {
+    /// Used downlink resource blocks of a cell that has no more to give, percent.
+    const FULL_DOWNLINK_PCT: f64 = 95.0;
+    /// Granted uplink slots of a UE that gets no more, percent.
+    const FULL_UPLINK_PCT: f64 = 90.0;
+
+    pub(crate) fn of(used_rb_pct: f64, bearers: &[BearerSummary]) -> Self {
+        let uplinks = bearers.iter().filter_map(|one| Some((one.rnti, one.uplink_used_pct?)));
+        let most = uplinks.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        match most {
+            _ if used_rb_pct >= Self::FULL_DOWNLINK_PCT => Self::DownlinkPrb,
+            Some((rnti, used_pct)) if used_pct >= Self::FULL_UPLINK_PCT => Self::Uplink { rnti },
+            _ => Self::Senders,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DownlinkPrb => f.write_str("bounded by the downlink's resource blocks"),
+            Self::Uplink { rnti } => write!(
+                f,
+                "bounded by the uplink of UE {rnti} (cell.uplink.tbs_bytes, in each of its slots)"
+            ),
+            Self::Senders => f.write_str("bounded by senders or pipelines: the radio had room"),
+        }
+    }
 }
 
 /// Delay percentiles in ms.
@@ -117,6 +167,9 @@ pub struct BearerSummary {
     pub f1_lost_uplink_packets: u64,
     /// Uplink packets dropped by the full queue of a UE.
     pub uplink_dropped_packets: u64,
+    /// Share of the uplink's slots in which the UE had a grant since it first sent, percent; absent
+    /// for a recorded uplink and for a UE that has left.
+    pub uplink_used_pct: Option<f64>,
     /// Re-establishments of RLC-AM after maxRetxThreshold.
     pub radio_link_failures: u64,
     /// Age of the head of the RLC buffer, sampled each ms.

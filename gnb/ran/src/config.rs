@@ -11,6 +11,9 @@ use crate::tbs::nr::{McsTable, NrOverhead};
 use crate::tbs::{TbsConfig, TbsTables};
 use crate::uplink::{RecordedUplinkConfig, UplinkConfig};
 
+/// PRBs of the preset of NR, 40 MHz at 30 kHz.
+const NR_PRESET_PRB: u16 = 106;
+
 /// PRBs reserved for common channels in some slots of a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReservedPrb {
@@ -104,7 +107,7 @@ impl CellConfig {
         let pattern =
             [SlotKind::Down; 7].into_iter().chain([SlotKind::Mixed, SlotKind::Up, SlotKind::Up]);
         Self {
-            n_prb: 106,
+            n_prb: NR_PRESET_PRB,
             numerology: Numerology::NR_30_KHZ,
             duplexing: Duplexing::Tdd(TddPattern::of(pattern, 6, 4)),
             tbs: TbsConfig::Nr {
@@ -149,11 +152,15 @@ impl CellConfig {
     }
 
     /// Default uplink access: a scheduling request in the first uplink slot of each TDD pattern;
-    /// without TDD, that of the presets.
+    /// without TDD, that of the presets. In an NR cell wider than that of the preset a UE's blocks are
+    /// larger in proportion; in a narrower one they are not smaller, as one UE may have all PRBs.
     pub fn uplink_config(&self) -> UplinkConfig {
+        let nr = UplinkConfig::nr_n78();
+        let scaled = u32::from(self.n_prb) * nr.tbs_bytes / u32::from(NR_PRESET_PRB);
+        let nr = UplinkConfig { tbs_bytes: nr.tbs_bytes.max(scaled), ..nr };
         match (&self.tbs, &self.duplexing) {
             (TbsConfig::Lte, _) => UplinkConfig::lte_fdd(),
-            (_, Duplexing::Fdd) => UplinkConfig { sr_offset_us: 0, ..UplinkConfig::nr_n78() },
+            (_, Duplexing::Fdd) => UplinkConfig { sr_offset_us: 0, ..nr },
             (_, Duplexing::Tdd(pattern)) => {
                 let slot_us = u64::from(self.numerology.slot_us());
                 let first = (0..pattern.period_slots())
@@ -162,7 +169,7 @@ impl CellConfig {
                 UplinkConfig {
                     sr_period_us: (pattern.period_slots() * slot_us) as u32,
                     sr_offset_us: (first * slot_us) as u32,
-                    ..UplinkConfig::nr_n78()
+                    ..nr
                 }
             }
         }

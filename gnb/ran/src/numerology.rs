@@ -173,6 +173,18 @@ impl Duplexing {
         }
     }
 
+    /// Uplink slots among the first `slots`.
+    pub fn uplink_slots(&self, slots: u64) -> u64 {
+        match self {
+            Self::Fdd => slots,
+            Self::Tdd(pattern) => {
+                let period = pattern.period_slots();
+                let among = |slots: u64| (0..slots).filter(|at| self.carries_uplink(*at)).count();
+                slots / period * among(period) as u64 + among(slots % period) as u64
+            }
+        }
+    }
+
     /// Whether any slot carries uplink data.
     pub fn has_uplink(&self) -> bool {
         match self {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::contender::{Contender, read};
-use super::statistics::Estimate;
 use crate::SweepError;
 use crate::measures::Subject;
+use lab_batch::Estimate;
 
 /// One measure of one side.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lab_batch::BySeed;
 use lab_recording::SUMMARY_FILE;
 use serde_json::Value;
 
-use super::statistics::BySeed;
 use super::timeline::Timeline;
 use crate::SweepError;
 use crate::axis::label;

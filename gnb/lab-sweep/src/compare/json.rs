@@ -1,9 +1,9 @@
 //! A comparison as JSON.
 
+use lab_batch::Estimate;
 use serde_json::{Map, Value};
 
 use super::comparison::{Comparison, Row};
-use super::statistics::Estimate;
 
 /// All measures as a JSON array, one per line.
 pub fn json(comparison: &Comparison) -> String {

@@ -4,12 +4,11 @@ mod comparison;
 mod contender;
 mod json;
 mod page;
-mod statistics;
 mod text;
 mod timeline;
 
 pub use comparison::{Comparison, Row};
 pub use json::json;
+pub use lab_batch::Estimate;
 pub use page::page;
-pub use statistics::Estimate;
 pub use text::text;

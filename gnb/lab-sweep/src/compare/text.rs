@@ -2,10 +2,10 @@
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
+use lab_batch::Estimate;
 use lab_recording::number;
 
 use super::comparison::{Comparison, Row};
-use super::statistics::Estimate;
 use crate::measures::Subject;
 
 /// Subjects beyond this are in the JSON alone.

@@ -1,7 +1,7 @@
 //! Schedulers, slices and channels of a scenario.
 
 use lab_scenario::LoadedScenario;
-use lab_world::World;
+use lab_world::{Bound, World};
 use tempfile::TempDir;
 
 use crate::setup::{load, shared_trace};
@@ -230,4 +230,27 @@ flows: [{{ name: bulk, kind: udp_cbr, rate_kbps: 100000, packet_bytes: 1500 }}]
     let share = mbps("{ pdcch_symbols: 2, dmrs_symbols: 3, dmrs_re: 6 }") / mbps("{}");
     // A TBS is quantised.
     assert!((share - 126.0 / 144.0).abs() < 0.01, "{share}");
+}
+
+/// A block of 2000 bytes in each uplink slot, enough for 106 PRB, holds acknowledgements of 370 Mbit/s.
+#[test]
+fn the_uplink_of_a_wide_cell_carries_its_acknowledgements() {
+    let measured = |uplink: &str| {
+        let text = format!(
+            "{{ name: wide, seed: 1, duration_s: 3, \
+             cell: {{ rat: nr, n_prb: 273, scs_khz: 30, layers: 2, \
+             tdd: {{ pattern: DDDDDDDMUU }}{uplink} }}, \
+             ues: [{{ rnti: 17, channel: {{ fixed_mcs: 27 }}, drbs: [{{ id: 1, pipeline: sojourn }}] }}], \
+             flows: [{{ name: down, kind: tcp, rnti: 17, receive_window_bytes: 16777216 }}] }}"
+        );
+        let mut world = World::new(&load(&text)).unwrap();
+        world.step_until(3_000_000, &mut |_| {});
+        let summary = world.summary();
+        (summary.flows[0].goodput_mbps, summary.cell.bound)
+    };
+    let (narrow_mbps, bound) = measured(", uplink: { tbs_bytes: 2000 }");
+    assert_eq!(bound, Bound::Uplink { rnti: 17 });
+    let (mbps, bound) = measured("");
+    assert!(mbps > 1.5 * narrow_mbps, "{mbps} {narrow_mbps}");
+    assert_ne!(bound, Bound::Uplink { rnti: 17 });
 }

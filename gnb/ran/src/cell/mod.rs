@@ -384,6 +384,13 @@ impl<P: Sdu> Cell<P> {
         Some(leaves_us)
     }
 
+    /// Share of the uplink slots in which the UE of a bearer had a grant, percent, since it first
+    /// sent; `None` without such a bearer, and with a recorded uplink.
+    pub fn uplink_used_pct(&self, index: BearerIndex, now_us: u64) -> Option<f64> {
+        let bearer = self.bearers.get(index)?.as_ref()?;
+        self.ues[bearer.ue].as_ref()?.uplink.used_pct(now_us)
+    }
+
     /// RLC status of a bearer.
     pub fn bearer_status(&self, index: BearerIndex) -> Option<BearerStatus> {
         let bearer = self.bearers.get(index)?.as_ref()?;

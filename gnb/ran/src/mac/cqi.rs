@@ -16,6 +16,18 @@ const QAM256: [f64; 15] = [
     6.2266, 6.9141, 7.4063,
 ];
 
+/// For low spectral efficiency (38.214 table 5.2.2.1-4).
+const QAM64_LOW_SE: [f64; 15] = [
+    0.0586, 0.0977, 0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305,
+    3.3223, 3.9023, 4.5234,
+];
+
+/// With up to 1024QAM (38.214 table 5.2.2.1-5).
+const QAM1024: [f64; 15] = [
+    0.1523, 0.3770, 0.8770, 1.4766, 2.4063, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141,
+    7.4063, 8.3301, 9.2578,
+];
+
 /// The highest CQI.
 pub const MAX_CQI: u8 = 15;
 
@@ -24,8 +36,13 @@ const ROUNDING: f64 = 0.0001;
 
 fn table(tbs: &TbsConfig) -> &'static [f64; 15] {
     match tbs {
-        TbsConfig::Nr { mcs_table: McsTable::Qam256, .. } => &QAM256,
-        TbsConfig::Nr { mcs_table: McsTable::Qam64, .. } | TbsConfig::Lte => &QAM64,
+        TbsConfig::Lte => &QAM64,
+        TbsConfig::Nr { mcs_table, .. } => match mcs_table {
+            McsTable::Qam64 => &QAM64,
+            McsTable::Qam256 => &QAM256,
+            McsTable::Qam64LowSe => &QAM64_LOW_SE,
+            McsTable::Qam1024 => &QAM1024,
+        },
     }
 }
 
@@ -90,8 +107,9 @@ mod tests {
         assert_eq!((all[0], all[28]), (1, 15));
     }
 
-    /// From CQI 4 of table 5.2.2.1-2 and CQI 2 of table 5.2.2.1-3 on, each modulation and code rate
-    /// is that of an MCS.
+    /// From CQI 4 of table 5.2.2.1-2 and CQI 2 of table 5.2.2.1-3 on, and in the whole of tables
+    /// 5.2.2.1-4 and 5.2.2.1-5 but for CQI 1 of the latter, each modulation and code rate is that of an
+    /// MCS.
     #[test]
     fn in_nr_the_mcs_has_the_modulation_and_rate_of_the_cqi() {
         let of = |table| (1..=15).map(move |cqi| mcs_of_cqi(&nr(table), cqi).unwrap());
@@ -99,6 +117,10 @@ mod tests {
         assert!(of(McsTable::Qam64).eq(qam64));
         let qam256 = [0, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27];
         assert!(of(McsTable::Qam256).eq(qam256));
+        let low_se = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28];
+        assert!(of(McsTable::Qam64LowSe).eq(low_se));
+        let qam1024 = [0, 1, 2, 3, 5, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26];
+        assert!(of(McsTable::Qam1024).eq(qam1024));
     }
 
     #[test]

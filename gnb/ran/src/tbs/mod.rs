@@ -165,13 +165,15 @@ mod tests {
         assert!((41.0..42.5).contains(&mbps), "{mbps}");
     }
 
+    /// But for one PRB of I_TBS 6 in 36.213.
     #[test]
     fn sizes_never_decrease_with_prbs() {
         for config in [CellConfig::lte_5mhz(), CellConfig::nr_n78_106prb()] {
             let tables = config.tbs_tables();
             for kind in [SlotKind::Down, SlotKind::Mixed] {
                 for mcs in 0..=config.tbs.max_mcs() {
-                    let row = tables.row(kind, mcs);
+                    let from = if config.tbs == TbsConfig::Lte && mcs == 6 { 2 } else { 0 };
+                    let row = &tables.row(kind, mcs)[from..];
                     assert!(row.is_sorted(), "{kind:?} MCS {mcs}");
                 }
             }

@@ -1,6 +1,6 @@
 //! NR transport block sizes, 38.214 §5.1.3.
 
-use super::tables::{MCS_QAM64, MCS_QAM256, NR_TBS_UP_TO_3824};
+use super::tables::{MCS_QAM64, MCS_QAM64_LOW_SE, MCS_QAM256, MCS_QAM1024, NR_TBS_UP_TO_3824};
 use crate::error::{ConfigError, ensure};
 use crate::numerology::SYMBOLS_PER_SLOT;
 
@@ -13,6 +13,10 @@ pub enum McsTable {
     Qam64,
     /// 38.214 table 5.1.3.1-2.
     Qam256,
+    /// 38.214 table 5.1.3.1-3: 64QAM with low spectral efficiency.
+    Qam64LowSe,
+    /// 38.214 table 5.1.3.1-4.
+    Qam1024,
 }
 
 impl McsTable {
@@ -20,6 +24,8 @@ impl McsTable {
         match self {
             Self::Qam64 => &MCS_QAM64,
             Self::Qam256 => &MCS_QAM256,
+            Self::Qam64LowSe => &MCS_QAM64_LOW_SE,
+            Self::Qam1024 => &MCS_QAM1024,
         }
     }
 
@@ -170,7 +176,7 @@ mod tests {
         assert_eq!(bits(McsTable::Qam64, 0, 1, 1, 6), 24);
         assert_eq!(bits(McsTable::Qam64, 0, 1, 0, 156), 0);
         assert_eq!(bits(McsTable::Qam64, 0, 1, 1, 0), 0);
-        for table in [McsTable::Qam64, McsTable::Qam256] {
+        for table in [McsTable::Qam64, McsTable::Qam256, McsTable::Qam64LowSe, McsTable::Qam1024] {
             for mcs in 0..=table.max_index() {
                 for n_prb in 1..=273 {
                     let tbs = bits(table, mcs, 1, n_prb, 132);
@@ -206,6 +212,16 @@ mod tests {
             (McsTable::Qam256, 27, 1, 1, 156, 1160),
             (McsTable::Qam64, 28, 1, 5, 120, 3368),
             (McsTable::Qam64, 2, 1, 80, 132, 3976),
+            (McsTable::Qam64LowSe, 0, 1, 1, 156, 24),
+            (McsTable::Qam64LowSe, 0, 1, 273, 156, 2472),
+            (McsTable::Qam64LowSe, 5, 2, 106, 144, 5896),
+            (McsTable::Qam64LowSe, 20, 1, 51, 132, 16136),
+            (McsTable::Qam64LowSe, 28, 4, 273, 156, 770568),
+            (McsTable::Qam1024, 26, 4, 273, 156, 1573768),
+            (McsTable::Qam1024, 26, 1, 106, 144, 139376),
+            (McsTable::Qam1024, 23, 2, 273, 144, 622760),
+            (McsTable::Qam1024, 22, 1, 1, 156, 1160),
+            (McsTable::Qam1024, 4, 1, 24, 132, 6016),
         ] {
             let got = bits(table, mcs, layers, n_prb, re);
             assert_eq!(got, tbs, "{table:?} MCS {mcs}, {layers} layers, {n_prb} PRB, {re} RE");

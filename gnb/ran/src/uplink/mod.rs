@@ -46,6 +46,14 @@ impl Uplink {
         }
     }
 
+    /// See [`ScheduledUplink::used_pct`]; `None` for recorded opportunities, whose use tells nothing.
+    pub(crate) fn used_pct(&self, now_us: u64) -> Option<f64> {
+        match self {
+            Self::Scheduled(uplink) => Some(uplink.used_pct(now_us)),
+            Self::Recorded(_) => None,
+        }
+    }
+
     /// Control takes `bytes` from data.
     pub(crate) fn displace_data(&mut self, bytes: u32) {
         match self {

@@ -25,8 +25,8 @@ pub struct UplinkConfig {
 }
 
 impl UplinkConfig {
-    /// The cell of irazabal2024, whose delay without load is about 10 ms: requests in the first U
-    /// slot of each pattern of 5 ms, grants in the next pattern.
+    /// The cell of irazabal2024, 106 PRB, whose delay without load is about 10 ms: requests in the
+    /// first U slot of each pattern of 5 ms, grants in the next pattern.
     pub fn nr_n78() -> Self {
         Self {
             sr_period_us: 5000,
@@ -77,6 +77,8 @@ pub struct ScheduledUplink {
     granted: VecDeque<u64>,
     /// Data bytes that control has displaced to a later block.
     displaced_bytes: u32,
+    /// The first granted slot, and how many there were.
+    used: Option<(u64, u64)>,
 }
 
 impl ScheduledUplink {
@@ -98,6 +100,7 @@ impl ScheduledUplink {
             tail: None,
             granted: VecDeque::new(),
             displaced_bytes: 0,
+            used: None,
         })
     }
 
@@ -152,6 +155,18 @@ impl ScheduledUplink {
         }
     }
 
+    /// Share of the cell's uplink slots since the UE first sent in which it had a grant, percent.
+    pub fn used_pct(&self, now_us: u64) -> f64 {
+        let Some((first, granted)) = self.used else { return 0.0 };
+        let slots_until =
+            |at_us: u64| self.duplexing.uplink_slots((at_us << self.numerology.mu()) / 1000);
+        let there = slots_until(now_us).saturating_sub(self.duplexing.uplink_slots(first)).max(1);
+        let begun = granted.saturating_sub(
+            self.granted.iter().filter(|slot| self.start_us(**slot) >= now_us).count() as u64,
+        );
+        (begun as f64 * 100.0 / there as f64).min(100.0)
+    }
+
     /// Requests a grant by SR; returns its slot and the room there.
     fn request(&mut self, now_us: u64) -> (u64, u32) {
         let period_us = u64::from(self.config.sr_period_us);
@@ -167,6 +182,8 @@ impl ScheduledUplink {
     fn open(&mut self, slot: u64, now_us: u64) -> (u64, u32) {
         self.drop_begun_grants(now_us);
         self.granted.push_back(slot);
+        let (first, slots) = self.used.unwrap_or((slot, 0));
+        self.used = Some((first, slots + 1));
         let paid = self.displaced_bytes.min(self.config.tbs_bytes - 1);
         self.displaced_bytes -= paid;
         (slot, self.config.tbs_bytes - paid)
