@@ -83,7 +83,8 @@ pub(super) struct ReproduceArgs {
     t_m_us: Option<u32>,
 
     /// Quantile of the forecast drain that the CU's pacer is fed, above 0 and below 1: higher loses
-    /// less of the radio and delays more. Between the model's quantiles it is interpolated.
+    /// less of the radio and delays more. Between the model's quantiles it is interpolated, beyond
+    /// them it is refused.
     #[arg(long, value_name = "Q", requires = "model", help_heading = "Trained model",
           default_value_t = DRAIN_QUANTILE, value_parser = quantile)]
     drain_quantile: f32,
@@ -190,6 +191,12 @@ fn trained(args: &ReproduceArgs, chosen: &[Paper]) -> Result<Option<Trained>, Fa
     let measured: &[u32] = if args.t_m_us.is_some() { &[] } else { &papers::stolidis2024::BEARERS };
     let hello = Served::probe(&program, measured)
         .map_err(|error| Failure::Input(format!("--model: {error}")))?;
+    if !hello.has_quantile(args.drain_quantile) {
+        return Err(Failure::Input(format!(
+            "--drain-quantile: {} is beyond the quantiles of {}; expected within {:?}",
+            args.drain_quantile, hello.model, hello.quantiles
+        )));
+    }
     let t_m: Vec<String> = match args.t_m_us {
         Some(us) => vec![format!("{us} µs as given")],
         None => measured

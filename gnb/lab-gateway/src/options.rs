@@ -202,7 +202,7 @@ pub struct ForecastOptions {
     pub token: Option<PathBuf>,
 
     /// Quantile of the forecast drain that pacers are fed, above 0 and below 1: higher loses less of
-    /// the radio and delays more.
+    /// the radio and delays more. A forecaster refuses one beyond its model's.
     #[arg(id = "forecasts-drain-quantile", long, value_name = "Q", default_value_t = DRAIN_QUANTILE,
           value_parser = quantile)]
     pub drain_quantile: f32,

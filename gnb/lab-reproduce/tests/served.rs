@@ -103,6 +103,19 @@ fn errors_of_a_program_contain_its_output() {
 }
 
 #[test]
+fn a_quantile_beyond_those_of_the_model_is_no_quantile_of_the_drain() {
+    let hello = Served::probe(&program("well"), &[]).unwrap();
+    for (level, has) in [(0.1, true), (0.7, true), (0.9, true), (0.05, false), (0.95, false)] {
+        assert_eq!(hello.has_quantile(level), has, "{level}");
+        let started = Served::start(&program("well"), &hello, 0, level);
+        let refused = started.err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(refused.is_empty(), has, "{refused}");
+        let why = format!("answered quantiles [0.1, 0.5, 0.9] without {level}");
+        assert!(has || refused.ends_with(&why), "{refused}");
+    }
+}
+
+#[test]
 fn t_m_is_rounded_up() {
     let hello = Served::probe(&program("well"), &[1, 4]).unwrap();
     assert_eq!((hello.t_m_us(1), hello.t_m_us(4), hello.t_m_us(2)), (Some(62), Some(65), None));

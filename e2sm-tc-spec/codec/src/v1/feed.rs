@@ -13,8 +13,7 @@ const MAX_POINTS: u32 = 64;
 /// and less than 5 % 40 ms from it (docs/reproduction/stolidis2024.md has others).
 pub const DRAIN_QUANTILE: f32 = 0.7;
 
-/// The value at one probability, from a forecast's quantiles: linear between the nearest two, beyond the
-/// outermost that one.
+/// The value at one probability, from a forecast's quantiles: linear between the nearest two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuantileColumn {
     /// Column of the lower quantile; the upper one is the next.
@@ -25,12 +24,13 @@ pub struct QuantileColumn {
 }
 
 impl QuantileColumn {
-    /// For quantiles in order of the columns; `None` unless they increase and at least one is given.
+    /// For quantiles in order of the columns; `None` unless they increase and `wanted` is within them:
+    /// of what is beyond the outermost nothing is known.
     #[must_use]
     pub fn at(levels: &[f32], wanted: f32) -> Option<Self> {
         let columns = levels.len();
         let is_increasing = levels.windows(2).all(|pair| pair[0] < pair[1]);
-        if !is_increasing || !levels.first()?.is_finite() || !wanted.is_finite() {
+        if !is_increasing || !(*levels.first()?..=*levels.last()?).contains(&wanted) {
             return None;
         }
         let after = levels.partition_point(|level| *level <= wanted);
@@ -226,16 +226,20 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_linear_between_those_given_and_ends_at_the_outermost() {
+    fn a_quantile_is_linear_between_those_given_and_unknown_beyond_the_outermost() {
         let rows = [10.0, 20.0, 60.0, 1.0, 1.0, 3.0];
         let at = |wanted| QuantileColumn::at(&[0.1, 0.5, 0.9], wanted).unwrap().of(&rows).unwrap();
         assert_eq!(at(0.5), [20.0, 1.0]);
         assert_eq!(at(0.9), [60.0, 3.0]);
         let between = at(0.7);
         assert!((between[0] - 40.0).abs() < 1e-4 && (between[1] - 2.0).abs() < 1e-5, "{between:?}");
-        assert_eq!((at(0.01), at(0.98)), (vec![10.0, 1.0], vec![60.0, 3.0]));
-        let only = QuantileColumn::at(&[0.5], 0.9).unwrap();
+        assert_eq!(at(0.1), [10.0, 1.0]);
+        for beyond in [0.01, 0.099, 0.901, 0.98, f32::INFINITY] {
+            assert_eq!(QuantileColumn::at(&[0.1, 0.5, 0.9], beyond), None, "{beyond}");
+        }
+        let only = QuantileColumn::at(&[0.5], 0.5).unwrap();
         assert_eq!(only.of(&rows), Some(rows.to_vec()));
+        assert_eq!(QuantileColumn::at(&[0.5], 0.7), None);
     }
 
     #[test]

@@ -60,6 +60,11 @@ impl Hello {
         self.quantities.iter().any(|known| known == quantity)
     }
 
+    /// Whether a quantile is forecast, or one on either side of it.
+    pub fn has_quantile(&self, level: f32) -> bool {
+        QuantileColumn::at(&self.quantiles, level).is_some()
+    }
+
     /// T_m for this number of bearers, rounded up to whole µs; `None` if not measured.
     pub fn t_m_us(&self, bearers: u32) -> Option<u32> {
         let measured = self.t_m.iter().find(|time| time.bearers == bearers)?;
@@ -77,11 +82,11 @@ impl Hello {
                 self.points_us
             ));
         }
-        if QuantileColumn::at(&self.quantiles, super::MEDIAN).is_none() {
-            return Err(format!("quantiles {:?}; expected increasing", self.quantiles));
-        }
         if !self.quantiles.iter().any(|level| (level - super::MEDIAN).abs() < 1e-6) {
             return Err(format!("quantiles {:?} without {}", self.quantiles, super::MEDIAN));
+        }
+        if !self.has_quantile(super::MEDIAN) {
+            return Err(format!("quantiles {:?}; expected increasing", self.quantiles));
         }
         match self.t_m.iter().find(|time| !(0.0..=1e7).contains(&time.median_us)) {
             Some(time) => Err(format!("T_m of {} µs for {} bearers", time.median_us, time.bearers)),

@@ -71,10 +71,12 @@ impl Served {
             });
         }
         let grid = hello.feed().ok_or_else(|| child.unexpected("a hello without points".into()))?;
-        let column = |wanted| QuantileColumn::at(&hello.quantiles, wanted);
-        let (level, drain) = column(MEDIAN)
-            .zip(column(drain_quantile))
-            .ok_or_else(|| child.unexpected("a hello without quantiles".into()))?;
+        let column = |wanted| {
+            let beyond =
+                || child.unexpected(format!("quantiles {:?} without {wanted}", hello.quantiles));
+            QuantileColumn::at(&hello.quantiles, wanted).ok_or_else(beyond)
+        };
+        let (level, drain) = (column(MEDIAN)?, column(drain_quantile)?);
         Ok(Self { child, hello, grid, level, drain, batches: VecDeque::new(), epoch_us })
     }
 

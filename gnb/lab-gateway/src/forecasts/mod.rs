@@ -149,7 +149,8 @@ mod tests {
             forecasts: vec![forecast],
             ..proto::ForecastBatch::default()
         };
-        bearer_forecasts(&batch, 0.8)
+        let drain = if let [only] = quantiles { *only } else { 0.8 };
+        bearer_forecasts(&batch, drain)
     }
 
     fn converted(
@@ -173,17 +174,20 @@ mod tests {
 
     #[test]
     fn occupancy_is_fed_at_its_median_and_drain_at_the_quantile_asked_for() {
-        let (made, _) = converted(&[0.5, 0.9], |forecast| {
+        let two_columns = |forecast: &mut proto::Forecast| {
             let rows = [1.0, 5.0, 4.0, 8.0];
             forecast.series = vec![
                 series(Quantity::OccupancyBytes, &rows),
                 series(Quantity::LimitBytes, &rows),
                 series(Quantity::DrainBytes, &rows),
             ];
-        });
+        };
+        let (made, _) = converted(&[0.5, 0.9], two_columns);
         assert_eq!(made[0].occupancy_bytes, [1, 4]);
         assert_eq!(made[0].limit_bytes, [1, 4]);
         assert_eq!(made[0].drain_bytes, [4, 7], "three quarters of the way to the upper quantile");
+        let (made, malformed) = converted(&[0.5, 0.7], two_columns);
+        assert_eq!((made.len(), malformed), (0, 1), "nothing is known of a higher one");
     }
 
     #[test]

@@ -117,9 +117,9 @@ fn forecast(rnti: u32) -> Forecast {
         // The node's time is a little behind that of this test.
         origin_us: now_us() - 10_000,
         series: vec![
-            series(Quantity::OccupancyBytes, vec![3_000.0; 20]),
-            series(Quantity::DrainBytes, vec![2_500.0; 20]),
-            series(Quantity::LimitBytes, vec![5_000.0; 20]),
+            series(Quantity::OccupancyBytes, vec![3_000.0; 40]),
+            series(Quantity::DrainBytes, vec![2_500.0; 40]),
+            series(Quantity::LimitBytes, vec![5_000.0; 40]),
         ],
         ..Forecast::default()
     }
@@ -129,7 +129,7 @@ fn batch(node_id: &str, forecasts: Vec<Forecast>) -> ForecastBatch {
     ForecastBatch {
         node_id: node_id.to_owned(),
         sent_at_us: now_us(),
-        quantiles: vec![0.5],
+        quantiles: vec![0.5, 0.9],
         points_us: (11..31).map(|ms| ms * 1_000).collect(),
         forecasts,
     }
