@@ -55,7 +55,7 @@ struct Pending {
 #[derive(Debug)]
 enum Sent {
     /// To the world.
-    Pending(Pending),
+    Pending(Box<Pending>),
     /// Nowhere: the owner that it names is another client.
     Refused(ControlReply),
 }
@@ -170,7 +170,8 @@ impl ControlHandler {
             tell(asked, Answer::NotCarriedOut);
             return Err(status);
         }
-        Ok(Sent::Pending(Pending { node_id, answer, limit, asked, _bytes: hold }))
+        let pending = Pending { node_id, answer, limit, asked, _bytes: hold };
+        Ok(Sent::Pending(Box::new(pending)))
     }
 
     /// Counts the answer and converts it.
