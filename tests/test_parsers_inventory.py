@@ -23,7 +23,7 @@ PEERS: Final[list[Peer]] = [
     *(*PLAIN, *JSON, *TC, *REPORTS, *MESSAGES),
 ]
 DECODERS: Final = re.compile(
-    r"(json\.loads?|yaml\.\w*load\w*|yaml\.parse|parse_yaml|np\.frombuffer|np\.load|csv\.\w+"
+    r"(json\.loads?|parse_json|yaml\.\w*load\w*|yaml\.parse|parse_yaml|np\.frombuffer|np\.load|csv\.\w+"
     r"|pq\.(ParquetFile|read_\w+)|lzma\.\w+|gzip\.\w+|.*\.unpack(_from)?|unpack|.*\.FromString"
     r"|.*\.ParseFromString|.*\.(model_)?validate_json|load_pem_\w+|text_string_to_metric_families"
     r"|int\.from_bytes|.*\.strptime|.*b64decode|bytes\.fromhex|fromhex|split_address"

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -67,9 +68,13 @@ def test_ric_sm_encode_is_the_inverse(
     value = model.to_json(model.decode(message))
     wrapped = json.dumps({"value": value}).encode()
     lines = json.dumps(value).encode() + b"\n" + wrapped + b"\n{\n[]\n" + b"[" * 100_000
+    lines += b'\n{"value": 1, "value": 2}'
     got = answers(monkeypatch, capsys, ["encode", "--sm", name], lines)
     assert got[:2] == [{"hex": message.hex()}] * 2
-    assert [list(answer) for answer in got[2:]] == [["error"]] * 3
+    assert [list(answer) for answer in got[2:]] == [["error"]] * 4
+    assert (
+        got[-1]["error"] == "line: text: key 'value' given twice; expected it once; expected JSON"
+    )
 
 
 def test_flexric_vectors_through_the_program(rlc_vectors: list[dict[str, Any]]) -> None:
@@ -198,6 +203,24 @@ def test_logs_for_people() -> None:
     logs.get_logger().warning("gateway lost", address="x:1")
     assert "gateway lost" in stream.getvalue()
     assert "address=x:1" in stream.getvalue()
+    logs.get_logger().warning("bad key", key="\x1b]0;title\x07")
+    assert "\x1b]" not in stream.getvalue()
+    assert r"\x1b]0;title\x07" in stream.getvalue()
+
+
+def test_no_control_character_of_an_input_reaches_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text('"\\e[31mgateway\\u009b": {}\n"a\\u202eb": 1\n')
+    assert ric_cli.main(["nodes", "--config", str(settings)]) == 1
+    with pytest.raises(SystemExit):
+        ric_cli.main(["nodes", "--\x1b[2J"])
+    shown = capsys.readouterr().err
+    assert not {"\x1b", "\x9b", "\u202e"} & set(shown)
+    assert r"\x1b[31mgateway\x9b: unknown key" in shown
+    assert r"a\u202eb: unknown key" in shown
+    assert r"\x1b[2J" in shown
 
 
 # ----------------------------------------------------------------- virtual time

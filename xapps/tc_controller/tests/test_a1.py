@@ -255,6 +255,7 @@ async def test_misprints_of_the_published_schemas_are_accepted() -> None:
         (b"[" * 60_000, "body"),
         (b'{"scope": NaN}', "body"),
         (b"[]", "policy"),
+        (b'{"scope": {"qosId": {"5qI": 9, "5qI": 3}}}', "body: key '5qI' given twice"),
         (json.dumps(qos()).encode(), "policy: qosObjectives"),
         (json.dumps(qos(pdb=-1)).encode(), "policy: qosObjectives.pdb"),
         (json.dumps(qos(pdb=1, pbd=1)).encode(), "policy: qosObjectives.pbd"),

@@ -319,3 +319,15 @@ def test_a_trial_that_can_decide_nothing_is_an_error() -> None:
     )
     assert same.startswith("warning: rules[0].trial.against: the same pipeline as of the base")
     assert dry.startswith("warning: rules[0].enforce.dry_run: a dry run sends nothing")
+
+
+def test_names_of_a_policy_reach_the_terminal_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        'version: 1\nrules: [{name: "\\e[2Jall", objective: {bound_ms: 20}}]\n', encoding="utf-8"
+    )
+    assert main(["check", str(policy)]) == 0
+    assert "\x1b" not in (shown := capsys.readouterr().out)
+    assert r"\x1b[2Jall: within 20 ms" in shown

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 from ric.claim import AlreadyClaimed, Claim
+from ric.terminal import complain
 from rlc_dataset import DatasetError
 from rlc_model import ContractError
 
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _claim(given):
             return loaded[given.command].run(given)
     except (AlreadyClaimed, TrainError, DatasetError, ContractError) as error:
-        print(f"{PROG} {given.command}: {error}", file=sys.stderr)
+        complain(f"{PROG} {given.command}", error)
         return 2
     except KeyboardInterrupt:
         print(f"{PROG} {given.command}: stopped", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from ric.files import UnreadableFile, read_file
+from ric.json_text import parse_json
 
 from rlc_train.errors import TrainError
 from rlc_train.judging.row import Row
@@ -36,7 +36,7 @@ def read(path: str | PathLike[str]) -> pa.Table:
     """
     file = Path(path)
     try:
-        rows: Any = json.loads(read_file(file, MAX_BYTES))
+        rows: Any = parse_json(read_file(file, MAX_BYTES))
     except UnreadableFile as error:
         raise TrainError(str(file), error.problem) from error
     except (ValueError, RecursionError) as error:

@@ -18,6 +18,7 @@ from ric.lifecycle import run_service
 from ric.security import check_files
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
 from ric.state_file import StateError, claim, read_document, require_version, write_document
+from ric.terminal import complain
 from ric.version import VERSION
 
 from flexric_bridge.app import STATE_VERSION, Bridge
@@ -40,11 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = settings_from(BridgeSettings, given)
         check_files(settings)
     except (SettingsError, StateError) as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
+        complain(NAME, error)
         return 2
     if module := missing_module(settings.ric.sdk):
         problem = f"ric.sdk: the Python module {module} is not installed; {MAKE_IT}"
-        print(f"{NAME}: {problem}", file=sys.stderr)
+        complain(NAME, problem)
         return 2
     return run_service(lambda: Bridge(settings), lambda bridge: bridge.run(_announce), settings.log)
 

@@ -19,6 +19,8 @@ from typing import Any, Final, NoReturn
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from ric.terminal import escaped
+
 _NAMED_LIKE_SECTION: Final = ("address", "enabled", "path")
 _GENERAL: Final = "General"
 
@@ -107,7 +109,7 @@ class ProgramParser(argparse.ArgumentParser):
         if unknown != message:
             lines = [_unknown(word, self) for word in unknown.split() if word.startswith("-")]
             message = "; ".join(lines) or message
-        super().error(message)
+        super().error(escaped(message))
 
     def flags(self) -> dict[str, str]:
         """Every way to spell a setting in kebab-case → its flag; of subcommands too."""

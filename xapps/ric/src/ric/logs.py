@@ -9,9 +9,10 @@ from typing import TextIO
 import structlog
 from structlog.processors import ExceptionRenderer
 from structlog.tracebacks import ExceptionDictTransformer
-from structlog.typing import FilteringBoundLogger, Processor
+from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 from ric.settings import LogSettings
+from ric.terminal import escaped
 
 Logger = FilteringBoundLogger
 
@@ -32,9 +33,10 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
         ]
         if as_json
         else [
+            _escape,
             structlog.dev.ConsoleRenderer(
                 colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
-            )
+            ),
         ]
     )
     structlog.configure(
@@ -50,6 +52,13 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
         logger_factory=structlog.PrintLoggerFactory(out),
         cache_logger_on_first_use=False,
     )
+
+
+def _escape(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Escapes what a terminal would obey in the text of an event."""
+    return {
+        name: escaped(value) if isinstance(value, str) else value for name, value in event.items()
+    }
 
 
 def get_logger(**fields: object) -> Logger:

@@ -23,6 +23,7 @@ from ric.claim import AlreadyClaimed, Claim
 from ric.errors import RicError
 from ric.files import UnreadableFile, read_file
 from ric.health import Condition
+from ric.json_text import parse_json
 
 T = TypeVar("T")
 
@@ -125,7 +126,7 @@ def read_document(path: Path) -> dict[str, Any] | None:
             return None
         raise StateError(str(error)) from None
     try:
-        document = json.loads(raw)
+        document = parse_json(raw)
     except (ValueError, RecursionError) as error:
         raise StateError(f"{path}: {error}; expected JSON") from None
     if not isinstance(document, dict):

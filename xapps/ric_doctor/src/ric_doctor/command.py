@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ric.errors import SettingsError
 from ric.settings import add_settings_arguments, settings_from
+from ric.terminal import complain, show
 
 from ric_doctor import text
 from ric_doctor.finding import exit_status
@@ -66,13 +67,13 @@ def run(given: argparse.Namespace) -> int:
         settings = settings_from(DoctorSettings, given)
         facts = asyncio.run(examine(settings, patience, progress=_progress))
     except SettingsError as error:
-        sys.stderr.write(f"ric doctor: {error}\n")
+        complain("ric doctor", error)
         return 2
     findings = judge(facts)
     if given.json:
         sys.stdout.write(json.dumps(text.as_json(findings, facts)) + "\n")
     else:
-        sys.stdout.write(text.table(findings))
+        show(text.table(findings))
     return exit_status(findings, accept_warnings=given.accept_warnings)
 
 

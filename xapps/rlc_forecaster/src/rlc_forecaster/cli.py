@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ric import load_settings, run_xapp
 from ric.errors import SettingsError
 from ric.security import check_files
+from ric.terminal import complain
 
 from rlc_forecaster.app import main as run
 from rlc_forecaster.lockstep import command as lockstep
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         check_files(settings)
     except SettingsError as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
+        complain(NAME, error)
         return 2
     return run_xapp(NAME, settings, run)
 

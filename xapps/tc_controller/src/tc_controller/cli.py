@@ -14,6 +14,7 @@ from ric.errors import SettingsError
 from ric.lifecycle import XApp, run_xapp
 from ric.security import check_files
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
+from ric.terminal import complain, show
 from ric.version import VERSION
 
 from tc_controller.app import ControllerApp
@@ -112,26 +113,26 @@ def _check(options: argparse.Namespace) -> int:
     except PolicyError as error:
         return _fail(str(error))
     for rule in policy.rules:
-        sys.stdout.write(f"{rule.name}: within {rule.objective.bound_ms:g} ms\n")
+        show(f"{rule.name}: within {rule.objective.bound_ms:g} ms\n")
         if not rule.base and not rule.ladder:
-            sys.stdout.write("  watch only\n")
+            show("  watch only\n")
         for number, each in enumerate(rule.classes, 1):
-            sys.stdout.write(f"  class {number}. {each.name}: {each}\n")
+            show(f"  class {number}. {each.name}: {each}\n")
         if rule.objective.guaranteed_mbps is not None:
             guaranteed = f"{rule.objective.guaranteed_mbps:g} Mbit/s"
-            sys.stdout.write(f"  guaranteed {guaranteed}: judged; the MAC divides the radio\n")
+            show(f"  guaranteed {guaranteed}: judged; the MAC divides the radio\n")
         for kind, rungs in (("base", rule.compiled_base()), ("ladder", rule.ladder)):
             for number, rung in enumerate(rungs, 1):
-                sys.stdout.write(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
+                show(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
         if rule.base:
-            sys.stdout.write(f"  without the controller: {_without_controller(rule)}\n")
+            show(f"  without the controller: {_without_controller(rule)}\n")
         if rule.trial is not None:
             against = rule.trial.against
-            sys.stdout.write(f"  trial for {rule.trial.extent()}\n")
-            sys.stdout.write(f"  against {against.template}: {_parameters(against)}\n")
+            show(f"  trial for {rule.trial.extent()}\n")
+            show(f"  against {against.template}: {_parameters(against)}\n")
     found = findings(policy)
     for finding in found:
-        sys.stderr.write(f"{options.policy}: {finding}\n")
+        complain(str(options.policy), finding)
     return int(any(finding.severity is Severity.ERROR for finding in found))
 
 
@@ -163,22 +164,22 @@ def _explain(options: argparse.Namespace) -> int:
         return _fail(f"{options.log}: no such decision log")
     if options.list:
         for line in decision_ids(read_log(options.log)):
-            sys.stdout.write(line + "\n")
+            show(line + "\n")
         return 0
     if options.state:
-        sys.stdout.write(explain_state(read_log(options.log)) + "\n")
+        show(explain_state(read_log(options.log)) + "\n")
         return 0
     if options.id is None:
         return _fail("explain: expected the id of a decision, --list or --state")
     story = explain(read_log(options.log), options.id)
     if story is None:
         return _fail(f"{options.log}: no decision {options.id}; --list shows those it has")
-    sys.stdout.write(story + "\n")
+    show(story + "\n")
     return 0
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write("".join(f"tc-controller: {line}\n" for line in message.splitlines()))
+    complain("tc-controller", message)
     return 1
 
 

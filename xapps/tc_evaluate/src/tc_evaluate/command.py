@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from ric.terminal import complain
 from rich.console import Console
 from rich.progress import Progress
 from tc_controller.policy_file import PolicyError, load_policy
@@ -74,7 +75,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         tasks, skipped = _tasks(given)
         for sentence in skipped:
-            sys.stderr.write(f"tc-controller: {sentence}\n")
+            complain("tc-controller", sentence)
         with Progress(console=Console(stderr=True), transient=True) as progress:
             bar = progress.add_task("runs", total=len(tasks))
 
@@ -83,7 +84,7 @@ def run(given: argparse.Namespace) -> int:
 
             results = run_all(tasks, jobs=given.jobs, file=given.json, done=done)
     except (EvaluationError, PolicyError) as error:
-        sys.stderr.write(f"tc-controller: {error}\n")
+        complain("tc-controller", error)
         return 1
     except KeyboardInterrupt:
         kept = f"; {given.json} has the runs that ended" if given.json else ""

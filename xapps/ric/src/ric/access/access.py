@@ -16,6 +16,7 @@ from sojourn_interfaces import MAX_IDENTIFIER_BYTES
 from ric.access.audit import AuditLog
 from ric.access.file import AccessList, Client, Right, read_access_file
 from ric.errors import SettingsError
+from ric.terminal import escaped
 
 Reason = Literal["unauthenticated", "right", "node"]
 
@@ -277,5 +278,5 @@ def printable_text(text: str) -> str:
     """`text` for a message: control characters escaped, bounded."""
     most = MAX_IDENTIFIER_BYTES
     text = text[: most + 1]
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = escaped(text, kept="")
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"

@@ -31,6 +31,7 @@ from ric.settings import (
 )
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, ran_function_name, rlc, tc
 from ric.sm.plain import event_trigger
+from ric.terminal import complain, show
 from ric.version import VERSION
 
 _OIDS = {"rlc": RLC_OID, "mac": MAC_OID, "kpm": KPM_OID, "tc_v0": TC_V0_OID, "tc_v1": TC_V1_OID}
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             asyncio.run(_watch(settings, given))
     except RicError as error:
-        sys.stderr.write(f"ric: {error}\n")
+        complain("ric", error)
         return 1
     except (KeyboardInterrupt, BrokenPipeError):
         return 1
@@ -97,7 +98,7 @@ async def _nodes(settings: GatewaySettings, *, as_json: bool) -> None:
         for node in nodes:
             sys.stdout.write(json.dumps(node_to_json(node)) + "\n")
     else:
-        sys.stdout.write(node_table(nodes))
+        show(node_table(nodes))
 
 
 async def _watch(settings: GatewaySettings, given: argparse.Namespace) -> None:

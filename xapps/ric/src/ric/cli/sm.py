@@ -15,7 +15,9 @@ from typing import Any, Final, cast, get_args
 
 from ric.errors import RicError, ServiceModelError, ServiceModelUnavailable
 from ric.flags import ProgramParser
+from ric.json_text import parse_json
 from ric.sm import kpm_bytes, mac, rlc, tc
+from ric.terminal import complain
 from ric.version import VERSION
 
 TC_KINDS: Final = get_args(tc.Kind)
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
             sys.stdout.flush()
     except ServiceModelUnavailable as error:
-        sys.stderr.write(f"ric-sm: {error}\n")
+        complain("ric-sm", error)
         return 1
     except (BrokenPipeError, KeyboardInterrupt):
         # The reader is gone: keep the interpreter from reporting that standard output is closed.
@@ -114,7 +116,7 @@ def _bytes_of_hex(text: bytes) -> bytes:
 
 def _value_of_json(text: bytes) -> Any:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise ServiceModelError("line", "text", str(error), "JSON") from None
     if isinstance(value, dict) and value.keys() == {"value"}:

@@ -15,6 +15,7 @@ from typing import BinaryIO, Final
 import rlc_model
 from ric.errors import RicError
 from ric.settings import ProgramParser
+from ric.terminal import complain
 from rlc_model import ContractError, read_contract
 from sojourn_interfaces import forecast_pb2 as pb
 
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         except (ContractError, FrameError, RicError, UnfinishedTrialError) as error:
             write_frame(out, Kind.ERROR, json.dumps({"error": str(error)}).encode())
-            print(f"rlc-forecaster {NAME}: {error}", file=sys.stderr)
+            complain(f"rlc-forecaster {NAME}", error)
             return REFUSED
         except KeyboardInterrupt:
             return 130

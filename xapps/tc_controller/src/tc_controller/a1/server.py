@@ -16,6 +16,7 @@ from ric.access import ALL_NODES, Right
 from ric.certificates import Trust
 from ric.clock import Clock
 from ric.http import Handler, HttpSite, challenge, http_status
+from ric.json_text import parse_json
 from ric.limits import Exceeded, Rate, retry_after_s
 from ric.security import Security
 from yarl import URL
@@ -330,7 +331,7 @@ async def _json(request: web.Request) -> Any:
     try:
         async with asyncio.timeout(_BODY_S):
             text = (await request.read()).decode()
-        value = json.loads(text, parse_constant=constant)
+        value = parse_json(text, constant)
         # Unpaired surrogates are legal escapes but no text; 1e999 is read as infinite.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
