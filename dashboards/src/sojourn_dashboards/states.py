@@ -20,6 +20,9 @@ COMPLIANCE: Final[Words] = {
 BLOCKERS: Final[Words] = {
     "nothing": ("nothing", GOOD),
     "no_tc": ("gNB has no TC function", WARNING),
+    "watch_only": ("rule is watch only", BOUND),
+    "dry_run": ("dry run: sends nothing", BOUND),
+    "observing": ("observes before it acts", GOOD),
     "standby": ("another controller owns the node", GOOD),
     "candidate": ("waits for the node lease", WARNING),
     "duplicate": ("another has this identity", BAD),

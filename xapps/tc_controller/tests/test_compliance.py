@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
@@ -41,9 +42,39 @@ def test_bloat_without_control_is_a_violation_and_names_what_blocks_a_decision()
     assert record["state"] == "violated"
     assert state(bloated) is Compliance.VIOLATED
     assert "above 10 ms" in record["reason"]
-    assert record["blocker"] == "the rule has no ladder: its base is all it has"
+    assert record["blocker"] == "watch only: the rule has neither base nor ladder"
     (totals,) = bloated.controller.counters.service.values()
     assert totals.compliance[Compliance.VIOLATED] >= 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "acting", "blocker"),
+    [
+        ("ladder: []", True, "watch only: the rule has neither base nor ladder"),
+        ("ladder: [], enforce: {dry_run: true}", True, "watch only: the rule has neither"),
+        (
+            "base: [{template: transparent}], enforce: {dry_run: true}",
+            True,
+            "dry run: decides, sends",
+        ),
+        ("ladder: [{template: sojourn}], enforce: {dry_run: true}", True, "dry run: decides"),
+        ("base: [{template: transparent}]", False, "observing: sends no control yet"),
+    ],
+)
+def test_a_violation_names_what_blocks_a_decision(rule: str, acting: bool, blocker: str) -> None:
+    bloated = world(bulk(), ping(), rule=rule, acting=acting)
+    bloated.run(3_000)
+    bearer = bloated.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
+    record = [each for each in bloated.events("compliance") if each["state"] == "violated"][-1]
+    assert record["blocker"].startswith(blocker)
+    assert (bearer.blocker(bloated.now_us) or "").startswith(blocker)
+
+
+def test_a_rule_with_a_base_alone_says_that_it_has_no_ladder() -> None:
+    based = world(bulk(), ping())
+    based.run(3_000)
+    bearer = based.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
+    assert bearer.blocker(based.now_us) == "the rule has no ladder: its base is all it has"
 
 
 def test_a_radio_that_sends_nothing_is_stalled_not_violated() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from ric.health import Condition
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
@@ -90,7 +91,7 @@ def test_a_bloated_bearer_is_shown_with_bound_figures_reason_and_blocker() -> No
     assert 35_000 < rate_kbps <= 40_000
     assert queue_bytes > 100_000
     detail = watched.detail()
-    assert detail["blocker"] == "the rule has no ladder: its base is all it has"
+    assert detail["blocker"] == "watch only: the rule has neither base nor ladder"
     assert detail["flows"]["top"][0]["greedy"]
 
 
@@ -100,6 +101,25 @@ def test_an_observing_controller_says_that_it_sends_nothing() -> None:
         watched.second()
     assert watched.whole()["controller"]["mode"] == "observing: sends no control yet"
     assert watched.detail()["blocker"] == "observing: sends no control yet"
+
+
+@pytest.mark.parametrize(
+    ("rule", "mode"),
+    [
+        ("ladder: []", "watch only: no rule has a pipeline"),
+        (
+            "base: [{template: transparent}], enforce: {dry_run: true}",
+            "dry run: decides, sends nothing",
+        ),
+        ("ladder: [], enforce: {dry_run: true}", "watch only: no rule has a pipeline"),
+        ("base: [{template: transparent}]", "acting"),
+    ],
+)
+def test_the_mode_says_whether_a_pipeline_may_be_installed(rule: str, mode: str) -> None:
+    watched = Watched(ping(), rule=rule)
+    watched.second()
+    controller = watched.whole()["controller"]
+    assert (controller["mode"], controller["acts"]) == (mode, mode == "acting")
 
 
 def test_a_cured_bearer_is_shown_with_its_pipeline_and_its_decision_with_reason_and_effect() -> (

@@ -46,10 +46,11 @@ async def test_a_bloated_bearer_shows_in_every_family(lab: Lab) -> None:
     record = lab.records("compliance")[-1]
     assert record["segment_quality"]["requirement"] == "web"
 
+    assert lab.metric("acting") == 0
     rank = lab.series("sojourn_bearer_sojourn_15m_seconds")
     assert rank[BEARER] > 0.5
     (since,) = lab.series("sojourn_bearer_state_since_timestamp_seconds").items()
-    assert {"violated", "no_ladder"} <= set(since[0])
+    assert {"violated", "watch_only"} <= set(since[0])
     assert EPOCH_US / 1e6 < since[1] < EPOCH_US / 1e6 + 3
     assert lab.series("sojourn_bearer_sent_bytes_total")[BEARER] > 1e6
     queued = lab.series("sojourn_bearer_queued_bytes")

@@ -175,7 +175,11 @@ class ControllerCollector(Collector):
     def _program(self) -> Iterator[Metric]:
         policy = self.policy
         for name, text, value in (
-            ("acting", "1: acts on violations; 0: only observes.", float(self.controller.acting)),
+            (
+                "acting",
+                "1: installs pipelines; 0: only observes, dry run, or all rules watch only.",
+                float(self.controller.acting and self.controller.policy.acts),
+            ),
             (
                 "controls_in_flight",
                 "Controls not answered yet.",

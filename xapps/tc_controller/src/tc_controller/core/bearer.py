@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from tc_controller.core import records
 from tc_controller.core.act import Pending, Purpose
@@ -47,6 +48,11 @@ _DRAIN_SPAN_US = 100_000
 _HOUR_US = 3_600_000_000
 #: Causes of a refusal that say nothing about the pipeline.
 _NOT_OF_THE_PIPELINE = ("stale_revision", "unknown_bearer", "not_owner")
+
+#: Why no control is sent, whatever happens.
+WATCH_ONLY: Final = "watch only: the rule has neither base nor ladder"
+DRY_RUN: Final = "dry run: decides, sends nothing"
+OBSERVING: Final = "observing: sends no control yet"
 
 
 class BearerControl(BearerEffects):
@@ -421,11 +427,24 @@ class BearerControl(BearerEffects):
             return "no_rule", "no rule matches the bearer"
         if self._capabilities is None:
             return "no_tc", "the node has no E2SM-TC v1"
+        held = self._passive(rule) or self._waiting()
+        return held or self._missing(now_us) or self._undecided(rule, now_us)
+
+    def _passive(self, rule: Rule) -> tuple[str, str] | None:
+        """Why nothing is ever sent as things are."""
+        if rule.watch_only:
+            return "watch_only", WATCH_ONLY
+        if rule.enforce.dry_run:
+            return "dry_run", DRY_RUN
+        return None if self.shared.acting else ("observing", OBSERVING)
+
+    def _waiting(self) -> tuple[str, str] | None:
+        """Why others come first."""
         if self.role in (Role.CANDIDATE, Role.STANDBY, Role.DUPLICATE):
             return self.role.label, f"{self.role.label}: {self.role.meaning}"
         if self.state not in DECIDING:
             return "in_progress", f"{self.state.label}: {self.state.meaning}"
-        return self._missing(now_us) or self._undecided(rule, now_us)
+        return None
 
     def _undecided(self, rule: Rule, now_us: int) -> tuple[str, str] | None:
         """Why no rung of the ladder is tried now."""

@@ -38,7 +38,7 @@ _NO_ANSWER = Unanswered("no answer")
 _RESTARTED_AFTER_US = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shared:
     """What the bearers of a controller share."""
 
@@ -49,6 +49,8 @@ class Shared:
     replica: Replica
     #: Identity of the controller.
     owner: str
+    #: False: the controller only observes so far.
+    acting: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,6 @@ class Controller(QuietReports):
         control_timeout_us: int = 1_000_000,
     ) -> None:
         self.policy = policy
-        self.acting = acting
         self.counters = Counters()
         self.desired = DesiredStore()
         if state is not None:
@@ -89,7 +88,7 @@ class Controller(QuietReports):
         self._stopping = False
         self._outbox = Outbox(owner, control_timeout_us, policy.max_controls_per_s)
         self._shared = Shared(
-            self._outbox, self.desired, self.counters, self._next_id, replica, owner
+            self._outbox, self.desired, self.counters, self._next_id, replica, owner, acting
         )
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
@@ -98,6 +97,15 @@ class Controller(QuietReports):
         self._sample_at_us = 0
         self._rematch = policy.depends_on_flows
         self._unkept: set[str] = set()
+
+    @property
+    def acting(self) -> bool:
+        """Whether it does more than observe; the policy may still have nothing to do."""
+        return self._shared.acting
+
+    @acting.setter
+    def acting(self, acting: bool) -> None:
+        self._shared.acting = acting
 
     def _next_id(self) -> str:
         self._decisions += 1

@@ -273,6 +273,11 @@ class Rule(Strict):
             )
             raise PlacedError(("classes",), problem)
 
+    @property
+    def watch_only(self) -> bool:
+        """Whether it has no pipeline to install."""
+        return not self.base and not self.ladder
+
     def compiled_base(self) -> tuple[Rung, ...]:
         """The pipelines to install, in order of preference: `base` with the objectives that a
         pipeline can keep."""
@@ -371,6 +376,11 @@ class Policy(Strict):
             ):
                 return rule
         return None
+
+    @property
+    def acts(self) -> bool:
+        """Whether a rule installs pipelines."""
+        return any(not (rule.enforce.dry_run or rule.watch_only) for rule in self.rules)
 
     def slice_of(self, bearer: BearerKey, qfis: frozenset[int], rule: Rule) -> str:
         """Name of the slice by which a bearer is counted: the first that selects it, of those that

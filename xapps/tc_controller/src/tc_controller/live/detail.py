@@ -14,7 +14,7 @@ from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
 from tc_controller.explain_state import COMPLIANCE_ADVICE
 from tc_controller.live.decisions import DecisionStory
-from tc_controller.live.rows import OBSERVING, stale_status, state_of
+from tc_controller.live.rows import stale_status, state_of
 
 
 def find(controller: Controller, name: str) -> BearerKey | None:
@@ -43,7 +43,7 @@ def bearer_detail(
         "since_us": None if assessment is None else assessment.since_us,
         "reason": _reason(bearer),
         "advice": None if assessment is None else COMPLIANCE_ADVICE.get(assessment.state.value),
-        "blocker": _blocker(controller, bearer, now_us),
+        "blocker": _blocker(bearer, now_us),
         "stale": stale_status(node, key, controller.policy),
         "facts": _facts(node, bearer),
         "classes": [_class(name, each) for name, each in bearer.class_assessments.items()],
@@ -58,10 +58,10 @@ def _reason(bearer: BearerControl) -> str:
     return "not assessed yet" if bearer.assessment is None else bearer.assessment.reason
 
 
-def _blocker(controller: Controller, bearer: BearerControl, now_us: int) -> str | None:
+def _blocker(bearer: BearerControl, now_us: int) -> str | None:
     if bearer.compliance is not Compliance.VIOLATED:
         return None
-    return bearer.blocker(now_us) if controller.acting else OBSERVING
+    return bearer.blocker(now_us)
 
 
 def _class(name: str, assessment: Assessment) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tc_controller.core.bearer import BearerControl
+from tc_controller.core.bearer import DRY_RUN, OBSERVING, BearerControl
 from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
@@ -18,9 +18,8 @@ Row = dict[str, Any]
 
 #: State of a bearer that no rule matches, beside those of `Compliance`.
 NO_RULE: Final = "no_rule"
-#: Before `Controller.enable`.
-OBSERVING: Final = "observing: sends no control yet"
 ACTING: Final = "acting"
+WATCH_ONLY: Final = "watch only: no rule has a pipeline"
 #: A pipeline status older than this, or than five periods of it, is stale.
 _STALE_US: Final = 1_000_000
 _LOST_REPORTS: Final = 5
@@ -121,8 +120,9 @@ def controller_row(controller: Controller, policy: Mapping[str, int]) -> Row:
     """The controller itself; ``policy``: reloads by result."""
     rules = controller.policy.rules
     mode = ACTING if controller.acting else OBSERVING
-    if all(rule.enforce.dry_run for rule in rules):
-        mode = "dry run: decides, sends nothing"
+    if not controller.policy.acts:
+        dry = any(rule.enforce.dry_run and not rule.watch_only for rule in rules)
+        mode = DRY_RUN if dry else WATCH_ONLY
     return {
         "identity": controller.owner,
         "mode": mode,
