@@ -217,7 +217,8 @@ _OBJECTIVES = Row(
                     "{{rule}} at {{node}}: {{bound}}",
                 ),
                 about="Sojourn of the base less that of what it is tried against, with its "
-                "confidence interval. Low above 0: the base is slower, change it.",
+                "confidence interval. Low above 0: the base is slower; change it if the other "
+                "keeps the rate, too.",
                 empty="No trial: no rule of the policy has one.",
                 size=(8, 8),
             ),

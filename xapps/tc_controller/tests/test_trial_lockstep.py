@@ -16,13 +16,21 @@ from tc_replicas import LEASE_S, Replicas
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
-SCENARIO = Path(__file__).parents[3] / "gnb" / "scenarios" / "default.yaml"
+ROOT = Path(__file__).parents[3]
+SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
+PEDESTRIAN = ROOT / "benchmarks" / "situations" / "radio_pedestrian.yaml"
 
 
-def lab(trial: str, base: str = "sojourn", head: str = "", **overrides: Any) -> Lockstep:
+def lab(
+    trial: str,
+    base: str = "sojourn",
+    head: str = "",
+    scenario: Path = SCENARIO,
+    **overrides: Any,
+) -> Lockstep:
     rule = f"{{name: r, base: [{{template: {base}}}]{trial}}}"
     policy = parse_policy(f"version: 1\n{head}rules: [{rule}]")
-    return Lockstep(gnb_lab.World(SCENARIO, overrides=overrides), Controller(policy))
+    return Lockstep(gnb_lab.World(scenario, overrides=overrides), Controller(policy))
 
 
 def static_p95_ms(template: str) -> float:
@@ -52,6 +60,21 @@ def test_the_effect_has_the_sign_and_size_of_the_difference_of_static_pipelines(
     # One transaction per change of the pipeline and the first base; none is verified.
     assert world.transactions <= 25
     assert not world.events("verified") and not world.events("reapplied")
+
+
+def test_on_a_radio_that_hides_a_loss_of_rate_the_base_stays_however_short_the_sojourn() -> None:
+    trial = (
+        ", objective: {bound_ms: 60000}, trial: {against: {template: sojourn, "
+        "bulk_bound_us: 20000}, share_of_time: 0.5, period_s: 6, wash_out_ms: 2000, "
+        "max_duration_s: 144, stop: {max_sojourn_ms: 60000}}"
+    )
+    world = lab(trial, base="transparent", scenario=PEDESTRIAN)
+    world.run(147)
+    (result,) = world.events("trial_result")
+    assert result["effect"]["sojourn_ms"]["low"] > 100.0
+    assert result["effect"]["rate_ratio"]["high"] > 0.05
+    assert (result["reason"], result["kept"]) == ("max_duration", "transparent")
+    assert result["detail"].endswith("sojourn may lose more than 5.0% of the rate")
 
 
 def test_in_a_trial_of_bearers_a_hash_decides_and_few_bearers_suffer() -> None:

@@ -65,9 +65,11 @@ def test_explain_shows_settings_blocks_and_the_sentence(
     for part in (
         f"Trial {result['id']} on gnb-1, rule r, from 1970-01-01 00:00:02",
         "bdp_only instead of sojourn for 50% of the time, in periods of 0.5 s of which 250 ms",
+        "bdp_only stays only if shown (95 %) to shorten the sojourn by more than 5 ms and lose at",
+        "most 5.0% of the rate, or to gain more than 5.0% of the rate and lengthen the sojourn by",
         "Block 0: sojourn ",
         "(1 bearer); bdp_only ",
-        "Ended after 7 blocks: the sojourn under bdp_only is longer by more than 0 ms",
+        "Ended after 7 blocks: the sojourn under bdp_only is longer by more than 5 ms",
         "sojourn saved ",
         "against bdp_only on gnb-1, rule r: 7 pairs of 0.5 s",
     ):

@@ -280,6 +280,10 @@ def test_a_dry_run_has_no_trial() -> None:
             "rules[0].trial.max_duration_s: 86400 s; expected at most 2000 pairs",
         ),
         (
+            "against: {template: fq_codel}, share_of_bearers: 0.5, stop: {confidence: 0.9999}",
+            "rules[0].trial.stop.confidence: 0.9999; expected at most 0.9995 with share_of_bearers",
+        ),
+        (
             "against: {template: fq_codel}, share_of_time: 0.6",
             "rules[0].trial.share_of_time: 0.6 is out of range",
         ),

@@ -36,6 +36,9 @@ def explain_trial(story: Sequence[Record], started_at: str) -> list[str]:
             f"{first['period_s']:g} s of which {first['wash_out_ms']} ms are not measured; "
             f"seed {first['seed']}"
         )
+        # Logs of before there was a least gain lack it.
+        if "least_gain_ms" in first:
+            lines.append(f"  {against} stays only if shown {_demand(first)}")
     blocks = [record for record in story if record["event"] == "trial_block"]
     if len(blocks) > _SHOWN:
         lines.append(f"  {len(blocks) - _SHOWN} blocks before these")
@@ -48,6 +51,15 @@ def explain_trial(story: Sequence[Record], started_at: str) -> list[str]:
         lines.append("Not ended in this log.")
     summaries = [record["summary"] for record in story if "summary" in record]
     return lines + summaries[-1:]
+
+
+def _demand(started: Record) -> str:
+    """What the other pipeline must show to stay."""
+    gain, loss = f"{started['least_gain_ms']:g} ms", f"{started['rate_loss_ratio']:.1%} of the rate"
+    return (
+        f"({started['confidence'] * 100:g} %) to shorten the sojourn by more than {gain} and lose "
+        f"at most {loss}, or to gain more than {loss} and lengthen the sojourn by at most {gain}"
+    )
 
 
 def _block(record: Record, base: str, against: str) -> str:

@@ -13,13 +13,19 @@ randomisation test of a switch-back experiment (Bojinov, Simchi-Levi, Zhao, "Des
 Switchback Experiments", Management Science 69, 2023). Assumed: an additive effect that is the same
 in all pairs, and no carry-over beyond the wash-out.
 
-**Of bearers** (`two_sample`): bearers are assigned independently, once. Welch's interval
-(Biometrika 34, 1947) of the difference of means; assumed: these means are near normal. The error is
-divided among the looks (`look_error`).
+**Of bearers** (`two_sample`): a hash assigned each bearer, once, as a coin would. Were the effect
+the same τ for each of them, what the bearers had without it does not depend on the assignment: of
+all assignments of as many bearers, the one that happened is as likely as any other (Fisher, "The
+Design of Experiments", 1935, §21; Pitman, J. R. Stat. Soc. Suppl. 4, 1937). The interval has each τ
+for which the difference of means is not among the extreme ones over random assignments, drawn from
+a group of permutations (Hemerik, Goeman, "Exact testing with random permutations", TEST 27, 2018).
+No distribution is assumed: sojourns of bearers are skewed, and Student's t, or Welch's, then finds
+differences that are none. The error is divided among the looks (`look_error`, `LAST_LOOK`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +34,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tc_controller.core.student_t import quantile
-
 #: Stakes of the bet on a sign, in mean absolute differences; the capital is divided equally among
 #: them. Small ones win slowly on differences that vary much, large ones double on each of a few
 #: differences that agree.
@@ -37,6 +41,18 @@ _STAKES: Final = np.array([0.1, 0.3, 1.0, 4.0])
 #: Bounds are found to this part of the spread of the differences.
 _PRECISION: Final = 1e-4
 _FARTHEST: Final = 16
+#: Part of the error of a trial of bearers that its last look spends; earlier ones share the rest.
+LAST_LOOK: Final = 0.5
+#: So many random assignments are expected beyond a bound: fewer make it vary by chance.
+_BEYOND: Final = 4
+_LEAST_DRAWS: Final = 2_000
+#: 0.1 s for three measures. Where the error is too small for so few, no bound is known.
+_MOST_DRAWS: Final = 1 << 15
+_DRAWN_AT_ONCE: Final = 1 << 12
+#: Above so many bearers, blocks of them exchange their assignments: a look takes bounded time.
+_MOST_BLOCKS: Final = 64
+#: Above it the last look at a trial of bearers knows no bound.
+MOST_CONFIDENCE_OF_BEARERS: Final = 0.9995
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +153,65 @@ def _capital(above: NDArray[np.float64]) -> float:
 
 
 def look_error(error: float, look: int) -> float:
-    """Part of the error that the ``look``-th look may spend, from 1: together they spend no more
-    than all of it (a union bound, so however the looks depend on each other)."""
-    return error * 6.0 / (math.pi * look) ** 2
+    """Part of the error that the ``look``-th look before the end may spend, from 1: with that of
+    the last look no more than all of it (a union bound, so however the looks depend on each
+    other)."""
+    return (1.0 - LAST_LOOK) * error * 6.0 / (math.pi * look) ** 2
 
 
-def two_sample(one: Sequence[float], other: Sequence[float], confidence: float) -> Effect | None:
-    """Mean of ``one`` less mean of ``other``; ``None`` while one of them is empty."""
+def two_sample(
+    one: Sequence[float], other: Sequence[float], confidence: float, seed: str
+) -> Effect | None:
+    """Mean of ``one`` less mean of ``other``; ``None`` while one of them is empty.
+
+    Args:
+        one, other: one value per bearer of an arm; finite.
+        confidence: probability that the interval contains the effect at this look.
+        seed: decides the random assignments: the same values give the same interval.
+    """
     if not one or not other:
         return None
     a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
     units, estimate = a.size + b.size, float(a.mean() - b.mean())
-    if min(a.size, b.size) < 2:
+    side = (1.0 - confidence) / 2.0
+    draws = min(max(_LEAST_DRAWS, math.ceil(_BEYOND / side)), _MOST_DRAWS)
+    # The assignment that happened is one of them.
+    rank = math.floor(side * (1 + draws))
+    shifts = _shifts(a, b, draws, seed) if rank > 0 else np.empty(0)
+    # One that equals it is as extreme for any effect.
+    beyond = rank - (draws - shifts.size)
+    if beyond <= 0:
         return Effect(units, estimate, -math.inf, math.inf)
-    of_a, of_b = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
-    variance = of_a + of_b
-    if variance == 0.0:
-        return Effect(units, estimate, estimate, estimate)
-    freedom = variance**2 / (of_a**2 / (a.size - 1) + of_b**2 / (b.size - 1))
-    reach = quantile((1.0 + confidence) / 2.0, freedom) * math.sqrt(variance)
-    return Effect(units, estimate, estimate - reach, estimate + reach)
+    shifts.sort()
+    low, high = float(shifts[beyond - 1]), float(shifts[-beyond])
+    return Effect(units, estimate, estimate + low, estimate + high)
+
+
+def _shifts(
+    a: NDArray[np.float64], b: NDArray[np.float64], draws: int, seed: str
+) -> NDArray[np.float64]:
+    """How far from the estimate an effect makes each random assignment as extreme as the one that
+    happened; without the assignments that equal it.
+
+    Less an effect of x above the estimate, the observed difference of means is -x. An assignment
+    that exchanges k units and whose deviations from the observed means add up to s in the first
+    sample has s·c - x·(1 - k·c), where c = 1/|a| + 1/|b|: at least -x if x is at least -s/k.
+    """
+    rng = np.random.default_rng(list(hashlib.sha256(seed.encode()).digest()))
+    deviations = np.concatenate([a - a.mean(), b - b.mean()])
+    first = np.repeat([1.0, 0.0], [a.size, b.size])
+    width = -(-first.size // _MOST_BLOCKS)
+    blocks = first.size // width
+    # Fewer than `width` units keep their assignment.
+    moved, kept = np.split(rng.permutation(first.size), [blocks * width])
+    values, assigned = (each[moved].reshape(blocks, width) for each in (deviations, first))
+    # [i, j]: of block i with the assignment of block j.
+    sums, exchanged = values @ assigned.T, (1.0 - assigned) @ assigned.T
+    sum_of_kept, rows, found = float(deviations[kept] @ first[kept]), np.arange(blocks), []
+    for begin in range(0, draws, _DRAWN_AT_ONCE):
+        keys = rng.random((min(_DRAWN_AT_ONCE, draws - begin), blocks))
+        taken = np.argsort(keys, axis=1)
+        k = exchanged[rows, taken].sum(axis=1)
+        s = sums[rows, taken].sum(axis=1) + sum_of_kept
+        found.append(-s[k > 0.0] / k[k > 0.0])
+    return np.concatenate(found)

@@ -9,7 +9,7 @@ from ric.explain import PlacedError
 
 from tc_controller.core.ladder import CHOSEN, Condition, Rung, Strict
 from tc_controller.core.trial import Blocks, Schedule
-from tc_controller.core.trial_effect import least_pairs
+from tc_controller.core.trial_effect import MOST_CONFIDENCE_OF_BEARERS, least_pairs
 
 #: The interval is computed anew after each pair, in 20 ms after a thousand.
 MAX_PAIRS: Final = 2_000
@@ -29,14 +29,23 @@ class TrialStop(Strict):
         ge=0.0,
         le=60_000.0,
         description="The trial ends when the interval of the sojourn says that one pipeline is "
-        "worse by more than this, ms. A larger value gives a narrower interval.",
+        "worse by more than this, ms; `least_gain_ms` counts if it is larger. A larger value "
+        "gives a narrower interval.",
+    )
+    least_gain_ms: float = Field(
+        default=5.0,
+        ge=0.0,
+        le=60_000.0,
+        description="Least gain that is worth a change, ms: `against` stays for its sojourn only "
+        "if that is shown to be shorter by more than this, and for its rate only if its sojourn is "
+        "shown to be longer by no more than this. 5 ms is a period of a usual TDD pattern.",
     )
     rate_loss_ratio: float = Field(
         default=0.05,
         ge=0.0,
         lt=1.0,
-        description="The trial ends when the interval of the drained rate says that one pipeline "
-        "loses more than this ratio of it.",
+        description="`against` stays only if the interval of the drained rate shows that it loses "
+        "at most this ratio of it, and the trial ends when it shows that it loses more.",
     )
     max_sojourn_ms: float = Field(
         default=2_000.0,
@@ -111,6 +120,10 @@ class Trial(Strict):
             raise PlacedError(("against", "template"), problem)
         if self.against.when != Condition():
             raise PlacedError(("against", "when"), "unknown key; a trial has no condition")
+        most = MOST_CONFIDENCE_OF_BEARERS
+        if self.share_of_bearers is not None and self.stop.confidence > most:
+            problem = f"{self.stop.confidence:g}; expected at most {most:g} with share_of_bearers"
+            raise PlacedError(("stop", "confidence"), problem)
         if self.wash_out_ms >= self.period_s * 1000:
             problem = f"{self.wash_out_ms}; expected less than period_s, {self.period_s:g} s"
             raise PlacedError(("wash_out_ms",), problem)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.trial import Arm
-from tc_controller.core.trial_effect import Effect, look_error, paired, two_sample
+from tc_controller.core.trial_effect import LAST_LOOK, Effect, look_error, paired, two_sample
 from tc_controller.core.trial_meter import Measured
 
 #: Bearers with what was measured, under each pipeline.
@@ -122,6 +122,8 @@ class BearerResults:
     blocks: int
     #: Of each bearer: on the base, periods, sums of sojourn, logarithm of the rate and drops.
     sums: dict[str, tuple[bool, int, float, float, float]]
+    #: Decides the random assignments that the effects are compared with.
+    seed: str
 
     def add(self, measured: Measurements) -> str | None:
         """Add a period."""
@@ -145,31 +147,28 @@ class BearerResults:
         """The effects after 1, 2, 4, 8, … periods: each look spends some of the error."""
         if self.blocks == 0 or self.blocks & (self.blocks - 1):
             return None
-        return self._look(confidence, self.blocks.bit_length())
+        return self._look(look_error(1.0 - confidence, self.blocks.bit_length()))
 
     def last(self, confidence: float) -> Effects | None:
         """The effects at the end of the trial, for which there is one more look."""
-        if self.blocks == 0:
-            return None
-        return self.effects(confidence) or self._look(confidence, self.blocks.bit_length() + 1)
+        return None if self.blocks == 0 else self._look(LAST_LOOK * (1.0 - confidence))
 
-    def _look(self, confidence: float, number: int) -> Effects:
-        sure = 1.0 - look_error(1.0 - confidence, number)
-        return Effects(*(self._effect(place, sure) for place in (2, 3, 4)))
+    def _look(self, error: float) -> Effects:
+        return Effects(*(self._effect(place, 1.0 - error) for place in (2, 3, 4)))
 
     def _effect(self, place: int, confidence: float) -> Effect | None:
         means: dict[bool, list[float]] = {True: [], False: []}
-        for sums in self.sums.values():
+        for _, sums in sorted(self.sums.items()):
             means[sums[0]].append(float(sums[place]) / sums[1])
-        return two_sample(means[True], means[False], confidence)
+        return two_sample(means[True], means[False], confidence, self.seed)
 
     def document(self) -> list[Any]:
         """For the state file."""
         return [self.blocks, {name: list(sums) for name, sums in self.sums.items()}]
 
 
-def restored(document: Sequence[Any], *, of_bearers: bool) -> Results:
-    """The results of a state document.
+def restored(document: Sequence[Any], *, of_bearers: bool, seed: str) -> Results:
+    """The results of a state document; ``seed``: of the trial.
 
     Raises:
         ValueError, TypeError, KeyError, AttributeError: it has another shape.
@@ -177,7 +176,7 @@ def restored(document: Sequence[Any], *, of_bearers: bool) -> Results:
     if not of_bearers:
         return PairResults([(float(s), float(r), _number(d)) for s, r, d in document])
     if not document:
-        return BearerResults(0, {})
+        return BearerResults(0, {}, seed)
     blocks, sums = document
     return BearerResults(
         int(blocks),
@@ -185,6 +184,7 @@ def restored(document: Sequence[Any], *, of_bearers: bool) -> Results:
             str(name): (bool(base), int(n), float(s), float(r), float(d))
             for name, (base, n, s, r, d) in sums.items()
         },
+        seed,
     )
 
 

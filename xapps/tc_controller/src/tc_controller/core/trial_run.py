@@ -29,7 +29,7 @@ from tc_controller.core.trial import Arm, Blocks, Period, Schedule, arm_of_beare
 from tc_controller.core.trial_meter import Measured, TrialMeter
 from tc_controller.core.trial_policy import Trial
 from tc_controller.core.trial_results import NO_EFFECTS, Effects, Results, restored
-from tc_controller.core.trial_stop import better, decided
+from tc_controller.core.trial_stop import at_end, decided
 from tc_controller.core.trial_text import summary
 
 #: Without a tick for this long the controller did not act: a restart, or another owner.
@@ -81,7 +81,7 @@ class TrialRun:
         self.phase = Phase.WAITING
         self.id = ""
         self._started_us = 0
-        self.results: Results = restored([], of_bearers=trial.share_of_bearers is not None)
+        self.results: Results = self._restored([])
         self.effects: Effects = NO_EFFECTS
         #: Number and sum of the mean sojourns of periods under the base, µs.
         self._base_sojourns = (0, 0.0)
@@ -167,9 +167,7 @@ class TrialRun:
         if document.get("digest") != self.digest:
             return
         try:
-            results = restored(
-                document["results"], of_bearers=self.trial.share_of_bearers is not None
-            )
+            results = self._restored(document["results"])
             count, total = document["base_sojourns"]
             ended = document["ended"]
             winner = Arm(document["winner"])
@@ -182,6 +180,10 @@ class TrialRun:
         look = results.effects if ended is None else results.last
         self.effects = look(self.trial.stop.confidence) or NO_EFFECTS
         self.phase = Phase.RUNNING if ended is None else Phase.ENDED
+
+    def _restored(self, document: Any) -> Results:
+        of_bearers = self.trial.share_of_bearers is not None
+        return restored(document, of_bearers=of_bearers, seed=self._seed())
 
     # -------------------------------------------------------------------------- beginning
 
@@ -206,6 +208,9 @@ class TrialRun:
             period_s=trial.period_s,
             wash_out_ms=trial.wash_out_ms,
             seed=trial.seed,
+            confidence=trial.stop.confidence,
+            least_gain_ms=trial.stop.least_gain_ms,
+            rate_loss_ratio=trial.stop.rate_loss_ratio,
         )
         for bearer in self._bearers(node):
             self.joined(bearer, now_us)
@@ -331,7 +336,7 @@ class TrialRun:
         )
         known = decided(self.trial, self.effects)
         if known is not None:
-            self._end("decided", known, now_us, node, out)
+            self._end("decided", known.why, now_us, node, out, winner=known.kept)
         else:
             self._save(out)
 
@@ -368,10 +373,21 @@ class TrialRun:
                 self._end("harm", text, now_us, node, out)
                 return
 
-    def _end(self, reason: str, text: str, now_us: int, node: Site, out: list[Action]) -> None:
+    def _end(
+        self,
+        reason: str,
+        text: str,
+        now_us: int,
+        node: Site,
+        out: list[Action],
+        *,
+        winner: Arm = Arm.BASE,
+    ) -> None:
         self.effects = self.results.last(self.trial.stop.confidence) or NO_EFFECTS
-        harmful = reason in ("harm", "unsupported")
-        self.winner = Arm.BASE if harmful else better(self.trial, self.effects)
+        if reason == "max_duration":
+            verdict = at_end(self.trial, self.effects)
+            winner, text = verdict.kept, f"{text}: {verdict.why}"
+        self.winner = winner
         self.phase, self.ended = Phase.ENDED, {"reason": reason, "text": text}
         self._meter, self._period = None, None
         for bearer in self._bearers(node):
