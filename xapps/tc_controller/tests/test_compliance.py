@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tc_controller.core.compliance import Compliance
+from tc_controller.core.compliance import Assessment, Compliance, begun
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.policy_file import parse_policy
@@ -109,3 +109,61 @@ def test_transactions_of_the_last_hour_are_counted_for_each_bearer() -> None:
     assert len(bearer.transactions_us) == 1
     controlled.do(controlled.controller.on_tick(controlled.now_us + 3_601_000_000))
     assert not bearer.transactions_us
+
+
+def judged(*states: tuple[float, Compliance]) -> Assessment:
+    """The assessment after these states, each with the second of its measurement."""
+    found: Assessment | None = None
+    for at_s, each in states:
+        found = begun(Assessment(each, ""), found, int(at_s * 1e6))
+    assert found is not None
+    return found
+
+
+VIOLATED, NO_DATA, MET = Compliance.VIOLATED, Compliance.NO_DATA, Compliance.MET
+
+
+def test_a_gap_in_the_reports_ends_no_violation() -> None:
+    stops = [(each, NO_DATA if each % 10 in (2, 3) else VIOLATED) for each in range(1, 30)]
+    assert judged(*stops).since_us == 1_000_000
+    silent = judged((1, VIOLATED), (2, VIOLATED), (3, NO_DATA), (4, NO_DATA))
+    assert (silent.state, silent.since_us) == (NO_DATA, 3_000_000)
+    # What follows the gap is compared with what was before it.
+    assert judged((1, VIOLATED), (2, NO_DATA), (3, MET)).state is Compliance.AT_RISK
+    assert judged((1, MET), (2, NO_DATA), (3, VIOLATED)).since_us == 3_000_000
+    # Too long a gap says nothing of the time before it.
+    gap = [(2 + each, NO_DATA) for each in range(61)]
+    assert judged((1, VIOLATED), *gap, (63, VIOLATED)).since_us == 63_000_000
+
+
+def test_an_objective_is_missed_after_five_seconds_of_it_and_met_after_five_without() -> None:
+    bad = [(each, VIOLATED) for each in range(1, 7)]
+    assert not judged(*bad[:5]).missed
+    assert judged(*bad).missed
+    flapping = [(each, MET if each % 2 else VIOLATED) for each in range(2, 9)]
+    assert judged(*flapping).missed
+    assert judged(*bad, *((each, MET) for each in range(7, 11))).missed
+    assert not judged(*bad, *((each, MET) for each in range(7, 12))).missed
+    # Neither a gap nor a radio that sends nothing counts for or against it.
+    for unknown in (NO_DATA, Compliance.RADIO_STALLED):
+        pause = [(each, unknown) for each in range(7, 30)]
+        assert judged(*bad, *pause).missed
+        pause = [(each, unknown) for each in range(3, 30)]
+        assert not judged(*bad[:2], *pause, (30, VIOLATED)).missed
+
+
+def test_a_violation_has_lasted_since_before_the_controller_was_stopped() -> None:
+    stopped = world(bulk(), ping(), rule="ladder: []")
+    stopped.run(3_000)
+    bearer = stopped.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
+    assert bearer.assessment is not None
+    since_us = bearer.assessment.since_us
+    for _ in range(3):
+        silent_us = stopped.now_us + 2_500_000
+        stopped.do(stopped.controller.on_tick(silent_us))
+        assert state(stopped) is NO_DATA
+        while stopped.now_us < silent_us + 3_000_000:
+            stopped.run(100)
+        assert (bearer.assessment.state, bearer.assessment.since_us) == (VIOLATED, since_us)
+    record = stopped.events("compliance")[-1]
+    assert (record["state"], record["since_us"]) == ("violated", since_us)

@@ -177,5 +177,7 @@ def test_an_overload_is_explained_by_class_with_what_is_needed_and_given() -> No
     assert "drb1 class calls: infeasible" in text
     assert "needs 60.0 Mbit/s, radio gives 40.0" in text
     assert "admit less" in text
+    gone = {**record, "event": "class_gone", "at_us": 6_000_000}
+    assert explain_state([record, gone]) == "The log has no state of a node or bearer."
     gone = {"event": "bearer_gone", "at_us": 6_000_000, "bearer": record["bearer"]}
     assert explain_state([record, gone]) == "The log has no state of a node or bearer."

@@ -48,6 +48,8 @@ def explain_state(records: Iterable[Record]) -> str:
             faults[record["node"], record["fault"]] = record
         elif event == "compliance":
             bearers[bearer_name(record), record.get("class_name") or ""] = record
+        elif event == "class_gone":
+            bearers.pop((bearer_name(record), record["class_name"]), None)
         elif event == "bearer_gone":
             gone = bearer_name(record)
             bearers = {key: kept for key, kept in bearers.items() if key[0] != gone}
@@ -72,7 +74,8 @@ def _fault(node: str, name: str, record: Record) -> list[str]:
 
 def _bearer(name: str, record: Record) -> list[str]:
     state = record["state"]
-    since = f"since {time_of(record['at_us'])}, rule {record['rule']}"
+    began_us = record["since_us"] if "since_us" in record else record["at_us"]
+    since = f"since {time_of(began_us)}, rule {record['rule']}"
     lines = [f"{name}: {state} {since}", f"  {record['reason']}"]
     if record.get("blocker"):
         lines.append(f"  No decision: {record['blocker']}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -317,12 +317,14 @@ class BearerControl(BearerEffects):
         while self.transactions_us and now_us - self.transactions_us[0] > _HOUR_US:
             self.transactions_us.popleft()
         if self.rule is None:
-            self.assessment, self.meter, self.class_assessments = None, None, {}
+            self.assessment, self.delay_assessment, self.meter = None, None, None
+            self._judge_classes({}, now_us, out)
             return
         service, delay_us = self.service, None
         if service is not None and view is not None and view.pipeline is not None:
             delay_us = self.packets.add(view.pipeline, view.flows, service, now_us)
-        measured, classes = self._measured(view, self.rule, silent_for_us)
+        delay, measured, classes = self._measured(view, self.rule, silent_for_us)
+        self.delay_assessment = begun(delay, self.delay_assessment, now_us)
         if service is not None:
             saturated_kbps = None if view is None else self._saturated_kbps(view)
             service.observe(view, measured.state, now_us, delay_us, saturated_kbps)
@@ -336,21 +338,35 @@ class BearerControl(BearerEffects):
             blocker = self.blocker(now_us) if assessment.state is Compliance.VIOLATED else None
             quality = self._quality(recent())
             self._note_compliance(former, assessment, now_us, out, blocker=blocker, **quality)
+        for name, each in classes.items():
+            self.shared.counters.class_compliance[(self.rule.name, name, each.state.value)] += 1
+        self._judge_classes(classes, now_us, out)
+
+    def _judge_classes(
+        self, classes: Mapping[str, Assessment], now_us: int, out: list[Action]
+    ) -> None:
+        """Set `class_assessments`; a change of state and a class that is no longer are logged."""
         formers, self.class_assessments = self.class_assessments, {}
         for name, each in classes.items():
             before = formers.get(name)
             now = self.class_assessments[name] = begun(each, before, now_us)
-            self.shared.counters.class_compliance[(self.rule.name, name, each.state.value)] += 1
             if before is None or before.state is not now.state:
                 self._note_compliance(before, now, now_us, out, class_name=name)
+        out += [
+            records.noted("class_gone", now_us, self.key, class_name=name)
+            for name in formers
+            if name not in classes
+        ]
 
     def _measured(
         self, view: BearerView | None, rule: Rule, silent_for_us: int
-    ) -> tuple[Assessment, dict[str, Assessment]]:
-        """The last second of the bearer and of each class by name."""
+    ) -> tuple[Assessment, Assessment, dict[str, Assessment]]:
+        """The last second: of the bearer's delay, of the bearer, and of each class by name."""
         assessment = assess(view, rule.objective, silent_for_us)
         meter = self.meter
         found: list[Assessment | None] = []
+        #: A packet that is lost has not come in time.
+        late: list[Assessment] = []
         classes: dict[str, Assessment] = {}
         since_us = 0 if view is None else view.at_us - PERIOD_US
 
@@ -366,9 +382,11 @@ class BearerControl(BearerEffects):
                 lambda queue: meter is None or meter.class_of(queue) == 0
             )
             radio_mbps = (view.drain_kbps(since_us) or 0.0) / 1000
-            found.append(assess_loss(loss, rule.objective, radio_mbps))
-        others = [each for each in found if each is not None]
-        return with_rates(assessment, others, classes), classes
+            if (lost := assess_loss(loss, rule.objective, radio_mbps)) is not None:
+                late.append(lost)
+        others = [each for each in (*found, *late) if each is not None]
+        delay = with_rates(assessment, late, {})
+        return delay, with_rates(assessment, others, classes), classes
 
     def _note_compliance(
         self,
@@ -385,6 +403,7 @@ class BearerControl(BearerEffects):
                 self.key,
                 rule=None if self.rule is None else self.rule.name,
                 state=now.state.value,
+                since_us=now.since_us,
                 former=None if former is None else former.state.value,
                 reason=now.reason,
                 **details,

@@ -123,6 +123,8 @@ class BearerState:
         self.role = Role.OBSERVER
         #: Against the objective, for the last second; ``None``: no rule, or not assessed yet.
         self.assessment: Assessment | None = None
+        #: The same of the delay alone, without rates and classes.
+        self.delay_assessment: Assessment | None = None
         #: The same of each class of the rule, by name.
         self.class_assessments: dict[str, Assessment] = {}
         #: Name of its slice in the policy; "" for none.

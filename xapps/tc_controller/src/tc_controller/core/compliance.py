@@ -19,6 +19,9 @@ from tc_controller.core.verify import standing_us
 PERIOD_US: Final = 1_000_000
 #: A state that was at risk or violated is met again after this time without either.
 _CALM_US: Final = 5_000_000
+#: A gap in the reports ends no state: what holds before it and after it held since it began. After
+#: a longer one nothing is said of the time before.
+_GAP_US: Final = 60_000_000
 #: Without an RLC report for this long nothing is known.
 _SILENT_US: Final = 500_000
 
@@ -52,6 +55,17 @@ class Assessment:
     since_us: int = 0
     #: Controller time since which each measurement was met; ``None``: the last one was not.
     met_since_us: int | None = None
+    #: Controller times of the first and of the newest measurement that missed the objective, with
+    #: less than `_CALM_US` of others between two of them; ``None``: none did. Both are later by the
+    #: time in which nothing was measured.
+    missed_us: tuple[int, int] | None = None
+    #: While there is no data: the last assessment that had some.
+    before_gap: Assessment | None = None
+
+    @property
+    def missed(self) -> bool:
+        """Whether the objective is missed for longer than the hysteresis: the state flaps less."""
+        return self.missed_us is not None and self.missed_us[1] - self.missed_us[0] >= _CALM_US
 
 
 def assess(view: BearerView | None, objective: Objective, silent_for_us: int) -> Assessment:
@@ -83,20 +97,52 @@ def begun(now: Assessment, former: Assessment | None, now_us: int) -> Assessment
 
     What hovers at a threshold crosses it each second: it is at risk until it was met for a while.
     """
-    if former is None:
-        return replace(now, since_us=now_us, met_since_us=_met_since_us(now, None, now_us))
-    met_since_us = _met_since_us(now, former.met_since_us, now_us)
+    known, ended_us = former, now_us
+    if former is not None and former.state is Compliance.NO_DATA:
+        known, ended_us = former.before_gap, former.since_us
+    if known is None or now_us - ended_us > _GAP_US:
+        known = None
+    if now.state is Compliance.NO_DATA:
+        began = former is None or former.state is not now.state
+        return replace(
+            now,
+            since_us=now_us if began or former is None else former.since_us,
+            missed_us=None if known is None else known.missed_us,
+            before_gap=known,
+        )
+    gap_us = now_us - ended_us
+    met_us = None if known is None else known.met_since_us
+    met_since_us = _met_since_us(now, None if met_us is None else met_us + gap_us, now_us)
+    missed_us = _missed_us(now, known, now_us, gap_us)
+    if known is None:
+        return replace(now, since_us=now_us, met_since_us=met_since_us, missed_us=missed_us)
     state, reason = now.state, now.reason
-    troubled = former.state in (Compliance.AT_RISK, Compliance.VIOLATED)
+    troubled = known.state in (Compliance.AT_RISK, Compliance.VIOLATED)
     if troubled and met_since_us is not None and now_us - met_since_us < _CALM_US:
         state, reason = Compliance.AT_RISK, f"{reason}; not met within the last 5 s"
     return replace(
         now,
         state=state,
         reason=reason,
-        since_us=former.since_us if former.state is state else now_us,
+        since_us=known.since_us if known.state is state else now_us,
         met_since_us=met_since_us,
+        missed_us=missed_us,
     )
+
+
+def _missed_us(
+    now: Assessment, known: Assessment | None, now_us: int, gap_us: int
+) -> tuple[int, int] | None:
+    """What `Assessment.missed_us` is now. Gaps, and a radio that sends nothing, do not count."""
+    before = None if known is None else known.missed_us
+    if before is not None:
+        unknown_us = gap_us
+        if now.state is Compliance.RADIO_STALLED:
+            unknown_us = now_us - before[1]
+        before = before[0] + unknown_us, before[1] + unknown_us
+    if now.state in (Compliance.VIOLATED, Compliance.INFEASIBLE):
+        return (now_us if before is None else before[0]), now_us
+    return None if before is None or now_us - before[1] >= _CALM_US else before
 
 
 def _met_since_us(now: Assessment, before_us: int | None, now_us: int) -> int | None:
