@@ -23,9 +23,12 @@ from ric.security import Security
 from ric.settings import AccessSettings
 from ric.state_file import StateError
 from structlog.testing import capture_logs
+from tc_controller.a1.compile import Status
 from tc_controller.a1.identities import Identities, load_identities
 from tc_controller.a1.server import A1Server
 from tc_controller.a1.store import InstanceStore, instance
+from tc_controller.core.classes import ClassObjective
+from tc_controller.core.compliance import Assessment, Compliance, begun
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, NodeDown
 from tc_controller.core.policy import Policy, Rule
@@ -36,7 +39,7 @@ from tc_world import NODE, RNTI, World, bulk, ping
 QOS, UE, SLA = "ORAN_QoSTarget_6.0.0", "ORAN_UELevelTarget_5.0.0", "ORAN_SliceSLATarget_4.0.1"
 UE_ID = {"guAmfUeNgapId": {"amfUeNgapId": 7}}
 IDENTITIES = Identities.model_validate(
-    {"ues": [{"ueId": UE_ID, "node": NODE, "rnti": RNTI}], "qfis_of_5qi": {9: [1]}}
+    {"ues": [{"ueId": UE_ID, "node": NODE, "rnti": RNTI}], "qfis_of_5qi": {9: [1], 3: [2]}}
 )
 FILE = Policy.model_validate(
     {
@@ -127,6 +130,26 @@ async def door(
             yield made
     finally:
         await server.stop()
+
+
+@asynccontextmanager
+async def sink() -> AsyncIterator[tuple[asyncio.Queue[Any], int]]:
+    """A destination of notifications: what it got, and its port."""
+    got: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def receive(request: web.Request) -> web.Response:
+        await got.put(await request.json())
+        return web.Response(status=204)
+
+    application = web.Application()
+    application.router.add_post("/status", receive)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield got, runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
 
 
 async def test_types_are_listed_with_their_schemas() -> None:
@@ -220,6 +243,105 @@ async def test_bit_rates_of_a_5qi_become_classes_of_its_qos_flows() -> None:
         assert world.tc.names()[-1] == "sojourn"
 
 
+CLASSED = Policy.model_validate(
+    {"version": 1, "rules": [{"name": "r", "base": [{"template": "sojourn"}]}]}
+)
+
+
+def of_5qi(five_qi: int, **objectives: Any) -> dict[str, Any]:
+    return {"scope": {"qosId": {"5qI": five_qi}}, "qosObjectives": objectives}
+
+
+def objectives(world: World) -> dict[str, ClassObjective]:
+    """What the classes of the bearer are promised, by name."""
+    rule = world.controller.nodes[NODE].bearers[BEARER].rule
+    assert rule is not None
+    return {each.name: each.objective for each in rule.classes}
+
+
+async def test_policies_of_one_bearer_merge_by_attribute_and_qos_flow() -> None:
+    world = World(Controller(CLASSED), replace(bulk(), qfi=1), replace(ping(), qfi=2))
+    async with door(world=world, file=CLASSED) as a1:
+        world.run(1_000)
+        await a1.put(QOS, "rate", of_5qi(3, gfbr=4e6))
+        await a1.put(QOS, "delay", of_5qi(9, pdb=60_000))
+        await a1.put(QOS, "most", of_5qi(9, mfbr=30e6))
+        await a1.put(QOS, "wide", of_5qi(9, mfbr=20e6, pdb=60_000))
+        world.run(2_000)
+        for name in ("rate", "delay"):
+            assert await a1.status(QOS, name) == {"enforceStatus": "ENFORCED"}, name
+        found = objectives(world)
+        assert found["a1-qfi-2"].guaranteed_mbps == 4
+        assert found["a1-qfi-1"].maximum_mbps == 20
+        assert a1.bound() == 60_000
+        assert world.tc.names()[-1] == "classes"
+        # Of one attribute of one flow the narrower comes first, and the other says so.
+        assert "other policies" in (await a1.status(QOS, "most"))["detail"]
+        assert (await a1.put(QOS, "both", of_5qi(9, gfbr=40e6)))[0] == 201
+        world.run(1_000)
+        found = objectives(world)
+        assert found["a1-qfi-1"].guaranteed_mbps is None, "above the maximum of another"
+        assert found["a1-qfi-2"].guaranteed_mbps == 4, "one that cannot be takes no other's place"
+        assert (await a1.status(QOS, "rate")) == {"enforceStatus": "ENFORCED"}
+        assert (await a1.status(QOS, "both"))["enforceStatus"] == "NOT_ENFORCED"
+
+
+async def test_an_objective_that_is_missed_is_not_enforced_and_the_rapp_learns_it() -> None:
+    world = World(Controller(CLASSED), bulk(), ping())
+    async with sink() as (got, port), door(world=world, file=CLASSED) as a1:
+        world.run(1_000)
+        query = f"?notificationDestination=http://127.0.0.1:{port}/status"
+        await a1.put(UE, "p", ue(dlPacketDelay=0.01), query)
+        world.run(2_000)
+        assert await a1.status(UE, "p") == {"enforceStatus": "ENFORCED"}
+        world.run(7_000)
+        status = await a1.status(UE, "p")
+        assert (status["enforceStatus"], status["enforceReason"]) == (
+            "NOT_ENFORCED",
+            "OTHER_REASON",
+        )
+        assert status["detail"].startswith(f"not met: delay; {BEARER}: p95 sojourn ")
+        assert status["detail"].endswith("above 0.001 ms")
+        notifying = asyncio.create_task(a1.server.notify())
+        posted = await asyncio.wait_for(got.get(), 60)
+        assert (posted["enforceStatus"], posted["detail"][:15]) == (
+            "NOT_ENFORCED",
+            "not met: delay;",
+        )
+        world.sources = []
+        world.run(12_000)
+        assert await asyncio.wait_for(got.get(), 60) == {"enforceStatus": "ENFORCED"}
+        notifying.cancel()
+
+
+def test_other_figures_are_no_change_of_a_status() -> None:
+    assert Status(False, "OTHER_REASON", "a", "1 ms") == Status(False, "OTHER_REASON", "a", "2 ms")
+    assert Status(False, "OTHER_REASON", "a", "1 ms").document()["detail"] == "a; 1 ms"
+
+
+async def test_a_guaranteed_rate_that_is_missed_is_not_enforced() -> None:
+    world = World(Controller(CLASSED), replace(bulk(), qfi=1), ping())
+    async with door(world=world, file=CLASSED) as a1:
+        world.run(1_000)
+        await a1.put(QOS, "p", qos(gfbr=90e6))
+        await a1.put(UE, "other", ue(dlPacketDelay=600_000))
+        world.run(2_000)
+        assert await a1.status(QOS, "p") == {"enforceStatus": "ENFORCED"}
+        bearer = world.controller.nodes[NODE].bearers[BEARER]
+        infeasible = Assessment(Compliance.INFEASIBLE, "needs 90.0 Mbit/s, radio gives 26.0")
+        state = None
+        for second in range(7):
+            state = begun(infeasible, state, second * 1_000_000)
+        assert state is not None
+        bearer.class_assessments["a1-qfi-1"] = state
+        status = await a1.status(QOS, "p")
+        assert (status["enforceStatus"], status["detail"]) == (
+            "NOT_ENFORCED",
+            f"not met: rate of QFI 1; {BEARER}: needs 90.0 Mbit/s, radio gives 26.0",
+        )
+        assert await a1.status(UE, "other") == {"enforceStatus": "ENFORCED"}, "its own is met"
+
+
 async def test_bit_rates_without_a_base_that_takes_classes_are_not_enforced() -> None:
     world = World(Controller(FILE), replace(bulk(), qfi=1), ping())
     async with door(world=world) as a1:
@@ -296,20 +418,8 @@ async def test_what_cannot_be_kept_is_not_in_force(tmp_path: Path) -> None:
 
 
 async def test_a_change_of_status_is_posted_to_the_destination() -> None:
-    got: asyncio.Queue[Any] = asyncio.Queue()
-
-    async def receive(request: web.Request) -> web.Response:
-        await got.put(await request.json())
-        return web.Response(status=204)
-
-    sink = web.Application()
-    sink.router.add_post("/status", receive)
-    runner = web.AppRunner(sink)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    port = runner.addresses[0][1]
     world = World(Controller(FILE), bulk(), ping())
-    async with door(world=world) as a1:
+    async with sink() as (got, port), door(world=world) as a1:
         query = f"?notificationDestination=http://127.0.0.1:{port}/status"
         await a1.put(UE, "p", ue(dlPacketDelay=100), query)
         assert (await a1.status(UE, "p"))["enforceReason"] == "SCOPE_NOT_APPLICABLE"
@@ -329,7 +439,6 @@ async def test_a_change_of_status_is_posted_to_the_destination() -> None:
                 UE, "p", ue(dlPacketDelay=1), f"?notificationDestination={bad}"
             )
             assert (status, problem["detail"][:23]) == (400, "notificationDestination")
-    await runner.cleanup()
 
 
 async def test_only_hosts_of_the_list_are_notified(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
@@ -18,13 +18,13 @@ from tc_controller.a1.types import (
     UeLevelObjectives,
     UeLevelTarget,
 )
+from tc_controller.core.bearer import BearerControl
 from tc_controller.core.classes import ClassObjective
 from tc_controller.core.compile import CLASSES
 from tc_controller.core.controller import Controller
-from tc_controller.core.inputs import BearerKey
 from tc_controller.core.policy import Policy
 from tc_controller.core.selectors import Selector
-from tc_controller.core.targets import Target, TargetedPolicy
+from tc_controller.core.targets import Target, TargetedPolicy, class_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,15 @@ class Status:
     enforced: bool
     reason: str | None = None
     detail: str = ""
+    #: Further words that change with each measurement: no change of the status.
+    figures: str = field(default="", compare=False)
 
     def document(self) -> dict[str, str]:
         """The PolicyStatusObject."""
         document = {"enforceStatus": "ENFORCED" if self.enforced else "NOT_ENFORCED"}
         if self.reason is not None:
-            document |= {"enforceReason": self.reason, "detail": self.detail}
+            detail = f"{self.detail}; {self.figures}" if self.figures else self.detail
+            document |= {"enforceReason": self.reason, "detail": detail}
         return document
 
 
@@ -130,44 +133,84 @@ def compiled(
     return Target(name, wanted.bound_ms, ue, qfis, slices, wanted.rates)
 
 
+@dataclass(slots=True)
+class _Tally:
+    """Bearers in the scope of an instance."""
+
+    in_scope: int = 0
+    #: All that the instance wants is in their rule.
+    governed: int = 0
+    #: And in the pipeline.
+    controlled: int = 0
+    #: Attributes that are missed, and the newest sentence about one.
+    missed: set[str] = field(default_factory=set)
+    reason: str = ""
+
+    def judged(self) -> Status:
+        if self.in_scope == 0:
+            return _out_of_scope("no watched bearer is in scope")
+        if self.governed == 0:
+            return Status(False, "OTHER_REASON", "other policies apply to all bearers in scope")
+        if self.controlled < self.governed:
+            missing = f"{self.governed - self.controlled} of {self.governed} bearers in scope"
+            return Status(False, "OTHER_REASON", f"{missing} have no pipeline for it")
+        if self.missed:
+            detail = f"not met: {', '.join(sorted(self.missed))}"
+            return Status(False, "OTHER_REASON", detail, self.reason)
+        return Status(True)
+
+
 def statuses(
     results: Mapping[str, Target | Status], controller: Controller, policy: TargetedPolicy
 ) -> dict[str, Status]:
     """How each instance is enforced now, by one pass over the bearers."""
     targets = {name: each for name, each in results.items() if isinstance(each, Target)}
-    counts = {name: [0, 0, 0] for name in targets}
-    for bearer, qfis, template in _watched(controller) if targets else ():
-        applies = policy.target_for(bearer, qfis)
+    tallies = {name: _Tally() for name in targets}
+    for bearer, qfis in _watched(controller) if targets else ():
+        merged = policy.merged_for(bearer.key, qfis)
+        template = None if bearer.desired is None else bearer.desired.template
         for name, target in targets.items():
-            if target.selects(bearer, qfis):
-                governed = applies is not None and applies.name == name
-                counts[name][0] += 1
-                counts[name][1] += governed
-                # The base without classes, where the node or the rule has nothing better.
-                keeps = template is not None and (target.rates is None or template == CLASSES)
-                counts[name][2] += governed and keeps
+            if not target.selects(bearer.key, qfis):
+                continue
+            tally = tallies[name]
+            tally.in_scope += 1
+            if merged is None:
+                continue
+            if target in merged.impossible:
+                tally.governed += 1
+                continue
+            if not merged.has(target):
+                continue
+            tally.governed += 1
+            # The base without classes, where the node has nothing better.
+            if template is None or (target.rates is not None and template != CLASSES):
+                continue
+            tally.controlled += 1
+            for missed, reason in _missed(bearer, target):
+                tally.missed.add(missed)
+                tally.reason = f"{bearer.key}: {reason}"
     return {
-        name: each if isinstance(each, Status) else _judged(*counts[name])
+        name: each if isinstance(each, Status) else tallies[name].judged()
         for name, each in results.items()
     }
 
 
-def _watched(controller: Controller) -> Iterator[tuple[BearerKey, frozenset[int], str | None]]:
+def _missed(bearer: BearerControl, target: Target) -> Iterator[tuple[str, str]]:
+    """What a bearer misses for longer than the hysteresis of its compliance, with the reason."""
+    delay = bearer.delay_assessment
+    if target.bound_ms is not None and delay is not None and delay.missed:
+        yield "delay", delay.reason
+    if target.rates is None:
+        return
+    for qfi in sorted(target.qfis or ()):
+        of_class = bearer.class_assessments.get(class_name(qfi))
+        if of_class is not None and of_class.missed:
+            yield f"rate of QFI {qfi}", of_class.reason
+
+
+def _watched(controller: Controller) -> Iterator[tuple[BearerControl, frozenset[int]]]:
     for node in list(controller.nodes.values()):
         for key, bearer in node.bearers.items():
             if bearer.rule is not None:
                 flows = node.inventories.get(key)
-                qfis: frozenset[int] = frozenset() if flows is None else flows.qfis()
-                desired = bearer.desired
-                yield key, qfis, None if desired is None else desired.template
-
-
-def _judged(in_scope: int, governed: int, controlled: int) -> Status:
-    if in_scope == 0:
-        return _out_of_scope("no watched bearer is in scope")
-    if governed == 0:
-        return Status(False, "OTHER_REASON", "other policies apply to all bearers in scope")
-    if controlled < governed:
-        detail = f"{governed - controlled} of {governed} bearers in scope have no pipeline for it"
-        return Status(False, "OTHER_REASON", detail)
-    return Status(True)
+                yield bearer, frozenset() if flows is None else flows.qfis()
