@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ async def door(
         store,
         controller,
         apply,
-        SystemClock(),
+        clock or SystemClock(),
         settings=A1Settings.model_validate({"listen": "127.0.0.1:0", **settings}),
         security=Security(AccessSettings(file=access), clock=clock),
     )
@@ -130,6 +131,20 @@ async def door(
             yield made
     finally:
         await server.stop()
+
+
+class Hurried(SystemClock):
+    """A clock that goes on by what it is asked to sleep, at once."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic_ns(self) -> int:
+        return int(self.now_s * 1e9)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        await asyncio.sleep(0)
 
 
 @asynccontextmanager
@@ -439,6 +454,35 @@ async def test_a_change_of_status_is_posted_to_the_destination() -> None:
                 UE, "p", ue(dlPacketDelay=1), f"?notificationDestination={bad}"
             )
             assert (status, problem["detail"][:23]) == (400, "notificationDestination")
+
+
+async def test_a_destination_that_takes_nothing_is_asked_ever_less_often() -> None:
+    world = World(Controller(FILE), bulk(), ping())
+    asked_s: list[float] = []
+
+    async def refuse(_: web.Request) -> web.Response:
+        asked_s.append(clock.now_s)
+        return web.Response(status=503 if len(asked_s) < 10 else 204)
+
+    application = web.Application()
+    application.router.add_post("/status", refuse)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    clock = Hurried()
+    async with door(world=world, clock=clock) as a1:
+        query = f"?notificationDestination=http://127.0.0.1:{runner.addresses[0][1]}/status"
+        await a1.put(UE, "p", ue(dlPacketDelay=100), query)
+        world.run(4_000)
+        notifying = asyncio.create_task(a1.server.notify())
+        async with asyncio.timeout(60):
+            while len(asked_s) < 10:
+                await asyncio.sleep(0.01)
+        notifying.cancel()
+    await runner.cleanup()
+    waits_s = [after - before for before, after in pairwise(asked_s)]
+    steps_s = [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert all(step / 2 <= wait <= step for step, wait in zip(steps_s, waits_s, strict=True))
 
 
 async def test_only_hosts_of_the_list_are_notified(tmp_path: Path) -> None:

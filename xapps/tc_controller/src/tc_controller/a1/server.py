@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 import structlog
 from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from ric.access import ALL_NODES, Right
+from ric.backoff import Backoff
 from ric.certificates import Trust
 from ric.clock import Clock
 from ric.http import Handler, HttpSite, challenge, http_status
@@ -23,7 +24,7 @@ from yarl import URL
 
 from tc_controller.a1.compile import Status, statuses
 from tc_controller.a1.openapi import POLICY_ID, ROOT, openapi, policy_type
-from tc_controller.a1.store import MAX_INSTANCES, InstanceStore, StatementError, instance
+from tc_controller.a1.store import MAX_INSTANCES, Instance, InstanceStore, StatementError, instance
 from tc_controller.a1.types import TYPES
 from tc_controller.core.controller import Controller
 from tc_controller.core.targets import TargetedPolicy
@@ -32,6 +33,7 @@ from tc_controller.settings import A1Settings
 _MAX_BODY: Final = 64 << 10
 _MAX_DESTINATION: Final = 2000
 _PERIOD_S: Final = 1.0
+_LONGEST_S: Final = 60.0
 _TIMEOUT: Final = ClientTimeout(total=2.0)
 _AT_ONCE: Final = 16
 _BODY_S: Final = 10.0
@@ -110,6 +112,9 @@ class A1Server:
         self._changing = asyncio.Lock()
         #: Statuses that were reported; without an entry the next one is.
         self._notified: dict[str, Status] = {}
+        #: Of instances whose destination did not take the last notification: the delays, and from
+        #: when on the next is posted, by the monotonic clock.
+        self._refused: dict[str, tuple[Backoff, int]] = {}
         self.app = web.Application(
             middlewares=[self._authorize, _problems], client_max_size=_MAX_BODY
         )
@@ -213,6 +218,7 @@ class A1Server:
             await self._store.replace(policy_id, new)
             self._apply()
             self._notified[policy_id] = self.statuses()[policy_id]
+            self._refused.pop(policy_id, None)
         headers = {} if old else {"Location": request.path}
         return web.json_response(new.body, status=200 if old else 201, headers=headers)
 
@@ -221,6 +227,7 @@ class A1Server:
             policy_id = self._known(request)
             await self._store.replace(policy_id, None)
             self._notified.pop(policy_id, None)
+            self._refused.pop(policy_id, None)
             self._apply()
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
@@ -264,7 +271,7 @@ class A1Server:
     async def notify(self) -> None:
         """Post each change of a status to the destination of its instance, until cancelled.
 
-        A status that could not be delivered is posted again, as it is then, after a second.
+        A status that could not be delivered is posted again, as it is then, after a `Backoff`.
         """
         async with ClientSession(timeout=_TIMEOUT) as session:
             at_once = asyncio.Semaphore(_AT_ONCE)
@@ -280,9 +287,22 @@ class A1Server:
                     *(
                         self._post(session, at_once, name, now[name])
                         for name in wanted
-                        if name in now and self._notified.get(name) != now[name]
+                        if name in now and self._due(name, now[name])
                     )
                 )
+
+    def _due(self, name: str, status: Status) -> bool:
+        if self._notified.get(name) == status:
+            return False
+        waits = self._refused.get(name)
+        return waits is None or self._clock.monotonic_ns() >= waits[1]
+
+    def _not_taken(self, name: str, found: Instance) -> None:
+        if self._store.instances.get(name) is found:
+            waits = self._refused.get(name)
+            backoff = Backoff(_PERIOD_S, _LONGEST_S) if waits is None else waits[0]
+            at_ns = self._clock.monotonic_ns() + int(backoff.next_s() * 1e9)
+            self._refused[name] = backoff, at_ns
 
     async def _post(
         self, session: ClientSession, at_once: asyncio.Semaphore, name: str, status: Status
@@ -308,11 +328,14 @@ class A1Server:
                     delivered = answer.status < HTTPStatus.MULTIPLE_CHOICES
             except (ClientError, TimeoutError, OSError, ValueError) as error:
                 _log.warning("A1 status not delivered", policy=name, error=repr(error))
+                self._not_taken(name, found)
                 return
         if not delivered:
             _log.warning("A1 status refused", policy=name, status=answer.status)
+            self._not_taken(name, found)
         elif self._store.instances.get(name) is found:
             self._notified[name] = status
+            self._refused.pop(name, None)
 
 
 def _type_id(request: web.Request) -> str:
