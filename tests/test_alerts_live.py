@@ -146,6 +146,20 @@ async def test_a_guarantee_beyond_the_radio(tmp_path: Path) -> None:
         await world.raised("SojournObjectiveInfeasible")
 
 
+async def test_two_controllers_of_one_identity(tmp_path: Path) -> None:
+    rule = {"name": "all", "base": [{"template": "sojourn"}]}
+    identity = ("--identity", "site-a")
+    async with Programs(tmp_path) as programs:
+        await controller_of(programs, tmp_path, {}, rule, *identity)
+        gnb = programs.started[0]
+        twin = await programs.start(
+            *("tc-controller", "--gateway", gnb.ready["listen"], *METRICS),
+            *("--policy", str(tmp_path / "policy.yaml"), *identity),
+        )
+        world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=twin))
+        await world.raised("SojournIdentityShared")
+
+
 def stalling(folder: Path) -> dict[str, Any]:
     """A UE with a second of radio, then two without."""
     trace = folder / "stalls.down"

@@ -223,11 +223,13 @@ async def test_of_controls_at_once_those_that_took_effect_are_undone(
         assert "undone" in failed["refused"]["detail"]
         # Up to the fourth, and behind it what was on the way already; the node has one queue.
         assert next(added) - 1 == {1: 4, 3: 6, 8: 7, 16: 7}[together]
-        await asyncio.sleep(0.1)
         after = await status(tc)
+        # Until the node has reported since.
+        async with asyncio.timeout(PATIENCE_S):
+            while [queue["id"] for queue in after["queues"]] != [0]:
+                after = await status(tc)
         # With sixteen at once, classifier and pacer were changed and had to be changed back.
         assert (after["revision"], after["safe"]) == (before["revision"], True)
-        assert [queue["id"] for queue in after["queues"]] == [0]
         done = await tc.change({"replace": hashed(8)})
         assert done["accepted"]["revision"] == before["revision"] + 1
 

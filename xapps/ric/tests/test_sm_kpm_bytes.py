@@ -2,10 +2,13 @@
 (X.691), field by field, not by the compiler that reads them.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ric.cli import sm
@@ -24,11 +27,11 @@ FORMAT_3 = "4000 19 00 0000 080007 60" + MEASUREMENTS
 """An extension of 25 octets: the gNB-CU UE F1AP ID 7 and its measurements."""
 
 
-def decode(kind: kpm_bytes.Kind, digits: str) -> dict:
+def decode(kind: kpm_bytes.Kind, digits: str) -> dict[str, Any]:
     return kpm_bytes.decode(kind, bytes.fromhex(digits))
 
 
-def measurements(value: object) -> dict:
+def measurements(value: object) -> dict[str, Any]:
     label = {"measLabel": {"noLabel": "true"}}
     return {
         "measData": [{"measRecord": [value]}],
@@ -38,7 +41,9 @@ def measurements(value: object) -> dict:
 
 
 @pytest.mark.parametrize(("stamp", "version"), [("ee70c580", 2), ("ee70c5803ffc4f60", 3)])
-def test_a_header_tells_its_version_by_the_length_of_its_time_stamp(stamp, version):
+def test_a_header_tells_its_version_by_the_length_of_its_time_stamp(
+    stamp: str, version: int
+) -> None:
     assert decode("indication-header", HEADER + stamp) == {
         "versions": [version],
         "indicationHeader-Format1": {"colletStartTime": stamp},
@@ -57,18 +62,20 @@ def test_a_header_tells_its_version_by_the_length_of_its_time_stamp(stamp, versi
         ("00000198dabf5e80", "Unix milliseconds", "2025-08-24T06:23:51+00:00"),
     ],
 )
-def test_other_ways_of_writing_time_are_shown_where_they_give_a_date(stamp, name, time):
+def test_other_ways_of_writing_time_are_shown_where_they_give_a_date(
+    stamp: str, name: str, time: str
+) -> None:
     assert decode("indication-header", HEADER + stamp)["time"][name] == time
 
 
-def test_measurements_of_a_cell():
+def test_measurements_of_a_cell() -> None:
     assert decode("indication", FORMAT_1) == {
         "versions": [2, 3],
         "indicationMessage-Format1": measurements(100),
     }
 
 
-def test_measurements_of_each_ue():
+def test_measurements_of_each_ue() -> None:
     ue = {"ueID": {"gNB-DU-UEID": {"gNB-CU-UE-F1AP-ID": 7}}, "measReport": measurements(100)}
     assert decode("indication", FORMAT_3) == {
         "versions": [2, 3],
@@ -84,13 +91,13 @@ def test_measurements_of_each_ue():
         ("40", None),  # noValue
     ],
 )
-def test_kinds_of_values(item, value):
+def test_kinds_of_values(item: str, value: object) -> None:
     digits = "0c 0000 00 01" + item + "0000 000041 01 200000 4003e7"
     assert decode("indication", digits)["indicationMessage-Format1"] == measurements(value)
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_conditions_differ_between_the_versions(version):
+def test_conditions_differ_between_the_versions(version: int) -> None:
     label = ("measLabel", {"fiveQI": 9})
     condition = label if version == 2 else {"matchingCondChoice": label, "logicalOR": "true"}
     content = {
@@ -112,18 +119,27 @@ def test_conditions_differ_between_the_versions(version):
         ("indication", "00" * (kpm_bytes.MAX_BYTES + 1), "65537 bytes; expected at most 65536"),
     ],
 )
-def test_other_bytes_are_refused_with_what_each_version_misses(kind, digits, why):
+def test_other_bytes_are_refused_with_what_each_version_misses(
+    kind: kpm_bytes.Kind, digits: str, why: str
+) -> None:
     with pytest.raises(ServiceModelError, match=f"^kpm: {kind}: .*{why}"):
         decode(kind, digits)
 
 
-def run(monkeypatch, capsys, text: str, *arguments: str) -> list[dict]:
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    *arguments: str,
+) -> list[dict[str, Any]]:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert sm.main(["decode", "--sm", "kpm", *arguments]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_ric_sm_reads_kpm(monkeypatch, capsys):
+def test_ric_sm_reads_kpm(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     message, refused = run(monkeypatch, capsys, f"{FORMAT_1}\n00\n")
     assert message["value"]["indicationMessage-Format1"]["granulPeriod"] == 1000
     assert refused["error"].startswith("kpm: indication: ")
@@ -136,13 +152,15 @@ def test_ric_sm_reads_kpm(monkeypatch, capsys):
     "arguments",
     [["encode", "--sm", "kpm"], ["decode", "--sm", "kpm", "--type", "control"]],
 )
-def test_what_there_is_not_for_kpm_is_refused(arguments, capsys):
+def test_what_there_is_not_for_kpm_is_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         sm.main(arguments)
     assert "indication" in capsys.readouterr().err
 
 
-def test_without_asn1tools_the_missing_module_is_named(monkeypatch):
+def test_without_asn1tools_the_missing_module_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     kpm_bytes._codec.cache_clear()
     monkeypatch.setitem(sys.modules, "asn1tools", None)
     with pytest.raises(ServiceModelUnavailable, match="asn1tools"):

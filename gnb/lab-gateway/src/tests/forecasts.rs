@@ -194,8 +194,8 @@ async fn rubbish_is_counted_and_what_makes_sense_beside_it_is_taken() {
         forecast
     };
     let forecasts = vec![
-        spoilt(|f| f.series[0].values[3] = f32::NAN),
-        spoilt(|f| f.series[1].values[0] = -1.0),
+        spoilt(|f| f.series[0].values[2] = f32::NAN),
+        spoilt(|f| f.series[1].values[0] = -1e6),
         spoilt(|f| f.series[2].values.truncate(7)),
         spoilt(|f| f.bearer = None),
         spoilt(|f| f.series[0].values.truncate(7)),

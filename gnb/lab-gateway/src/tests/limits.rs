@@ -241,7 +241,7 @@ async fn half_open_tls_handshakes_give_way_to_clients() {
     let pair = authority.client("xapp");
     let channel = dial(&gateway, tls_client(&authority, Some(&pair))).await.expect("a handshake");
     let mut honest = Client::new(channel);
-    let mut reports = subscribe(&mut honest, every(1)).await;
+    let mut reports = subscribe(&mut honest, deep(every(1))).await;
     assert_eq!(silent(gateway.address(), 90, 19).await, 19);
     let channel = dial(&gateway, tls_client(&authority, Some(&pair))).await.expect("a handshake");
     let mut other = Client::new(channel);
