@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use lab_gateway::cli::{Failure, exit_code};
+use lab_gateway::cli::{Failure, escaped, exit_code};
 use lab_gateway::{Recording, RecordingError};
 use lab_live::{LiveNode, LiveOptions, LiveSummary};
 use lab_recording::{Contents, Recorder};
@@ -22,8 +22,9 @@ pub(super) fn live(
             .map_err(machine)
     };
     // Standard output is the command's.
-    let print =
-        |summary: &LiveSummary| eprintln!("{}\n{}", table::of(&summary.world), summary.live);
+    let print = |summary: &LiveSummary| {
+        eprintln!("{}\n{}", escaped(&table::of(&summary.world)), summary.live);
+    };
     let run = |loaded| lab_live::run(&loaded, options, record, print);
     match loaded.map_err(Failure::from).and_then(run) {
         Ok(code) => code,

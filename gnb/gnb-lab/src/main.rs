@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab_gateway::cli::{Failure, LogArgs, ServeArgs, exit_code};
+use lab_gateway::cli::{Failure, LogArgs, ServeArgs, escaped, exit_code};
 
 /// An emulated gNB with UEs and traffic, on virtual time or behind an E2 gateway.
 #[derive(Debug, Parser)]
@@ -136,9 +136,9 @@ fn replay() -> Result<(), Failure> {
     }
 }
 
-/// Prints to stdout; a closed pipe is not an error.
+/// Prints to stdout, escaped; a closed pipe is not an error.
 fn print_line(text: &str) -> Result<(), Failure> {
-    match writeln!(io::stdout().lock(), "{text}") {
+    match writeln!(io::stdout().lock(), "{}", escaped(text)) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(machine(format!("stdout: {error}")))
         }

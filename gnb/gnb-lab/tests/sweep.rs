@@ -91,6 +91,25 @@ fn bad_axes_are_one_line_and_exit_code_2() {
 }
 
 #[test]
+fn what_a_terminal_obeys_is_escaped_in_errors_and_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("s.yaml"), folder.path().join("out"));
+    let run = |scenario: &str| {
+        std::fs::write(&file, scenario).unwrap();
+        let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+        gnb_lab(&["run", file, "--duration", "0.1", "--out", out])
+    };
+    let (code, _, stderr) = run("\"\\e[31m\\u202eX\": 1\n");
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("\\u{1b}[31m\\u{202e}X: unknown key"), "{stderr}");
+    assert!(!stderr.contains(['\u{1b}', '\u{202e}']), "{stderr}");
+    let text = std::fs::read_to_string(default()).unwrap();
+    let (code, stdout, stderr) = run(&text.replace("name: bulk", "name: \"bu\\e[2Jlk\""));
+    assert_eq!((code, stdout.contains('\u{1b}')), (0, false), "{stderr}{stdout}");
+    assert!(stdout.contains("bu\\u{1b}[2Jlk"), "{stdout}");
+}
+
+#[test]
 fn failed_runs_make_the_exit_status_1() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_owned();

@@ -102,13 +102,34 @@ impl LogArgs {
     }
 }
 
+/// Text for people with an escape, as `\u{1b}`, for each character that a terminal obeys: control
+/// characters but line feeds and tabs, and the formatting ones that reorder or hide text (Unicode
+/// UTS #39 §3.1). Names and keys of a scenario may have any.
+pub fn escaped(text: &str) -> String {
+    let obeyed = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    if !text.contains(obeyed) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match obeyed(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// Prints why `program` failed on stderr; returns its exit code.
 pub fn exit_code(program: &str, result: Result<(), Failure>) -> ExitCode {
     let failure = match result {
         Ok(()) => return ExitCode::SUCCESS,
         Err(failure) => failure,
     };
-    eprintln!("{program}: {failure}");
+    eprintln!("{program}: {}", escaped(&failure.to_string()));
     match failure {
         Failure::Input(_) => ExitCode::from(2),
         Failure::Machine(_) => ExitCode::FAILURE,
