@@ -1,5 +1,7 @@
 """Controls of v1 that the gateway cannot read."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 
@@ -17,7 +19,9 @@ CONTROLS = [
 
 
 @pytest.mark.parametrize(("message", "element"), CONTROLS)
-def test_an_element_of_a_later_version_is_unsupported_and_named(message, element):
+def test_an_element_of_a_later_version_is_unsupported_and_named(
+    message: bytes, element: str
+) -> None:
     with pytest.raises(Refused) as refused:
         decode_control(HEADER, message)
     assert (refused.value.cause, refused.value.element) == ("unsupported", f"message.{element}")
@@ -30,7 +34,9 @@ def test_an_element_of_a_later_version_is_unsupported_and_named(message, element
         (HEADER, CONTROLS[0][0][:20], "message.transaction.change.replace"),
     ],
 )
-def test_bytes_that_are_wrong_are_malformed_with_their_place(header, message, element):
+def test_bytes_that_are_wrong_are_malformed_with_their_place(
+    header: bytes, message: bytes, element: str
+) -> None:
     with pytest.raises(Refused) as refused:
         decode_control(header, message)
     assert refused.value.cause == "malformed"
