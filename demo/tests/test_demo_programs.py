@@ -91,7 +91,7 @@ async def test_a_program_that_is_not_installed_is_named(bin_folder: Path) -> Non
 
 
 def test_sigterm_leaves_no_program_behind(tmp_path: Path) -> None:
-    """As `timeout` and supervisors end a demo or a benchmark."""
+    """SIGTERM is how `timeout` and supervisors end a demo or a benchmark."""
     body = f"""
 import asyncio
 from pathlib import Path

@@ -17,7 +17,7 @@ from rlc_dataset.errors import DatasetError
 
 UNITS_BPS: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 MAX_RATE_BPS: Final = 1e11
-"""Of the lab's channels."""
+"""Channels of the lab."""
 MAX_PERIOD_S: Final = 3600.0
 SESSION_GAP_PERIODS: Final = 60
 """A longer gap starts a session; within a shorter one nothing was measured."""

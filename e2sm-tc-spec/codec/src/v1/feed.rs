@@ -24,7 +24,7 @@ pub struct QuantileColumn {
 }
 
 impl QuantileColumn {
-    /// For quantiles in order of the columns; `None` unless they increase and `wanted` is within them:
+    /// Makes one for quantiles in order of the columns; `None` unless they increase and `wanted` is within them:
     /// of what is beyond the outermost nothing is known.
     #[must_use]
     pub fn at(levels: &[f32], wanted: f32) -> Option<Self> {
