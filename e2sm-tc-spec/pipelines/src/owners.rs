@@ -12,7 +12,7 @@ pub const MAX_INSTANCE_BYTES: usize = 64;
 /// A client of a RIC. Two starts of one program, and two programs of one name, are two clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// By certificate or token; empty if it has neither.
+    /// Name by certificate or token; empty if it has neither.
     name: String,
     start: Start,
 }
@@ -131,7 +131,7 @@ impl Node {
         self.holder.as_ref().filter(|binding| now_us < binding.ends_us)
     }
 
-    /// For how long, as far as is known, another client is this owner; `None`: none is.
+    /// Time for which, as far as is known, another client is this owner; `None`: none is.
     fn left_of_another_ms(&self, owner: &str, client: &Client, now_us: u64) -> Option<u32> {
         let held = self.live(now_us).filter(|binding| binding.owner == owner);
         if let Some(held) = held {
