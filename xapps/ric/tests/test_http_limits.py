@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +268,26 @@ async def test_the_unspecified_address_of_ipv6_takes_ipv4_as_well(
     finally:
         monkeypatch.undo()
         await server.stop()
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+@pytest.mark.parametrize("loop", LOOPS)
+def test_no_connection_outlives_a_server_that_stops_while_it_begins(loop: str) -> None:
+    """Whichever step the acceptance has come to; a socket that is left would be reported."""
+
+    async def main() -> None:
+        for steps in range(8):
+            async with door() as opened:
+                clients = [socket.create_connection((opened.host, opened.port)) for _ in range(3)]
+                for client in clients:
+                    client.sendall(METRICS[:20])
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+            gc.collect()
+            for client in clients:
+                client.settimeout(5)
+                with suppress(ConnectionResetError):
+                    assert client.recv(1) == b""
+                client.close()
+
+    run(loop, main())

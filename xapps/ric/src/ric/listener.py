@@ -12,7 +12,8 @@ import ipaddress
 import os
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, cast
@@ -58,13 +59,14 @@ class Listener:
         self._of: dict[asyncio.Protocol, Connection] = {}
         self._silent: dict[Connection, Callable[[], None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._pauses: dict[socket.socket, asyncio.TimerHandle] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self._unix = count(1)
 
     def start(self) -> str:
         """Accept connections; returns the address of the first socket."""
         for listening in self._sockets:
-            self._run(self._accept(listening))
+            self._listen(listening)
         self._end_silent()
         return address_of(self._sockets[0])
 
@@ -72,6 +74,10 @@ class Listener:
         """Accept no more connections; those that have said something stay."""
         if self._sweep is not None:
             self._sweep.cancel()
+        for listening in self._sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+        for pause in self._pauses.values():
+            pause.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -97,32 +103,33 @@ class Listener:
         self._of.pop(handler, None)
         self._connections.remove(connection)
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def _listen(self, listening: socket.socket) -> None:
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
-    async def _accept(self, listening: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                accepted, address = await loop.sock_accept(listening)
-            except OSError:
-                await asyncio.sleep(_NO_DESCRIPTOR_S)
-                continue
-            # Peers at a Unix socket have no address: each connection is a client, as on loopback.
-            by_address = isinstance(address, tuple)
-            client = (
-                address_account(f"{address[0]}:{address[1]}")
-                if by_address
-                else f"unix {next(self._unix)}"
-            )
-            connection = self._connections.open(client, accepted.close, self._clock.monotonic_ns())
-            if connection is None:
-                accepted.close()
-            else:
-                self._await_turn(accepted, connection)
+    def _accept(self, listening: socket.socket) -> None:
+        try:
+            accepted, address = listening.accept()
+        except BlockingIOError:
+            # The client has gone again.
+            return
+        except OSError:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(listening)
+            self._pauses[listening] = loop.call_later(_NO_DESCRIPTOR_S, self._listen, listening)
+            return
+        accepted.setblocking(False)
+        # Peers at a Unix socket have no address: each connection is a client, as on loopback.
+        by_address = isinstance(address, tuple)
+        client = (
+            address_account(f"{address[0]}:{address[1]}")
+            if by_address
+            else f"unix {next(self._unix)}"
+        )
+        connection = self._connections.open(client, accepted.close, self._clock.monotonic_ns())
+        if connection is None:
+            accepted.close()
+        else:
+            self._await_turn(accepted, connection)
 
     def _await_turn(self, accepted: socket.socket, connection: Connection) -> None:
         """A client that connects too often waits in its own connections."""
@@ -153,26 +160,36 @@ class Listener:
         def readable() -> None:
             loop.remove_reader(accepted)
             del self._silent[connection]
-            connection.close = self._run(self._encrypt(accepted, connection)).cancel
+            connection.close = self._begin_handshake(accepted, connection).cancel
 
         loop.add_reader(accepted, readable)
         connection.close = self._silent[connection] = close
 
-    async def _encrypt(self, accepted: socket.socket, connection: Connection) -> None:
-        """The TLS handshake, if the server has a certificate."""
+    def _begin_handshake(
+        self, accepted: socket.socket, connection: Connection
+    ) -> asyncio.Task[None]:
         protocol = _Accepted(self, connection)
-        timeout_s = HEAD_NS / 1e9 if self._context is not None else None
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: protocol, accepted, ssl=self._context, ssl_handshake_timeout=timeout_s
-            )
-        except OSError:
-            # Also `ssl.SSLError`, and `ConnectionAbortedError` for a handshake that took too long.
-            pass
-        finally:
+        task = asyncio.get_running_loop().create_task(self._encrypt(accepted, protocol))
+        self._tasks.add(task)
+
+        # A task that is cancelled before its first step never reaches a `finally` of its own.
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
             if not protocol.begun:
                 accepted.close()
                 self._connections.remove(connection)
+
+        task.add_done_callback(ended)
+        return task
+
+    async def _encrypt(self, accepted: socket.socket, protocol: _Accepted) -> None:
+        """The TLS handshake, if the server has a certificate."""
+        timeout_s = HEAD_NS / 1e9 if self._context is not None else None
+        # `OSError` is also `ssl.SSLError`, and `ConnectionAbortedError` after the timeout.
+        with suppress(OSError):
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: protocol, accepted, ssl=self._context, ssl_handshake_timeout=timeout_s
+            )
 
     def _end_silent(self) -> None:
         self._connections.end_silent(self._clock.monotonic_ns())
