@@ -111,8 +111,9 @@ def rust_steps(paths: list[str], workspace: list[Crate]) -> list[Step]:
         Step("Rust changed", (sys.executable, "tests/rust_circles.py")),
         Step(
             f"{listed} changed; linted with its dependants",
-            ("cargo", "clippy", "-q", "--all-targets", "--locked",
-             *flags(linted), "--", "-D", "warnings"),
+            ("cargo", "clippy", "-q", "--all-targets", "--locked", "--release",
+             # With the features of `make lint` and the tests, so that nothing is compiled twice.
+             *flags(["shared-features", *linted]), "--", "-D", "warnings"),
         ),
     ]  # fmt: skip
     for checks, names in (

@@ -28,7 +28,8 @@ def run_by_pytest(*paths: str) -> list[str]:
 def test_a_change_of_a_crate_tests_it_and_lints_what_depends_on_it() -> None:
     listed = commands("gnb/traffic/src/lib.rs")
     assert listed[:2] == ["fmt --all --check", "tests/rust_circles.py"]
-    assert "-p lab-python -p lab-world -p traffic" in listed[2]
+    linted = "-p shared-features -p lab-python -p lab-world -p traffic -- -D warnings"
+    assert listed[2] == f"clippy -q --all-targets --locked --release {linted}"
     checked = "--locked --release --config tests/checked.toml"
     assert listed[3:] == [f"test -q {checked} -p shared-features -p traffic"]
 

@@ -370,6 +370,8 @@ class World(NodeModel):
         self.answering = True
         self.reports_pipelines = True
         self.answer_delay_us = 500
+        #: What the node's clock has more than the controller's.
+        self.node_clock_us = 0
         self._answers: list[tuple[int, int, Outcome]] = []
         self.capabilities = capabilities or {}
         self.do(controller.on_node_event(self.now_us, NodeUp(NODE, self.capabilities)))
@@ -431,10 +433,11 @@ class World(NodeModel):
     def _report(self) -> None:
         feed = self.controller.on_indication
         now_us = self.now_us
-        self.do(feed(now_us, RlcReport(NODE, now_us, self.rlc_rows())))
+        at_us = now_us + self.node_clock_us
+        self.do(feed(now_us, RlcReport(NODE, at_us, self.rlc_rows())))
         if now_us % 10_000 == 0:
-            self.do(feed(now_us, MacReport(NODE, now_us, self.mac_rows())))
+            self.do(feed(now_us, MacReport(NODE, at_us, self.mac_rows())))
             if self.reports_pipelines:
-                self.do(feed(now_us, PipelineReport(NODE, now_us, statuses(self.status()))))
+                self.do(feed(now_us, PipelineReport(NODE, at_us, statuses(self.status()))))
         if now_us % 50_000 == 0 or len(self.hol_us) == 1:
-            self.do(feed(now_us, FlowReport(NODE, now_us, inventories(self.inventory()))))
+            self.do(feed(now_us, FlowReport(NODE, at_us, inventories(self.inventory()))))

@@ -6,10 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from ric.late_reports import SET_BACK_AFTER
 from tc_controller.core.controller import Controller
-from tc_controller.core.inputs import NodeUp
+from tc_controller.core.inputs import BearerKey, NodeUp, RlcReport
 from tc_controller.policy_file import parse_policy
-from tc_world import RLC_FIELDS, Source, World, bulk, ping
+from tc_world import DRB, RLC_FIELDS, RNTI, Source, World, bulk, ping
 
 
 def controller(ladder: str, rule: str = "", top: str = "", **options: object) -> Controller:
@@ -370,6 +371,73 @@ def test_the_lease_is_renewed_while_no_pipeline_report_arrives() -> None:
     world.reports_pipelines = True
     world.run(10)
     assert world.event("adopted")["in_force"] == "fq_codel"
+
+
+HOUR_US = 3_600_000_000
+
+
+def test_a_node_whose_clock_was_set_back_is_controlled_on() -> None:
+    world = World(controller(FQ), bulk(), ping(), start_us=2 * HOUR_US)
+    world.run_until("verified")
+    world.node_clock_us = -HOUR_US
+    world.run(2_000)
+    counters = world.controller.counters
+    assert counters.clock_resets == 1
+    assert counters.ignored["late_report"] == SET_BACK_AFTER
+    assert world.event("clock_set_back")["node"] == "gnb-1"
+    assert HOUR_US - 100_000 < world.event("clock_set_back")["by_us"] < HOUR_US
+    assert world.event("adopted")["in_force"] == "fq_codel"
+    view = world.controller.nodes["gnb-1"].view(BearerKey("gnb-1", RNTI, DRB))
+    assert view is not None and view.at_us == world.now_us - HOUR_US
+    # Its leases are renewed, and what it does now is decided on.
+    world.run(10_000)
+    assert world.tc.names() == ["fq_codel"]
+    world.tc.restart()
+    world.run(1_000)
+    assert world.tc.names()[-1] == "fq_codel"
+
+
+def test_a_violation_after_a_clock_was_set_back_is_acted_on() -> None:
+    world = World(controller(FQ), ping(), start_us=2 * HOUR_US)
+    world.run(500)
+    world.node_clock_us = -HOUR_US
+    world.run(SET_BACK_AFTER + 1)
+    world.sources = [bulk(), ping()]
+    assert world.run_until("decided", 2_000)["trigger"] == "violation"
+
+
+def test_a_report_of_the_far_future_is_followed_by_others_after_a_while() -> None:
+    world = World(controller(FQ), ping())
+    world.run(500)
+    far = RlcReport("gnb-1", world.now_us + HOUR_US, world.rlc_rows())
+    world.do(world.controller.on_indication(world.now_us, far))
+    world.run(SET_BACK_AFTER + 10)
+    assert world.controller.counters.clock_resets == 1
+    assert world.controller.nodes["gnb-1"].windows.newest_us() == world.now_us
+
+
+@pytest.mark.parametrize("by_us", [0, 700, 5_000])
+def test_doubled_and_late_reports_among_those_in_time_are_no_clock_that_was_set_back(
+    by_us: int,
+) -> None:
+    world = World(controller(FQ), ping())
+    for _ in range(2_000):
+        world.step()
+        late = RlcReport("gnb-1", world.now_us - by_us, world.rlc_rows())
+        world.do(world.controller.on_indication(world.now_us, late))
+    assert world.controller.counters.ignored["late_report"] == 2_000
+    assert world.controller.counters.clock_resets == 0
+    assert not world.events("clock_set_back")
+
+
+def test_a_backlog_that_arrives_in_reverse_is_no_clock_that_was_set_back() -> None:
+    world = World(controller(FQ), ping())
+    world.run(200)
+    rows, newest_us = world.rlc_rows(), world.now_us
+    for late in range(200):
+        report = RlcReport("gnb-1", newest_us - 100 - 1_000 * late, rows)
+        world.do(world.controller.on_indication(newest_us, report))
+    assert world.controller.counters.clock_resets == 0
 
 
 def test_release_returns_every_bearer_to_its_safe_pipeline() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -316,6 +317,30 @@ def test_forecasts_below_the_bound_or_of_persistence_are_ignored(
         report = forecast(world, occupancy, from_model=from_model)
         world.do(world.controller.on_indication(world.now_us, report))
     assert not world.events("decided", "no_rung")
+
+
+def test_a_quantile_beyond_those_of_the_forecasts_predicts_nothing_and_is_reported() -> None:
+    world = predicting(", quantile: 0.95")
+    for _ in range(10):
+        world.run(1)
+        # At 0.9 twice the bound is crossed; of 0.95 the forecasts say nothing.
+        world.do(world.controller.on_indication(world.now_us, forecast(world, 30_000)))
+    assert not world.events("decided", "no_rung")
+    assert world.event("prediction_unknown")["reason"] == (
+        "predict.quantile: 0.95 is beyond those of the forecasts; expected 0.1 to 0.9"
+    )
+    assert world.controller.counters.ignored["forecast_quantile"] == 10
+
+
+def test_an_outermost_quantile_is_known_in_the_precision_of_the_wire() -> None:
+    world = predicting(", quantile: 0.9")
+    for _ in range(3):
+        world.run(1)
+        report = forecast(world, 15_000)
+        report = replace(report, quantiles=tuple(float(np.float32(q)) for q in report.quantiles))
+        world.do(world.controller.on_indication(world.now_us, report))
+    assert world.event("decided")["trigger"] == "predicted"
+    assert not world.events("prediction_unknown")
 
 
 def test_contradicting_forecasts_trigger_no_decision() -> None:

@@ -250,7 +250,7 @@ class Actuator:
 
 _BRIEF: Final = (
     *("id", "bearer", "verdict", "state", "reason", "reasons", "blocker", "pipeline"),
-    *("node", "role", "holder", "rule", "void", "summary"),
+    *("node", "role", "holder", "rule", "void", "summary", "by_us"),
 )
 
 

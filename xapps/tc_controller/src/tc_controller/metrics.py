@@ -22,6 +22,7 @@
 | `sojourn_controller_reconciliations_total` | counter | `kind` |
 | `sojourn_controller_ignored_total` | counter | `reason` |
 | `sojourn_controller_bearers_gone_total` | counter | |
+| `sojourn_controller_clock_resets_total` | counter | |
 | `sojourn_controller_trial_effect_sojourn_seconds` | gauge | `node`, `rule`, `bound` |
 | `sojourn_controller_trial_effect_rate_ratio` | gauge | `node`, `rule`, `bound` |
 | `sojourn_controller_trial_effect_drops_per_megabyte` | gauge | `node`, `rule`, `bound` |
@@ -100,6 +101,7 @@ class ControllerCollector(Collector):
         violations = {r.name: counters.violations[r.name] for r in self.controller.policy.rules}
         kinds = {"foreign": 0, **counters.reconciliations}
         lost, gone = {(): self.records_lost()}, {(): counters.bearers_gone}
+        resets = {(): counters.clock_resets}
         for name, text, labels, values in (
             ("violations", "Violations that began.", _RULE, violations),
             ("decisions", "Decisions by result.", decision, counters.decisions),
@@ -121,6 +123,7 @@ class ControllerCollector(Collector):
             ),
             ("ignored", "Reports and answers that were not used.", ("reason",), counters.ignored),
             ("bearers_gone", "Bearers that were removed.", (), gone),
+            ("clock_resets", "Clocks of nodes that were set back.", (), resets),
             (
                 "class_compliance_seconds",
                 "Seconds of classes of traffic against their objective.",

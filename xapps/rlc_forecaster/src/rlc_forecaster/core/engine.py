@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from ric.late_reports import LateReports
 from rlc_model import ContractError, FeatureExtractor
 
 from rlc_forecaster.core.bearers import BearerSlots, Rows
@@ -20,9 +21,6 @@ GONE_AFTER_US: Final = 1_000_000
 """A bearer absent from the reports for this long is removed."""
 LONGEST_GAP_US: Final = 100_000
 """After a longer silence the carried state is outdated and starts from zero."""
-CLOCK_RESET_AFTER: Final = 50
-"""Late reports without one in time between them: the node's clock was set back, or one report had a
-time far ahead."""
 LAST_TIME_US: Final = 2**62
 """Later times (year 148 000) would overflow differences."""
 _NO_SLOTS: Final = np.empty(0, np.intp)
@@ -92,7 +90,7 @@ class Forecaster:
         self._rows: Rows | None = None
         self._features = FeatureExtractor()
         self._last_us = -1
-        self._late: deque[int] = deque(maxlen=CLOCK_RESET_AFTER)
+        self._late = LateReports()
         self._times: deque[int] = deque(maxlen=RECENT_SAMPLES)
         self._recent: deque[Sample] = deque(maxlen=RECENT_SAMPLES)
         self._to_learn: Sample | None = None
@@ -208,7 +206,7 @@ class Forecaster:
         if at_us <= self._last_us:
             if not self._is_clock_reset(at_us):
                 return None
-        elif self._late:
+        else:
             self._late.clear()
         silence_us = at_us - self._last_us if self._last_us >= 0 else 0
         self._last_us = at_us
@@ -287,23 +285,14 @@ class Forecaster:
         return Sample(at_us, rows, samples, new, outdated, told)
 
     def _is_clock_reset(self, at_us: int) -> bool:
-        """Counts a report that is not newer than the newest; whether the clock was set back.
-
-        Single late and doubled reports are normal, so only late ones that follow each other say
-        something about the clock, and none of them counts twice.
-        """
+        """Counts a report that is not newer than the newest; whether the clock was set back."""
         if at_us in self._times or at_us in self._late:
             self.counters.duplicates += 1
             return False
         self.counters.late += 1
-        if self._late and at_us < self._late[0]:
-            # Set back once more, or a backlog that arrives in reverse.
-            self._late.clear()
-        self._late.append(at_us)
-        if len(self._late) < CLOCK_RESET_AFTER:
+        if not self._late.shows_clock_set_back(at_us):
             return False
         self.counters.clock_resets += 1
-        self._late.clear()
         self._times.clear()
         self._recent.clear()
         self._told = None

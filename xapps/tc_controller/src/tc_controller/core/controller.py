@@ -260,6 +260,8 @@ class Controller(QuietReports):
     def _rlc(self, node: Node, report: RlcReport, now_us: int, out: list[Action]) -> None:
         if not node.rlc(report, now_us, out):
             self.counters.ignored["late_report"] += 1
+            if node.windows.clock_set_back:
+                self._clock_set_back(node, report.collected_at_us, now_us, out)
             return
         node.reported_at_us = now_us
         if not self._acts(node) or not node.detector.any_violating:
@@ -269,6 +271,13 @@ class Controller(QuietReports):
             if bearer is not None and not self._radio_pauses(node, bearer, now_us):
                 over_us = node.detector.over_for_us(slot)
                 self._decide(node, bearer, now_us, "violation", out, over_for_us=over_us)
+
+    def _clock_set_back(self, node: Node, at_us: int, now_us: int, out: list[Action]) -> None:
+        """All times of the node that are kept are ahead of it: it begins anew, as if restarted."""
+        self.counters.clock_resets += 1
+        by_us = node.windows.newest_us() - at_us
+        out.append(records.clock_set_back(node.node_id, now_us, by_us))
+        out += self.on_node_event(now_us, NodeUp(node.node_id, node.capabilities))
 
     def _pipelines(
         self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
@@ -336,7 +345,16 @@ class Controller(QuietReports):
         for forecast in report.forecasts:
             key = BearerKey(node.node_id, forecast.rnti, forecast.drb)
             bearer, view = node.bearers.get(key), node.view(key)
-            if bearer is None or view is None or bearer.rule is None or bearer.desired is not None:
+            if bearer is None or view is None or bearer.rule is None:
+                continue
+            unknown, is_new = node.predictor.unknown(bearer.rule, report.quantiles)
+            if unknown is not None:
+                self.counters.ignored["forecast_quantile"] += 1
+                if is_new:
+                    name = bearer.rule.name
+                    out.append(records.prediction_unknown(node.node_id, now_us, name, unknown))
+                continue
+            if bearer.desired is not None:
                 continue
             drain_kbps = view.drain_kbps(view.at_us - _DRAIN_SPAN_US)
             predicted = node.predictor.step(

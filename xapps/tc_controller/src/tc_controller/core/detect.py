@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tc_controller.core.inputs import BearerForecast, BearerKey
-from tc_controller.core.policy import Objective
+from tc_controller.core.policy import Objective, Rule
 from tc_controller.core.rlc_windows import Block, RlcWindows
 
 
@@ -208,6 +208,20 @@ class Predictor:
 
     def __init__(self) -> None:
         self._runs: dict[BearerKey, int] = {}
+        #: By rule, why forecasts say nothing about its quantile.
+        self._unknown: dict[str, str] = {}
+
+    def unknown(self, rule: Rule, quantiles: tuple[float, ...]) -> tuple[str | None, bool]:
+        """Why forecasts with these quantiles predict nothing for a rule that wants to know, and
+        whether that is new."""
+        wanted = rule.objective.predict
+        why = beyond(quantiles, wanted.quantile) if wanted.enabled else None
+        if why is None:
+            self._unknown.pop(rule.name, None)
+            return None, False
+        former = self._unknown.get(rule.name)
+        self._unknown[rule.name] = why
+        return why, former != why
 
     def step(
         self,
@@ -221,7 +235,7 @@ class Predictor:
 
         A packet that finds ``b`` bytes in the RLC waits ``b / drain``: the forecast occupancy at
         the rule's quantile (interpolated linearly between those given) over the drain rate
-        measured now is the forecast sojourn.
+        measured now is the forecast sojourn. It must not be `unknown`.
         """
         rule = objective.predict
         usable = rule.enabled and (forecast.from_model or rule.accept_persistence)
@@ -242,9 +256,18 @@ class Predictor:
         self._runs.pop(key, None)
 
 
+def beyond(quantiles: tuple[float, ...], wanted: float) -> str | None:
+    """Why forecasts with these increasing quantiles say nothing about the wanted one."""
+    # In the precision of the message.
+    if quantiles and np.float32(quantiles[0]) <= np.float32(wanted) <= np.float32(quantiles[-1]):
+        return None
+    expected = f"{quantiles[0]:g} to {quantiles[-1]:g}" if quantiles else "forecasts with quantiles"
+    return f"predict.quantile: {wanted:g} is beyond those of the forecasts; expected {expected}"
+
+
 def _at_quantile(
     forecast: BearerForecast, quantiles: tuple[float, ...], wanted: float
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Occupancy of each point at the wanted quantile."""
+    """Occupancy of each point at the wanted quantile, which is not `beyond` those given."""
     values = forecast.occupancy_bytes.astype(np.float64)
     return np.array([np.interp(wanted, quantiles, row) for row in values])

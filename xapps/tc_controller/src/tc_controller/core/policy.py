@@ -32,7 +32,8 @@ class Prediction(Strict):
         default=0.5,
         gt=0.0,
         lt=1.0,
-        description="Quantile of the forecast that must cross the bound.",
+        description="Quantile of the forecast that must cross the bound. It lies within those of "
+        "the forecasts: beyond them nothing is predicted, and `prediction_unknown` is logged.",
     )
     confirm_forecasts: int = Field(
         default=3, ge=1, le=1000, description="Consecutive forecasts that must cross the bound."

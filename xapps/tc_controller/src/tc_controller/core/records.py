@@ -48,6 +48,8 @@ class Counters:
     bearers_gone: int = 0
     #: Changes of the role at a node, by the new role.
     roles: Counter[str] = field(default_factory=Counter)
+    #: Clocks of nodes that were set back.
+    clock_resets: int = 0
     #: Reports and answers that were not used, by reason.
     ignored: Counter[str] = field(default_factory=Counter)
 
@@ -226,6 +228,16 @@ def base_not_kept(node_id: str, now_us: int) -> WriteRecord:
             "with their leases",
         }
     )
+
+
+def prediction_unknown(node_id: str, now_us: int, rule: str, reason: str) -> WriteRecord:
+    """The record of a rule for which the forecasts of a node predict nothing."""
+    return of_node("prediction_unknown", now_us, node_id, rule=rule, reason=reason)
+
+
+def clock_set_back(node_id: str, now_us: int, by_us: int) -> WriteRecord:
+    """The record of a node whose clock was set back by so much."""
+    return of_node("clock_set_back", now_us, node_id, by_us=by_us)
 
 
 def of_node(event: str, now_us: int, node_id: str, **details: Any) -> WriteRecord:

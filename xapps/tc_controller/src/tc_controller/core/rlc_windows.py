@@ -14,6 +14,7 @@ from operator import lt
 
 import numpy as np
 from numpy.typing import NDArray
+from ric.late_reports import LateReports
 
 from tc_controller.core.inputs import BearerKey
 
@@ -66,6 +67,9 @@ class RlcWindows:
         self.row = -1
         self.reports = 0
         self._newest_us = 0
+        self._late = LateReports()
+        #: Whether the last report that was given shows that the node's clock was set back.
+        self.clock_set_back = False
         self.at_us: NDArray[np.int64] = np.zeros(depth, np.int64)
         self.sojourn_ring: NDArray[np.float32] = np.zeros((depth, 0), np.float32)
         self.drained_ring: NDArray[np.int64] = np.zeros((depth, 0), np.int64)
@@ -91,9 +95,14 @@ class RlcWindows:
         """Add one report; returns the slots of new bearers and the bearers that are gone.
 
         A report not newer than the last one (late or duplicate) changes nothing: ``None``.
+        ``clock_set_back`` says whether such reports show that the node's clock was set back: these
+        windows then take no report until it has caught up.
         """
         if self.reports and at_us <= self._newest_us:
+            is_duplicate = at_us in self._late or bool(np.any(self.at_us == at_us))
+            self.clock_set_back = not is_duplicate and self._late.shows_clock_set_back(at_us)
             return None
+        self._late.clear()
         rows, new = self._locate(rows)
         at = self._at
         previous = self.row
@@ -146,6 +155,7 @@ class RlcWindows:
             records: by report and bearer; at most `depth` reports.
             pipeline_us: sojourn in the pipeline by report and slot, or by slot for all reports.
         """
+        self._late.clear()
         at, count, begin = self._at, len(at_us), self.row + 1
         rows: Sequence[int] = range(begin, begin + count)
         ring: slice | Sequence[int] = slice(begin, begin + count)
