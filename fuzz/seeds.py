@@ -158,6 +158,10 @@ def scenarios() -> Seeds:
         "am": "ues[0].drbs[0].rlc={mode: am, limit_bytes: 100000}\nues[0].count=3",
         "flows": "flows=[{name: a, kind: udp_cbr, rate_bps: 1000000, packet_bytes: 1200}]",
         "video": "flows=[{name: v, kind: video, video: {}}, {name: w, kind: web, web: {}}]",
+        "tunnel": (
+            "tunnels={v: {kind: quic, ip_version: 6, copy_dscp: true}}\nflows[0].tunnel=v\n"
+            "flows[1]={name: u, kind: udp_cbr, rate_kbps: 100, packet_bytes: 200, tunnel: v}"
+        ),
         "pipeline": "ues[0].drbs[0].pipeline=fq_codel\nseed=18446744073709551615",
         "gauss": "ues[0].channel={gauss_markov: {mean_mcs: 12}}\nduration_s=0.01",
         "mobility": "ues[0].channel={mobility: {pattern: car}}\nsplit.f1={}",

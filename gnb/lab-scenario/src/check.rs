@@ -20,7 +20,7 @@ pub(super) fn check(scenario: &Scenario) -> Check {
     split(&scenario.split)?;
     let bearers = ues(scenario)?;
     scheduler::check(&scenario.cell, &scenario.ues)?;
-    flow::flows(&scenario.flows, &bearers)
+    flow::flows(scenario, &bearers)
 }
 
 fn cell(cell: &Cell) -> Check {

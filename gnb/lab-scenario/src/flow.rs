@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use traffic::{AppConfig, Ecn, FlowConfig, HostConfig, IpVersion};
+use traffic::{AppConfig, Ecn, FlowConfig, HostConfig, IpVersion, TunnelConfig};
+
+#[cfg(doc)]
+use super::model::Scenario;
 
 /// Start jitter if unset: flows are not in phase with each other or with the slots.
 const START_JITTER_MS: u32 = 20;
@@ -70,6 +73,11 @@ pub struct FlowKeys {
     /// ECN field of data; for kinds over UDP. TCP negotiates it with `ecn` and `accecn`.
     #[serde(default)]
     pub ecn_field: Ecn,
+    /// Name of the tunnel that carries it: the flows of a UE with the same name are in one outer 5-tuple.
+    /// None if unset.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 64))]
+    pub tunnel: Option<String>,
 }
 
 fn one() -> u8 {
@@ -102,6 +110,7 @@ impl Flow {
                 start_jitter_ms: None,
                 ip_version: IpVersion::V4,
                 ecn_field: Ecn::NotEct,
+                tunnel: None,
             },
             app: AppConfig::Host(HostConfig::default()),
         }
@@ -116,8 +125,8 @@ impl Flow {
         })
     }
 
-    /// The configuration of its two ends.
-    pub fn config(&self) -> FlowConfig {
+    /// The configuration of its two ends; `tunnel` is what carries it ([`Scenario::tunnel_of`]).
+    pub fn config(&self, tunnel: Option<TunnelConfig>) -> FlowConfig {
         let micros = |seconds: f64| (seconds * 1e6).round() as u64;
         let jitter_ms = self.keys.start_jitter_ms.unwrap_or(START_JITTER_MS);
         FlowConfig {
@@ -128,6 +137,7 @@ impl Flow {
             dscp: self.keys.dscp,
             ecn: self.keys.ecn_field,
             ip_version: self.keys.ip_version,
+            tunnel,
         }
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! Units are in the keys. Times in `_s` are seconds of virtual time, delays in `_us` microseconds.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
+use traffic::TunnelConfig;
 
 use super::channel::Channel;
 use super::flow::Flow;
@@ -39,6 +42,18 @@ pub struct Scenario {
     /// The traffic.
     #[serde(default)]
     pub flows: Vec<Flow>,
+    /// The tunnels that flows name; if there are none, a name of a flow is a WireGuard tunnel over IPv4.
+    /// Each UE has its own end.
+    #[serde(default)]
+    pub tunnels: BTreeMap<String, TunnelConfig>,
+}
+
+impl Scenario {
+    /// The tunnel that carries a flow; `None` for a flow outside tunnels.
+    pub fn tunnel_of(&self, flow: &Flow) -> Option<TunnelConfig> {
+        let name = flow.keys.tunnel.as_ref()?;
+        Some(self.tunnels.get(name).copied().unwrap_or_default())
+    }
 }
 
 /// Radio access technology.

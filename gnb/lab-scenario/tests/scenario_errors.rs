@@ -218,7 +218,40 @@ flows[0]={name: h, kind: host, ecn_field: ect1} -> flows[0].ecn_field: ect1; exp
 flows[0]={name: h, kind: host, port: 80} -> flows[0].port: unknown key 'port' for kind host
 flows=[{name: a, kind: host, dscp: 46}, {name: b, kind: host, rnti: each, dscp: 46}]
   -> flows[1].dscp: 46 is taken by an earlier flow of kind host of UE 17921
+flows[0].tunnel="" -> flows[0].tunnel: '' has 0 bytes; expected 1..=64
+flows[0].tunnel=7 -> flows[0].tunnel: invalid type: integer '7'; expected a string
+tunnels={vpn: {kind: gre}}
+  -> tunnels.vpn.kind: unknown value 'gre'; expected one of 'wireguard', 'ipsec', 'quic'
+tunnels={vpn: {mtu: 1400}} -> tunnels.vpn.mtu: unknown key 'mtu'; expected one of 'kind'
+flows[0]={name: h, kind: host, tunnel: vpn}
+  -> flows[0].tunnel: for kind host; expected unset; real hosts run a tunnel of their own
+flows[0]={name: s, kind: sprout, tunnel: vpn}
+  -> flows[0].tunnel: 1500; expected at most 1420 in a tunnel with an MTU of 1420 bytes
+flows[0]={name: u, kind: udp_cbr, rate_kbps: 100, tunnel: vpn}
+  -> flows[0].packet_bytes: 1500; expected at most 1420 in a tunnel with an MTU of 1420 bytes
+flows[0]={name: b, kind: tcp, mss_bytes: 1369, tunnel: vpn}
+  -> flows[0].mss_bytes: 1369; expected at most 1368 in a tunnel with an MTU of 1420 bytes
+flows=[{name: a, kind: tcp, tunnel: vpn, qfi: 9}, {name: b, kind: ping, tunnel: vpn, qfi: 1}]
+  -> flows[1].qfi: differs from an earlier flow of tunnel 'vpn'; the core sees one outer 5-tuple
 "#;
+
+#[test]
+fn a_flow_names_a_tunnel_of_the_list_if_there_is_one() {
+    let vpn = "flows[0].tunnel=vpn";
+    load(GOOD, &[vpn]).unwrap();
+    load(GOOD, &["tunnels={vpn: {kind: ipsec}}", vpn]).unwrap();
+    let error = load(GOOD, &["tunnels={home: {}, work: {}}", vpn]).unwrap_err();
+    let expected = "'vpn' is not in 'tunnels'; expected one of 'home', 'work'";
+    assert_eq!(error, format!("scenario.yaml: flows[0].tunnel: {expected}"));
+}
+
+#[test]
+fn flows_with_a_copied_dscp_may_take_different_bearers() {
+    let flows = "flows=[{name: a, kind: tcp, tunnel: vpn, qfi: 9}, \
+                 {name: b, kind: voip, tunnel: vpn, qfi: 1, dscp: 46}]";
+    load(GOOD, &[flows]).unwrap_err();
+    load(GOOD, &[flows, "tunnels={vpn: {copy_dscp: true}}"]).unwrap();
+}
 
 #[test]
 fn each_invalid_element_is_reported_with_its_path() {

@@ -13,7 +13,7 @@ use super::channel::Channels;
 use super::drql_limit::DrqlLimit;
 use super::f1::F1Bearer;
 use super::flow::{BoundFlow, Queuing};
-use super::packet::GnbPacket;
+use super::packet::{GnbPacket, Tunnel};
 use super::random::SplitMix64;
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
@@ -193,8 +193,20 @@ impl Builder<'_> {
         let mut bound = Vec::new();
         // Each connection of an application has its own number and so its own 5-tuple.
         let mut next_connection = 0;
-        for (index, flow) in self.loaded.scenario.flows.iter().enumerate() {
+        // Each tunnel has its own number and so its own outer 5-tuple.
+        let mut tunnel_names: Vec<&str> = Vec::new();
+        let scenario = &self.loaded.scenario;
+        for (index, flow) in scenario.flows.iter().enumerate() {
             let path = format!("flows[{index}]");
+            let tunnel =
+                scenario.tunnel_of(flow).zip(flow.keys.tunnel.as_deref()).map(|(config, name)| {
+                    let known = tunnel_names.iter().position(|it| *it == name);
+                    let number = known.unwrap_or(tunnel_names.len());
+                    if known.is_none() {
+                        tunnel_names.push(name);
+                    }
+                    Tunnel { config, number: number as u16 }
+                });
             for ue in ues {
                 let rnti = ue.config.rnti;
                 if matches!(flow.keys.rnti, Some(FlowUe::Rnti(wanted)) if wanted != rnti) {
@@ -207,7 +219,7 @@ impl Builder<'_> {
                 };
                 let phase = self.seed(STREAM_FLOW, bound.len()).rotate_left(32);
                 for (copy, name) in (0..).zip(flow.names()) {
-                    let config = spread(flow, copy, phase);
+                    let config = spread(flow, flow.config(tunnel.map(|it| it.config)), copy, phase);
                     let seed = self.seed(STREAM_FLOW, bound.len());
                     let ends = traffic::Flow::new(next_connection, &config, seed)
                         .map_err(|error| Violation::new(&*path, error.to_string()))?;
@@ -219,13 +231,12 @@ impl Builder<'_> {
                         qfi: flow.keys.qfi,
                         dscp: flow.keys.dscp,
                         ip_version: flow.keys.ip_version,
+                        tunnel,
                         bearer,
                         start_us: micros(flow.keys.start_s),
                         stop_us: config.stop_us,
                         core_delay_us: u64::from(
-                            flow.keys
-                                .core_delay_us
-                                .unwrap_or(self.loaded.scenario.split.core_delay_us),
+                            flow.keys.core_delay_us.unwrap_or(scenario.split.core_delay_us),
                         ),
                         core_last_us: 0,
                         connections: config.app.connections(),
@@ -244,10 +255,14 @@ impl Builder<'_> {
     }
 }
 
-/// Configuration of copy number `copy` of a flow. The start jitter is divided among the copies, shifted
+/// Configuration of copy number `copy` of a flow with `config`. The start jitter is divided among the copies, shifted
 /// by a `phase` of the seed; each copy starts in the first half of its part, so they never coincide.
-fn spread(flow: &Flow, copy: u64, phase: u64) -> traffic::FlowConfig {
-    let mut config = flow.config();
+fn spread(
+    flow: &Flow,
+    mut config: traffic::FlowConfig,
+    copy: u64,
+    phase: u64,
+) -> traffic::FlowConfig {
     let jitter_us = config.start_jitter_us;
     if flow.keys.count > 1 && jitter_us > 0 {
         let count = u64::from(flow.keys.count);

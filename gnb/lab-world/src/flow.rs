@@ -3,7 +3,7 @@
 use traffic::{Flow, IpVersion};
 
 use super::delays::Delays;
-use super::packet::GnbPacket;
+use super::packet::{GnbPacket, Tunnel, datagram_bytes};
 
 /// A flow bound to a bearer.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct BoundFlow {
     pub(crate) qfi: Option<u8>,
     pub(crate) dscp: u8,
     pub(crate) ip_version: IpVersion,
+    /// The tunnel that carries it.
+    pub(crate) tunnel: Option<Tunnel>,
     /// Index of its bearer in the world.
     pub(crate) bearer: u32,
     pub(crate) start_us: u64,
@@ -31,7 +33,12 @@ pub(crate) struct BoundFlow {
 impl BoundFlow {
     /// A downlink packet of this flow.
     pub(crate) fn packet(&self, inner: traffic::Packet) -> GnbPacket {
-        GnbPacket::new(inner, self.bearer, self.rnti, self.qfi, self.ip_version)
+        GnbPacket::new(inner, self.bearer, self.rnti, self.qfi, self.ip_version, self.tunnel)
+    }
+
+    /// Length of the IP datagram that carries a packet of this flow, that of the tunnel if it is in one.
+    pub(crate) fn datagram_bytes(&self, packet: &traffic::Packet) -> u32 {
+        datagram_bytes(packet, self.ip_version, self.tunnel)
     }
 }
 

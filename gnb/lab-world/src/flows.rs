@@ -116,7 +116,7 @@ impl Flows {
             return;
         };
         for packet in self.sent.drain(..) {
-            let len_bytes = packet.len_bytes + bound.ip_version.extra_bytes();
+            let len_bytes = bound.datagram_bytes(&packet);
             let sent = gnb.cell.send_uplink(place, len_bytes, gnb.now_us);
             let Some(at_us) = sent else {
                 bearer.measured.uplink_dropped_packets += 1;

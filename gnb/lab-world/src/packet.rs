@@ -3,17 +3,22 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tc_rf::{Ecn, FiveTuple};
-use traffic::{Body, IpVersion};
+use traffic::{Body, IpVersion, TunnelConfig};
 
 /// Protocol numbers of the IANA registry.
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
+const UDP: u8 = 17;
 
 /// The server of every flow; 198.51.100.0/24 and 2001:db8::/32 are for documentation (RFC 5737,
 /// RFC 3849).
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 /// The same over IPv6.
 pub const SERVER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+/// The far end of every tunnel; 203.0.113.0/24 is for documentation (RFC 5737).
+const TUNNEL_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1));
+/// The same over IPv6.
+const TUNNEL_SERVER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1));
 /// First port of the servers: iperf3's.
 const SERVER_PORT: u16 = 5201;
 /// First dynamic port (RFC 6335 §6).
@@ -23,10 +28,40 @@ const UE_PORTS: u32 = 16_384;
 /// Value for "no QFI".
 const NO_QFI: u8 = u8::MAX;
 
+/// A tunnel of a UE.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tunnel {
+    pub(crate) config: TunnelConfig,
+    /// Determines its port at the UE.
+    pub(crate) number: u16,
+}
+
+impl Tunnel {
+    /// 5-tuple of its downlink packets.
+    fn five_tuple(self, rnti: u16) -> FiveTuple {
+        let ip_version = self.config.ip_version;
+        FiveTuple {
+            source: match ip_version {
+                IpVersion::V4 => TUNNEL_SERVER,
+                IpVersion::V6 => TUNNEL_SERVER_V6,
+            },
+            destination: ue_address(rnti, ip_version),
+            source_port: self.config.server_port(),
+            destination_port: UE_PORT + self.number,
+            protocol: UDP,
+        }
+    }
+}
+
 /// A downlink packet in CU and DU.
 #[derive(Clone, Debug)]
 pub(crate) struct GnbPacket {
+    /// The packet as its flow's ends see it; in a tunnel the inner one.
     pub(crate) inner: traffic::Packet,
+    tunnel: Option<Tunnel>,
+    /// DSCP of the outer header, which is not that of the inner one in a tunnel.
+    dscp: u8,
+    len_bytes: u32,
     /// Time of entry to SDAP.
     pub(crate) ingress_us: u64,
     /// Time of entry to the RLC.
@@ -54,8 +89,15 @@ impl GnbPacket {
         rnti: u16,
         qfi: Option<u8>,
         ip_version: IpVersion,
+        tunnel: Option<Tunnel>,
     ) -> Self {
         Self {
+            dscp: match tunnel {
+                Some(tunnel) if !tunnel.config.copy_dscp => 0,
+                _ => inner.dscp,
+            },
+            len_bytes: datagram_bytes(&inner, ip_version, tunnel),
+            tunnel,
             inner,
             ingress_us: 0,
             rlc_us: 0,
@@ -70,10 +112,20 @@ impl GnbPacket {
         }
     }
 
-    /// Length of the IP datagram; senders assume the header of IPv4.
+    /// Length of the IP datagram, in a tunnel of the outer one.
     pub(crate) fn len_bytes(&self) -> u32 {
-        self.inner.len_bytes + self.ip_version.extra_bytes()
+        self.len_bytes
     }
+}
+
+/// Length of the IP datagram that carries a packet. Senders assume the header of IPv4.
+pub(crate) fn datagram_bytes(
+    packet: &traffic::Packet,
+    ip_version: IpVersion,
+    tunnel: Option<Tunnel>,
+) -> u32 {
+    let inner_bytes = packet.len_bytes + ip_version.extra_bytes();
+    tunnel.map_or(inner_bytes, |tunnel| tunnel.config.outer_bytes(inner_bytes))
 }
 
 /// Address of a UE: IPv4 in the pool of Open5GS and OAI's examples; IPv6 in its own prefix (23.501
@@ -120,6 +172,9 @@ impl tc_rf::Packet for GnbPacket {
     }
 
     fn flow(&self) -> FiveTuple {
+        if let Some(tunnel) = self.tunnel {
+            return tunnel.five_tuple(self.rnti);
+        }
         if let Body::Host(datagram) = &self.inner.body {
             let traffic::Datagram { source, destination, protocol, .. } = **datagram;
             let (source_port, destination_port) = (datagram.source_port, datagram.destination_port);
@@ -129,14 +184,19 @@ impl tc_rf::Packet for GnbPacket {
     }
 
     fn dscp(&self) -> u8 {
-        self.inner.dscp
+        self.dscp
     }
 
     fn qfi(&self) -> Option<u8> {
         (self.qfi != NO_QFI).then_some(self.qfi)
     }
 
+    /// In a tunnel the outer field. It is the inner one or Not-ECT, and leaves the tunnel by RFC 6040
+    /// §4.2: a mark of the outer header becomes one of the inner, so one field stands for both.
     fn ecn(&self) -> Ecn {
+        if self.tunnel.is_some_and(|tunnel| !tunnel.config.copy_ecn) {
+            return Ecn::NotEct;
+        }
         match self.inner.ecn {
             traffic::Ecn::NotEct => Ecn::NotEct,
             traffic::Ecn::Ect0 => Ecn::Ect0,
@@ -149,8 +209,12 @@ impl tc_rf::Packet for GnbPacket {
         self.inner.ecn = traffic::Ecn::Ce;
     }
 
+    /// The outer DSCP ends with the tunnel (RFC 2983 §3, pipe model).
     fn set_dscp(&mut self, dscp: u8) {
-        self.inner.dscp = dscp;
+        self.dscp = dscp;
+        if self.tunnel.is_none() {
+            self.inner.dscp = dscp;
+        }
     }
 }
 

@@ -8,10 +8,11 @@ use crate::call::CallConfig;
 use crate::error::{ConfigError, check};
 use crate::game::GameConfig;
 use crate::host::HostConfig;
-use crate::ip::{Ecn, IpVersion};
+use crate::ip::{Ecn, IpVersion, UDP_IP_HEADER_BYTES};
 use crate::ping::PingConfig;
-use crate::sprout::SproutConfig;
-use crate::tcp::TcpConfig;
+use crate::sprout::{self, SproutConfig};
+use crate::tcp::{TcpConfig, segment};
+use crate::tunnel::{PATH_MTU_BYTES, TunnelConfig};
 use crate::udp_cbr::UdpCbrConfig;
 use crate::video::VideoConfig;
 use crate::vivace::VivaceConfig;
@@ -37,6 +38,8 @@ pub struct FlowConfig {
     pub ecn: Ecn,
     /// Version of IP, which decides what fits a datagram.
     pub ip_version: IpVersion,
+    /// The tunnel that carries it.
+    pub tunnel: Option<TunnelConfig>,
 }
 
 /// An application and its configuration.
@@ -90,7 +93,13 @@ impl FlowConfig {
             dscp: 0,
             ecn: Ecn::NotEct,
             ip_version: IpVersion::V4,
+            tunnel: None,
         }
+    }
+
+    /// The longest datagram that its path carries.
+    pub(crate) fn mtu_bytes(&self) -> u32 {
+        self.tunnel.map_or(PATH_MTU_BYTES, TunnelConfig::mtu_bytes)
     }
 
     /// Whether every value can be used.
@@ -110,6 +119,7 @@ impl FlowConfig {
             let value = format!("{:?}", self.ecn).to_lowercase();
             return Err(ConfigError::new("ecn_field", value, expected));
         }
+        self.check_tunnel()?;
         match &self.app {
             AppConfig::Tcp(tcp) => tcp.validate(),
             AppConfig::UdpCbr(cbr) => cbr.validate(),
@@ -123,6 +133,34 @@ impl FlowConfig {
             AppConfig::Vivace(vivace) => vivace.validate(),
             AppConfig::Host(_) => Ok(()),
         }
+    }
+}
+
+impl FlowConfig {
+    /// Whether the datagrams whose length is configured fit the tunnel; other lengths follow its MTU.
+    fn check_tunnel(&self) -> Result<(), ConfigError> {
+        let Some(tunnel) = self.tunnel else { return Ok(()) };
+        let mtu_bytes = tunnel.mtu_bytes();
+        let headers_bytes = |over_ipv4: u32| over_ipv4 + self.ip_version.extra_bytes();
+        let udp = headers_bytes(UDP_IP_HEADER_BYTES);
+        let (field, value, headers_bytes) = match &self.app {
+            AppConfig::Host(_) => {
+                let expected = "unset; real hosts run a tunnel of their own";
+                return Err(ConfigError::new("tunnel", "for kind host", expected));
+            }
+            AppConfig::Sprout(_) => ("tunnel", sprout::PACKET_BYTES, 0),
+            AppConfig::Tcp(tcp) | AppConfig::Web { tcp, .. } | AppConfig::Video { tcp, .. } => {
+                ("mss_bytes", tcp.mss_bytes.unwrap_or(0), headers_bytes(segment::HEADER_BYTES))
+            }
+            AppConfig::UdpCbr(cbr) => ("packet_bytes", cbr.packet_bytes, 0),
+            AppConfig::Ping(ping) => ("packet_bytes", ping.packet_bytes.unwrap_or(0), 0),
+            AppConfig::Voip(voip) => ("payload_bytes", voip.payload_bytes, udp),
+            AppConfig::Vivace(vivace) => ("vivace.payload_bytes", vivace.payload_bytes, udp),
+            AppConfig::Game(_) | AppConfig::Call(_) => return Ok(()),
+        };
+        let most = mtu_bytes - headers_bytes;
+        let expected = || format!("at most {most} in a tunnel with an MTU of {mtu_bytes} bytes");
+        if value <= most { Ok(()) } else { Err(ConfigError::new(field, value, expected())) }
     }
 }
 

@@ -1,10 +1,11 @@
 //! The trait of every end of a flow, and the parameters both ends share.
 
-use crate::ip::IpVersion;
+use crate::ip::{IpVersion, UDP_IP_HEADER_BYTES};
 use crate::packet::{Packet, Stamp};
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::tcp::TcpStats;
 use crate::timer::Periodic;
+use crate::tunnel::PATH_MTU_BYTES;
 
 /// One end of a flow: a state machine on virtual time.
 ///
@@ -25,7 +26,7 @@ pub trait Endpoint {
 }
 
 /// Parameters that both ends of a flow share, whatever the application.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowContext {
     pub(crate) stamp: Stamp,
     /// Seed of the random streams of the flow.
@@ -33,9 +34,29 @@ pub(crate) struct FlowContext {
     pub(crate) start_us: u64,
     pub(crate) stop_us: Option<u64>,
     pub(crate) ip_version: IpVersion,
+    /// The longest datagram that the path or the tunnel carries.
+    pub(crate) mtu_bytes: u32,
+}
+
+impl Default for FlowContext {
+    fn default() -> Self {
+        Self {
+            stamp: Stamp::default(),
+            seed: 0,
+            start_us: 0,
+            stop_us: None,
+            ip_version: IpVersion::V4,
+            mtu_bytes: PATH_MTU_BYTES,
+        }
+    }
 }
 
 impl FlowContext {
+    /// The longest payload of a UDP datagram.
+    pub(crate) fn udp_payload_bytes(&self) -> u32 {
+        self.mtu_bytes.saturating_sub(UDP_IP_HEADER_BYTES + self.ip_version.extra_bytes())
+    }
+
     /// Whether data may be sent at `now_us`.
     pub(crate) fn is_on(&self, now_us: u64) -> bool {
         now_us >= self.start_us && self.stop_us.is_none_or(|stop_us| now_us < stop_us)

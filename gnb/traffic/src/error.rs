@@ -1,5 +1,7 @@
 //! Errors of a configuration.
 
+use std::borrow::Cow;
+
 /// A key whose value cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {value}; expected {expected}")]
@@ -9,12 +11,16 @@ pub struct ConfigError {
     /// Its value.
     pub value: String,
     /// Values that are accepted.
-    pub expected: &'static str,
+    pub expected: Cow<'static, str>,
 }
 
 impl ConfigError {
-    pub(crate) fn new(field: &'static str, value: impl ToString, expected: &'static str) -> Self {
-        Self { field, value: value.to_string(), expected }
+    pub(crate) fn new(
+        field: &'static str,
+        value: impl ToString,
+        expected: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { field, value: value.to_string(), expected: expected.into() }
     }
 }
 

@@ -112,10 +112,11 @@ impl Flow {
         let start_us = config.start_us + rng::jitter_us(seed, config.start_jitter_us);
         let (stop_us, dscp, ip_version) = (config.stop_us, config.dscp, config.ip_version);
         let stamp = Stamp { flow, dscp, ecn: config.ecn };
-        let context = FlowContext { stamp, seed, start_us, stop_us, ip_version };
+        let mtu_bytes = config.mtu_bytes();
+        let context = FlowContext { stamp, seed, start_us, stop_us, ip_version, mtu_bytes };
         let (server, ue) = match &config.app {
             AppConfig::Tcp(tcp) => {
-                let tcp = &tcp.for_ip_version(ip_version);
+                let tcp = &tcp.for_path(mtu_bytes, ip_version);
                 let sender = TcpSender::new(flow, dscp, tcp, start_us, stop_us, seed);
                 let receiver = TcpReceiver::new(flow, dscp, tcp);
                 (ServerSide::Tcp(Box::new(sender)), UeSide::Tcp(Box::new(receiver)))
@@ -141,7 +142,7 @@ impl Flow {
                 UeSide::Call(Box::new(CallReceiver::new(stamp, call))),
             ),
             AppConfig::Web { web, tcp } => {
-                let tcp = &tcp.for_ip_version(ip_version);
+                let tcp = &tcp.for_path(mtu_bytes, ip_version);
                 let connections =
                     Connections { first_flow: flow, count: web.connections, dscp, tcp, seed };
                 let browser = WebClient::new(context, web, connections);
@@ -149,7 +150,7 @@ impl Flow {
                 (ServerSide::Web(Box::new(server)), UeSide::Web(Box::new(browser)))
             }
             AppConfig::Video { video, tcp } => {
-                let tcp = &tcp.for_ip_version(ip_version);
+                let tcp = &tcp.for_path(mtu_bytes, ip_version);
                 let connections = Connections { first_flow: flow, count: 1, dscp, tcp, seed };
                 let player = VideoClient::new(context, video, connections);
                 let server = RequestServer::new(connections);

@@ -1,17 +1,22 @@
 //! Ranges of a flow's keys, and whether its bearer exists.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use traffic::{AppConfig, IpVersion};
+use traffic::{AppConfig, IpVersion, TunnelConfig};
 
 use crate::error::Violation;
-use crate::flow::{Flow, FlowKeys, FlowUe};
+use crate::flow::{FlowKeys, FlowUe};
+use crate::model::Scenario;
 use crate::rules::{Bearers, Check, MAX_DELAY_US, ensure, span, within, within_if_set};
 
-pub(super) fn flows(flows: &[Flow], bearers: &Bearers) -> Check {
+/// Tunnels of a scenario.
+const MAX_TUNNELS: usize = 64;
+
+pub(super) fn flows(scenario: &Scenario, bearers: &Bearers) -> Check {
     let mut names = HashSet::new();
     let mut hosts = HashSet::new();
-    for (index, flow) in flows.iter().enumerate() {
+    let mut tunnels = Tunnels::default();
+    for (index, flow) in scenario.flows.iter().enumerate() {
         let path = format!("flows[{index}]");
         let keys = &flow.keys;
         let (name, bytes) = (&keys.name, keys.name.len());
@@ -32,7 +37,11 @@ pub(super) fn flows(flows: &[Flow], bearers: &Bearers) -> Check {
         if let AppConfig::Host(_) = flow.app {
             host(keys, &rntis, &mut hosts, &path)?;
         }
-        flow.config().validate().map_err(|error| {
+        let tunnel = scenario.tunnel_of(flow);
+        if let Some(config) = tunnel {
+            tunnels.check(scenario, keys, config, &rntis, &path)?;
+        }
+        flow.config(tunnel).validate().map_err(|error| {
             let message = format!("{}; expected {}", error.value, error.expected);
             Violation::new(format!("{path}.{}", error.field), message)
         })?;
@@ -58,6 +67,55 @@ fn host(keys: &FlowKeys, rntis: &[u16], taken: &mut HashSet<(u16, u8)>, path: &s
         let message = format!("{dscp} is taken by an earlier flow of kind host of UE {rnti}");
         Err(Violation::new(format!("{path}.dscp"), message))
     })
+}
+
+/// DRB and QFI.
+type Way = (Option<u8>, Option<u8>);
+
+/// How the core maps the packets of a tunnel to bearers.
+#[derive(Default)]
+struct Tunnels<'a> {
+    names: HashSet<&'a str>,
+    /// By RNTI, tunnel and outer DSCP: all that the core sees.
+    ways: HashMap<(u16, &'a str, u8), Way>,
+}
+
+impl<'a> Tunnels<'a> {
+    fn check(
+        &mut self,
+        scenario: &'a Scenario,
+        keys: &'a FlowKeys,
+        config: TunnelConfig,
+        rntis: &[u16],
+        path: &str,
+    ) -> Check {
+        let name = keys.tunnel.as_deref().unwrap_or_default();
+        let bytes = name.len();
+        let message = format_args!("'{name}' has {bytes} bytes; expected 1..=64");
+        ensure((1..=64).contains(&bytes), format_args!("{path}.tunnel"), message)?;
+        let known = &scenario.tunnels;
+        if !known.is_empty() && !known.contains_key(name) {
+            let list = known.keys().map(String::as_str).collect::<Vec<_>>().join("', '");
+            let message = format!("'{name}' is not in 'tunnels'; expected one of '{list}'");
+            return Err(Violation::new(format!("{path}.tunnel"), message));
+        }
+        self.names.insert(name);
+        let message = format_args!("'{name}' is one more than {MAX_TUNNELS} tunnels");
+        ensure(self.names.len() <= MAX_TUNNELS, format_args!("{path}.tunnel"), message)?;
+        let outer_dscp = if config.copy_dscp { keys.dscp } else { 0 };
+        let way = (keys.drb, keys.qfi);
+        for rnti in rntis {
+            let earlier = *self.ways.entry((*rnti, name, outer_dscp)).or_insert(way);
+            for (key, is_equal) in [("drb", earlier.0 == way.0), ("qfi", earlier.1 == way.1)] {
+                let message = format_args!(
+                    "differs from an earlier flow of tunnel '{name}'; the core sees one outer \
+                     5-tuple and DSCP {outer_dscp}"
+                );
+                ensure(is_equal, format_args!("{path}.{key}"), message)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The UEs of a flow.

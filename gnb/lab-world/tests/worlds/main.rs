@@ -16,4 +16,5 @@ mod radio;
 mod recorded_radio;
 mod rlc;
 mod setup;
+mod tunnel;
 mod world;

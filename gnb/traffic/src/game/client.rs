@@ -13,6 +13,8 @@ use crate::udp_cbr::DatagramSink;
 pub struct GameClient {
     sender: UdpSender,
     config: GameConfig,
+    /// The longest payload.
+    most_bytes: u32,
     random: SplitMix64,
     timer: Periodic,
     states: DatagramSink,
@@ -31,6 +33,7 @@ impl GameClient {
         Self {
             sender: UdpSender::new(context.stamp),
             config: config.clone(),
+            most_bytes: context.udp_payload_bytes(),
             random,
             timer: Periodic::new(start_us, context.stop_us, config.action_interval_us, 1),
             states: DatagramSink::default(),
@@ -69,8 +72,8 @@ impl Endpoint for GameClient {
 
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while let Some(seq) = self.timer.fire(now_us) {
-            let bytes =
-                payload(self.config.action_bytes_a, self.config.action_bytes_b, &mut self.random);
+            let (a, b) = (self.config.action_bytes_a, self.config.action_bytes_b);
+            let bytes = payload(a, b, self.most_bytes, &mut self.random);
             let body = Body::Game(GameMessage::Action { seq, acted_us: now_us });
             self.sender.send(bytes, body, now_us, out);
         }

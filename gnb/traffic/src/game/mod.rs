@@ -93,9 +93,10 @@ impl GameConfig {
     }
 }
 
-/// A value of "(a, b)" within what a datagram carries.
-fn payload(a: f64, b: f64, random: &mut SplitMix64) -> u32 {
-    Distribution::LargestExtreme { a, b }.draw(random).round().clamp(1.0, MAX_PAYLOAD_BYTES) as u32
+/// A value of "(a, b)" of at most `most_bytes`, what a datagram carries.
+fn payload(a: f64, b: f64, most_bytes: u32, random: &mut SplitMix64) -> u32 {
+    let drawn = Distribution::LargestExtreme { a, b }.draw(random);
+    drawn.round().clamp(1.0, f64::from(most_bytes)) as u32
 }
 
 /// A datagram of a game.

@@ -13,6 +13,8 @@ use crate::udp_cbr::DatagramSink;
 pub struct GameServer {
     sender: UdpSender,
     config: GameConfig,
+    /// The longest payload.
+    most_bytes: u32,
     random: SplitMix64,
     next_us: u64,
     stop_us: Option<u64>,
@@ -28,6 +30,7 @@ impl GameServer {
         Self {
             sender: UdpSender::new(context.stamp),
             config: config.clone(),
+            most_bytes: context.udp_payload_bytes(),
             random,
             next_us,
             stop_us: context.stop_us,
@@ -55,8 +58,8 @@ impl Endpoint for GameServer {
 
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while self.next_deadline_us().is_some_and(|at_us| at_us <= now_us) {
-            let bytes =
-                payload(self.config.state_bytes_a, self.config.state_bytes_b, &mut self.random);
+            let (a, b) = (self.config.state_bytes_a, self.config.state_bytes_b);
+            let bytes = payload(a, b, self.most_bytes, &mut self.random);
             let message = GameMessage::State {
                 seq: self.sender.sent().0,
                 newest: self.newest.map(|(seq, acted_us, _)| (seq, acted_us)),

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ConfigError, check};
 use crate::ip::{Ecn, IpVersion};
+use crate::tcp::segment;
+use crate::tunnel::PATH_MTU_BYTES;
 
 /// Congestion control of a TCP sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -61,7 +63,7 @@ pub struct TcpConfig {
     /// start, 1.2 times after it. Off by default. `bbr`, `bbr3` and `prague` pace at their own rate.
     pub pacing: bool,
     /// Payload of a full segment, 536..=8960 bytes. If unset 1448 with IPv4 and 1428 with IPv6: with
-    /// the IP and TCP headers and the timestamp option a datagram of 1500 bytes.
+    /// the IP and TCP headers and the timestamp option a datagram of 1500 bytes; in a tunnel of its MTU.
     #[cfg_attr(feature = "schema", schemars(range(min = 536, max = 8960)))]
     pub mss_bytes: Option<u32>,
     /// Data to send, bytes; unlimited if unset.
@@ -129,10 +131,10 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// This configuration with the segment size that fills a datagram of 1500 bytes.
-    pub(crate) fn for_ip_version(&self, ip_version: IpVersion) -> Self {
-        let mss_bytes = self.mss_bytes.unwrap_or(DEFAULT_MSS_BYTES - ip_version.extra_bytes());
-        Self { mss_bytes: Some(mss_bytes), ..self.clone() }
+    /// This configuration with the segment size that fills a datagram of `mtu_bytes`.
+    pub(crate) fn for_path(&self, mtu_bytes: u32, ip_version: IpVersion) -> Self {
+        let fills = mtu_bytes.saturating_sub(segment::HEADER_BYTES + ip_version.extra_bytes());
+        Self { mss_bytes: Some(self.mss_bytes.unwrap_or(fills)), ..self.clone() }
     }
 
     /// Payload of a full segment.
@@ -223,7 +225,7 @@ impl TcpConfig {
     }
 }
 
-const DEFAULT_MSS_BYTES: u32 = 1448;
+const DEFAULT_MSS_BYTES: u32 = PATH_MTU_BYTES - segment::HEADER_BYTES;
 
 #[cfg(test)]
 mod tests {
@@ -281,9 +283,10 @@ mod tests {
     #[test]
     fn a_full_segment_is_a_datagram_of_1500_bytes() {
         let config = TcpConfig::default();
-        assert_eq!(config.for_ip_version(IpVersion::V4).mss_bytes(), 1448);
-        assert_eq!(config.for_ip_version(IpVersion::V6).mss_bytes(), 1428);
+        assert_eq!(config.for_path(1500, IpVersion::V4).mss_bytes(), 1448);
+        assert_eq!(config.for_path(1500, IpVersion::V6).mss_bytes(), 1428);
+        assert_eq!(config.for_path(1420, IpVersion::V4).mss_bytes(), 1368);
         let own = TcpConfig { mss_bytes: Some(1000), ..config };
-        assert_eq!(own.for_ip_version(IpVersion::V6).mss_bytes(), 1000);
+        assert_eq!(own.for_path(1500, IpVersion::V6).mss_bytes(), 1000);
     }
 }
