@@ -29,10 +29,10 @@ fn target(first: QueueId, count: u16) -> QueueTarget {
 fn valid() -> Pipeline {
     Pipeline {
         name: "valid".to_owned(),
-        classifier: Classifier::Osi(OsiClassifier {
-            filters: vec![filter(1, FlowMatch::default())],
-            default: target(0, 4),
-        }),
+        classifier: Classifier::Osi(OsiClassifier::new(
+            vec![filter(1, FlowMatch::default())],
+            target(0, 4),
+        )),
         queues: vec![set(0, 4), set(10, 1)],
         scheduler: Scheduler::StrictPriority { order: vec![target(10, 1)] },
         pacer: Pacer::E5gBdp,
@@ -92,9 +92,7 @@ fn targets_exist() {
         Inconsistent,
     );
     refused(
-        |p| {
-            p.classifier = Classifier::Osi(OsiClassifier { filters: vec![], default: target(9, 1) })
-        },
+        |p| p.classifier = Classifier::Osi(OsiClassifier::new(vec![], target(9, 1))),
         "classifier.osi.default",
         Inconsistent,
     );
@@ -146,7 +144,7 @@ fn filters_are_consistent() {
         let filters = vec![filter(1, FlowMatch::default()), filter(2, rule)];
         let default = target(0, 1);
         let change = |p: &mut Pipeline| {
-            p.classifier = Classifier::Osi(OsiClassifier { filters, default });
+            p.classifier = Classifier::Osi(OsiClassifier::new(filters, default));
         };
         refused(change, &format!("classifier.osi.filters[1].{element}"), cause);
     };
@@ -179,7 +177,7 @@ fn filters_are_consistent() {
     refused(
         |p| {
             let filters = vec![filter(1, FlowMatch::default()); 2];
-            p.classifier = Classifier::Osi(OsiClassifier { filters, default: target(0, 1) });
+            p.classifier = Classifier::Osi(OsiClassifier::new(filters, target(0, 1)));
         },
         "classifier.osi.filters[1].id",
         DuplicateId,
@@ -191,9 +189,8 @@ fn ways_divide_the_queues_hashed_into() {
     refused(
         |p| {
             p.classifier = Classifier::StochasticHash(StochasticHash {
-                target: target(0, 4),
-                perturbation: None,
                 ways: 3,
+                ..StochasticHash::plain(target(0, 4))
             })
         },
         "classifier.stochastic_hash.ways",

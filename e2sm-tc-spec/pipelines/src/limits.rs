@@ -7,8 +7,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use e2sm_tc::v1::{
-    BearerForecast, Capabilities, Cause, Classifier, Invalid, Pacer, Pipeline, PipelineEdit,
-    QueueDiscipline, QueueSet, Scheduler, Validate,
+    BearerForecast, Capabilities, Cause, Classifier, FEATURES, INNER_HEADERS, Invalid, Pacer,
+    Pipeline, PipelineEdit, QueueDiscipline, QueueSet, Scheduler, Validate,
 };
 
 use crate::PipelineError;
@@ -39,6 +39,7 @@ pub fn everything() -> Capabilities {
         max_filters: u16::MAX,
         max_bearers: u32::MAX,
         min_period_ms: 1,
+        features: Some(names(&FEATURES)),
     }
 }
 
@@ -91,8 +92,26 @@ fn check_kinds(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
         check_set_kind(&format!("queues[{i}]"), set, capabilities)?;
     }
     available("classifier", pipeline.classifier.kind(), &capabilities.classifiers)?;
+    check_matches(&pipeline.classifier, capabilities)?;
     available("scheduler", pipeline.scheduler.kind(), &capabilities.schedulers)?;
     available("pacer", pipeline.pacer.kind(), &capabilities.pacers)
+}
+
+/// A node that does not know `inner` would match the outer header instead.
+fn check_matches(classifier: &Classifier, capabilities: &Capabilities) -> Result {
+    let Classifier::Osi(osi) = classifier else { return Ok(()) };
+    let inner = osi.filters.iter().position(|filter| filter.rule.inner == Some(true));
+    let Some(position) = inner else { return Ok(()) };
+    let element = format!("classifier.osi.filters[{position}].match.inner");
+    feature(INNER_HEADERS, &element, capabilities)
+}
+
+fn feature(name: &str, element: &str, capabilities: &Capabilities) -> Result {
+    if capabilities.features.iter().flatten().any(|known| known == name) {
+        return Ok(());
+    }
+    let detail = format!("needs a node that declares the feature {name}; expected absent");
+    Err(PipelineError::new(Cause::Unsupported, element, detail))
 }
 
 fn check_set_kind(path: &str, set: &QueueSet, capabilities: &Capabilities) -> Result {

@@ -258,7 +258,14 @@ fn no_defect(result: TcRfResult) {
     assert_ne!(result, TcRfResult::Busy, "no call comes from a callback");
 }
 
-/// An IPv4 packet with header fields of the input, or bytes of the input.
+/// Protocols of tunnels: IP in IP, ESP, GRE, GTP-U, VXLAN, ESP in UDP.
+const TUNNELS: [(u8, u16); 7] =
+    [(4, 0), (41, 0), (50, 0), (47, 0), (17, 2152), (17, 4789), (17, 4500)];
+/// Choices from here on are tunnels.
+const FIRST_TUNNEL: u8 = 224;
+
+/// An IPv4 packet with header fields of the input, one with a tunnel of the input in it, or bytes of the
+/// input.
 fn packet_bytes(input: &mut Cursor<'_>) -> Box<[u8]> {
     let (choice, length) = (input.u8(), input.u16());
     if choice < 32 {
@@ -271,6 +278,18 @@ fn packet_bytes(input: &mut Cursor<'_>) -> Box<[u8]> {
     // Few flows, so that they meet in queues.
     bytes[15] = input.u8() & 7;
     bytes[20..24].copy_from_slice(&[0, 80, 0, input.u8()]);
+    if choice >= FIRST_TUNNEL {
+        let (protocol, port) = TUNNELS[usize::from(choice - FIRST_TUNNEL) % TUNNELS.len()];
+        bytes[9] = protocol;
+        let mut at = 20;
+        if protocol == 17 {
+            bytes[22..24].copy_from_slice(&port.to_be_bytes());
+            bytes[24..26].copy_from_slice(&(length - 20).to_be_bytes());
+            at = 28;
+        }
+        let content = input.bytes(usize::from(length).saturating_sub(at).min(64));
+        bytes[at..at + content.len()].copy_from_slice(content);
+    }
     bytes.into()
 }
 

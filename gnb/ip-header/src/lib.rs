@@ -1,9 +1,12 @@
 //! The IP header: what is read of it once, and the two fields that are changed in place.
 
-use std::net::IpAddr;
+mod layer;
+mod tunnel;
 
 use e2sm_tc::v1::{Ecn, FiveTuple};
-use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
+
+use layer::Layer;
+pub use tunnel::{Inner, MAX_NESTING};
 
 /// The fields of a packet that a pipeline reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,9 @@ pub struct Headers {
     pub dscp: u8,
     /// ECN codepoint (RFC 3168).
     pub ecn: Ecn,
+    /// What tells flows apart that `flow` does not: those in a tunnel, and those whose ports are
+    /// hidden.
+    pub inner: Option<Inner>,
 }
 
 impl Headers {
@@ -26,51 +32,14 @@ impl Headers {
     /// As [`parse`](Self::parse), with the bytes of the IP header, its extensions and the header of
     /// TCP, UDP or ICMP.
     pub fn parse_with_length(bytes: &[u8]) -> Option<(Self, u32)> {
-        // Lax: the pipeline does not care whether the payload is all there.
-        let packet = LaxSlicedPacket::from_ip(bytes).ok()?;
-        let (source, destination, protocol, traffic_class, is_fragment) =
-            match packet.net.as_ref()? {
-                LaxNetSlice::Ipv4(ip) => {
-                    let header = ip.header();
-                    (
-                        IpAddr::V4(header.source_addr()),
-                        IpAddr::V4(header.destination_addr()),
-                        ip.payload().ip_number.0,
-                        bytes[1],
-                        header.is_fragmenting_payload(),
-                    )
-                }
-                LaxNetSlice::Ipv6(ip) => {
-                    let header = ip.header();
-                    (
-                        IpAddr::V6(header.source_addr()),
-                        IpAddr::V6(header.destination_addr()),
-                        ip.payload().ip_number.0,
-                        header.traffic_class(),
-                        ip.is_payload_fragmented(),
-                    )
-                }
-                LaxNetSlice::Arp(_) => return None,
-            };
-        let payload_bytes = match &packet.transport {
-            Some(TransportSlice::Tcp(tcp)) => tcp.payload().len(),
-            Some(TransportSlice::Udp(udp)) => udp.payload().len(),
-            Some(TransportSlice::Icmpv4(icmp)) => icmp.payload().len(),
-            Some(TransportSlice::Icmpv6(icmp)) => icmp.payload().len(),
-            None => packet.net.as_ref()?.ip_payload_ref()?.payload.len(),
+        let outer = Layer::parse(bytes)?;
+        let header_bytes = (bytes.len() - outer.payload.len()) as u32;
+        let headers = Self {
+            flow: outer.flow,
+            dscp: outer.traffic_class >> 2,
+            ecn: ecn_of(outer.traffic_class),
+            inner: tunnel::innermost(&outer),
         };
-        let header_bytes = (bytes.len() - payload_bytes) as u32;
-        let (source_port, destination_port) = match &packet.transport {
-            Some(TransportSlice::Tcp(tcp)) if !is_fragment => {
-                (tcp.source_port(), tcp.destination_port())
-            }
-            Some(TransportSlice::Udp(udp)) if !is_fragment => {
-                (udp.source_port(), udp.destination_port())
-            }
-            _ => (0, 0),
-        };
-        let flow = FiveTuple { source, destination, source_port, destination_port, protocol };
-        let headers = Self { flow, dscp: traffic_class >> 2, ecn: ecn_of(traffic_class) };
         Some((headers, header_bytes))
     }
 }

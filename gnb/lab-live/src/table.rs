@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use ip_header::Headers;
 use lab_world::{HostFlow, HostSide, ue_address};
-use traffic::{Datagram, Ecn, IpVersion};
+use traffic::{Datagram, Ecn, InnerDatagram, IpVersion};
 
 /// What a packet is to the world.
 #[derive(Debug)]
@@ -117,6 +117,15 @@ fn datagram(bytes: Bytes) -> Result<Datagram, Stray> {
             e2sm_tc::v1::Ecn::Ce => Ecn::Ce,
         },
         dscp: headers.dscp,
+        inner: headers.inner.map(|inner| InnerDatagram {
+            source: inner.flow.source,
+            destination: inner.flow.destination,
+            source_port: inner.flow.source_port,
+            destination_port: inner.flow.destination_port,
+            protocol: inner.flow.protocol,
+            dscp: inner.dscp,
+            label: inner.label,
+        }),
         bytes,
         source,
         destination,

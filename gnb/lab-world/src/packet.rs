@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tc_rf::{Ecn, FiveTuple};
+use tc_rf::{Ecn, FiveTuple, InnerFlow};
 use traffic::{Body, IpVersion, TunnelConfig};
 
 /// Protocol numbers of the IANA registry.
@@ -181,6 +181,21 @@ impl tc_rf::Packet for GnbPacket {
             return FiveTuple { source, destination, source_port, destination_port, protocol };
         }
         five_tuple(self.inner.flow, self.rnti, self.ip_version, &self.inner.body)
+    }
+
+    fn inner(&self) -> Option<InnerFlow> {
+        let Body::Host(datagram) = &self.inner.body else { return None };
+        let traffic::InnerDatagram {
+            source,
+            destination,
+            source_port,
+            destination_port,
+            protocol,
+            dscp,
+            label,
+        } = datagram.inner?;
+        let flow = FiveTuple { source, destination, source_port, destination_port, protocol };
+        Some(InnerFlow { flow, dscp, label })
     }
 
     fn dscp(&self) -> u8 {

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::FiveTuple;
+use crate::{FiveTuple, InnerFlow};
 
 /// Key of the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +18,13 @@ impl HashKey {
 
     /// Hash of a flow.
     pub(crate) fn hash(self, flow: &FiveTuple) -> u64 {
-        let [a, b] = address_words(flow.source);
-        let [c, d] = address_words(flow.destination);
-        let e = u64::from(flow.source_port)
-            | u64::from(flow.destination_port) << 16
-            | u64::from(flow.protocol) << 32;
-        self.siphash_1_3([a, b, c, d, e])
+        self.siphash_1_3(flow_words(flow))
+    }
+
+    /// Hash of a flow in a tunnel, or of one with a label.
+    pub(crate) fn hash_inner(self, inner: &InnerFlow) -> u64 {
+        let [a, b, c, d, e] = flow_words(&inner.flow);
+        self.siphash_1_3([a, b, c, d, e, inner.label])
     }
 
     /// Hash of a host.
@@ -64,6 +65,13 @@ fn sip_round(v: &mut [u64; 4]) {
     v[1] = v[1].rotate_left(17) ^ v[2];
     v[3] = v[3].rotate_left(21) ^ v[0];
     v[2] = v[2].rotate_left(32);
+}
+
+fn flow_words(flow: &FiveTuple) -> [u64; 5] {
+    let [a, b] = address_words(flow.source);
+    let [c, d] = address_words(flow.destination);
+    let ports = u64::from(flow.source_port) | u64::from(flow.destination_port) << 16;
+    [a, b, c, d, ports | u64::from(flow.protocol) << 32]
 }
 
 /// IPv4 addresses as IPv4-mapped IPv6 ones (RFC 4291 §2.5.5.2).

@@ -35,7 +35,7 @@ mod token_bucket;
 pub use events::{DropReason, EventSink};
 pub use node_lease::NodeLeaseState;
 pub use pacer::{BlockRoom, BufferStatus, NextBlock, RlcStatus, SduDelays};
-pub use packet::{Ecn, FiveTuple, Packet};
+pub use packet::{Ecn, FiveTuple, InnerFlow, Packet};
 pub use pipeline::TrafficControl;
 pub use plan::{MAX_FILTERS, MAX_QUEUES, capabilities};
 pub use status::ReportCursor;

@@ -2,6 +2,17 @@
 
 pub use e2sm_tc::v1::{Ecn, FiveTuple};
 
+/// The innermost flow of a packet that can be read, where its 5-tuple does not tell it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InnerFlow {
+    /// Addresses, ports and protocol of the innermost header.
+    pub flow: FiveTuple,
+    /// DSCP of that header.
+    pub dscp: u8,
+    /// What else tells flows apart, such as key, TEID, VNI or SPI, and the IPv6 flow label; 0 without.
+    pub label: u64,
+}
+
 /// A packet as it crosses the pipeline. The pipeline owns it from ingress until it is forwarded or
 /// dropped and never reads its payload.
 pub trait Packet {
@@ -9,6 +20,11 @@ pub trait Packet {
     fn len_bytes(&self) -> u32;
     /// Addresses, ports and protocol.
     fn flow(&self) -> FiveTuple;
+    /// The flow inside a tunnel, or the label of one whose ports are hidden. The same for all packets
+    /// of a flow and as long as the packet is in the pipeline.
+    fn inner(&self) -> Option<InnerFlow> {
+        None
+    }
     /// DSCP, 0..=63 (RFC 2474).
     fn dscp(&self) -> u8;
     /// QoS flow identifier, 0..=63 (23.501), if known.

@@ -120,6 +120,7 @@ mod tests {
             ecn: Ecn::Ect1,
             dscp: 46,
             payload_bytes: length as u32 - 28,
+            inner: None,
         }
     }
 

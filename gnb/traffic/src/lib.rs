@@ -48,7 +48,7 @@ pub mod web;
 
 pub use call::CallConfig;
 pub use config::{AppConfig, FlowConfig};
-pub use datagram::Datagram;
+pub use datagram::{Datagram, InnerDatagram};
 pub use endpoint::Endpoint;
 pub use error::ConfigError;
 pub use flow::{Flow, ServerSide, UeSide};

@@ -17,7 +17,7 @@ use crate::limits::MTU_BYTES;
 
 /// By ECN as RFC 9331 §5.1 and §5.3 classify.
 pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Classifier {
-    Classifier::L4sEcn(L4sEcnClassifier { l4s, classic, ways })
+    Classifier::L4sEcn(L4sEcnClassifier::new(l4s, classic, ways))
 }
 
 /// CoDel that marks ECT(1) by a step (RFC 8290 §4.2 `ce_threshold`).

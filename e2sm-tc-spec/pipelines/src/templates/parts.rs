@@ -46,7 +46,7 @@ pub(super) fn between(scheduler: FlowScheduler, quantum_bytes: u32, count: u16) 
 }
 
 pub(super) fn hash(target: QueueTarget) -> Classifier {
-    Classifier::StochasticHash(StochasticHash { target, perturbation: None, ways: 1 })
+    Classifier::StochasticHash(StochasticHash::plain(target))
 }
 
 pub(super) fn osi(
@@ -54,7 +54,7 @@ pub(super) fn osi(
     default: QueueTarget,
 ) -> Classifier {
     let filters = (0..).zip(rules).map(|(id, (rule, target))| Filter { id, rule, target });
-    Classifier::Osi(OsiClassifier { filters: filters.collect(), default })
+    Classifier::Osi(OsiClassifier::new(filters.collect(), default))
 }
 
 /// A match for one DSCP.

@@ -84,7 +84,7 @@ fn classifier(pipeline: &Pipeline, control: &ClassifierControl) -> Result<Vec<Pi
         }
         ClassifierControl::Add(AddClassifier::Stochastic { .. })
         | ClassifierControl::Modify(ModifyClassifier::Stochastic { .. }) => {
-            let hash = StochasticHash { target: all?, perturbation: None, ways: 1 };
+            let hash = StochasticHash::plain(all?);
             Ok(vec![PipelineEdit::SetClassifier(Classifier::StochasticHash(hash))])
         }
         ClassifierControl::Delete(
@@ -114,7 +114,7 @@ fn osi(pipeline: &Pipeline) -> (OsiClassifier, bool) {
         Classifier::Osi(osi) => (osi.clone(), true),
         _ => {
             let first = pipeline.queues.iter().map(|set| set.first).min().unwrap_or(0);
-            (OsiClassifier { filters: Vec::new(), default: one(first) }, false)
+            (OsiClassifier::new(Vec::new(), one(first)), false)
         }
     }
 }
@@ -176,9 +176,7 @@ fn rule(
         source_port: port(source_port)?,
         destination_port: port(destination_port)?,
         protocol: wildcard(i64::from(protocol), "protocol")?,
-        dscp: None,
-        qfi: None,
-        ecn: None,
+        ..FlowMatch::default()
     })
 }
 

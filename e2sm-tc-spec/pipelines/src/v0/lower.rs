@@ -51,6 +51,7 @@ pub fn capabilities(max_queues: u16, max_filters: u16) -> Capabilities {
         max_filters,
         max_bearers: 1,
         min_period_ms: 1,
+        features: None,
     }
 }
 
@@ -276,7 +277,7 @@ fn classifier(classifier: &Classifier, numbers: &Numbers, base: QueueId) -> Resu
             if filters.is_empty() {
                 filters.push(catch_all(base));
             }
-            Ok(Classifier::Osi(OsiClassifier { filters, default: one(base) }))
+            Ok(Classifier::Osi(OsiClassifier::new(filters, one(base))))
         }
         other => Err(unsupported(
             format!("classifier.{}", other.kind()),
@@ -306,10 +307,23 @@ fn lower_filter(
 
 /// The content of CLS ADD OSI.
 pub(super) fn new_filter(place: &str, rule: &FlowMatch, queue: QueueId) -> Result<NewFilter> {
-    let FlowMatch { source, destination, source_port, destination_port, protocol, dscp, qfi, ecn } =
-        rule;
-    for (name, given) in [("dscp", dscp.is_some()), ("qfi", qfi.is_some()), ("ecn", ecn.is_some())]
-    {
+    let FlowMatch {
+        source,
+        destination,
+        source_port,
+        destination_port,
+        protocol,
+        dscp,
+        qfi,
+        ecn,
+        inner,
+    } = rule;
+    for (name, given) in [
+        ("dscp", dscp.is_some()),
+        ("qfi", qfi.is_some()),
+        ("ecn", ecn.is_some()),
+        ("inner", *inner == Some(true)),
+    ] {
         if given {
             let detail = "v0 matches addresses, ports and protocol; expected none";
             return Err(unsupported(format!("{place}.{name}"), detail));

@@ -114,11 +114,9 @@ impl NodeState {
         let all = one(self.base());
         self.pipeline.classifier = match status {
             ClassifierStatus::RoundRobin { .. } => Classifier::RoundRobin(all),
-            ClassifierStatus::Stochastic { .. } => Classifier::StochasticHash(StochasticHash {
-                target: all,
-                perturbation: None,
-                ways: 1,
-            }),
+            ClassifierStatus::Stochastic { .. } => {
+                Classifier::StochasticHash(StochasticHash::plain(all))
+            }
             ClassifierStatus::Osi { flt } => {
                 let filters = flt.iter().map(|filter| self.observe_filter(filter, known));
                 let filters: Vec<_> = filters.collect::<Result<_, _>>()?;
@@ -127,7 +125,7 @@ impl NodeState {
                     let detail = format!("filter {} twice in the report; expected once", twice.id);
                     return Err(ReportError(detail));
                 }
-                self.pipeline.classifier = Classifier::Osi(OsiClassifier { filters, default: all });
+                self.pipeline.classifier = Classifier::Osi(OsiClassifier::new(filters, all));
                 return Ok(());
             }
         };

@@ -99,6 +99,7 @@ pub(super) mod testing {
                 ecn: traffic::Ecn::NotEct,
                 dscp: 0,
                 payload_bytes: payload.len() as u32,
+                inner: None,
             },
             sojourn_us: None,
             air: None,

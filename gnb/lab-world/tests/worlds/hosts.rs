@@ -29,6 +29,7 @@ fn datagram(side: HostSide, length: u32) -> Datagram {
         ecn: Ecn::NotEct,
         dscp: 0,
         payload_bytes: length - 28,
+        inner: None,
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
 use e2sm_tc::v1::{Ecn, FiveTuple};
-use tc_rf::Packet;
+use tc_rf::{InnerFlow, Packet};
+use tc_rf_c::inner_flow;
 use tc_rf_c::ip::{self, Headers};
 
 /// Holds an IP packet of an Ethernet MTU with the SDAP header, and GTP-U jumbo of most cores.
@@ -115,6 +116,7 @@ const NO_IP: Headers = Headers {
     },
     dscp: 0,
     ecn: Ecn::NotEct,
+    inner: None,
 };
 
 impl Drop for Sdu {
@@ -131,6 +133,10 @@ impl Packet for Sdu {
 
     fn flow(&self) -> FiveTuple {
         self.headers.flow
+    }
+
+    fn inner(&self) -> Option<InnerFlow> {
+        inner_flow(&self.headers)
     }
 
     fn dscp(&self) -> u8 {

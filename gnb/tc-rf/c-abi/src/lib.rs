@@ -21,6 +21,7 @@ pub use callbacks::TcRfCallbacks;
 pub use calls::*;
 pub use handle::TcRf;
 pub use ip_header as ip;
+pub use packet::inner_flow;
 pub use types::{
     TC_RF_NO_QFI, TcRfBearer, TcRfBlockRoom, TcRfBytes, TcRfDrop, TcRfEvent, TcRfPacket,
     TcRfResult, TcRfReturned, TcRfRlcStatus,

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use e2sm_tc::v1::{Ecn, FiveTuple};
-use tc_rf::Packet;
+use tc_rf::{InnerFlow, Packet};
 
 use crate::ip::{self, Headers};
 use crate::types::{TC_RF_NO_QFI, TcRfPacket, TcRfResult};
@@ -67,6 +67,12 @@ impl CPacket {
     }
 }
 
+/// The innermost flow that was read of a packet.
+pub fn inner_flow(headers: &Headers) -> Option<InnerFlow> {
+    let ip::Inner { flow, dscp, label } = headers.inner?;
+    Some(InnerFlow { flow, dscp, label })
+}
+
 impl Packet for CPacket {
     fn len_bytes(&self) -> u32 {
         self.raw.length_bytes
@@ -74,6 +80,10 @@ impl Packet for CPacket {
 
     fn flow(&self) -> FiveTuple {
         self.headers.flow
+    }
+
+    fn inner(&self) -> Option<InnerFlow> {
+        inner_flow(&self.headers)
     }
 
     fn dscp(&self) -> u8 {

@@ -1,9 +1,11 @@
-//! Stochastic hash of the 5-tuple (McKenney 1990, RFC 8290 §4.1.1), plain or set-associative.
+//! Stochastic hash of the 5-tuple (McKenney 1990, RFC 8290 §4.1.1), or of the flow in a tunnel; plain or
+//! set-associative.
 
-use e2sm_tc::v1;
+use e2sm_tc::v1::{self, Tunnels};
 
 use super::Arrival;
 use super::set_associative::{Claim, SetAssociative};
+use crate::Packet;
 use crate::hash::mix;
 use crate::queue::Target;
 use crate::scheduler::Heads;
@@ -12,6 +14,7 @@ use crate::scheduler::Heads;
 #[derive(Clone, Debug)]
 pub(crate) struct StochasticHash {
     perturbation: u64,
+    tunnels: Tunnels,
     queues: Queues,
 }
 
@@ -55,12 +58,17 @@ pub(super) fn perturbation(model: Option<u32>) -> u64 {
 impl StochasticHash {
     pub(crate) fn new(model: &v1::StochasticHash, target: Target) -> Self {
         let queues = Queues::new(target, model.ways);
-        Self { perturbation: perturbation(model.perturbation), queues }
+        let tunnels = model.tunnels.unwrap_or_default();
+        Self { perturbation: perturbation(model.perturbation), tunnels, queues }
     }
 
-    pub(crate) fn classify<P>(&mut self, arrival: &Arrival<'_, P>, heads: &impl Heads) -> u32 {
+    pub(crate) fn classify<P: Packet>(
+        &mut self,
+        arrival: &Arrival<'_, P>,
+        heads: &impl Heads,
+    ) -> u32 {
         // Flows whose 64-bit hashes differ collide under one perturbation and part under another.
-        let hash = mix(arrival.flow_hash ^ self.perturbation);
+        let hash = mix(arrival.hash_by(self.tunnels) ^ self.perturbation);
         self.queues.pick(hash, arrival.sequence, heads)
     }
 

@@ -7,7 +7,7 @@
 //! side of the destinations: downlink packets of a bearer come from anywhere, and go to the UE and
 //! the hosts behind it).
 
-use e2sm_tc::v1;
+use e2sm_tc::v1::{self, Tunnels};
 
 use super::Arrival;
 use super::hash::perturbation;
@@ -21,6 +21,7 @@ use crate::scheduler::Heads;
 #[derive(Clone, Debug)]
 pub(crate) struct HostThenFlow {
     perturbation: u64,
+    tunnels: Tunnels,
     shares: SetAssociative,
 }
 
@@ -28,6 +29,7 @@ impl HostThenFlow {
     pub(crate) fn new(model: &v1::StochasticHash, target: Target) -> Self {
         Self {
             perturbation: perturbation(model.perturbation),
+            tunnels: model.tunnels.unwrap_or_default(),
             shares: SetAssociative::new(target, model.ways),
         }
     }
@@ -37,10 +39,10 @@ impl HostThenFlow {
         arrival: &Arrival<'_, P>,
         heads: &impl Heads,
     ) -> u32 {
-        let host_hash = arrival.key.hash_host(arrival.packet.flow().destination);
+        let host_hash = arrival.key.hash_host(arrival.flow_by(self.tunnels).destination);
         let claim = Claim {
             set_hash: mix(host_hash ^ self.perturbation),
-            flow_hash: mix(arrival.flow_hash ^ self.perturbation),
+            flow_hash: mix(arrival.hash_by(self.tunnels) ^ self.perturbation),
             sequence: arrival.sequence,
         };
         self.shares.classify(claim, heads)

@@ -6,6 +6,8 @@
 //! flow that is marked upstream stays in order, and so does one that this bearer marked itself and
 //! whose packets come back from the RLC.
 
+use e2sm_tc::v1::{L4sEcnClassifier, Tunnels};
+
 use super::Arrival;
 use super::hash::Queues;
 use crate::queue::Target;
@@ -17,12 +19,14 @@ use crate::{Ecn, Packet};
 pub(crate) struct L4sEcn {
     l4s: Queues,
     classic: Queues,
+    tunnels: Tunnels,
 }
 
 impl L4sEcn {
-    pub(crate) fn new(l4s: Target, classic: Target, ways: Option<u8>) -> Self {
-        let ways = ways.unwrap_or(1);
-        Self { l4s: Queues::new(l4s, ways), classic: Queues::new(classic, ways) }
+    pub(crate) fn new(model: &L4sEcnClassifier, l4s: Target, classic: Target) -> Self {
+        let ways = model.ways.unwrap_or(1);
+        let tunnels = model.tunnels.unwrap_or_default();
+        Self { l4s: Queues::new(l4s, ways), classic: Queues::new(classic, ways), tunnels }
     }
 
     pub(crate) fn classify<P: Packet>(
@@ -36,7 +40,7 @@ impl L4sEcn {
             Ecn::NotEct | Ecn::Ect0 => false,
         };
         let queues = if is_l4s { &mut self.l4s } else { &mut self.classic };
-        queues.pick(arrival.flow_hash, arrival.sequence, heads)
+        queues.pick(arrival.hash_by(self.tunnels), arrival.sequence, heads)
     }
 
     pub(crate) fn emptied(&mut self) {

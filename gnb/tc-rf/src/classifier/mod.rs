@@ -7,12 +7,12 @@ mod osi;
 mod round_robin;
 mod set_associative;
 
-use e2sm_tc::v1::{self, QueueTarget};
+use e2sm_tc::v1::{self, QueueTarget, Tunnels};
 
 use crate::hash::HashKey;
 use crate::queue::Target;
 use crate::scheduler::Heads;
-use crate::{Ecn, Packet};
+use crate::{Ecn, FiveTuple, Packet};
 use hash::StochasticHash;
 use host_then_flow::HostThenFlow;
 use l4s::L4sEcn;
@@ -48,6 +48,24 @@ pub(crate) struct Arrival<'a, P> {
     pub(crate) flow_is_classic: bool,
 }
 
+impl<P: Packet> Arrival<'_, P> {
+    /// Keyed hash of its flow by these headers.
+    pub(crate) fn hash_by(&self, tunnels: Tunnels) -> u64 {
+        match (tunnels, self.packet.inner()) {
+            (Tunnels::Inner, Some(inner)) => self.key.hash_inner(&inner),
+            _ => self.flow_hash,
+        }
+    }
+
+    /// Its addresses and ports in these headers.
+    pub(crate) fn flow_by(&self, tunnels: Tunnels) -> FiveTuple {
+        match (tunnels, self.packet.inner()) {
+            (Tunnels::Inner, Some(inner)) => inner.flow,
+            _ => self.packet.flow(),
+        }
+    }
+}
+
 /// A classifier in force.
 #[derive(Clone, Debug)]
 pub(crate) enum Classifier {
@@ -74,7 +92,7 @@ impl Classifier {
             }
             v1::Classifier::Osi(osi) => Self::Osi(Osi::compile(osi, resolve)?),
             v1::Classifier::L4sEcn(l4s) => {
-                Self::L4sEcn(L4sEcn::new(resolve(&l4s.l4s)?, resolve(&l4s.classic)?, l4s.ways))
+                Self::L4sEcn(L4sEcn::new(l4s, resolve(&l4s.l4s)?, resolve(&l4s.classic)?))
             }
             v1::Classifier::HostThenFlow(hash) => {
                 Self::HostThenFlow(HostThenFlow::new(hash, resolve(&hash.target)?))

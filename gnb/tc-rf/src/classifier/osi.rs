@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use e2sm_tc::v1::{Ecn, FlowMatch, OsiClassifier, PortRange, Prefix, QueueTarget};
+use e2sm_tc::v1::{Ecn, FlowMatch, OsiClassifier, PortRange, Prefix, QueueTarget, Tunnels};
 
 use super::Arrival;
 use crate::queue::Target;
@@ -16,6 +16,14 @@ use crate::{FiveTuple, Packet};
 pub(crate) struct Osi {
     filters: Vec<Filter>,
     default: Target,
+    tunnels: Tunnels,
+}
+
+/// Addresses, ports, protocol and DSCP of one of a packet's headers.
+#[derive(Clone, Copy, Debug)]
+struct Fields {
+    flow: FiveTuple,
+    dscp: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -35,6 +43,7 @@ struct Rule {
     dscp: Option<u8>,
     qfi: Option<u8>,
     ecn: Option<Ecn>,
+    is_of_inner: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,16 +86,23 @@ impl Rule {
             dscp: model.dscp,
             qfi: model.qfi,
             ecn: model.ecn,
+            is_of_inner: model.inner == Some(true),
         }
     }
 
-    fn matches<P: Packet>(&self, arrival: &Arrival<'_, P>, flow: &FiveTuple) -> bool {
+    fn matches<P: Packet>(
+        &self,
+        arrival: &Arrival<'_, P>,
+        outer: &Fields,
+        inner: Option<&Fields>,
+    ) -> bool {
+        let Fields { flow, dscp: found } = inner.filter(|_| self.is_of_inner).unwrap_or(outer);
         self.protocol.is_none_or(|protocol| protocol == flow.protocol)
             && self.source_port.is_none_or(|range| within(range, flow.source_port))
             && self.destination_port.is_none_or(|range| within(range, flow.destination_port))
             && self.source.is_none_or(|mask| mask.contains(flow.source))
             && self.destination.is_none_or(|mask| mask.contains(flow.destination))
-            && self.dscp.is_none_or(|dscp| dscp == arrival.header.dscp)
+            && self.dscp.is_none_or(|dscp| dscp == *found)
             && self.qfi.is_none_or(|qfi| Some(qfi) == arrival.packet.qfi())
             && self.ecn.is_none_or(|ecn| {
                 ecn == if arrival.flow_is_classic { Ecn::Ect0 } else { arrival.header.ecn }
@@ -108,15 +124,18 @@ impl Osi {
             .iter()
             .map(|f| Some(Filter { rule: Rule::new(&f.rule), target: resolve(&f.target)? }))
             .collect::<Option<_>>()?;
-        Some(Self { filters, default: resolve(&model.default)? })
+        let tunnels = model.tunnels.unwrap_or_default();
+        Some(Self { filters, default: resolve(&model.default)?, tunnels })
     }
 
     pub(crate) fn classify<P: Packet>(&self, arrival: &Arrival<'_, P>) -> u32 {
-        let flow = arrival.packet.flow();
+        let outer = Fields { flow: arrival.packet.flow(), dscp: arrival.header.dscp };
+        let inner =
+            arrival.packet.inner().map(|inner| Fields { flow: inner.flow, dscp: inner.dscp });
         self.filters
             .iter()
-            .find(|filter| filter.rule.matches(arrival, &flow))
+            .find(|filter| filter.rule.matches(arrival, &outer, inner.as_ref()))
             .map_or(self.default, |filter| filter.target)
-            .pick(arrival.flow_hash)
+            .pick(arrival.hash_by(self.tunnels))
     }
 }

@@ -58,7 +58,7 @@ fn no_template_allocates_per_packet() {
 #[test]
 fn no_classifier_or_scheduler_allocates_per_packet() {
     let fq_codel = bounded("fq_codel");
-    let hash = |ways| StochasticHash { target: target(0, 1024), perturbation: None, ways };
+    let hash = |ways| StochasticHash { ways, ..StochasticHash::plain(target(0, 1024)) };
     for scheduler in schedulers(1024) {
         for classifier in [Classifier::StochasticHash(hash(8)), Classifier::HostThenFlow(hash(8))] {
             let scheduler = scheduler.clone();
@@ -72,7 +72,7 @@ fn no_discipline_and_no_scheduler_allocates_per_packet() {
     for scheduler in schedulers(8) {
         for (name, discipline) in disciplines() {
             let set = |first| QueueSet { discipline: discipline.clone(), ..fifo(first, 2) };
-            let hash = StochasticHash { target: target(0, 8), perturbation: None, ways: 1 };
+            let hash = StochasticHash::plain(target(0, 8));
             allocates_nothing(Pipeline {
                 name: name.to_owned(),
                 classifier: Classifier::StochasticHash(hash),

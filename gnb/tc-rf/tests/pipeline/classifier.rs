@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::util::*;
 use e2sm_tc::v1::*;
-use tc_rf::TrafficControl;
 use tc_rf::templates::{BodeDiffserv, CakeDiffserv, Sojourn};
+use tc_rf::{InnerFlow, TrafficControl};
 
 /// Filter 0 sends what matches to queue 1; the rest goes to queue 0.
 fn matches(rule: FlowMatch, packet: TestPacket) -> bool {
@@ -75,6 +75,7 @@ fn each_field_of_a_filter_counts() {
         dscp: Some(46),
         qfi: Some(9),
         ecn: Some(Ecn::Ect1),
+        inner: None,
     };
     assert!(matches(good.clone(), packet.clone()));
     assert!(matches(FlowMatch::default(), packet.clone()), "wildcards match everything");
@@ -125,8 +126,10 @@ fn round_robin_takes_turns() {
 
 fn hashed(perturbation: Option<u32>) -> Pipeline {
     let mut pipeline = by_port(64);
-    pipeline.classifier =
-        Classifier::StochasticHash(StochasticHash { target: target(0, 64), perturbation, ways: 1 });
+    pipeline.classifier = Classifier::StochasticHash(StochasticHash {
+        perturbation,
+        ..StochasticHash::plain(target(0, 64))
+    });
     pipeline
 }
 
@@ -174,7 +177,7 @@ fn with_ecn(n: u16, ecn: Ecn) -> TestPacket {
 
 /// L in queue 1, classic in queue 0.
 fn l4s_by_ecn() -> TrafficControl<TestPacket> {
-    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1), ways: None };
+    let classifier = L4sEcnClassifier::new(target(1, 1), target(0, 1), None);
     control(Pipeline { classifier: Classifier::L4sEcn(classifier), ..by_port(2) })
 }
 
@@ -239,7 +242,7 @@ fn a_mark_of_our_own_keeps_a_packet_with_its_flow() {
     tc.ingress(TestPacket { ecn: Ecn::Ect0, ..packet(0, 1500, 10) }, 1_000_000, &mut ());
     tc.recall_unsent(marked.into_iter().map(|packet| (packet, 0)), 1_000_000);
     // All in the classic queue, which strict priority puts last.
-    let classifier = L4sEcnClassifier { l4s: target(1, 1), classic: target(0, 1), ways: None };
+    let classifier = L4sEcnClassifier::new(target(1, 1), target(0, 1), None);
     let l4s = Pipeline {
         classifier: Classifier::L4sEcn(classifier),
         scheduler: Scheduler::StrictPriority { order: vec![target(1, 1)] },
@@ -252,7 +255,7 @@ fn a_mark_of_our_own_keeps_a_packet_with_its_flow() {
 }
 
 fn set_hash(ways: u8, count: u16) -> StochasticHash {
-    StochasticHash { target: target(0, count), perturbation: None, ways }
+    StochasticHash { ways, ..StochasticHash::plain(target(0, count)) }
 }
 
 /// How many queues `flows` flows with one packet each occupy.
@@ -388,4 +391,77 @@ fn bode_diffserv_serves_its_classes_in_order() {
         tc.ingress(packet, 0, &mut ());
     }
     assert_eq!(numbers(&egress(&mut tc, 0)), [2, 4, 1, 5, 0, 3]);
+}
+
+/// A packet of the tunnel between hosts 1, with flow `n` in it.
+fn tunnelled(n: u16, label: u64) -> TestPacket {
+    let inner = InnerFlow { flow: flow(n), dscp: 46, label };
+    let outer = FiveTuple { source_port: 0, destination_port: 0, protocol: 47, ..flow(0) };
+    TestPacket { flow: outer, inner: Some(inner), ..packet(n, 100, 0) }
+}
+
+/// Each classifier that hashes, over 256 queues.
+fn hashing(tunnels: Option<Tunnels>) -> Vec<Classifier> {
+    let (all, half) = (target(0, 256), target(0, 128));
+    let hash = StochasticHash { tunnels, ..StochasticHash::plain(all) };
+    vec![
+        Classifier::StochasticHash(hash),
+        Classifier::StochasticHash(StochasticHash { ways: 8, ..hash }),
+        Classifier::HostThenFlow(StochasticHash { ways: 64, ..hash }),
+        Classifier::L4sEcn(L4sEcnClassifier {
+            tunnels,
+            ..L4sEcnClassifier::new(target(128, 128), half, None)
+        }),
+        Classifier::Osi(OsiClassifier { tunnels, ..OsiClassifier::new(Vec::new(), all) }),
+    ]
+}
+
+/// How many queues these packets occupy.
+fn queues_of(classifier: Classifier, packets: impl Iterator<Item = TestPacket>) -> usize {
+    let mut tc = control(Pipeline { classifier, ..by_port(256) });
+    packets.for_each(|packet| tc.ingress(packet, 0, &mut ()));
+    tc.status(0).queues.len()
+}
+
+#[test]
+fn flows_in_a_tunnel_are_told_apart_unless_it_is_to_be_one_flow() {
+    for (inner, outer) in hashing(None).into_iter().zip(hashing(Some(Tunnels::Outer))) {
+        let flows = || (0..16).map(|n| tunnelled(n, 0));
+        assert!(queues_of(inner.clone(), flows()) > 12, "{inner:?}");
+        assert_eq!(queues_of(outer.clone(), flows()), 1, "{outer:?}");
+    }
+    assert_eq!(hashing(Some(Tunnels::Inner)).len(), 5);
+}
+
+#[test]
+fn equal_flows_of_two_tunnels_are_told_apart_by_the_label() {
+    for classifier in hashing(None) {
+        let labels = || (0..16).map(|label| tunnelled(1, label));
+        assert!(queues_of(classifier.clone(), labels()) > 8, "{classifier:?}");
+        let same = (0..16).map(|_| tunnelled(1, 7));
+        assert_eq!(queues_of(classifier.clone(), same), 1, "{classifier:?}");
+    }
+}
+
+#[test]
+fn a_filter_matches_the_inner_header_where_it_says_so() {
+    let packet = || tunnelled(5, 0);
+    let outer = |rule: FlowMatch| matches(rule, packet());
+    let inner = |rule: FlowMatch| matches(FlowMatch { inner: Some(true), ..rule }, packet());
+    let dscp = |dscp| FlowMatch { dscp: Some(dscp), ..FlowMatch::default() };
+    assert!(outer(dscp(0)) && !outer(dscp(46)));
+    assert!(inner(dscp(46)) && !inner(dscp(0)));
+    let port = PortRange { low: 443, high: 443 };
+    let https = FlowMatch { destination_port: Some(port), ..FlowMatch::default() };
+    assert!(inner(https.clone()) && !outer(https.clone()));
+    // Without a tunnel the only header is the innermost.
+    assert!(matches(FlowMatch { inner: Some(true), ..https }, self::packet(5, 100, 0)));
+}
+
+#[test]
+fn one_tunnel_is_one_flow_of_the_inventory() {
+    let mut tc = control(Pipeline { classifier: hashing(None).swap_remove(0), ..by_port(256) });
+    (0..16).for_each(|n| tc.ingress(tunnelled(n, 0), 0, &mut ()));
+    let inventory = tc.flow_inventory(32, 1000);
+    assert_eq!((inventory.active_flows, inventory.flows[0].flow), (1, tunnelled(0, 0).flow));
 }

@@ -165,7 +165,7 @@ fn the_state_of_a_discipline_outlives_changes_elsewhere() {
 #[test]
 fn extremes_are_handled() {
     for (name, discipline) in disciplines() {
-        let hash = StochasticHash { target: target(0, 64), perturbation: None, ways: 1 };
+        let hash = StochasticHash::plain(target(0, 64));
         let sets = (0..32).map(|n| QueueSet { discipline: discipline.clone(), ..fifo(2 * n, 2) });
         let one_hash = StochasticHash { target: target(0, 1), ..hash };
         for classifier in [Classifier::StochasticHash(hash), Classifier::StochasticHash(one_hash)] {

@@ -124,7 +124,7 @@ fn a_value_out_of_range_names_its_place() {
         ),
         (
             Box::new(|p| {
-                let hash = StochasticHash { target: target(0, 4), perturbation: None, ways: 0 };
+                let hash = StochasticHash { ways: 0, ..StochasticHash::plain(target(0, 4)) };
                 p.classifier = Classifier::HostThenFlow(hash);
             }),
             "classifier.host_then_flow.ways",
@@ -249,24 +249,16 @@ fn stages_must_fit_together() {
         }),
         is(Cause::DuplicateId, "scheduler.strict_priority.order[1].first")
     );
-    let hash = StochasticHash { target: target(0, 4), perturbation: None, ways: 3 };
+    let hash = StochasticHash { ways: 3, ..StochasticHash::plain(target(0, 4)) };
     for (classifier, element) in [
         (Classifier::StochasticHash(hash), "classifier.stochastic_hash.ways"),
         (Classifier::HostThenFlow(hash), "classifier.host_then_flow.ways"),
         (
-            Classifier::L4sEcn(L4sEcnClassifier {
-                l4s: target(3, 2),
-                classic: target(0, 1),
-                ways: None,
-            }),
+            Classifier::L4sEcn(L4sEcnClassifier::new(target(3, 2), target(0, 1), None)),
             "classifier.l4s_ecn.l4s",
         ),
         (
-            Classifier::L4sEcn(L4sEcnClassifier {
-                l4s: target(0, 2),
-                classic: target(2, 1),
-                ways: Some(2),
-            }),
+            Classifier::L4sEcn(L4sEcnClassifier::new(target(0, 2), target(2, 1), Some(2))),
             "classifier.l4s_ecn.ways",
         ),
     ] {

@@ -99,7 +99,7 @@ fn one_bad_edit_undoes_the_others() {
         filter: Filter { id, rule: rule.clone(), target: target(0, 1) },
     };
     let name = PipelineEdit::SetName("half".to_owned());
-    let hash = StochasticHash { target: target(0, 2), perturbation: None, ways: 1 };
+    let hash = StochasticHash::plain(target(0, 2));
     let cases = [
         (add(9, 77), Cause::OutOfRange, "delta[1].add_filter.position"),
         (add(0, 1), Cause::DuplicateId, "delta[1].add_filter.filter.id"),

@@ -53,8 +53,31 @@ sequence! {
         perturbation: Option<u32>,
         /// Ways of a set-associative hash, 1 for a plain hash; or queues of a host's share.
         ways: u8 as Int<1, 64>,
+        ...
+        /// Which headers of a packet in a tunnel are hashed; the inner ones if absent.
+        tunnels: Option<Tunnels>,
     }
     check whole_sets_of_hash
+}
+
+impl StochasticHash {
+    /// A plain hash, whose key the RAN function derives.
+    pub fn plain(target: QueueTarget) -> Self {
+        Self { target, perturbation: None, ways: 1, tunnels: None }
+    }
+}
+
+enumerated! {
+    /// Headers by which flows in a tunnel are told apart.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Tunnels { ...
+        /// The innermost that can be read.
+        #[default]
+        0 "inner" => Inner,
+        /// The outermost: a tunnel is one flow.
+        1 "outer" => Outer,
+    }
 }
 
 fn whole_sets_of_hash(hash: &StochasticHash) -> Result<(), Violation> {
@@ -78,8 +101,19 @@ sequence! {
         filters: Vec<Filter> as ListOf<Filter, 0, 256>,
         /// Target of packets that match no filter.
         default: QueueTarget,
+        ...
+        /// Which headers of a packet in a tunnel are hashed for targets of several queues; the inner
+        /// ones if absent. What filters match is in each.
+        tunnels: Option<Tunnels>,
     }
     check filter_ids_once
+}
+
+impl OsiClassifier {
+    /// With these filters in this order.
+    pub fn new(filters: Vec<Filter>, default: QueueTarget) -> Self {
+        Self { filters, default, tunnels: None }
+    }
 }
 
 fn filter_ids_once(classifier: &OsiClassifier) -> Result<(), Violation> {
@@ -105,8 +139,18 @@ sequence! {
         classic: QueueTarget,
         /// Ways of a set-associative hash within each target; a plain hash if absent.
         ways: Option<u8> as Option<Int<1, 64>>,
+        ...
+        /// Which headers of a packet in a tunnel are hashed; the inner ones if absent.
+        tunnels: Option<Tunnels>,
     }
     check whole_sets_of_both
+}
+
+impl L4sEcnClassifier {
+    /// With as many ways, or a plain hash.
+    pub fn new(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Self {
+        Self { l4s, classic, ways, tunnels: None }
+    }
 }
 
 fn whole_sets_of_both(classifier: &L4sEcnClassifier) -> Result<(), Violation> {
@@ -150,6 +194,11 @@ sequence! {
         qfi: Option<u8> as Option<Int<0, 63>>,
         /// ECN codepoint (RFC 3168).
         ecn: Option<Ecn>,
+        ...
+        /// Whether addresses, ports, protocol and DSCP are those of the innermost header that can be
+        /// read, where a packet is in a tunnel; of the outermost if absent. QFI and ECN are the
+        /// packet's either way. For nodes that declare `inner_headers`.
+        inner: Option<bool>,
     }
     check one_ip_version
 }

@@ -52,5 +52,13 @@ sequence! {
         max_bearers: u32,
         /// Shortest report period.
         min_period_ms: u32,
+        ...
+        /// Which of [`FEATURES`] the node has; none if absent.
+        features: Option<Vec<String>> as Option<ListOf<Visible<1, 64>, 0, 64>>,
     }
 }
+
+/// Matches that look into tunnels: `inner` of a `FlowMatch`.
+pub const INNER_HEADERS: &str = "inner_headers";
+/// The names of all features that a node may declare.
+pub const FEATURES: [&str; 1] = [INNER_HEADERS];

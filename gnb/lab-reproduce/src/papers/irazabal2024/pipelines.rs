@@ -58,7 +58,7 @@ pub(super) fn segregated(flow: u16, pacer: Pacer) -> Pipeline {
 pub(super) fn fq_codel(pacer: Pacer) -> Pipeline {
     // RFC 8290 §4.1.2 and §5.2.1.
     let (queues, quantum_bytes) = (1024, 1514);
-    let hash = StochasticHash { target: run(0, queues), perturbation: None, ways: 1 };
+    let hash = StochasticHash::plain(run(0, queues));
     let classifier = Classifier::StochasticHash(hash);
     let scheduler = Scheduler::DeficitRoundRobin { quantum_bytes };
     pipeline("fq_codel", classifier, vec![codel(0, queues, false)], scheduler, pacer)
@@ -76,7 +76,7 @@ fn ports(from: u16, to: u16, queue: QueueId) -> Filter {
 }
 
 fn osi(filters: Vec<Filter>) -> Classifier {
-    Classifier::Osi(OsiClassifier { filters, default: run(0, 1) })
+    Classifier::Osi(OsiClassifier::new(filters, run(0, 1)))
 }
 
 fn fifo(first: QueueId, shaper: Option<Shaper>) -> QueueSet {

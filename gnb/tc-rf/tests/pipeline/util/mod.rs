@@ -9,7 +9,7 @@ pub(crate) mod transactions;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use e2sm_tc::v1::*;
-use tc_rf::{DropReason, EventSink, Packet, RlcStatus, TrafficControl};
+use tc_rf::{DropReason, EventSink, InnerFlow, Packet, RlcStatus, TrafficControl};
 
 /// A packet that is only its headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,7 @@ pub(crate) struct TestPacket {
     pub(crate) ecn: Ecn,
     pub(crate) dscp: u8,
     pub(crate) qfi: Option<u8>,
+    pub(crate) inner: Option<InnerFlow>,
     /// Position within its flow, or whatever the test wants to recognise it by.
     pub(crate) number: u64,
 }
@@ -29,6 +30,9 @@ impl Packet for TestPacket {
     }
     fn flow(&self) -> FiveTuple {
         self.flow
+    }
+    fn inner(&self) -> Option<InnerFlow> {
+        self.inner
     }
     fn dscp(&self) -> u8 {
         self.dscp
@@ -69,7 +73,15 @@ pub(crate) fn flow_v6(n: u16) -> FiveTuple {
 }
 
 pub(crate) fn packet(flow_number: u16, len_bytes: u32, number: u64) -> TestPacket {
-    TestPacket { flow: flow(flow_number), len_bytes, ecn: Ecn::NotEct, dscp: 0, qfi: None, number }
+    TestPacket {
+        flow: flow(flow_number),
+        len_bytes,
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        qfi: None,
+        inner: None,
+        number,
+    }
 }
 
 /// Records all events.
@@ -136,7 +148,7 @@ pub(crate) fn fifo(first: QueueId, count: u16) -> QueueSet {
 
 pub(crate) fn osi(filters: Vec<(FlowMatch, QueueTarget)>, default: QueueTarget) -> Classifier {
     let filters = (0..).zip(filters).map(|(id, (rule, target))| Filter { id, rule, target });
-    Classifier::Osi(OsiClassifier { filters: filters.collect(), default })
+    Classifier::Osi(OsiClassifier::new(filters.collect(), default))
 }
 
 /// FIFOs `0..count`; flow `n` goes to queue `n`.

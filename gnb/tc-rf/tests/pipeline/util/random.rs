@@ -113,8 +113,11 @@ pub(crate) fn buffer() -> impl Strategy<Value = BufferLimit> {
 pub(crate) fn classifier(sets: u16) -> impl Strategy<Value = Classifier> {
     let count = sets * 4;
     let ways = prop::sample::select(&[1u8, 2, 4][..]);
-    let hash =
-        move |(ways, perturbation)| StochasticHash { target: target(0, count), perturbation, ways };
+    let hash = move |(ways, perturbation)| StochasticHash {
+        perturbation,
+        ways,
+        ..StochasticHash::plain(target(0, count))
+    };
     let bulk = FlowMatch { dscp: Some(dscp_of(1)), ..FlowMatch::default() };
     let dscp = FlowMatch { dscp: Some(dscp_of(2)), ..FlowMatch::default() };
     prop_oneof![
@@ -124,7 +127,7 @@ pub(crate) fn classifier(sets: u16) -> impl Strategy<Value = Classifier> {
             let (l4s, classic) = (target(0, first), target(first, count - first));
             let is_even = first.is_multiple_of(2) && count.is_multiple_of(2);
             let ways = is_even.then_some(2);
-            Classifier::L4sEcn(L4sEcnClassifier { l4s, classic, ways })
+            Classifier::L4sEcn(L4sEcnClassifier::new(l4s, classic, ways))
         }),
         (1..count).prop_map(move |first| {
             let filters = vec![(bulk.clone(), target(0, first)), (dscp.clone(), target(first, 1))];

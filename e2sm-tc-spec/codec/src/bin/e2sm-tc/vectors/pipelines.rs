@@ -29,7 +29,7 @@ pub(super) fn buffer() -> BufferLimit {
 }
 
 fn hash(first: QueueId, count: u16) -> StochasticHash {
-    StochasticHash { target: target(first, count), perturbation: None, ways: 1 }
+    StochasticHash::plain(target(first, count))
 }
 
 /// RFC 8290 over DRQL.
@@ -72,6 +72,7 @@ pub(super) fn full_filter() -> Filter {
             dscp: Some(46),
             qfi: Some(63),
             ecn: Some(Ecn::Ect1),
+            inner: None,
         },
         target: target(1, 1),
     }
@@ -126,26 +127,55 @@ pub(super) fn all() -> Vec<(String, Pipeline)> {
         }
         all.push((format!("policer_{}", exceed.kind()), pipeline));
     }
+    for (name, classifier) in looking_into_tunnels() {
+        all.push((format!("classifier_{name}"), Pipeline { classifier, ..two_queues() }));
+    }
     all
+}
+
+/// Classifiers with what was added for tunnels.
+fn looking_into_tunnels() -> Vec<(&'static str, Classifier)> {
+    let inner_dscp = FlowMatch { dscp: Some(46), inner: Some(true), ..FlowMatch::default() };
+    let filter = Filter { rule: inner_dscp, ..any_filter() };
+    let (first, second) = (target(0, 1), target(1, 1));
+    vec![
+        (
+            "stochastic_hash_inner",
+            Classifier::StochasticHash(StochasticHash {
+                tunnels: Some(Tunnels::Inner),
+                ..hash(0, 2)
+            }),
+        ),
+        (
+            "osi_inner_dscp",
+            Classifier::Osi(OsiClassifier {
+                tunnels: Some(Tunnels::Outer),
+                ..OsiClassifier::new(vec![filter], second)
+            }),
+        ),
+        (
+            "l4s_ecn_outer",
+            Classifier::L4sEcn(L4sEcnClassifier {
+                tunnels: Some(Tunnels::Outer),
+                ..L4sEcnClassifier::new(first, second, None)
+            }),
+        ),
+    ]
 }
 
 fn classifiers() -> Vec<Classifier> {
     vec![
         Classifier::RoundRobin(target(0, 2)),
         Classifier::StochasticHash(StochasticHash {
-            target: target(0, 2),
             perturbation: Some(0xdead_beef),
             ways: 2,
+            ..hash(0, 2)
         }),
-        Classifier::Osi(OsiClassifier {
-            filters: vec![full_filter(), ipv6_filter(), any_filter()],
-            default: target(1, 1),
-        }),
-        Classifier::L4sEcn(L4sEcnClassifier {
-            l4s: target(0, 1),
-            classic: target(1, 1),
-            ways: None,
-        }),
+        Classifier::Osi(OsiClassifier::new(
+            vec![full_filter(), ipv6_filter(), any_filter()],
+            target(1, 1),
+        )),
+        Classifier::L4sEcn(L4sEcnClassifier::new(target(0, 1), target(1, 1), None)),
         Classifier::HostThenFlow(hash(0, 2)),
     ]
 }

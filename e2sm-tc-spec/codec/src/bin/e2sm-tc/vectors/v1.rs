@@ -334,6 +334,7 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
             max_filters: 256,
             max_bearers: 1_000,
             min_period_ms: 1,
+            features: None,
         },
     };
     let least = RanFunctionDefinition {
@@ -342,6 +343,9 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
         description: String::new(),
         capabilities: Capabilities::default(),
     };
+    let mut with_features = least.clone();
+    with_features.capabilities.features = Some(names(&[INNER_HEADERS]));
     vectors.v1(Kind::RanFunctionDefinition, "ran_function_full", &full)?;
-    vectors.v1(Kind::RanFunctionDefinition, "ran_function_least", &least)
+    vectors.v1(Kind::RanFunctionDefinition, "ran_function_least", &least)?;
+    vectors.v1(Kind::RanFunctionDefinition, "ran_function_features", &with_features)
 }
