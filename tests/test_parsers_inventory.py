@@ -89,7 +89,7 @@ TRUSTED: Final = {
         "flexric_bridge.child:Child._next",
         "flexric_bridge.child_process:ChildProcess._ask",
         "flexric_bridge.frames:bytes_of",
-        "rlc_forecaster.model_trial:_judge",
+        "rlc_model.trial:_judge",
         "sojourn_demo.programs:Program.wait_ready",
     ],
     "addresses and PEM files that were checked as settings, or an error of the library is shown": [

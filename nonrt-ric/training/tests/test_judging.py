@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import gnb_lab
 import numpy as np
+import onnx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +22,7 @@ from rlc_train import backtest, corpus
 from rlc_train.backtest import Versus
 from rlc_train.baselines.naive import AdaptivePersistence
 from rlc_train.cli import main
+from rlc_train.errors import TrainError
 from rlc_train.horizon import DEFAULT_POINTS_US
 from rlc_train.judging import judge, windows
 from rlc_train.judging.model import JudgedModel
@@ -164,6 +167,52 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
             strict, closed = ours.calibration(layout.levels).interval()
             assert row.coverage_80 == pytest.approx(closed[q, point])
             assert row.coverage_80_strict == pytest.approx(strict[q, point])
+
+
+def hungry(graph: bytes) -> bytes:
+    """The graph with a product of 576 MB, which a step adds to the forecast times zero."""
+    model = onnx.load_from_string(graph)
+    for node in model.graph.node:
+        node.output[:] = ["plain" if name == "forecast" else name for name in node.output]
+    make = onnx.helper.make_node
+    model.graph.node.extend(
+        [
+            make("ReduceSum", ["sample"], ["sum"], keepdims=1),
+            make("MatMul", ["column", "sum"], ["left"]),
+            make("MatMul", ["left", "row"], ["matrix"]),
+            make("ReduceMax", ["matrix"], ["largest"], keepdims=0),
+            make("Mul", ["largest", "zero"], ["nothing"]),
+            make("Add", ["plain", "nothing"], ["forecast"]),
+        ]
+    )
+    column = np.zeros((12_000, 1), np.float32)
+    for name, value in (("column", column), ("row", column.T), ("zero", np.float32(0))):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(value), name))
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize("command", ["evaluate --json {out} --model", "compare {good}"])
+def test_a_model_is_tried_within_bounds_before_it_is_judged(
+    short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    manifest, graph = zero_model("hungry", "1")
+    write_contract(tmp_path / "hungry", manifest, hungry(graph))
+    words = command.format(out=tmp_path / "out.json", good=DEFAULT).split()
+    assert main([*words, str(tmp_path / "hungry"), "--data", str(short)]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "model.onnx: fails on a step of 1000 bearers" in shown or (
+        "model.onnx: ends the process that tries it" in shown
+    ), shown
+
+
+def test_a_trial_without_a_verdict_is_no_fault_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_contract(tmp_path, *zero_model("zero", "1"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    with pytest.raises(TrainError, match="the trial of the model has no result: its process does"):
+        JudgedModel.load(tmp_path)
 
 
 def test_a_long_recording_is_judged_in_windows_every_sample_once(

@@ -29,6 +29,7 @@ from rlc_forecaster.model_source import ModelSource
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_model import FEATURES, ContractError, contract, read_contract, write_contract
 from rlc_model import signature as signature_module
+from rlc_model import trial as bounded_trial
 from rlc_model.manifest import Horizon
 from rlc_model.signature import sign
 
@@ -200,7 +201,7 @@ def test_a_model_that_needs_too_much_cpu_time_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_contract(tmp_path, tiny_model.manifest(), slow(products=9_000, size=2_048))
-    monkeypatch.setattr(model_trial, "MAX_TRIAL_CPU_S", 1)
+    monkeypatch.setattr(bounded_trial, "MAX_TRIAL_CPU_S", 1)
     source = ModelSource(tmp_path, 1_000)
     change = source.poll(0)
     assert change is not None
@@ -231,7 +232,7 @@ def test_a_trial_without_a_verdict_is_repeated(
     python.chmod(0o755)
     source = ModelSource(tiny_model.write(tmp_path / "model"), 1_000)
     with monkeypatch.context() as patched:
-        patched.setattr(model_trial, "MAX_TRIAL_S", 1)
+        patched.setattr(bounded_trial, "MAX_TRIAL_S", 1)
         patched.setattr(sys, "executable", str(python))
         change = source.poll(100.0)
     assert change is not None
@@ -271,7 +272,7 @@ def test_a_process_that_cannot_be_forked_says_nothing_about_the_model(
 def test_a_stop_ends_a_trial(tmp_path: Path) -> None:
     trial = model_trial.ModelTrial()
     trial.end()
-    with pytest.raises(model_trial.UnfinishedTrialError, match="the program stops"):
+    with pytest.raises(bounded_trial.UnfinishedTrialError, match="the program stops"):
         trial.tried(read_contract(tiny_model.write(tmp_path)), 1_000)
 
 

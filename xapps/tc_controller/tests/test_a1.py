@@ -301,6 +301,20 @@ async def test_policies_of_one_bearer_merge_by_attribute_and_qos_flow() -> None:
         assert (await a1.status(QOS, "both"))["enforceStatus"] == "NOT_ENFORCED"
 
 
+async def test_of_policies_that_want_the_same_all_are_enforced() -> None:
+    world = World(Controller(CLASSED), replace(bulk(), qfi=1), replace(ping(), qfi=2))
+    async with door(world=world, file=CLASSED) as a1:
+        world.run(1_000)
+        await a1.put(QOS, "first", of_5qi(9, pdb=50_000, mfbr=20e6))
+        await a1.put(QOS, "second", of_5qi(9, pdb=50_000))
+        await a1.put(QOS, "third", of_5qi(9, mfbr=20e6))
+        await a1.put(QOS, "looser", of_5qi(9, pdb=60_000))
+        world.run(2_000)
+        for name in ("first", "second", "third"):
+            assert await a1.status(QOS, name) == {"enforceStatus": "ENFORCED"}, name
+        assert "other policies" in (await a1.status(QOS, "looser"))["detail"]
+
+
 async def test_an_objective_that_is_missed_is_not_enforced_and_the_rapp_learns_it() -> None:
     world = World(Controller(CLASSED), bulk(), ping())
     async with sink() as (got, port), door(world=world, file=CLASSED) as a1:

@@ -10,8 +10,9 @@ from ric.backoff import Backoff
 from rlc_model import ContractError, ModelContract, read_contract
 from rlc_model.contract import CHECKSUMS, MAX_MANIFEST_BYTES, SIGNATURE, read_bounded
 from rlc_model.signature import read_trusted_keys, verify_signature
+from rlc_model.trial import UnfinishedTrialError
 
-from rlc_forecaster.model_trial import ModelTrial, UnfinishedTrialError
+from rlc_forecaster.model_trial import ModelTrial
 from rlc_forecaster.onnx_step import OnnxStep
 
 RETRY_INITIAL_S: Final = 2.0

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlc_model import ContractError, check_graph, read_contract
+from rlc_model import ContractError, read_contract
 
 from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
 from rlc_train.export.runner import ServedForecaster, StepRunner
 from rlc_train.horizon import Layout
+from rlc_train.judging.trial import tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,13 @@ class JudgedModel:
         """Reads a model directory.
 
         Raises:
-            TrainError: It is not a model directory, its graph is not allowed, does not load or has
-                another signature, or it has another report period.
+            TrainError: It is not a model directory, or has another report period; as
+                :func:`~rlc_train.judging.trial.tried`.
         """
         if not directory.is_dir():
             raise TrainError(str(directory), "is no folder; expected a model directory")
         try:
             contract = read_contract(directory)
-            check_graph(contract.onnx)
         except ContractError as error:
             raise TrainError(str(directory), str(error)) from error
         manifest = contract.manifest
@@ -61,11 +61,7 @@ class JudgedModel:
                 f"manifest.json: trainingData.samplePeriodUs is {period_us}; expected"
                 f" {layout.period_us}",
             )
-        runner = StepRunner(contract.onnx, manifest.state_size)
-        try:
-            contract.check_signature(*runner.signature())
-        except ContractError as error:
-            raise TrainError(str(directory), str(error)) from error
+        runner = tried(directory, contract, period_us)
         forecaster = ServedForecaster(
             manifest.name,
             runner,

@@ -17,12 +17,13 @@ from ric.errors import RicError
 from ric.settings import ProgramParser
 from ric.terminal import complain
 from rlc_model import ContractError, read_contract
+from rlc_model.trial import UnfinishedTrialError
 from sojourn_interfaces import forecast_pb2 as pb
 
 import rlc_forecaster
 from rlc_forecaster.lockstep.frames import FrameError, Kind, read_frame, write_frame
 from rlc_forecaster.lockstep.session import REPORT_US, Session, step_time
-from rlc_forecaster.model_trial import ModelTrial, UnfinishedTrialError
+from rlc_forecaster.model_trial import ModelTrial
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.selection import CODE_OF
 

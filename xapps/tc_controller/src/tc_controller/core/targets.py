@@ -56,6 +56,15 @@ class Target:
             and (self.slices is None or any(each.selects(bearer, qfis) for each in self.slices))
         )
 
+    def value(self, attribute: Attribute) -> float | None:
+        """What it wants an attribute to be; ``None``: nothing."""
+        name, qfi = attribute
+        if qfi is None:
+            return self.bound_ms
+        rates = self.rates if qfi in (self.qfis or ()) else None
+        of_flow: float | None = getattr(rates, name, None)
+        return of_flow
+
     def attributes(self) -> Iterator[Attribute]:
         """What it sets."""
         if self.bound_ms is not None:
@@ -83,8 +92,13 @@ class Merged:
     impossible: tuple[Target, ...] = ()
 
     def has(self, target: Target) -> bool:
-        """Whether all that the target wants is in the rule."""
-        return all(self.set_by.get(each) is target for each in target.attributes())
+        """Whether all that the target wants is in the rule, set by it or by one that wants the
+        same."""
+        setters = ((each, self.set_by.get(each)) for each in target.attributes())
+        return all(
+            setter is not None and setter.value(each) == target.value(each)
+            for each, setter in setters
+        )
 
 
 def class_name(qfi: int) -> str:
