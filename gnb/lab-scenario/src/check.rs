@@ -32,8 +32,16 @@ fn cell(cell: &Cell) -> Check {
     ensure([15, 30, 60, 120].contains(&scs_khz), "cell.scs_khz", message)?;
     if cell.rat == Rat::Lte {
         ensure(scs_khz == 15, "cell.scs_khz", format_args!("{scs_khz}; LTE has 15"))?;
-        let message = format_args!("{n_prb}; LTE has 6, 15 or 25 here");
+        let message = format_args!(
+            "{n_prb}; expected 6, 15 or 25 with rat lte, whose transport block sizes (36.213 table \
+             7.1.7.2.1-1) are known here up to 25 PRBs; rat nr has 1 to 275"
+        );
         ensure([6, 15, 25].contains(&n_prb), "cell.n_prb", message)?;
+        let message = format_args!("{}; expected 1 with rat lte", cell.layers);
+        ensure(cell.layers == 1, "cell.layers", message)?;
+        let message =
+            "expected qam64 with rat lte, which has MCS 0 to 28 of 36.213 table 7.1.7.1-1";
+        ensure(matches!(cell.mcs_table, None | Some(McsTable::Qam64)), "cell.mcs_table", message)?;
         ensure(cell.tdd.is_none(), "cell.tdd", "is for rat nr alone; LTE is FDD here")?;
         let is_default = cell.resource_allocation == ResourceAllocation::default();
         let message = "is for rat nr alone; LTE has type 0";
@@ -103,7 +111,7 @@ fn ues(scenario: &Scenario) -> Result<Bearers, Violation> {
 }
 
 fn max_mcs(cell: &Cell) -> u8 {
-    match (cell.rat, cell.mcs_table) {
+    match (cell.rat, cell.mcs_table.unwrap_or_default()) {
         (Rat::Nr, McsTable::Qam256) => 27,
         (Rat::Nr, McsTable::Qam1024) => 26,
         (Rat::Nr, McsTable::Qam64 | McsTable::Qam64LowSe) | (Rat::Lte, _) => 28,

@@ -72,7 +72,8 @@ pub enum Rat {
 pub struct Cell {
     /// Radio access technology.
     pub rat: Rat,
-    /// Physical resource blocks: 1..=275 in NR; 6, 15 or 25 in LTE.
+    /// Physical resource blocks: 1..=275 in NR; 6, 15 or 25 in LTE, whose transport block sizes are
+    /// known here up to 25.
     #[schemars(range(min = 1, max = 275))]
     pub n_prb: u16,
     /// Subcarrier spacing in kHz: 15, 30, 60 or 120; LTE has 15.
@@ -92,13 +93,13 @@ pub struct Cell {
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 256))]
     pub max_ues_per_slot: u16,
-    /// MIMO layers, 1..=4 (NR).
+    /// MIMO layers, 1..=4; LTE has 1 here.
     #[serde(default = "one_u8")]
     #[schemars(range(min = 1, max = 4))]
     pub layers: u8,
-    /// MCS table (NR).
+    /// MCS table; if unset, `qam256` in NR and `qam64` in LTE, which has no other here.
     #[serde(default)]
-    pub mcs_table: McsTable,
+    pub mcs_table: Option<McsTable>,
     /// Resource elements that carry no data (NR).
     #[serde(default)]
     pub overhead: Overhead,

@@ -150,6 +150,11 @@ cell.max_ues_per_slot=0 -> cell.max_ues_per_slot: 0 is outside 1..=256
 cell.overhead={pdcch_symbols: 4} -> cell.overhead.pdcch_symbols: 4 is outside 0..=3
 cell.overhead={dmrs_re: 8} -> cell.overhead.dmrs_re: 8; expected 6 or 12
 cell.overhead={x_overhead: 5} -> cell.overhead.x_overhead: 5; expected 0, 6, 12 or 18
+cell={rat: lte, n_prb: 50}
+  -> cell.n_prb: 50; expected 6, 15 or 25 with rat lte, whose transport block sizes (36.213 table
+     7.1.7.2.1-1) are known here up to 25 PRBs; rat nr has 1 to 275
+cell={rat: lte, n_prb: 25, mcs_table: qam256} -> cell.mcs_table: expected qam64 with rat lte
+cell={rat: lte, n_prb: 25, layers: 2} -> cell.layers: 2; expected 1 with rat lte
 cell={rat: lte, n_prb: 25, overhead: {x_overhead: 6}} -> cell.overhead: is for rat nr alone
 cell={rat: lte, n_prb: 25, resource_allocation: type0_config2}
   -> cell.resource_allocation: is for rat nr alone

@@ -310,7 +310,7 @@ fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violatio
     let tbs = match cell.rat {
         Rat::Lte => ran::tbs::TbsConfig::Lte,
         Rat::Nr => ran::tbs::TbsConfig::Nr {
-            mcs_table: match cell.mcs_table {
+            mcs_table: match cell.mcs_table.unwrap_or_default() {
                 lab_scenario::McsTable::Qam64 => ran::tbs::nr::McsTable::Qam64,
                 lab_scenario::McsTable::Qam256 => ran::tbs::nr::McsTable::Qam256,
                 lab_scenario::McsTable::Qam64LowSe => ran::tbs::nr::McsTable::Qam64LowSe,

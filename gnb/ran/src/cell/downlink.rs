@@ -127,10 +127,14 @@ impl<P: Sdu> Cell<P> {
 
     pub(super) fn link(&self, ue: &Ue, slot: &Slot) -> Link<'_> {
         match ue.channel.radio(slot.start_us, self.downlink_since_us, slot.end_us) {
-            Radio::Mcs(mcs) => Link::Table(self.tables.row(slot.kind, mcs)),
+            Radio::Mcs(mcs) => self.table(slot.kind, mcs),
             Radio::Bytes(bytes) => Link::Even { bytes, n_prb: slot.available_prb },
             Radio::OutOfRange => Link::Even { bytes: 0, n_prb: slot.available_prb },
         }
+    }
+
+    fn table(&self, kind: SlotKind, mcs: u8) -> Link<'_> {
+        Link::Table { sizes: self.tables.row(kind, mcs), rbg_prb: self.config.rbg_size_prb }
     }
 
     pub(super) fn transmit_block(&mut self, slot: &Slot, grant: &Grant, io: &mut SlotIo<'_, P>) {
@@ -238,7 +242,7 @@ impl<P: Sdu> Cell<P> {
         if kind == SlotKind::Up || available_prb == 0 {
             return 0;
         }
-        let of_mcs = |mcs| Link::Table(self.tables.row(kind, mcs)).bytes(available_prb);
+        let of_mcs = |mcs| self.table(kind, mcs).bytes(available_prb);
         self.radio_now(ue).bytes(of_mcs)
     }
 
