@@ -158,6 +158,12 @@ def scenarios() -> Seeds:
         "am": "ues[0].drbs[0].rlc={mode: am, limit_bytes: 100000}\nues[0].count=3",
         "flows": "flows=[{name: a, kind: udp_cbr, rate_bps: 1000000, packet_bytes: 1200}]",
         "video": "flows=[{name: v, kind: video, video: {}}, {name: w, kind: web, web: {}}]",
+        "streams": (
+            "flows=[{name: w, kind: web, web: {http: {version: 2, unsent_bytes: 9000}, "
+            "reading_mean_s: 0.001, download_bytes: 70000}}, {name: q, kind: web, web: "
+            "{http: {version: 3, loss_isolation: false}, download_bytes: 1}}, "
+            "{name: v, kind: video, video: {http: {version: 3}, audio_kbps: 64}}]"
+        ),
         "tunnel": (
             "tunnels={v: {kind: quic, ip_version: 6, copy_dscp: true}}\nflows[0].tunnel=v\n"
             "flows[1]={name: u, kind: udp_cbr, rate_kbps: 100, packet_bytes: 200, tunnel: v}"

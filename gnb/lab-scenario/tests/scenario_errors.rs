@@ -213,6 +213,20 @@ flows[0]={name: v, kind: video, video: {controller: best}}
   -> flows[0].video.controller: unknown value 'best'; expected one of 'bb', 'festive'
 flows[0]={name: w, kind: web, web: {connections: 99}}
   -> flows[0].web.connections: 99; expected 1 to 16
+flows[0]={name: w, kind: web, web: {http: {version: 4}}}
+  -> flows[0].web.http.version: 4; expected 1, 2 or 3
+flows[0]={name: w, kind: web, web: {connections: 6, http: {version: 2}}}
+  -> flows[0].web.connections: 6; expected unset with HTTP/2 and 3, which have one
+flows[0]={name: w, kind: web, web: {download_bytes: 1000}}
+  -> flows[0].web.download_bytes: 1000; expected unset with HTTP/1.1, where it is a flow of kind tcp
+flows[0]={name: w, kind: web, web: {http: {version: 2, loss_isolation: true}}}
+  -> flows[0].web.http.loss_isolation: true; expected unset unless the version is 3
+flows[0]={name: w, kind: video, video: {http: {version: 3, unsent_bytes: 1}}}
+  -> flows[0].video.http.unsent_bytes: 1; expected unset unless the version is 2
+flows[0]={name: w, kind: web, mss_bytes: 1360, tunnel: vpn, web: {http: {version: 3}}}
+  -> flows[0].mss_bytes: 1360; expected at most 1356 in a tunnel
+flows[0]={name: w, kind: video, video: {audio_kbps: 0}}
+  -> flows[0].video.audio_kbps: 0; expected 1 to 10000 kbit/s
 flows[0]={name: c, kind: call, call: {fps: 30}}
   -> flows[0].call.fps: unknown key 'fps'; expected one of 'frames_per_s'
 flows[0].stop_s=0 -> flows[0].stop_s: 0 is not after start_s (0)

@@ -200,10 +200,7 @@ impl World {
                 mac_us: delivery.dequeued_us,
                 ue_us: delivery.delivered_us,
                 ce: packet.inner.ecn == traffic::Ecn::Ce,
-                age_us: match &packet.inner.body {
-                    Body::Tcp(segment) => segment.age_us,
-                    _ => 0,
-                },
+                age_us: packet.inner.body.segment().map_or(0, |segment| segment.age_us),
             });
         }
         if let (Some(air), Body::Host(_)) = (&mut self.recording.air, &packet.inner.body) {

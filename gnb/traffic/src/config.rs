@@ -11,6 +11,7 @@ use crate::host::HostConfig;
 use crate::ip::{Ecn, IpVersion, UDP_IP_HEADER_BYTES};
 use crate::ping::PingConfig;
 use crate::sprout::{self, SproutConfig};
+use crate::stream::{HttpConfig, HttpVersion, QUIC_DATA_HEADER_BYTES};
 use crate::tcp::{TcpConfig, segment};
 use crate::tunnel::{PATH_MTU_BYTES, TunnelConfig};
 use crate::udp_cbr::UdpCbrConfig;
@@ -150,7 +151,10 @@ impl FlowConfig {
             }
             AppConfig::Sprout(_) => ("tunnel", sprout::PACKET_BYTES, 0),
             AppConfig::Tcp(tcp) | AppConfig::Web { tcp, .. } | AppConfig::Video { tcp, .. } => {
-                ("mss_bytes", tcp.mss_bytes.unwrap_or(0), headers_bytes(segment::HEADER_BYTES))
+                let is_quic = self.app.http().is_some_and(|http| http.version == HttpVersion::V3);
+                let over_ipv4 =
+                    if is_quic { QUIC_DATA_HEADER_BYTES } else { segment::HEADER_BYTES };
+                ("mss_bytes", tcp.mss_bytes.unwrap_or(0), headers_bytes(over_ipv4))
             }
             AppConfig::UdpCbr(cbr) => ("packet_bytes", cbr.packet_bytes, 0),
             AppConfig::Ping(ping) => ("packet_bytes", ping.packet_bytes.unwrap_or(0), 0),
@@ -185,8 +189,18 @@ impl AppConfig {
     /// Number of connections or datagram streams, each with a [`crate::FlowId`] of its own.
     pub fn connections(&self) -> u16 {
         match self {
-            Self::Web { web, .. } => web.connections,
+            Self::Web { web, .. } => web.connections(),
+            Self::Video { video, .. } => video.connections(),
             _ => 1,
+        }
+    }
+
+    /// HTTP of an application that has it.
+    fn http(&self) -> Option<HttpConfig> {
+        match self {
+            Self::Web { web, .. } => Some(web.http),
+            Self::Video { video, .. } => Some(video.http),
+            _ => None,
         }
     }
 
@@ -244,7 +258,7 @@ mod tests {
             field(video(VideoConfig { size_variation: f64::NAN, ..default() })),
             "video.size_variation"
         );
-        let web = WebConfig { connections: 0, ..WebConfig::default() };
+        let web = WebConfig { connections: Some(0), ..WebConfig::default() };
         assert_eq!(field(AppConfig::Web { web, tcp: TcpConfig::default() }), "web.connections");
         let call = CallConfig { max_bps: 1_000, ..CallConfig::default() };
         assert_eq!(field(AppConfig::Call(call)), "call.max_bps");

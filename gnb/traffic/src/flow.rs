@@ -8,13 +8,14 @@ use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::ConfigError;
 use crate::game::{GameClient, GameServer};
 use crate::host::HostEnd;
+use crate::ip::IpVersion;
 use crate::packet::{FlowId, Packet, Stamp};
 use crate::ping::{PingResponder, Pinger};
 use crate::rng;
 use crate::sprout::{SproutReceiver, SproutSender};
 use crate::stats::{Arrivals, DelayRecorder, Figures, FlowStats};
-use crate::stream::{Connections, RequestServer};
-use crate::tcp::{TcpReceiver, TcpSender, TcpStats};
+use crate::stream::{self, Connections, HttpConfig, HttpVersion, RequestServer};
+use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpStats};
 use crate::udp_cbr::{DatagramSink, DatagramSource};
 use crate::video::VideoClient;
 use crate::vivace::{VivaceReceiver, VivaceSender};
@@ -142,16 +143,32 @@ impl Flow {
                 UeSide::Call(Box::new(CallReceiver::new(stamp, call))),
             ),
             AppConfig::Web { web, tcp } => {
-                let tcp = &tcp.for_path(mtu_bytes, ip_version);
-                let connections =
-                    Connections { first_flow: flow, count: web.connections, dscp, tcp, seed };
+                let tcp = &for_http(tcp, web.http, mtu_bytes, ip_version);
+                let connections = Connections {
+                    first_flow: flow,
+                    count: web.connections(),
+                    dscp,
+                    tcp,
+                    http: web.http,
+                    // Pages that have begun are finished; a download ends.
+                    stop_us: stop_us.filter(|_| web.download_bytes.is_some()),
+                    seed,
+                };
                 let browser = WebClient::new(context, web, connections);
                 let server = RequestServer::new(connections);
                 (ServerSide::Web(Box::new(server)), UeSide::Web(Box::new(browser)))
             }
             AppConfig::Video { video, tcp } => {
-                let tcp = &tcp.for_path(mtu_bytes, ip_version);
-                let connections = Connections { first_flow: flow, count: 1, dscp, tcp, seed };
+                let tcp = &for_http(tcp, video.http, mtu_bytes, ip_version);
+                let connections = Connections {
+                    first_flow: flow,
+                    count: video.connections(),
+                    dscp,
+                    tcp,
+                    http: video.http,
+                    stop_us: None,
+                    seed,
+                };
                 let player = VideoClient::new(context, video, connections);
                 let server = RequestServer::new(connections);
                 (ServerSide::Video(Box::new(server)), UeSide::Video(Box::new(player)))
@@ -245,6 +262,14 @@ impl Flow {
             tcp: server.tcp_stats(),
             app,
         }
+    }
+}
+
+/// Configuration of the connections of an application over HTTP.
+fn for_http(tcp: &TcpConfig, http: HttpConfig, mtu_bytes: u32, ip_version: IpVersion) -> TcpConfig {
+    match http.version {
+        HttpVersion::V1 | HttpVersion::V2 => tcp.for_path(mtu_bytes, ip_version),
+        HttpVersion::V3 => stream::quic(tcp, mtu_bytes, ip_version),
     }
 }
 

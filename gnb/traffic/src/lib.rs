@@ -10,7 +10,7 @@
 //! - [`config`]: configuration of a flow; that of each application is beside its code.
 //! - [`flow`]: the two ends of each application.
 //! - [`endpoint`]: the trait of every end.
-//! - [`stream`]: applications over TCP: messages, requests and answers.
+//! - [`stream`]: applications over TCP and QUIC: messages, streams, requests and answers.
 //! - [`tcp`]: bulk transfer with SACK, RACK-TLP, PRR, ECN, AccECN and pacing; Cubic, Reno, Westwood,
 //!   Vegas, BBR v1 and v3, Prague, C2TCP.
 //! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: quality of a call.
@@ -60,6 +60,7 @@ pub use ping::PingConfig;
 pub use rng::SplitMix64;
 pub use sprout::SproutConfig;
 pub use stats::{DelayRecorder, DelaySummary, Figures, FlowStats};
+pub use stream::{HttpConfig, HttpVersion};
 pub use tcp::{CongestionControl, TcpConfig, TcpStats};
 pub use tunnel::{TunnelConfig, TunnelKind};
 pub use udp_cbr::UdpCbrConfig;

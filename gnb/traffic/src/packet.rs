@@ -7,6 +7,7 @@ use crate::datagram::Datagram;
 use crate::game::GameMessage;
 use crate::ip::{Ecn, UDP_IP_HEADER_BYTES};
 use crate::sprout::{SproutData, SproutForecast};
+use crate::stream::StreamSegment;
 use crate::tcp::TcpSegment;
 
 /// Which connection or datagram stream a packet belongs to. The caller chooses the numbers and maps
@@ -31,9 +32,9 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Whether it is a TCP segment with payload.
-    pub(crate) fn is_tcp_data(&self) -> bool {
-        matches!(&self.body, Body::Tcp(segment) if segment.payload_bytes > 0)
+    /// Whether it is a segment with payload.
+    pub(crate) fn is_data_segment(&self) -> bool {
+        self.body.segment().is_some_and(|segment| segment.payload_bytes > 0)
     }
 }
 
@@ -97,6 +98,8 @@ impl UdpSender {
 pub enum Body {
     /// A TCP segment or acknowledgement.
     Tcp(TcpSegment),
+    /// A segment of a connection with streams, over TCP or QUIC.
+    Streams(Box<StreamSegment>),
     /// A UDP datagram (CBR) or RTP frame (VoIP).
     Udp {
         /// Counts from 0, one per datagram of this direction.
@@ -138,11 +141,21 @@ pub enum Body {
 }
 
 impl Body {
+    /// The segment of TCP or of QUIC in its terms.
+    pub fn segment(&self) -> Option<&TcpSegment> {
+        match self {
+            Self::Tcp(segment) => Some(segment),
+            Self::Streams(streams) => Some(&streams.segment),
+            _ => None,
+        }
+    }
+
     /// Protocol number of the IANA registry, over IPv4.
     pub fn protocol(&self) -> u8 {
         match self {
             Self::Ping { .. } => 1,
             Self::Tcp(_) => 6,
+            Self::Streams(streams) if !streams.is_quic => 6,
             Self::Host(datagram) => datagram.protocol,
             _ => 17,
         }

@@ -10,7 +10,7 @@ pub mod congestion;
 mod pacer;
 mod prr;
 mod rack;
-mod ranges;
+pub(crate) mod ranges;
 mod rate;
 mod receiver;
 mod rtt;

@@ -28,7 +28,7 @@ pub struct ChunkLog {
     pub chunk: u32,
     /// Its rung.
     pub rung: u8,
-    /// Its size.
+    /// Its size, audio included.
     pub bytes: u32,
     /// Time from request to completion.
     pub fetch_us: u64,
@@ -49,6 +49,12 @@ pub struct VideoClient {
     player: Option<Player>,
     start_us: u64,
     stop_us: Option<u64>,
+    /// Size of an audio segment, if it is apart.
+    audio_bytes: Option<NonZeroU32>,
+    /// Segments of the chunk that have been requested and not received.
+    outstanding: u8,
+    /// Size of those received.
+    fetched_bytes: u64,
     /// Time of the next request.
     request_us: Option<u64>,
     requested_rung: Option<usize>,
@@ -77,6 +83,9 @@ impl VideoClient {
             player: None,
             start_us,
             stop_us,
+            audio_bytes: config.audio_bytes(),
+            outstanding: 0,
+            fetched_bytes: 0,
             request_us: Some(start_us),
             requested_rung: None,
             last_rung: None,
@@ -118,7 +127,14 @@ impl VideoClient {
         }
         let rung = self.with_situation(|controller, situation| controller.choose(situation));
         self.requested_rung = Some(rung);
-        self.client.request(0, self.manifest.chunk_bytes(chunk, rung), now_us, out);
+        let audio = self.audio_bytes;
+        for bytes in [Some(self.manifest.chunk_bytes(chunk, rung)), audio].into_iter().flatten() {
+            // Nothing is outstanding, so there is a connection or a stream for each.
+            if let Some(connection) = self.client.idle_connection() {
+                self.client.request(connection, bytes, now_us, out);
+                self.outstanding += 1;
+            }
+        }
     }
 
     fn with_situation<T>(
@@ -136,7 +152,7 @@ impl VideoClient {
         decide(&mut self.controller, &situation)
     }
 
-    fn on_chunk(&mut self, bytes: NonZeroU32, requested_us: u64, now_us: u64) {
+    fn on_chunk(&mut self, bytes: u64, requested_us: u64, now_us: u64) {
         let Some(rung) = self.requested_rung.take() else { return };
         let chunk = self.log.len();
         let is_last = chunk + 1 == self.manifest.chunks();
@@ -149,7 +165,7 @@ impl VideoClient {
             at_us: now_us,
             chunk: chunk as u32,
             rung: rung as u8,
-            bytes: bytes.get(),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             fetch_us,
             buffer_us,
         });
@@ -159,7 +175,7 @@ impl VideoClient {
         if self.throughput_bps.len() == THROUGHPUT_WINDOW {
             self.throughput_bps.remove(0);
         }
-        self.throughput_bps.push(f64::from(bytes.get()) * 8e6 / fetch_us as f64);
+        self.throughput_bps.push(bytes as f64 * 8e6 / fetch_us as f64);
         if is_last {
             return;
         }
@@ -172,9 +188,15 @@ impl VideoClient {
 
 impl Endpoint for VideoClient {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
-        if let Some(done) = self.client.on_packet(packet, now_us, out) {
-            self.on_chunk(done.bytes, done.requested_us, now_us);
-            self.poll(now_us, out);
+        self.client.on_packet(packet, now_us, out);
+        while let Some(done) = self.client.completed() {
+            self.fetched_bytes += u64::from(done.bytes.get());
+            self.outstanding = self.outstanding.saturating_sub(1);
+            if self.outstanding == 0 {
+                let bytes = std::mem::take(&mut self.fetched_bytes);
+                self.on_chunk(bytes, done.requested_us, now_us);
+                self.poll(now_us, out);
+            }
         }
     }
 

@@ -17,9 +17,12 @@ pub use client::{ChunkLog, VideoClient};
 pub use manifest::Manifest;
 pub use player::Player;
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ConfigError, check};
+use crate::stream::{HttpConfig, HttpKeys};
 
 /// Controller of the bit rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -44,10 +47,16 @@ pub enum AbrAlgorithm {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct VideoConfig {
+    /// Version of HTTP. Versions 2 and 3 fetch video and audio as streams of one connection.
+    pub http: HttpConfig,
     /// The controller.
     pub controller: AbrAlgorithm,
     /// Bit rates offered, ascending, kbit/s.
     pub ladder_kbps: Vec<u32>,
+    /// Rate of an audio rendition with segments of its own, fetched beside those of the video, 1..=10000
+    /// kbit/s; audio is part of the video's segments if unset.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 10_000)))]
+    pub audio_kbps: Option<u32>,
     /// Playing time of a chunk, µs.
     pub chunk_us: u64,
     /// Chunks of the video.
@@ -78,8 +87,10 @@ pub struct VideoConfig {
 impl Default for VideoConfig {
     fn default() -> Self {
         Self {
+            http: HttpConfig::default(),
             controller: AbrAlgorithm::default(),
             ladder_kbps: vec![300, 750, 1200, 1850, 2850, 4300],
+            audio_kbps: None,
             chunk_us: 4_000_000,
             chunks: 48,
             size_variation: 0.2,
@@ -97,7 +108,26 @@ impl Default for VideoConfig {
 }
 
 impl VideoConfig {
+    /// Size of an audio segment, if it is apart.
+    fn audio_bytes(&self) -> Option<NonZeroU32> {
+        let kbps = u64::from(self.audio_kbps?);
+        // At most 10 Mbit/s for 30 s.
+        NonZeroU32::new((kbps * self.chunk_us / 8_000) as u32).or(Some(NonZeroU32::MIN))
+    }
+
+    /// Its connections: HTTP/1.1 has one each for video and audio.
+    pub(crate) fn connections(&self) -> u16 {
+        if self.audio_kbps.is_some() && !self.http.is_multiplexed() { 2 } else { 1 }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        self.http.validate(&HttpKeys {
+            loss_isolation: "video.http.loss_isolation",
+            unsent_bytes: "video.http.unsent_bytes",
+        })?;
+        if let Some(kbps) = self.audio_kbps {
+            check("video.audio_kbps", kbps, 1..=10_000, "1 to 10000 kbit/s")?;
+        }
         let steps = self.ladder_kbps.windows(2).all(|pair| pair[0] < pair[1]);
         let range = self.ladder_kbps.iter().all(|kbps| (1..=1_000_000).contains(kbps));
         if !(1..=16).contains(&self.ladder_kbps.len()) || !steps || !range {

@@ -45,6 +45,20 @@ pub struct WebClient {
     loaded_bytes: u64,
     page_load: DelayRecorder,
     object_load: DelayRecorder,
+    download: Option<Download>,
+}
+
+/// A file that is downloaded beside the pages, again and again.
+#[derive(Debug, Clone)]
+struct Download {
+    bytes: NonZeroU32,
+    start_us: u64,
+    /// Its stream.
+    place: Option<usize>,
+    /// Complete ones.
+    files: u64,
+    /// When a packet arrived last.
+    last_us: u64,
 }
 
 impl WebClient {
@@ -64,6 +78,13 @@ impl WebClient {
             loaded_bytes: 0,
             page_load: DelayRecorder::new(),
             object_load: DelayRecorder::new(),
+            download: config.download_bytes.map(|bytes| Download {
+                bytes,
+                start_us: context.start_us,
+                place: None,
+                files: 0,
+                last_us: 0,
+            }),
         }
     }
 
@@ -84,7 +105,10 @@ impl WebClient {
         }
         let page = Page::draw(&self.config, &mut self.random);
         self.pages_started += 1;
-        self.client.request(0, page.main_bytes, now_us, out);
+        // No object is outstanding, so a connection is idle, and a stream beside that of the download.
+        if let Some(connection) = self.client.idle_connection() {
+            self.client.request(connection, page.main_bytes, now_us, out);
+        }
         self.state = State::Main(Loading { page, started_us: now_us });
     }
 
@@ -144,25 +168,65 @@ impl WebClient {
 
 impl Endpoint for WebClient {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
-        if let Some(done) = self.client.on_packet(packet, now_us, out) {
+        self.client.on_packet(packet, now_us, out);
+        while let Some(done) = self.client.completed() {
+            if self.download.as_ref().is_some_and(|it| it.place == Some(done.connection)) {
+                self.on_downloaded(now_us, out);
+                continue;
+            }
             self.on_object(done.bytes, done.requested_us, now_us);
             self.advance(now_us, out);
+        }
+        if let Some(download) = &mut self.download {
+            download.last_us = now_us;
         }
     }
 
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         self.client.poll(now_us, out);
+        if self.download_us().is_some_and(|at_us| at_us <= now_us) {
+            self.download_again(now_us, out);
+        }
         while self.state_us().is_some_and(|at_us| at_us <= now_us) {
             self.advance(now_us, out);
         }
     }
 
     fn next_deadline_us(&self) -> Option<u64> {
-        [self.client.next_deadline_us(), self.state_us()].into_iter().flatten().min()
+        [self.client.next_deadline_us(), self.state_us(), self.download_us()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
 impl WebClient {
+    /// When the download begins; `None` once it has begun.
+    fn download_us(&self) -> Option<u64> {
+        let download = self.download.as_ref()?;
+        let is_due =
+            download.place.is_none() && self.stop_us.is_none_or(|it| download.start_us < it);
+        is_due.then_some(download.start_us)
+    }
+
+    fn download_again(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        let (Some(download), Some(place)) = (&mut self.download, self.client.idle_connection())
+        else {
+            return;
+        };
+        download.place = Some(place);
+        self.client.request(place, download.bytes, now_us, out);
+    }
+
+    fn on_downloaded(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        if let Some(download) = &mut self.download {
+            download.files += 1;
+        }
+        if self.stop_us.is_none_or(|stop_us| now_us < stop_us) {
+            self.download_again(now_us, out);
+        }
+    }
+
     /// When reading or parsing ends.
     fn state_us(&self) -> Option<u64> {
         match &self.state {
@@ -187,5 +251,12 @@ impl Measured for WebClient {
         figures.push("objects_loaded_count", self.objects as f64);
         figures.push_delay_s("page_load", &self.page_load);
         figures.push_delay_s("object_load", &self.object_load);
+        if let Some(download) = &self.download {
+            let under_way = download.place.map_or(0, |place| self.client.received_bytes(place));
+            let bytes = download.files * u64::from(download.bytes.get()) + under_way;
+            let elapsed_us = download.last_us.saturating_sub(download.start_us);
+            figures.push("downloads_count", download.files as f64);
+            figures.push("download_mean_mbps", bytes as f64 * 8.0 / elapsed_us as f64);
+        }
     }
 }

@@ -17,17 +17,30 @@ mod page;
 pub use client::WebClient;
 pub use page::Page;
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ConfigError, check};
+use crate::stream::{HttpConfig, HttpKeys};
+
+/// Connections that browsers open to a host.
+const HTTP1_CONNECTIONS: u16 = 6;
 
 /// Web browsing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct WebConfig {
-    /// Parallel connections, 1..=16. Browsers use six to a host.
-    pub connections: u16,
+    /// Version of HTTP. Versions 2 and 3 fetch all objects as streams of one connection.
+    pub http: HttpConfig,
+    /// HTTP/1.1: parallel connections, 1..=16; if unset six, as browsers use to a host.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 16)))]
+    pub connections: Option<u16>,
+    /// HTTP/2 and 3: a file of this many bytes is downloaded in the same connection, again and again, as a
+    /// page or an app of the same site does; at least 1. None if unset.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub download_bytes: Option<NonZeroU32>,
     /// Mean time between a loaded page and the next request, s (C.R1002: 30).
     pub reading_mean_s: f64,
     /// Mean time to parse the main object, s (C.R1002: 0.13).
@@ -47,7 +60,9 @@ pub struct WebConfig {
 impl Default for WebConfig {
     fn default() -> Self {
         Self {
-            connections: 6,
+            http: HttpConfig::default(),
+            connections: None,
+            download_bytes: None,
             reading_mean_s: 30.0,
             parsing_mean_s: 0.13,
             embedded_alpha: 1.1,
@@ -60,8 +75,29 @@ impl Default for WebConfig {
 }
 
 impl WebConfig {
+    /// Its connections.
+    pub(crate) fn connections(&self) -> u16 {
+        let default = if self.http.is_multiplexed() { 1 } else { HTTP1_CONNECTIONS };
+        self.connections.unwrap_or(default)
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check("web.connections", self.connections, 1..=16, "1 to 16")?;
+        self.http.validate(&HttpKeys {
+            loss_isolation: "web.http.loss_isolation",
+            unsent_bytes: "web.http.unsent_bytes",
+        })?;
+        if self.http.is_multiplexed() {
+            if let Some(connections) = self.connections {
+                let expected = "unset with HTTP/2 and 3, which have one";
+                return Err(ConfigError::new("web.connections", connections, expected));
+            }
+        } else {
+            check("web.connections", self.connections(), 1..=16, "1 to 16")?;
+            if let Some(bytes) = self.download_bytes {
+                let expected = "unset with HTTP/1.1, where it is a flow of kind tcp";
+                return Err(ConfigError::new("web.download_bytes", bytes, expected));
+            }
+        }
         check("web.reading_mean_s", self.reading_mean_s, 0.001..=3600.0, "1 ms to 1 h in s")?;
         check("web.parsing_mean_s", self.parsing_mean_s, 0.0..=3600.0, "0 to 1 h in s")?;
         check("web.embedded_alpha", self.embedded_alpha, 0.1..=10.0, "0.1 to 10")?;

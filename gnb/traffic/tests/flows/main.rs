@@ -13,6 +13,7 @@ mod interactive;
 mod laws;
 mod link;
 mod models;
+mod multiplexed;
 mod pair;
 mod recovery;
 mod sender;

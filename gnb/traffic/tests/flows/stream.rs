@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 use traffic::stream::{Completed, Connections, RequestClient, RequestServer, StreamEnd};
-use traffic::{Body, Endpoint, Packet, TcpConfig};
+use traffic::{Body, Endpoint, HttpConfig, Packet, TcpConfig};
 
 use crate::pair::coin;
 
@@ -116,7 +116,15 @@ struct Http {
 impl Http {
     fn new(first_flow: u32, count: u16) -> Self {
         let tcp = TcpConfig::default();
-        let connections = Connections { first_flow, count, dscp: 0, tcp: &tcp, seed: 1 };
+        let connections = Connections {
+            first_flow,
+            count,
+            dscp: 0,
+            tcp: &tcp,
+            http: HttpConfig::default(),
+            stop_us: None,
+            seed: 1,
+        };
         Self {
             client: RequestClient::new(connections, 350),
             server: RequestServer::new(connections),
@@ -155,8 +163,8 @@ impl Http {
                 down.carry(out, *now_us);
             }
             while let Some(packet) = down.pop_due(*now_us) {
-                let response = client.on_packet(&packet, *now_us, out);
-                completed = response.map(|response| (response, *now_us)).or(completed);
+                client.on_packet(&packet, *now_us, out);
+                completed = client.completed().map(|response| (response, *now_us)).or(completed);
                 up.carry(out, *now_us);
             }
             server.poll(*now_us, out);

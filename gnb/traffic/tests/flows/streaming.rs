@@ -162,7 +162,7 @@ fn a_browser_waits_out_an_outage() {
 
 #[test]
 fn every_connection_has_a_number_of_its_own() {
-    let config = FlowConfig::new(web(WebConfig { connections: 4, ..WebConfig::default() }));
+    let config = FlowConfig::new(web(WebConfig { connections: Some(4), ..WebConfig::default() }));
     assert_eq!(config.app.connections(), 4);
     let flow = Flow::new(40, &config, 1).unwrap();
     assert_eq!(flow.kind(), "web");

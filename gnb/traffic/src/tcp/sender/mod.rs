@@ -224,7 +224,7 @@ impl TcpSender {
     }
 
     /// The window: of PRR during a reduction, else of the controller.
-    fn window_bytes(&self) -> u64 {
+    pub(crate) fn window_bytes(&self) -> u64 {
         match &self.state {
             _ if self.controller.owns_window() => self.controller.window_bytes(),
             State::Open | State::Loss => self.controller.window_bytes(),
