@@ -3,13 +3,13 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 
-use lab_world::{DelayMs, Summary};
+use lab_world::{DelayMs, Summary, Worst};
 
 /// Rows beyond this are for `summary.json`.
 const MAX_ROWS: usize = 20;
 
 /// What the table shows of each kind; the rest is in `summary.json`.
-const HEADLINES: [(&str, &[&str]); 7] = [
+const HEADLINES: [(&str, &[&str]); 8] = [
     ("voip", &["mos", "playout_delay_ms", "late_or_lost_pct"]),
     ("game", &["action_to_screen_p50_ms", "action_to_screen_p95_ms", "state_gap_max_ms"]),
     (
@@ -24,26 +24,47 @@ const HEADLINES: [(&str, &[&str]); 7] = [
     ),
     ("web", &["pages_loaded_count", "page_load_p50_s", "page_load_p95_s"]),
     ("video", &["qoe_per_chunk", "bitrate_mean_kbps", "switches_count", "startup_s", "stalled_s"]),
+    (
+        "responsiveness",
+        &[
+            "rpm",
+            "foreign_rpm",
+            "foreign_confidence_level",
+            "loaded_rpm",
+            "loaded_confidence_level",
+        ],
+    ),
     ("sprout", &["believed_rate_packets_per_s"]),
     ("vivace", &["rate_now_mbps"]),
 ];
 
 /// Tables of flows, of what applications say and of bearers, and a line for the cell.
 pub(super) fn of(summary: &Summary) -> String {
-    let mut flows =
-        begin(&["flow", "kind", "Mbit/s", "lost", "one-way p50", "p95 ms", "RTT p50", "p95 ms"]);
+    let mut flows = begin(&[
+        "flow",
+        "kind",
+        "RNTI/DRB",
+        "Mbit/s",
+        "lost",
+        "dropped TC/RLC",
+        "in time",
+        "gNB p50/95/99 ms",
+        "one-way p50/95/99 ms",
+        "RTT p50/95/99 ms",
+    ]);
     for flow in summary.flows.iter().take(MAX_ROWS) {
-        let rtt =
-            |pick: fn(&DelayMs) -> f64| flow.rtt_ms.as_ref().map_or(String::new(), |d| ms(pick(d)));
         flows.add_row(vec![
             flow.name.clone(),
             flow.kind.to_owned(),
+            format!("{}/{}", flow.rnti, flow.drb),
             format!("{:.3}", flow.goodput_mbps),
             flow.lost_packets.to_string(),
-            ms(flow.one_way_delay_ms.p50),
-            ms(flow.one_way_delay_ms.p95),
-            rtt(|rtt| rtt.p50),
-            rtt(|rtt| rtt.p95),
+            format!("{}/{}", flow.tc_dropped_packets, flow.rlc_dropped_packets),
+            flow.deadline
+                .map_or(String::new(), |deadline| format!("{:.2} %", deadline.in_time_pct)),
+            percentiles(&flow.queuing_ms),
+            percentiles(&flow.one_way_delay_ms),
+            flow.rtt_ms.as_ref().map_or(String::new(), percentiles),
         ]);
     }
     let mut apps = begin(&["application", "kind", "figures"]);
@@ -64,7 +85,8 @@ pub(super) fn of(summary: &Summary) -> String {
         "RLC drops",
         "HOL p95",
         "RLC p95",
-        "SDAP+RLC p95 ms",
+        "gNB p50/95/99 ms",
+        "peak kB",
     ]);
     for bearer in summary.bearers.iter().take(MAX_ROWS) {
         bearers.add_row(vec![
@@ -75,25 +97,36 @@ pub(super) fn of(summary: &Summary) -> String {
             bearer.rlc_dropped_packets.to_string(),
             ms(bearer.rlc_hol_ms.p95),
             ms(bearer.rlc_sojourn_ms.p95),
-            ms(bearer.sojourn_ms.p95),
+            percentiles(&bearer.sojourn_ms),
+            format!("{:.0}", bearer.queued_bytes.peak as f64 / 1e3),
         ]);
     }
     let apps = if apps.row_count() == 0 { String::new() } else { format!("{apps}\n") };
-    align(&mut flows, 2);
+    align(&mut flows, 3);
     align(&mut bearers, 2);
     let more = |rows: usize| match rows.saturating_sub(MAX_ROWS) {
         0 => String::new(),
         rest => format!("and {rest} more in summary.json\n"),
     };
     format!(
-        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}used RBs {:.2} %, {}",
+        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}{}used RBs {:.2} %, {}",
         summary.scenario,
         summary.duration_s,
         summary.seed,
         more(summary.flows.len()),
         more(summary.bearers.len()),
+        worst(&summary.worst),
         summary.cell.used_rb_pct,
         summary.cell.bound,
+    )
+}
+
+/// The line that names the bearer and the flow that waited longest.
+fn worst(worst: &Worst) -> String {
+    let (Some(bearer), Some(flow)) = (&worst.bearer, &worst.flow) else { return String::new() };
+    format!(
+        "longest in the gNB (p95): bearer {}/{} {:.1} ms, flow {} {:.1} ms\n",
+        bearer.rnti, bearer.drb, bearer.sojourn_p95_ms, flow.name, flow.queuing_p95_ms
     )
 }
 
@@ -108,6 +141,12 @@ fn align(table: &mut Table, first: usize) {
     for column in table.column_iter_mut().skip(first) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+}
+
+/// Median, 95th and 99th percentile; empty without samples.
+fn percentiles(delay: &DelayMs) -> String {
+    let DelayMs { count, p50, p95, p99, .. } = delay;
+    if *count == 0 { String::new() } else { format!("{p50:.1} / {p95:.1} / {p99:.1}") }
 }
 
 fn ms(value: f64) -> String {

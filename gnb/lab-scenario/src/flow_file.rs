@@ -2,7 +2,8 @@
 //!
 //! A flow is one mapping: the keys of [`FlowKeys`], `kind`, and the keys of the application of that
 //! kind. `tcp`, `udp_cbr`, `voip`, `ping` and `host` have theirs directly in the mapping, the others in
-//! a section with the name of the kind; `web` and `video` have the keys of `tcp` beside their section.
+//! a section with the name of the kind; `web`, `video` and `responsiveness` have the keys of `tcp` beside
+//! their section.
 
 use std::borrow::Cow;
 
@@ -11,15 +12,27 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use traffic::{
-    AppConfig, CallConfig, GameConfig, HostConfig, PingConfig, SproutConfig, TcpConfig,
-    UdpCbrConfig, VideoConfig, VivaceConfig, VoipConfig, WebConfig,
+    AppConfig, CallConfig, GameConfig, HostConfig, PingConfig, ResponsivenessConfig, SproutConfig,
+    TcpConfig, UdpCbrConfig, VideoConfig, VivaceConfig, VoipConfig, WebConfig,
 };
 
 use super::error::Violation;
 use super::flow::{Flow, FlowKeys};
 
-const KINDS: [&str; 11] =
-    ["tcp", "udp_cbr", "voip", "ping", "game", "call", "web", "video", "sprout", "vivace", "host"];
+const KINDS: [&str; 12] = [
+    "tcp",
+    "udp_cbr",
+    "voip",
+    "ping",
+    "game",
+    "call",
+    "web",
+    "video",
+    "sprout",
+    "vivace",
+    "responsiveness",
+    "host",
+];
 
 /// For kinds that have all their keys in their section.
 #[derive(Deserialize, JsonSchema)]
@@ -72,6 +85,10 @@ fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> 
         "video" => {
             AppConfig::Video { video: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? }
         }
+        "responsiveness" => AppConfig::Responsiveness {
+            test: section(kind, &mut own)?,
+            tcp: direct(kind, &[kind], own)?,
+        },
         _ => {
             let mut rest = own;
             let app = match kind {
@@ -151,6 +168,7 @@ impl JsonSchema for Flow {
             with_section::<CallConfig, NoKeys>("call", generator),
             with_section::<WebConfig, TcpConfig>("web", generator),
             with_section::<VideoConfig, TcpConfig>("video", generator),
+            with_section::<ResponsivenessConfig, TcpConfig>("responsiveness", generator),
             with_section::<SproutConfig, NoKeys>("sprout", generator),
             with_section::<VivaceConfig, NoKeys>("vivace", generator),
             variant::<HostConfig>("host", None, generator),

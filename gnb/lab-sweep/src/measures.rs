@@ -64,7 +64,7 @@ pub(crate) struct RecordedRun {
     pub(crate) seed: u64,
     pub(crate) duration_s: f64,
     pub(crate) measures: Vec<Measures>,
-    /// Sojourn times of each subject.
+    /// Sojourn times of each subject; those of a UE and of the cell are those of their worst DRB.
     pub(crate) sojourn: BTreeMap<Subject, Distribution>,
     pub(crate) curves: Curves,
 }
@@ -93,6 +93,14 @@ struct BearerPart {
     rlc_dropped_packets: u64,
     f1_lost_packets: u64,
     rlc_hol_ms: DelayPart,
+    #[serde(default)]
+    queued_bytes: Option<QueuedPart>,
+}
+
+#[derive(Deserialize)]
+struct QueuedPart {
+    mean: f64,
+    peak: f64,
 }
 
 #[derive(Deserialize)]
@@ -104,9 +112,20 @@ struct FlowPart {
     goodput_mbps: f64,
     lost_packets: u64,
     ce_packets: u64,
+    #[serde(default)]
+    tc_dropped_packets: Option<u64>,
+    #[serde(default)]
+    rlc_dropped_packets: Option<u64>,
+    #[serde(default)]
+    deadline: Option<DeadlinePart>,
     one_way_delay_ms: DelayPart,
     rtt_ms: Option<DelayPart>,
     app: BTreeMap<String, f64>,
+}
+
+#[derive(Deserialize)]
+struct DeadlinePart {
+    in_time_pct: f64,
 }
 
 #[derive(Deserialize)]
@@ -135,10 +154,12 @@ impl RecordedRun {
         let curves: Curves = read_json(&folder.join(Curves::FILE), "curves of a run")?;
         let mut sojourn: BTreeMap<Subject, Distribution> = BTreeMap::new();
         for curve in &curves.sojourn {
-            for subject in subjects(&curve.flow, curve.rnti, curve.drb) {
+            let flow = (Scope::Flow, curve.flow.clone());
+            for subject in [bearer(curve.rnti, curve.drb), flow] {
                 sojourn.entry(subject).or_default().add(&curve.steps_us_packets);
             }
         }
+        add_worst_bearers(&mut sojourn);
         let measures = measures(&summary, &sojourn);
         let SummaryFile { seed, duration_s, .. } = summary;
         Ok(Self { seed, duration_s, measures, sojourn, curves })
@@ -152,9 +173,23 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, what: &str) -> Result<
         .map_err(|error| SweepError::results(path, format!("not the {what}: {error}")))
 }
 
-/// Everything that a flow is part of.
-fn subjects(flow: &str, rnti: u16, drb: u8) -> [Subject; 4] {
-    [cell(), ue(rnti), bearer(rnti, drb), (Scope::Flow, flow.to_owned())]
+/// Adds for the cell and each UE the sojourn times of that of its DRBs whose 95th percentile is highest.
+/// A percentile over several bearers would hide it.
+fn add_worst_bearers(sojourn: &mut BTreeMap<Subject, Distribution>) {
+    let mut worst: BTreeMap<Subject, (u64, Distribution)> = BTreeMap::new();
+    for ((scope, name), own) in sojourn.iter() {
+        let Some((rnti, _)) = name.split_once('/').filter(|_| *scope == Scope::Drb) else {
+            continue;
+        };
+        let p95_us = own.quantile_us(0.95);
+        for subject in [cell(), (Scope::Ue, rnti.to_owned())] {
+            match worst.get(&subject) {
+                Some((known_us, _)) if *known_us >= p95_us => {}
+                _ => drop(worst.insert(subject, (p95_us, own.clone()))),
+            }
+        }
+    }
+    sojourn.extend(worst.into_iter().map(|(subject, (_, own))| (subject, own)));
 }
 
 fn cell() -> Subject {
@@ -229,7 +264,13 @@ fn further(subject: &Subject, summary: &SummaryFile, values: &mut Vec<(&'static 
         Scope::Drb => {
             let parts = summary.bearers.iter();
             let own = parts.filter(|part| bearer(part.rnti, part.drb) == *subject);
-            values.extend(own.map(|part| ("rlc_hol_p95_ms", part.rlc_hol_ms.p95)));
+            for part in own {
+                values.push(("rlc_hol_p95_ms", part.rlc_hol_ms.p95));
+                if let Some(queued) = &part.queued_bytes {
+                    values.push(("queued_mean_bytes", queued.mean));
+                    values.push(("queued_peak_bytes", queued.peak));
+                }
+            }
         }
         Scope::Ue | Scope::Flow => {}
     }
@@ -240,6 +281,12 @@ fn flow_measures(flow: &FlowPart, sojourn: &BTreeMap<Subject, Distribution>) -> 
     let mut values = common(flow.goodput_mbps, sojourn.get(&subject));
     values.push(("lost_packets", flow.lost_packets as f64));
     values.push(("marked_packets", flow.ce_packets as f64));
+    let known = [
+        ("tc_dropped_packets", flow.tc_dropped_packets.map(|packets| packets as f64)),
+        ("rlc_dropped_packets", flow.rlc_dropped_packets.map(|packets| packets as f64)),
+        ("in_time_pct", flow.deadline.as_ref().map(|deadline| deadline.in_time_pct)),
+    ];
+    values.extend(known.into_iter().filter_map(|(name, value)| Some((name, value?))));
     let delays = [
         (["one_way_p50_ms", "one_way_p95_ms", "one_way_p99_ms"], Some(&flow.one_way_delay_ms)),
         (["rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms"], flow.rtt_ms.as_ref()),

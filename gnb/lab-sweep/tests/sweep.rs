@@ -201,6 +201,10 @@ fn a_comparison_has_intervals_over_seeds_and_differences_to_the_first() {
         );
     }
 
+    // The cell and a UE have the sojourn times of their worst bearer, whichever flow is in it.
+    assert!(row(0, Scope::Flow, "voip", "in_time_pct").estimate.mean <= 100.0);
+    assert!(row(0, Scope::Drb, "17921/1", "queued_peak_bytes").estimate.mean > 0.0);
+
     let text = compare::text(&comparison);
     for said in ["cell", "flow ping", "drb 17921/1", "difference", " ± "] {
         assert!(text.contains(said), "{said}: {text}");
@@ -212,6 +216,31 @@ fn a_comparison_has_intervals_over_seeds_and_differences_to_the_first() {
     let page = compare::page(&comparison);
     assert_eq!(page.matches("<svg").count(), 4 + 3, "cell and three flows, three over time");
     assert!(!page.contains("<script") && !page.contains("http-equiv"));
+}
+
+#[test]
+fn the_cell_and_a_ue_have_the_delay_of_their_worst_bearer() {
+    let mut sweep = Sweep::new();
+    sweep.scenario = sweep.folder.path().join("two.yaml");
+    let text = "
+name: two
+duration_s: 1
+cell: { rat: nr, n_prb: 106, scs_khz: 30, tdd: { pattern: DDDDDDDMUU } }
+ues: [{ rnti: 1, channel: { fixed_mcs: 10 }, drbs: [{ id: 1, priority: 1 }, { id: 2, priority: 2 }] }]
+flows:
+  - { name: many, kind: udp_cbr, rate_kbps: 20000, packet_bytes: 200, drb: 1 }
+  - { name: starved, kind: udp_cbr, rate_kbps: 60000, drb: 2 }
+";
+    fs::write(&sweep.scenario, text).unwrap();
+    sweep.run(&["cell.n_prb=106"], 1).unwrap();
+    let rows = sweep.rows();
+    let p95 = |scope: &str, name: &str| {
+        let row = rows.iter().find(|row| row["scope"] == scope && row["name"] == name);
+        row.unwrap()["sojourn_p95_ms"].as_f64().unwrap()
+    };
+    assert!(p95("drb", "1/1") < 10.0 && p95("drb", "1/2") > 100.0);
+    assert_eq!(p95("ue", "1"), p95("drb", "1/2"));
+    assert_eq!(p95("cell", ""), p95("drb", "1/2"));
 }
 
 #[test]

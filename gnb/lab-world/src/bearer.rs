@@ -5,6 +5,7 @@ use ran::{BearerIndex, Cell};
 use tc_rf::{DropReason, EventSink, SduDelays, TrafficControl};
 
 use super::delays::Delays;
+use super::drops::Drops;
 use super::drql_limit::DrqlLimit;
 use super::f1::F1Bearer;
 use super::packet::GnbPacket;
@@ -37,8 +38,13 @@ pub(crate) struct Bearer {
 impl Bearer {
     /// Packets dropped by a full RLC buffer, or by the AQM in its place.
     pub(crate) fn rlc_dropped_packets(&self) -> u64 {
-        let aqm_drops = self.rlc_queue.as_ref().map_or(0, RlcQueue::dropped_packets);
-        self.measured.rlc_dropped_packets + aqm_drops
+        self.rlc_drops().map(|drops| drops.packets).sum()
+    }
+
+    /// Drops of the RLC: of a full buffer, and of the AQM in its place.
+    pub(crate) fn rlc_drops(&self) -> impl Iterator<Item = &Drops> {
+        let aqm = self.rlc_queue.as_ref().map(RlcQueue::drops);
+        std::iter::once(&self.measured.rlc_dropped).chain(aqm)
     }
 
     /// Packets that were in the gNB or on the air when the UE left.
@@ -50,8 +56,7 @@ impl Bearer {
 /// Drops, marks and events of the pipeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    pub(crate) dropped_packets: u64,
-    pub(crate) dropped_bytes: u64,
+    pub(crate) dropped: Drops,
     /// Of the dropped packets, those of the queue disciplines.
     pub(crate) aqm_dropped: u64,
     /// Of the dropped packets, those of the policers.
@@ -68,8 +73,7 @@ impl EventSink<GnbPacket> for Tally {
             DropReason::Policer => self.policer_dropped += 1,
             DropReason::QueueLimit | DropReason::BufferLimit => {}
         }
-        self.dropped_packets += 1;
-        self.dropped_bytes += u64::from(packet.len_bytes());
+        self.dropped.count(&packet);
     }
 
     fn marked(&mut self, _: &GnbPacket, _: u64) {
@@ -110,7 +114,7 @@ pub(crate) struct Measured {
     /// Packets dropped by the UE's full queue.
     pub(crate) uplink_dropped_packets: u64,
     /// Packets dropped by a full RLC buffer.
-    pub(crate) rlc_dropped_packets: u64,
+    pub(crate) rlc_dropped: Drops,
     /// RLC-AM failures (maxRetxThreshold reached) until the UE left.
     pub(crate) radio_link_failures: u64,
     /// Packets that were queued or on F1-U when the UE left.
@@ -126,9 +130,32 @@ pub(crate) struct Measured {
     pub(crate) rlc_sojourn: Delays,
     /// Age of the head of the RLC buffer, each ms; 0 when empty.
     pub(crate) rlc_hol: Delays,
+    /// Bytes that waited, each ms.
+    pub(crate) queued: QueuedBytes,
     /// SDAP and RLC together: from SDAP ingress to the last byte forwarded to the MAC
     /// (irazabal2021 §V-G).
     pub(crate) sojourn: Delays,
+}
+
+/// Bytes that wait in the TC pipeline and in the RLC of a bearer, sampled each ms.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueuedBytes {
+    samples: u64,
+    sum: u64,
+    peak: u64,
+}
+
+impl QueuedBytes {
+    pub(crate) fn record(&mut self, bytes: u64) {
+        self.samples += 1;
+        self.sum += bytes;
+        self.peak = self.peak.max(bytes);
+    }
+
+    /// Mean and largest; 0 without samples.
+    pub(crate) fn mean_and_peak(&self) -> (f64, u64) {
+        (self.sum as f64 / self.samples.max(1) as f64, self.peak)
+    }
 }
 
 impl Measured {
@@ -158,7 +185,7 @@ impl RlcEntry<'_> {
         packet.rlc_us = now_us;
         let len_bytes = u64::from(packet.len_bytes());
         if self.limit.as_mut().is_some_and(|limit| !limit.admit(len_bytes)) {
-            self.measured.rlc_dropped_packets += 1;
+            self.measured.rlc_dropped.count(&packet);
             return;
         }
         match &mut self.queue {
@@ -170,12 +197,13 @@ impl RlcEntry<'_> {
     /// Enqueues a packet in the RLC. Without `count` it gets the next COUNT, so packets that were lost
     /// or dropped leave no gap.
     pub(crate) fn enqueue(&mut self, packet: GnbPacket, count: Option<u64>, now_us: u64) {
-        let number = packet.f1_number;
+        let (number, connection, len_bytes) =
+            (packet.f1_number, packet.inner.flow, packet.len_bytes());
         let count = count.or_else(|| self.cell.next_count(self.place)).unwrap_or(0);
         match (self.cell.enqueue_numbered(self.place, count, packet, now_us), &mut self.f1) {
             (Ok(()), Some(f1)) => f1.enqueued(number, count),
             (Ok(()), None) => {}
-            (Err(_), _) => self.measured.rlc_dropped_packets += 1,
+            (Err(_), _) => self.measured.rlc_dropped.count_of(connection, len_bytes),
         }
     }
 }

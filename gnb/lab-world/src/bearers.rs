@@ -108,9 +108,9 @@ impl UpperLayer<GnbPacket> for Bearers {
         Some(packet)
     }
 
-    fn refused(&mut self, place: BearerIndex, _: GnbPacket) {
+    fn refused(&mut self, place: BearerIndex, packet: GnbPacket) {
         if let Some(bearer) = self.pulled(place) {
-            bearer.measured.rlc_dropped_packets += 1;
+            bearer.measured.rlc_dropped.count(&packet);
         }
     }
 }

@@ -81,7 +81,7 @@ impl World {
             counters.aqm_dropped += tally.aqm_dropped;
             counters.policer_dropped += tally.policer_dropped;
             counters.overflow_dropped +=
-                tally.dropped_packets - tally.aqm_dropped - tally.policer_dropped;
+                tally.dropped.packets - tally.aqm_dropped - tally.policer_dropped;
             counters.rlc_dropped += bearer.rlc_dropped_packets();
             counters.unattached_dropped += bearer.measured.unattached_packets;
             counters.released_dropped += bearer.released_packets();

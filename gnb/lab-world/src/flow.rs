@@ -49,10 +49,47 @@ pub(crate) struct Queuing {
     /// Packets below one LTE TTI (first column of irazabal2021 Table 2).
     pub(crate) below_1ms: u64,
     pub(crate) packets: u64,
+    slow: SlowSeconds,
+}
+
+/// A mean sojourn above this is a second that users notice, µs.
+const SLOW_US: u64 = 100_000;
+
+/// Seconds in which packets of a flow waited long.
+#[derive(Clone, Copy, Debug, Default)]
+struct SlowSeconds {
+    second: u64,
+    sum_us: u64,
+    packets: u64,
+    ended: u64,
+}
+
+impl SlowSeconds {
+    fn record(&mut self, now_us: u64, sojourn_us: u64) {
+        let second = now_us / 1_000_000;
+        if second != self.second {
+            self.ended = self.count();
+            (self.second, self.sum_us, self.packets) = (second, 0, 0);
+        }
+        self.sum_us += sojourn_us;
+        self.packets += 1;
+    }
+
+    /// Seconds so far, the present one included.
+    fn count(&self) -> u64 {
+        self.ended + u64::from(self.sum_us > SLOW_US * self.packets)
+    }
 }
 
 impl Queuing {
-    pub(crate) fn record(&mut self, sojourn_us: u64) {
+    /// Seconds in which the mean sojourn of the packets that left was above 100 ms.
+    pub(crate) fn slow_s(&self) -> u64 {
+        self.slow.count()
+    }
+
+    /// Records a packet that leaves the RLC.
+    pub(crate) fn record(&mut self, now_us: u64, sojourn_us: u64) {
+        self.slow.record(now_us, sojourn_us);
         self.delay.record(sojourn_us);
         self.packets += 1;
         self.below_1ms += u64::from(sojourn_us < 1_000);

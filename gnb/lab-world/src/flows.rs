@@ -42,6 +42,15 @@ impl Flows {
         self.all.get_mut(index as usize)
     }
 
+    /// Packets of each flow among those of connections.
+    pub(crate) fn by_flow(&self, of_connections: impl Iterator<Item = (u32, u64)>) -> Vec<u64> {
+        let mut of_flows = vec![0; self.all.len()];
+        for (connection, packets) in of_connections {
+            of_flows[self.of_connection[connection as usize] as usize] += packets;
+        }
+        of_flows
+    }
+
     /// Sets the first deadlines of both ends of every flow.
     pub(crate) fn set_timers(&self, timers: &mut Timers) {
         for (index, flow) in (0..).zip(&self.all) {
@@ -51,9 +60,9 @@ impl Flows {
     }
 
     /// Records the sojourn in SDAP and RLC of a packet; the index of its flow.
-    pub(crate) fn record_sojourn(&mut self, connection: u32, sojourn_us: u64) -> u32 {
+    pub(crate) fn record_sojourn(&mut self, connection: u32, now_us: u64, sojourn_us: u64) -> u32 {
         let index = self.of_connection[connection as usize];
-        self.all[index as usize].queuing.record(sojourn_us);
+        self.all[index as usize].queuing.record(now_us, sojourn_us);
         index
     }
 

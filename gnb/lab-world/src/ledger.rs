@@ -91,7 +91,7 @@ impl World {
             entered: measured.ingress_packets,
             in_pipeline: in_pipeline.into(),
             dropped_by_discipline: tally.aqm_dropped,
-            dropped_on_arrival: tally.dropped_packets - tally.aqm_dropped,
+            dropped_on_arrival: tally.dropped.packets - tally.aqm_dropped,
             on_f1: 0,
             lost_on_f1: bearer.f1.as_ref().map_or(0, |f1| f1.lost_packets().0),
             recalled: 0,

@@ -13,6 +13,7 @@ pub mod clairvoyant;
 mod counters;
 mod cu;
 mod delays;
+mod drops;
 mod drql_limit;
 mod du;
 mod e2;
@@ -49,7 +50,10 @@ pub use hosts::{AirPacket, HostCounts, HostFlow, HostSide};
 pub use ledger::PacketLedger;
 pub use packet::{SERVER, SERVER_V6, ue_address};
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
-pub use summary::{BearerSummary, Bound, CellSummary, DelayMs, FlowSummary, Summary};
+pub use summary::{
+    BearerSummary, Bound, CellSummary, DeadlineSummary, DelayMs, FlowSummary, QueuedBytesSummary,
+    Summary, Worst, WorstBearer, WorstFlow,
+};
 
 pub(crate) use bearer::Bearer;
 

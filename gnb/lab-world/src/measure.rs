@@ -1,9 +1,15 @@
 //! Measurements: samples each ms, recorded rows, snapshots and the summary of a run.
 
 use super::World;
+use super::bearer::Bearer;
+use super::drops::Drops;
+use super::flow::BoundFlow;
 use super::hosts::AirPacket;
 use super::snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
-use super::summary::{BearerSummary, Bound, CellSummary, DelayMs, FlowSummary, Summary, percent};
+use super::summary::{
+    BearerSummary, Bound, CellSummary, DeadlineSummary, DelayMs, FlowSummary, QueuedBytesSummary,
+    Summary, Worst, percent,
+};
 
 /// Time between two samples of the bearers; also the finest period of reports.
 pub(crate) const SAMPLE_PERIOD_US: u64 = 1_000;
@@ -79,9 +85,11 @@ impl World {
     pub(super) fn sample(&mut self) {
         for index in 0..self.bearers.len() {
             let hol_us = self.head_of_line_age_us(index);
+            let queued_bytes = self.queued_bytes(index);
             let bearer = &mut self.bearers[index];
             if bearer.cell.is_some() {
                 bearer.measured.rlc_hol.record(hol_us);
+                bearer.measured.queued.record(queued_bytes);
             }
         }
         if let Some(mut series) = self.recording.series.take() {
@@ -102,6 +110,16 @@ impl World {
             .and_then(|status| status.head_of_line_us);
         let queue = bearer.rlc_queue.as_ref().and_then(|queue| queue.head_arrived_us());
         rlc.into_iter().chain(queue).min().map_or(0, |since_us| self.now_us - since_us)
+    }
+
+    /// Bytes in a bearer's pipeline and RLC, those that wait for acknowledgement included.
+    fn queued_bytes(&self, index: usize) -> u64 {
+        let bearer = &self.bearers[index];
+        let rlc = bearer.cell.and_then(|at| self.cell.bearer_status(at)).map_or(0, |status| {
+            u64::from(status.occupancy_bytes) + u64::from(status.unacknowledged_bytes)
+        });
+        let aqm = bearer.rlc_queue.as_ref().map_or(0, |queue| u64::from(queue.backlog().0));
+        bearer.tc.backlog_bytes() + rlc + aqm
     }
 
     fn bearer_sample(&mut self, index: usize) -> Option<BearerSample> {
@@ -190,6 +208,14 @@ impl World {
     pub fn summary(&self) -> Summary {
         let totals = self.cell.totals();
         let bearers: Vec<_> = self.bearers.iter().map(|one| self.bearer_summary(one)).collect();
+        let mut flows: Vec<_> = self.flows.iter().map(|flow| self.flow_summary(flow)).collect();
+        let tc_dropped = self.dropped_by_flow(|bearer| std::iter::once(&bearer.tally.dropped));
+        let rlc_dropped = self.dropped_by_flow(Bearer::rlc_drops);
+        for (flow, (by_tc, by_rlc)) in flows.iter_mut().zip(tc_dropped.into_iter().zip(rlc_dropped))
+        {
+            flow.tc_dropped_packets = by_tc;
+            flow.rlc_dropped_packets = by_rlc;
+        }
         Summary {
             scenario: self.name.clone(),
             seed: self.seed,
@@ -202,14 +228,24 @@ impl World {
                 lost_sdus: totals.lost_sdus,
                 bound: Bound::of(totals.used_prb_pct(), &bearers),
             },
+            worst: Worst::of(&bearers, &flows),
             bearers,
-            flows: self.flows.iter().map(|flow| self.flow_summary(flow)).collect(),
+            flows,
         }
     }
 
-    fn flow_summary(&self, flow: &super::flow::BoundFlow) -> FlowSummary {
+    /// Packets of each flow that one place of its bearer dropped.
+    fn dropped_by_flow<'a, I: Iterator<Item = &'a Drops>>(
+        &'a self,
+        drops: impl Fn(&'a Bearer) -> I,
+    ) -> Vec<u64> {
+        self.flows.by_flow(self.bearers.iter().flat_map(drops).flat_map(Drops::by_connection))
+    }
+
+    fn flow_summary(&self, flow: &BoundFlow) -> FlowSummary {
         let stats = flow.ends.stats();
         let end_us = flow.stop_us.unwrap_or(u64::MAX).min(self.now_us);
+        let deadlines = flow.ends.deadlines(self.now_us);
         let active_us = end_us.saturating_sub(flow.start_us).max(1);
         FlowSummary {
             name: flow.name.clone(),
@@ -221,20 +257,25 @@ impl World {
             sent_packets: stats.sent_packets,
             received_packets: stats.received_packets,
             lost_packets: stats.lost_packets,
+            tc_dropped_packets: 0,
+            rlc_dropped_packets: 0,
             ce_packets: stats.ce_packets,
             one_way_delay_ms: DelayMs::from(stats.one_way_delay),
             queuing_ms: DelayMs::from(&flow.queuing.delay),
             queued_below_1ms_pct: percent(flow.queuing.below_1ms, flow.queuing.packets),
+            queued_above_100ms_s: flow.queuing.slow_s(),
             rtt_ms: stats.rtt.map(DelayMs::from),
             uplink_delay_ms: stats.uplink_delay.map(DelayMs::from),
+            deadline: deadlines.filter(|deadlines| deadlines.due > 0).map(DeadlineSummary::from),
             app: stats.app,
         }
     }
 
-    fn bearer_summary(&self, bearer: &super::Bearer) -> BearerSummary {
+    fn bearer_summary(&self, bearer: &Bearer) -> BearerSummary {
         let measured = &bearer.measured;
         let (f1_lost_packets, f1_lost_uplink_packets) =
             bearer.f1.as_ref().map_or((0, 0), |f1| f1.lost_packets());
+        let (mean_bytes, peak_bytes) = measured.queued.mean_and_peak();
         let failures = bearer.cell.and_then(|place| self.cell.radio_link_failures(place));
         BearerSummary {
             rnti: bearer.rnti,
@@ -245,7 +286,7 @@ impl World {
             ingress_bytes: measured.ingress_bytes,
             drained_packets: measured.drained_packets,
             drained_bytes: measured.drained_bytes,
-            tc_dropped_packets: bearer.tally.dropped_packets,
+            tc_dropped_packets: bearer.tally.dropped.packets,
             tc_marked_packets: bearer.tally.marked_packets,
             rlc_dropped_packets: bearer.rlc_dropped_packets(),
             unattached_packets: measured.unattached_packets,
@@ -258,6 +299,7 @@ impl World {
                 .cell
                 .and_then(|place| self.cell.uplink_used_pct(place, self.now_us)),
             radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),
+            queued_bytes: QueuedBytesSummary { mean: mean_bytes, peak: peak_bytes },
             rlc_hol_ms: DelayMs::from(&measured.rlc_hol),
             rlc_sojourn_ms: DelayMs::from(&measured.rlc_sojourn),
             sojourn_ms: DelayMs::from(&measured.sojourn),

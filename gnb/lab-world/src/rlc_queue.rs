@@ -15,6 +15,7 @@ use ran::rlc::delays::SojournWindow;
 use tc_rf::queueing::Queues;
 use tc_rf::{DropReason, EventSink, PipelineError};
 
+use super::drops::Drops;
 use super::packet::GnbPacket;
 use lab_scenario::{Rlc, RlcAqm};
 
@@ -31,14 +32,12 @@ pub(crate) struct RlcQueue {
 #[derive(Clone, Debug, Default)]
 struct ArrivalLog {
     arrived_us: VecDeque<u64>,
-    dropped_packets: u64,
-    dropped_bytes: u64,
+    dropped: Drops,
 }
 
 impl EventSink<GnbPacket> for ArrivalLog {
     fn dropped(&mut self, packet: GnbPacket, _: DropReason, _: u64) {
-        self.dropped_packets += 1;
-        self.dropped_bytes += u64::from(packet.len_bytes());
+        self.dropped.count(&packet);
         // Packets are dropped at the head or on arrival; with equal arrival times either entry will do.
         if self.arrived_us.front() == Some(&packet.rlc_us) {
             self.arrived_us.pop_front();
@@ -106,20 +105,20 @@ impl RlcQueue {
     }
 
     /// Packets dropped by the AQM or a full buffer.
-    pub(crate) fn dropped_packets(&self) -> u64 {
-        self.log.dropped_packets
+    pub(crate) fn drops(&self) -> &Drops {
+        &self.log.dropped
     }
 
     /// Adds the queue to the report of the RLC.
     pub(crate) fn add_to(&mut self, report: &mut RlcReport, now_us: u64) {
         let (bytes, packets) = self.backlog();
-        let log = &self.log;
+        let dropped = &self.log.dropped;
         report.txbuf_occ_bytes += bytes;
         report.txbuf_occ_pkts += packets;
-        report.rxsdu_pkts = report.rxsdu_pkts.wrapping_add(packets + log.dropped_packets as u32);
-        report.rxsdu_bytes += u64::from(bytes) + log.dropped_bytes;
-        report.rxsdu_dd_pkts = report.rxsdu_dd_pkts.wrapping_add(log.dropped_packets as u32);
-        report.rxsdu_dd_bytes = report.rxsdu_dd_bytes.wrapping_add(log.dropped_bytes as u32);
+        report.rxsdu_pkts = report.rxsdu_pkts.wrapping_add(packets + dropped.packets as u32);
+        report.rxsdu_bytes += u64::from(bytes) + dropped.bytes;
+        report.rxsdu_dd_pkts = report.rxsdu_dd_pkts.wrapping_add(dropped.packets as u32);
+        report.rxsdu_dd_bytes = report.rxsdu_dd_bytes.wrapping_add(dropped.bytes as u32);
         report.txsdu_avg_time_to_tx += self.sojourn.mean_us(now_us);
         if let Some(arrived_us) = self.head_arrived_us() {
             let age_us = u32::try_from(now_us - arrived_us).unwrap_or(u32::MAX);

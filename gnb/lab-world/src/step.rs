@@ -187,7 +187,7 @@ impl World {
             measured.removed.add(rlc_us);
         }
         measured.sojourn.record(sojourn_us);
-        let flow = self.flows.record_sojourn(packet.inner.flow, sojourn_us);
+        let flow = self.flows.record_sojourn(packet.inner.flow, self.now_us, sojourn_us);
         if let Some(packets) = &mut self.recording.packets {
             packets.push(PacketSample {
                 flow,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use traffic::{DelaySummary, Figures};
+use traffic::{Deadlines, DelaySummary, Figures};
 
 /// Metrics of a run from virtual time 0 until now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +18,8 @@ pub struct Summary {
     pub duration_s: f64,
     /// The cell.
     pub cell: CellSummary,
+    /// The bearer and the flow whose packets waited longest.
+    pub worst: Worst,
     /// A row per bearer, in the order of the scenario.
     pub bearers: Vec<BearerSummary>,
     /// A row per flow, in the order of the scenario.
@@ -99,6 +101,62 @@ impl fmt::Display for Bound {
     }
 }
 
+/// The bearer and the flow with the highest 95th percentile of the time in the gNB: a percentile over
+/// several bearers hides the one that waits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Worst {
+    /// Absent if no packet left the gNB.
+    pub bearer: Option<WorstBearer>,
+    /// Absent if no packet left the gNB.
+    pub flow: Option<WorstFlow>,
+}
+
+/// A bearer and how long its packets took from SDAP to the MAC.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WorstBearer {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// DRB identity.
+    pub drb: u8,
+    /// 95th percentile.
+    pub sojourn_p95_ms: f64,
+}
+
+/// A flow and how long its packets took from SDAP to the MAC.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorstFlow {
+    /// Name in the scenario.
+    pub name: String,
+    /// C-RNTI of its UE.
+    pub rnti: u16,
+    /// DRB that carries it.
+    pub drb: u8,
+    /// 95th percentile.
+    pub queuing_p95_ms: f64,
+}
+
+impl Worst {
+    pub(crate) fn of(bearers: &[BearerSummary], flows: &[FlowSummary]) -> Self {
+        let bearers = bearers.iter().filter(|bearer| bearer.sojourn_ms.count > 0);
+        let flows = flows.iter().filter(|flow| flow.queuing_ms.count > 0);
+        let bearer = bearers.max_by(|a, b| a.sojourn_ms.p95.total_cmp(&b.sojourn_ms.p95));
+        let flow = flows.max_by(|a, b| a.queuing_ms.p95.total_cmp(&b.queuing_ms.p95));
+        Self {
+            bearer: bearer.map(|worst| WorstBearer {
+                rnti: worst.rnti,
+                drb: worst.drb,
+                sojourn_p95_ms: worst.sojourn_ms.p95,
+            }),
+            flow: flow.map(|worst| WorstFlow {
+                name: worst.name.clone(),
+                rnti: worst.rnti,
+                drb: worst.drb,
+                queuing_p95_ms: worst.queuing_ms.p95,
+            }),
+        }
+    }
+}
+
 /// Delay percentiles in ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DelayMs {
@@ -172,12 +230,51 @@ pub struct BearerSummary {
     pub uplink_used_pct: Option<f64>,
     /// Re-establishments of RLC-AM after maxRetxThreshold.
     pub radio_link_failures: u64,
+    /// What waited in the pipeline and in the RLC, sampled each ms.
+    pub queued_bytes: QueuedBytesSummary,
     /// Age of the head of the RLC buffer, sampled each ms.
     pub rlc_hol_ms: DelayMs,
     /// From RLC enqueue to the last byte at the MAC.
     pub rlc_sojourn_ms: DelayMs,
     /// From SDAP ingress to the last byte at the MAC.
     pub sojourn_ms: DelayMs,
+}
+
+/// Queue memory of a bearer, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QueuedBytesSummary {
+    /// Mean over time.
+    pub mean: f64,
+    /// Largest.
+    pub peak: u64,
+}
+
+/// Frames or packets of an inelastic flow against their deadlines.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DeadlineSummary {
+    /// Time from the server to the UE within which a frame or packet is of use.
+    pub budget_ms: f64,
+    /// Frames or packets sent, except those that may still arrive in time.
+    pub due_count: u64,
+    /// Share of these that arrived within the budget.
+    pub in_time_pct: f64,
+    /// Those that arrived later.
+    pub late_count: u64,
+    /// Those that did not arrive, or of which a part did not.
+    pub lost_count: u64,
+}
+
+impl From<Deadlines> for DeadlineSummary {
+    fn from(deadlines: Deadlines) -> Self {
+        let Deadlines { budget_us, due, in_time, late } = deadlines;
+        Self {
+            budget_ms: budget_us as f64 / 1e3,
+            due_count: due,
+            in_time_pct: percent(in_time, due),
+            late_count: late,
+            lost_count: deadlines.lost(),
+        }
+    }
 }
 
 /// One flow.
@@ -201,6 +298,10 @@ pub struct FlowSummary {
     pub received_packets: u64,
     /// Lost downlink packets.
     pub lost_packets: u64,
+    /// Downlink packets that its bearer's TC pipeline dropped.
+    pub tc_dropped_packets: u64,
+    /// Downlink packets that a full RLC buffer, or the AQM in its place, dropped.
+    pub rlc_dropped_packets: u64,
     /// Downlink packets that arrived marked CE.
     pub ce_packets: u64,
     /// Server to UE.
@@ -209,10 +310,14 @@ pub struct FlowSummary {
     pub queuing_ms: DelayMs,
     /// Share of packets queued for less than 1 ms.
     pub queued_below_1ms_pct: f64,
+    /// Seconds of the run in which the packets that left had been queued for more than 100 ms on average.
+    pub queued_above_100ms_s: u64,
     /// Round trips of a ping or an echoed call.
     pub rtt_ms: Option<DelayMs>,
     /// UE to server, of packets that the UE originates.
     pub uplink_delay_ms: Option<DelayMs>,
+    /// Deadlines met, of an inelastic flow of which a frame or packet was due.
+    pub deadline: Option<DeadlineSummary>,
     /// Quality of experience of the application; each name ends with its unit.
     pub app: Figures,
 }

@@ -10,6 +10,7 @@ use crate::game::GameConfig;
 use crate::host::HostConfig;
 use crate::ip::{Ecn, IpVersion, UDP_IP_HEADER_BYTES};
 use crate::ping::PingConfig;
+use crate::responsiveness::ResponsivenessConfig;
 use crate::sprout::{self, SproutConfig};
 use crate::stream::{HttpConfig, HttpVersion, QUIC_DATA_HEADER_BYTES};
 use crate::tcp::{TcpConfig, segment};
@@ -32,6 +33,9 @@ pub struct FlowConfig {
     /// The start is delayed by a time drawn from `0..start_jitter_us` with the seed of the flow, so
     /// that the flows of a scenario are not in phase.
     pub start_jitter_us: u64,
+    /// Time from sending within which a frame or packet is of use to an inelastic application, µs;
+    /// [`AppConfig::deadline_us`] if `None`.
+    pub deadline_us: Option<u64>,
     /// DSCP of its packets, 0..=63 (RFC 2474).
     pub dscp: u8,
     /// ECN field of data over UDP. Receivers count CE and answer nothing. TCP sets the field by what
@@ -76,6 +80,13 @@ pub enum AppConfig {
     Sprout(SproutConfig),
     /// Bulk over UDP with a Vivace-like controller.
     Vivace(VivaceConfig),
+    /// A test of responsiveness under working conditions.
+    Responsiveness {
+        /// The test.
+        test: ResponsivenessConfig,
+        /// The connections.
+        tcp: TcpConfig,
+    },
     /// Real hosts.
     Host(HostConfig),
 }
@@ -91,6 +102,7 @@ impl FlowConfig {
             start_us: 0,
             stop_us: None,
             start_jitter_us: 0,
+            deadline_us: None,
             dscp: 0,
             ecn: Ecn::NotEct,
             ip_version: IpVersion::V4,
@@ -114,6 +126,13 @@ impl FlowConfig {
         if let Some(stop_us) = self.stop_us {
             check("stop_us", stop_us, self.start_us..=u64::MAX, "no earlier than start_us")?;
         }
+        if let Some(deadline_us) = self.deadline_us {
+            if !self.app.is_inelastic() {
+                let expected = "no such key; it is for kinds voip, game, call and udp_cbr";
+                return Err(ConfigError::new("deadline_ms", deadline_us / 1_000, expected));
+            }
+            check("deadline_ms", deadline_us / 1_000, 1..=1_000, "1 to 1000 ms")?;
+        }
         check("dscp", self.dscp, 0..=63, "0 to 63")?;
         if self.ecn == Ecn::Ce || (self.ecn != Ecn::NotEct && !self.app.is_over_udp()) {
             let expected = "not_ect; ect0 and ect1 are for kinds over UDP";
@@ -132,6 +151,9 @@ impl FlowConfig {
             AppConfig::Video { video, tcp } => video.validate().and_then(|()| tcp.validate()),
             AppConfig::Sprout(sprout) => sprout.validate(),
             AppConfig::Vivace(vivace) => vivace.validate(),
+            AppConfig::Responsiveness { test, tcp } => {
+                test.validate().and_then(|()| tcp.validate())
+            }
             AppConfig::Host(_) => Ok(()),
         }
     }
@@ -150,7 +172,10 @@ impl FlowConfig {
                 return Err(ConfigError::new("tunnel", "for kind host", expected));
             }
             AppConfig::Sprout(_) => ("tunnel", sprout::PACKET_BYTES, 0),
-            AppConfig::Tcp(tcp) | AppConfig::Web { tcp, .. } | AppConfig::Video { tcp, .. } => {
+            AppConfig::Tcp(tcp)
+            | AppConfig::Web { tcp, .. }
+            | AppConfig::Video { tcp, .. }
+            | AppConfig::Responsiveness { tcp, .. } => {
                 let is_quic = self.app.http().is_some_and(|http| http.version == HttpVersion::V3);
                 let over_ipv4 =
                     if is_quic { QUIC_DATA_HEADER_BYTES } else { segment::HEADER_BYTES };
@@ -182,8 +207,26 @@ impl AppConfig {
             Self::Video { .. } => "video",
             Self::Sprout(_) => "sprout",
             Self::Vivace(_) => "vivace",
+            Self::Responsiveness { .. } => "responsiveness",
             Self::Host(_) => "host",
         }
+    }
+
+    /// Deadline of its frames or packets: the packet delay budgets of 3GPP TS 23.501 Table 5.7.4-1 for
+    /// conversational voice (5QI 1), conversational video (5QI 2) and real-time gaming (5QI 3), µs.
+    pub fn deadline_us(&self) -> Option<u64> {
+        match self {
+            Self::Voip(_) => Some(100_000),
+            Self::Call(_) => Some(150_000),
+            Self::Game(_) => Some(50_000),
+            _ => None,
+        }
+    }
+
+    /// Whether drops and queues do not slow it, or only its quality: what it sends has a deadline, or
+    /// may have one.
+    fn is_inelastic(&self) -> bool {
+        self.deadline_us().is_some() || matches!(self, Self::UdpCbr(_))
     }
 
     /// Number of connections or datagram streams, each with a [`crate::FlowId`] of its own.
@@ -191,6 +234,7 @@ impl AppConfig {
         match self {
             Self::Web { web, .. } => web.connections(),
             Self::Video { video, .. } => video.connections(),
+            Self::Responsiveness { test, .. } => test.flow_numbers(),
             _ => 1,
         }
     }
@@ -207,7 +251,12 @@ impl AppConfig {
     fn is_over_udp(&self) -> bool {
         !matches!(
             self,
-            Self::Tcp(_) | Self::Ping(_) | Self::Web { .. } | Self::Video { .. } | Self::Host(_)
+            Self::Tcp(_)
+                | Self::Ping(_)
+                | Self::Web { .. }
+                | Self::Video { .. }
+                | Self::Responsiveness { .. }
+                | Self::Host(_)
         )
     }
 }

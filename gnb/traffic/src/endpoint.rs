@@ -2,7 +2,7 @@
 
 use crate::ip::{IpVersion, UDP_IP_HEADER_BYTES};
 use crate::packet::{Packet, Stamp};
-use crate::stats::{Arrivals, DelayRecorder, Figures};
+use crate::stats::{Arrivals, DelayRecorder, Due, Figures};
 use crate::tcp::TcpStats;
 use crate::timer::Periodic;
 use crate::tunnel::PATH_MTU_BYTES;
@@ -36,6 +36,8 @@ pub(crate) struct FlowContext {
     pub(crate) ip_version: IpVersion,
     /// The longest datagram that the path or the tunnel carries.
     pub(crate) mtu_bytes: u32,
+    /// See [`crate::FlowConfig::deadline_us`].
+    pub(crate) deadline_us: Option<u64>,
 }
 
 impl Default for FlowContext {
@@ -47,6 +49,7 @@ impl Default for FlowContext {
             stop_us: None,
             ip_version: IpVersion::V4,
             mtu_bytes: PATH_MTU_BYTES,
+            deadline_us: None,
         }
     }
 }
@@ -82,6 +85,17 @@ pub(crate) trait Measured {
 
     /// Downlink packets known to be lost, if this end detects losses.
     fn lost_packets(&self) -> Option<u64> {
+        None
+    }
+
+    /// Frames or packets with a deadline that the server sent.
+    fn due(&self) -> Option<&Due> {
+        None
+    }
+
+    /// Delays of the frames or packets with a deadline that arrived at the UE, and one above the
+    /// highest number among them.
+    fn arrived_units(&self) -> Option<(&DelayRecorder, u64)> {
         None
     }
 

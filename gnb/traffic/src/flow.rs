@@ -11,9 +11,10 @@ use crate::host::HostEnd;
 use crate::ip::IpVersion;
 use crate::packet::{FlowId, Packet, Stamp};
 use crate::ping::{PingResponder, Pinger};
+use crate::responsiveness::{ResponsivenessClient, ResponsivenessServer};
 use crate::rng;
 use crate::sprout::{SproutReceiver, SproutSender};
-use crate::stats::{Arrivals, DelayRecorder, Figures, FlowStats};
+use crate::stats::{Arrivals, Deadlines, DelayRecorder, Figures, FlowStats};
 use crate::stream::{self, Connections, HttpConfig, HttpVersion, RequestServer};
 use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpStats};
 use crate::udp_cbr::{DatagramSink, DatagramSource};
@@ -68,6 +69,8 @@ pub enum ServerSide {
     Sprout(Box<SproutSender>),
     /// Vivace-like sender.
     Vivace(Box<VivaceSender>),
+    /// Server of a responsiveness test.
+    Responsiveness(Box<ResponsivenessServer>),
     /// A real server.
     Host(Box<HostEnd>),
 }
@@ -95,6 +98,8 @@ pub enum UeSide {
     Sprout(Box<SproutReceiver>),
     /// Vivace-like receiver.
     Vivace(Box<VivaceReceiver>),
+    /// Client of a responsiveness test.
+    Responsiveness(Box<ResponsivenessClient>),
     /// A real UE.
     Host(Box<HostEnd>),
 }
@@ -114,7 +119,9 @@ impl Flow {
         let (stop_us, dscp, ip_version) = (config.stop_us, config.dscp, config.ip_version);
         let stamp = Stamp { flow, dscp, ecn: config.ecn };
         let mtu_bytes = config.mtu_bytes();
-        let context = FlowContext { stamp, seed, start_us, stop_us, ip_version, mtu_bytes };
+        let deadline_us = config.deadline_us.or(config.app.deadline_us());
+        let context =
+            FlowContext { stamp, seed, start_us, stop_us, ip_version, mtu_bytes, deadline_us };
         let (server, ue) = match &config.app {
             AppConfig::Tcp(tcp) => {
                 let tcp = &tcp.for_path(mtu_bytes, ip_version);
@@ -181,6 +188,15 @@ impl Flow {
                 ServerSide::Vivace(Box::new(VivaceSender::new(context, vivace))),
                 UeSide::Vivace(Box::new(VivaceReceiver::new(stamp))),
             ),
+            AppConfig::Responsiveness { test, tcp } => {
+                let tcp = &tcp.for_path(mtu_bytes, ip_version);
+                let server = ResponsivenessServer::new(context, test, tcp);
+                let client = ResponsivenessClient::new(context, test, tcp);
+                (
+                    ServerSide::Responsiveness(Box::new(server)),
+                    UeSide::Responsiveness(Box::new(client)),
+                )
+            }
             AppConfig::Host(_) => {
                 let end = || Box::new(HostEnd::new(stamp));
                 (ServerSide::Host(end()), UeSide::Host(end()))
@@ -236,6 +252,12 @@ impl Flow {
         self.ue.measured().app_delay()
     }
 
+    /// Frames or packets against their deadlines, of an inelastic flow.
+    pub fn deadlines(&self, now_us: u64) -> Option<Deadlines> {
+        let (delays, expected) = self.ue.measured().arrived_units()?;
+        Some(self.server.measured().due()?.judge(delays, expected, now_us))
+    }
+
     /// Statistics of both ends.
     pub fn stats(&self) -> FlowStats {
         let arrivals = self.ue.arrivals();
@@ -287,6 +309,7 @@ macro_rules! for_each_application {
             Self::Video($end) => $do,
             Self::Sprout($end) => $do,
             Self::Vivace($end) => $do,
+            Self::Responsiveness($end) => $do,
             Self::Host($end) => $do,
         }
     };

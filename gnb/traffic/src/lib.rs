@@ -15,6 +15,7 @@
 //!   Vegas, BBR v1 and v3, Prague, C2TCP.
 //! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: quality of a call.
 //! - [`game`], [`call`], [`web`], [`video`]: interactive applications and their quality of experience.
+//! - [`responsiveness`]: round trips per minute under load.
 //! - [`sprout`], [`vivace`]: rate controllers over UDP.
 //! - [`host`]: real hosts at both ends, whose datagrams pass as they are.
 //! - [`stats`]: goodput, delay and loss, in bounded memory.
@@ -32,6 +33,7 @@ mod ip;
 pub mod mos;
 pub mod packet;
 pub mod ping;
+pub mod responsiveness;
 mod rng;
 mod sequence;
 pub mod sprout;
@@ -57,9 +59,10 @@ pub use host::{HostConfig, HostEnd};
 pub use ip::{Ecn, IpVersion};
 pub use packet::{Body, FlowId, Packet};
 pub use ping::PingConfig;
+pub use responsiveness::ResponsivenessConfig;
 pub use rng::SplitMix64;
 pub use sprout::SproutConfig;
-pub use stats::{DelayRecorder, DelaySummary, Figures, FlowStats};
+pub use stats::{Deadlines, DelayRecorder, DelaySummary, Figures, FlowStats};
 pub use stream::{HttpConfig, HttpVersion};
 pub use tcp::{CongestionControl, TcpConfig, TcpStats};
 pub use tunnel::{TunnelConfig, TunnelKind};

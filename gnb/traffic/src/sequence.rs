@@ -36,6 +36,11 @@ impl SequenceTracker {
         true
     }
 
+    /// One above the highest number seen.
+    pub(crate) fn expected(&self) -> u64 {
+        self.expected
+    }
+
     /// Numbers below the highest seen that never arrived.
     pub(crate) fn lost(&self) -> u64 {
         self.expected.saturating_sub(self.received)

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::{ConfigError, check};
 use crate::ip::UDP_IP_HEADER_BYTES;
-use crate::packet::{Body, Packet, Stamp, UdpSender};
+use crate::packet::{Body, Packet, UdpSender};
 use crate::sequence::SequenceTracker;
-use crate::stats::Arrivals;
+use crate::stats::{Arrivals, DelayRecorder, Due};
 use crate::timer::Periodic;
 
 /// UDP at a constant bit rate.
@@ -42,11 +42,13 @@ pub struct DatagramSource {
     sender: UdpSender,
     payload_bytes: u32,
     timer: Periodic,
+    due: Option<Due>,
 }
 
 impl DatagramSource {
-    pub(crate) fn new(stamp: Stamp, payload_bytes: u32, timer: Periodic) -> Self {
-        Self { sender: UdpSender::new(stamp), payload_bytes, timer }
+    pub(crate) fn new(context: FlowContext, payload_bytes: u32, timer: Periodic) -> Self {
+        let due = context.deadline_us.map(Due::new);
+        Self { sender: UdpSender::new(context.stamp), payload_bytes, timer, due }
     }
 
     pub(crate) fn cbr(context: FlowContext, config: &UdpCbrConfig) -> Self {
@@ -57,7 +59,7 @@ impl DatagramSource {
         let rate_bps = u64::from(config.rate_kbps) * 1_000 * u64::from(payload_bytes)
             / u64::from(packet_bytes);
         let bit_us = u64::from(payload_bytes) * 8 * 1_000_000;
-        Self::new(context.stamp, payload_bytes, context.periodic(bit_us, rate_bps))
+        Self::new(context, payload_bytes, context.periodic(bit_us, rate_bps))
     }
 }
 
@@ -65,6 +67,9 @@ impl Endpoint for DatagramSource {
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while let Some(seq) = self.timer.fire(now_us) {
             self.sender.send(self.payload_bytes, Body::Udp { seq }, now_us, out);
+            if let Some(due) = &mut self.due {
+                due.on_sent(now_us);
+            }
         }
     }
 
@@ -76,6 +81,10 @@ impl Endpoint for DatagramSource {
 impl Measured for DatagramSource {
     fn sent(&self) -> (u64, u64) {
         self.sender.sent()
+    }
+
+    fn due(&self) -> Option<&Due> {
+        self.due.as_ref()
     }
 }
 
@@ -132,12 +141,17 @@ impl Measured for DatagramSink {
     fn lost_packets(&self) -> Option<u64> {
         Some(self.lost_packets())
     }
+
+    fn arrived_units(&self) -> Option<(&DelayRecorder, u64)> {
+        Some((self.arrivals.delay(), self.sequence.expected()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ip::Ecn;
+    use crate::packet::Stamp;
 
     #[test]
     fn the_rate_with_headers_is_met_exactly() {

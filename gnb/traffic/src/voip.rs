@@ -8,7 +8,7 @@ use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::{ConfigError, check};
 use crate::mos::rate_call;
 use crate::packet::{Body, Packet};
-use crate::stats::{Arrivals, DelayRecorder, Figures};
+use crate::stats::{Arrivals, DelayRecorder, Due, Figures};
 use crate::udp_cbr::{DatagramSink, DatagramSource};
 
 /// Voice frames at a constant interval. The defaults are G.711 in RTP (irazabal2021 §V): 160 B of
@@ -86,7 +86,7 @@ impl VoipEnd {
         };
         Self {
             side,
-            source: sends.then(|| DatagramSource::new(context.stamp, config.payload_bytes, timer)),
+            source: sends.then(|| DatagramSource::new(context, config.payload_bytes, timer)),
             sink: DatagramSink::default(),
             echoes: config.echoed && side == Side::Server,
             echoed_frames: (config.echoed && side == Side::Ue).then(EchoedFrames::default),
@@ -155,6 +155,14 @@ impl Measured for VoipEnd {
 
     fn lost_packets(&self) -> Option<u64> {
         Some(self.sink.lost_packets())
+    }
+
+    fn due(&self) -> Option<&Due> {
+        self.source.as_ref().and_then(Measured::due)
+    }
+
+    fn arrived_units(&self) -> Option<(&DelayRecorder, u64)> {
+        self.sink.arrived_units()
     }
 
     fn figures(&self, figures: &mut Figures) {

@@ -235,7 +235,7 @@ impl Gnb<'_> {
     pub(super) fn start_watching(&self, subscription: &mut Subscription) {
         if let When::Above { .. } = subscription.when {
             for index in active(self.bearers) {
-                let dropped = self.bearers[index as usize].tally.dropped_packets;
+                let dropped = self.bearers[index as usize].tally.dropped.packets;
                 subscription.start_watching(index, dropped);
             }
         }
@@ -248,7 +248,7 @@ impl Gnb<'_> {
         }
         for index in active(self.bearers) {
             let bearer = &self.bearers[index as usize];
-            let dropped_packets = bearer.tally.dropped_packets;
+            let dropped_packets = bearer.tally.dropped.packets;
             let sample = Sample { index, bearer: bearer_id(bearer), dropped_packets };
             let value_of = |quantity, drops| {
                 let value = match quantity {

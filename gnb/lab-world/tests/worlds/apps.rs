@@ -55,6 +55,117 @@ fn fq_codel_improves_the_quality_of_experience_of_every_application() {
 }
 
 #[test]
+fn responsiveness_sees_the_queue_of_a_flow_that_a_ping_does_not() {
+    let flows = "
+  - { name: rpm, kind: responsiveness, responsiveness: { connections: 1, interval_ms: 1000 } }
+  - { name: ping, kind: ping }
+";
+    let measured = |pipeline: &str| {
+        let mut world = world(flows, &[&format!("ues[0].drbs[0].pipeline={pipeline}")]);
+        world.step_until(15_000_000, &mut |_| {});
+        world.summary()
+    };
+    let deep = measured("{template: sojourn, bulk_bound_us: 300000}");
+    let short = measured("{template: sojourn, bulk_bound_us: 40000}");
+    let rpm = |summary: &lab_world::Summary, half: &str| figure(&summary.flows[0], half);
+    for summary in [&deep, &short] {
+        assert!(rpm(summary, "foreign_rpm") > 1_500.0, "{summary:?}");
+        let ping = summary.flows[1].rtt_ms.unwrap();
+        assert!(ping.p95 < 40.0, "{ping:?}");
+        // A minute over the round trip and the time in the gNB.
+        let queue_ms = summary.flows[0].queuing_ms.p50;
+        let bound = 60_000.0 / queue_ms;
+        assert!(rpm(summary, "loaded_rpm") < bound, "{} {bound}", rpm(summary, "loaded_rpm"));
+    }
+    assert!(rpm(&short, "loaded_rpm") > 3.0 * rpm(&deep, "loaded_rpm"));
+}
+
+#[test]
+fn frames_of_calls_and_games_are_late_behind_a_queue_and_in_time_beside_it() {
+    let flows = "
+  - { name: bulk, kind: tcp, hystart: false }
+  - { name: voip, kind: voip }
+  - { name: game, kind: game }
+  - { name: call, kind: call }
+  - { name: stream, kind: udp_cbr, rate_kbps: 1000, deadline_ms: 80 }
+  - { name: ping, kind: ping }
+";
+    let measured = |pipeline: &str| {
+        let mut world = world(flows, &[&format!("ues[0].drbs[0].pipeline={pipeline}")]);
+        world.step_until(10_000_000, &mut |_| {});
+        world.summary().flows
+    };
+    let (bloated, apart) = (measured("transparent"), measured("fq_codel"));
+    for (index, budget_ms, units) in
+        [(1, 100.0, 500), (2, 50.0, 170), (3, 150.0, 300), (4, 80.0, 833)]
+    {
+        let [late, in_time] = [&bloated, &apart].map(|flows| flows[index].deadline.unwrap());
+        assert_eq!((late.budget_ms, in_time.budget_ms), (budget_ms, budget_ms));
+        assert!(late.in_time_pct < 30.0, "{index}: {late:?}");
+        assert!(in_time.in_time_pct > 99.0, "{index}: {in_time:?}");
+        assert!(in_time.due_count.abs_diff(units) < 20, "{index}: {in_time:?}");
+    }
+    assert!([0, 5].iter().all(|index| bloated[*index].deadline.is_none()));
+}
+
+#[test]
+fn drops_of_a_bearer_are_those_of_its_flows() {
+    let flows = "
+  - { name: bulk, kind: tcp, count: 3 }
+  - { name: flood, kind: udp_cbr, rate_kbps: 60000 }
+  - { name: ping, kind: ping }
+";
+    let tight = "ues[0].drbs[0].rlc.limit_bytes=60000";
+    for overrides in [
+        &["ues[0].drbs[0].pipeline=fq_codel"][..],
+        &[tight],
+        &[tight, "ues[0].drbs[0].rlc.aqm={codel: {}}"],
+    ] {
+        let mut world = world(flows, overrides);
+        world.step_until(6_000_000, &mut |_| {});
+        let summary = world.summary();
+        let bearer = &summary.bearers[0];
+        let sum = |of: fn(&FlowSummary) -> u64| summary.flows.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|flow| flow.tc_dropped_packets), bearer.tc_dropped_packets);
+        assert_eq!(sum(|flow| flow.rlc_dropped_packets), bearer.rlc_dropped_packets);
+        assert!(bearer.tc_dropped_packets + bearer.rlc_dropped_packets > 0, "{overrides:?}");
+        let flood = &summary.flows[3];
+        let dropped = flood.tc_dropped_packets + flood.rlc_dropped_packets;
+        assert!(dropped > 1_000, "{flood:?}");
+        // The receiver sees the same gaps, except those behind the newest packet.
+        assert!(dropped.abs_diff(flood.lost_packets) <= dropped / 20, "{flood:?}");
+        assert!(bearer.queued_bytes.peak >= bearer.queued_bytes.mean as u64);
+    }
+}
+
+#[test]
+fn the_bearer_and_the_flow_that_wait_longest_are_named() {
+    let text = "
+duration_s: 10
+cell: { rat: nr, n_prb: 106, scs_khz: 30, tdd: { pattern: DDDDDDDMUU } }
+ues:
+  - rnti: 17921
+    channel: { fixed_mcs: 10 }
+    drbs: [{ id: 1, priority: 2 }, { id: 2, priority: 1 }, { id: 3, priority: 3 }]
+flows:
+  - { name: many, kind: udp_cbr, rate_kbps: 20000, packet_bytes: 200, drb: 2 }
+  - { name: starved, kind: udp_cbr, rate_kbps: 60000, drb: 3 }
+  - { name: ping, kind: ping, drb: 1 }
+";
+    let loaded = LoadedScenario::from_yaml(text, "worst.yaml", Path::new(""), &[]).unwrap();
+    let mut world = World::new(&loaded).unwrap();
+    world.step_until(8_000_000, &mut |_| {});
+    let summary = world.summary();
+    let (bearer, flow) = (summary.worst.bearer.unwrap(), summary.worst.flow.unwrap());
+    assert_eq!((bearer.drb, flow.drb, flow.name.as_str()), (3, 3, "starved"));
+    assert!(bearer.sojourn_p95_ms > 200.0 && flow.queuing_p95_ms > 200.0, "{bearer:?} {flow:?}");
+    let slow: Vec<u64> = summary.flows.iter().map(|one| one.queued_above_100ms_s).collect();
+    assert!(slow[1] >= 6 && slow[0] == 0 && slow[2] == 0, "{slow:?}");
+    let peaks: Vec<u64> = summary.bearers.iter().map(|one| one.queued_bytes.peak).collect();
+    assert!(peaks[2] > 10 * peaks[1].max(peaks[0]), "{peaks:?}");
+}
+
+#[test]
 fn calls_in_parallel_do_not_coincide() {
     let mut world = world("  - { name: voip, kind: voip, count: 8 }\n", &[]);
     world.record_packets(true);

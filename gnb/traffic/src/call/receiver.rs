@@ -54,6 +54,8 @@ pub struct CallReceiver {
     partial: BTreeMap<u64, Partial>,
     /// The next frame that can be decoded without a key frame.
     expected: u64,
+    /// One above the highest number of a frame of which a packet arrived.
+    seen: u64,
     /// A frame is missing; only a key frame helps.
     is_broken: bool,
     report: MediaFeedback,
@@ -75,6 +77,7 @@ impl CallReceiver {
             sink: DatagramSink::default(),
             partial: BTreeMap::new(),
             expected: 0,
+            seen: 0,
             is_broken: false,
             report: MediaFeedback::default(),
             report_us: None,
@@ -105,6 +108,7 @@ impl CallReceiver {
     }
 
     fn on_media(&mut self, media: &MediaPacket, now_us: u64) {
+        self.seen = self.seen.max(media.frame + 1);
         if media.frame < self.expected {
             return;
         }
@@ -178,6 +182,10 @@ impl Measured for CallReceiver {
 
     fn lost_packets(&self) -> Option<u64> {
         Some(self.sink.lost_packets())
+    }
+
+    fn arrived_units(&self) -> Option<(&DelayRecorder, u64)> {
+        Some((&self.frame_delay, self.seen))
     }
 
     fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {

@@ -10,7 +10,7 @@ use super::{MAX_MEDIA_BYTES, MediaPacket, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
 use crate::rng::SplitMix64;
-use crate::stats::Figures;
+use crate::stats::{Due, Figures};
 use crate::timer::Periodic;
 
 /// The pacer sends at this multiple of the rate (libwebrtc), so that a frame leaves within 0.4 of
@@ -42,6 +42,7 @@ pub struct CallSender {
     key_frames: u64,
     target_sum_bps: f64,
     over_uses: u64,
+    due: Option<Due>,
 }
 
 impl CallSender {
@@ -60,6 +61,7 @@ impl CallSender {
             key_frames: 0,
             target_sum_bps: 0.0,
             over_uses: 0,
+            due: context.deadline_us.map(Due::new),
         }
     }
 
@@ -74,6 +76,9 @@ impl CallSender {
             self.key_frames += 1;
         }
         self.frames += 1;
+        if let Some(due) = &mut self.due {
+            due.on_sent(now_us);
+        }
         self.target_sum_bps += target_bps;
         // Packets of one frame are of equal size, as libwebrtc's packetiser makes them. A frame has
         // at most as many packets as its index can count.
@@ -132,6 +137,10 @@ impl Endpoint for CallSender {
 impl Measured for CallSender {
     fn sent(&self) -> (u64, u64) {
         self.sender.sent()
+    }
+
+    fn due(&self) -> Option<&Due> {
+        self.due.as_ref()
     }
 
     fn figures(&self, figures: &mut Figures) {

@@ -97,6 +97,10 @@ impl Measured for GameClient {
         Some(self.states.lost_packets())
     }
 
+    fn arrived_units(&self) -> Option<(&DelayRecorder, u64)> {
+        self.states.arrived_units()
+    }
+
     fn rtt(&self) -> Option<&DelayRecorder> {
         Some(&self.rtt)
     }

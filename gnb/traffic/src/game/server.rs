@@ -5,7 +5,7 @@ use crate::distribution::Distribution;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
 use crate::rng::SplitMix64;
-use crate::stats::{Arrivals, Figures};
+use crate::stats::{Arrivals, Due, Figures};
 use crate::udp_cbr::DatagramSink;
 
 /// Receives actions and sends the state of the world at its own ticks.
@@ -21,6 +21,7 @@ pub struct GameServer {
     actions: DatagramSink,
     /// The newest action: number, time of the action, time of arrival.
     newest: Option<(u64, u64, u64)>,
+    due: Option<Due>,
 }
 
 impl GameServer {
@@ -36,6 +37,7 @@ impl GameServer {
             stop_us: context.stop_us,
             actions: DatagramSink::default(),
             newest: None,
+            due: context.deadline_us.map(Due::new),
         }
     }
 
@@ -68,6 +70,9 @@ impl Endpoint for GameServer {
                     .map_or(0, |(.., arrived_us)| now_us.saturating_sub(arrived_us)),
             };
             self.sender.send(bytes, Body::Game(message), now_us, out);
+            if let Some(due) = &mut self.due {
+                due.on_sent(now_us);
+            }
             self.next_us += self.interval_us();
         }
     }
@@ -84,6 +89,10 @@ impl Measured for GameServer {
 
     fn arrivals(&self) -> Option<&Arrivals> {
         Some(self.actions.arrivals())
+    }
+
+    fn due(&self) -> Option<&Due> {
+        self.due.as_ref()
     }
 
     fn figures(&self, figures: &mut Figures) {

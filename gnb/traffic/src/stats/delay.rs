@@ -94,6 +94,11 @@ impl DelayRecorder {
         self.histogram.value_at_quantile(quantile).min(self.max_us)
     }
 
+    /// Samples that do not exceed a delay; those within 0.1 % of it may be on either side.
+    pub fn count_within(&self, limit_us: u64) -> u64 {
+        self.histogram.count_between(0, limit_us)
+    }
+
     /// Each delay that occurred, to 0.1 %, with the number of samples that do not exceed it.
     pub fn steps(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut below = 0;

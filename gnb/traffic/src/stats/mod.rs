@@ -1,10 +1,13 @@
 //! Statistics of a flow, in bounded memory.
 
 mod bytes;
+mod deadline;
 mod delay;
 mod figures;
 
 pub use bytes::ByteBins;
+pub use deadline::Deadlines;
+pub(crate) use deadline::Due;
 pub use delay::{DelayRecorder, DelaySummary};
 pub use figures::Figures;
 

@@ -81,6 +81,11 @@ impl StreamEnd {
         self.written_bytes
     }
 
+    /// Bytes that were written and not sent yet.
+    pub(crate) fn unsent_bytes(&self, now_us: u64) -> u64 {
+        self.sender.unsent_bytes(now_us)
+    }
+
     /// Bytes that the peer has acknowledged.
     pub fn acked_bytes(&self) -> u64 {
         self.sender.acked_bytes()

@@ -16,6 +16,7 @@ mod models;
 mod multiplexed;
 mod pair;
 mod recovery;
+mod responsiveness;
 mod sender;
 mod shared;
 mod stream;

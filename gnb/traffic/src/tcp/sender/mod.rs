@@ -232,7 +232,8 @@ impl TcpSender {
         }
     }
 
-    fn unsent_bytes(&self, now_us: u64) -> u64 {
+    /// Bytes that were written and not sent yet.
+    pub(crate) fn unsent_bytes(&self, now_us: u64) -> u64 {
         if now_us < self.start_us || self.stop_us.is_some_and(|stop_us| now_us >= stop_us) {
             return 0;
         }
