@@ -36,6 +36,13 @@ def test_a_queue_per_flow_is_better_than_none_in_the_same_seconds(write: Write) 
     assert template.bloat_s == 0
     assert template.power > 5 * none.power
     assert none.transactions == template.transactions == 0
+    assert none.measures is not None
+    assert template.measures is not None
+    assert none.measures.transient_s >= 2
+    # Its own queue is short as well, which a ping beside it does not show.
+    assert template.measures.worst_bulk_flow == "bulk"
+    assert (template.measures.bulk_p95_ms or 0.0) < 60 < (none.measures.bulk_p95_ms or 0.0)
+    assert template.measures.rpm is template.measures.late_pct is None
     assert controlled.transactions > 0
 
 
@@ -63,7 +70,10 @@ def test_results_of_a_file_are_not_made_again_unless_their_inputs_changed(
     tasks = [task(path, arm) for arm in (NONE, CONTROLLER, "sojourn")]
     with pytest.raises(EvaluationError):
         run_all(tasks, jobs=1, file=file, done=lambda _: None)
-    assert [result.arm for result in read_results(file)] == [NONE, CONTROLLER]
+    kept = read_results(file)
+    assert [result.arm for result in kept] == [NONE, CONTROLLER]
+    assert kept[0].measures is not None
+    assert [flow.name for flow in kept[0].measures.flows] == ["bulk", "ping"]
 
     made.clear()
     other_policy = [replace(one, policy_digest="q") for one in tasks[:2]]
@@ -105,7 +115,9 @@ def test_the_command_prints_a_table_and_writes_runs_and_plot(
 ) -> None:
     path, runs, plot = write("one", duration_s=1.0), tmp_path / "r.jsonl", tmp_path / "r.svg"
     arguments = ["evaluate", str(path), "--arms", "none,sojourn,controller", "--jobs", "2"]
-    assert main([*arguments, "--json", str(runs), "--plot", str(plot)]) == 0
+    report = tmp_path / "report"
+    files = ["--json", str(runs), "--plot", str(plot), "--report", str(report)]
+    assert main([*arguments, *files]) == 0
     out = capsys.readouterr().out
     assert "geometric mean" in out
     assert "sojourn" in out
@@ -115,6 +127,11 @@ def test_the_command_prints_a_table_and_writes_runs_and_plot(
         "controller",
     }
     assert plot.read_text().startswith("<?xml")
+    assert "regret up to" in out
+    text = (report / "report.md").read_text()
+    assert "| sojourn * |" in text
+    assert "![Axes of each arm](one.svg)" in text
+    assert (report / "one.svg").read_text().startswith("<?xml")
 
 
 def test_the_command_names_what_it_cannot_use(

@@ -23,7 +23,7 @@ from tc_evaluate.regret import compare
 from tc_evaluate.run import CONTROLLER, LAB, NONE, UNCONTROLLED, Result, Task, static_arms, world_of
 from tc_evaluate.situation import find_situations
 
-_PIPE_WIDTH: Final = 160
+_PIPE_WIDTH: Final = 180
 HELP: Final = "replay scenarios under a policy and under each template, print the regret"
 _EXAMPLE: Final = (
     "tc-controller evaluate benchmarks/situations --traces traces --jobs 2 --json regret.jsonl"
@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
         "Run each scenario once with nobody in control, once under each template and once under "
-        "the controller with the policy, the same seconds each, and compare goodput over ping "
-        "delay (power) with that of the best template."
+        "the controller with the policy, the same seconds each, and compare goodput, own "
+        "delay of flows and bearers, deadlines and responsiveness with those of every template."
     )
     parser.epilog = f"example:\n  {_EXAMPLE}"
     parser.add_argument(
@@ -66,7 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="append one JSON object a run; runs that FILE has are not repeated",
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the regret (.svg, .png)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the power (.svg, .png)")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="write report.md: a table and a plot of all arms and axes a situation",
+    )
 
 
 def run(given: argparse.Namespace) -> int:
@@ -97,8 +103,11 @@ def run(given: argparse.Namespace) -> int:
         # In a pipe the table has the width it needs.
         console = Console(width=_PIPE_WIDTH)
     console.print(table)
+    console.print(report.axes_table(comparisons))
     if given.plot is not None:
         report.plot(comparisons, given.plot)
+    if given.report is not None:
+        report.write_report(comparisons, given.report)
     return 0
 
 

@@ -15,6 +15,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.ladder import CHOSEN
 from tc_controller.policy_file import load_policy
 
+from tc_evaluate.axes import Measures, measures
 from tc_evaluate.errors import EvaluationError
 from tc_evaluate.lockstep import Lockstep
 from tc_evaluate.situation import Situation
@@ -30,6 +31,8 @@ NONE: Final = "none"
 UNCONTROLLED: Final = "transparent"
 #: A ping above this is bloat.
 _BLOAT_US: Final = 100_000
+#: Of what a result holds; results of another are made again.
+_VERSION: Final = 2
 
 
 def static_arms() -> list[str]:
@@ -52,7 +55,8 @@ class Task:
     def key(self) -> tuple[str, int, str, str]:
         """What a result must have to be this run's."""
         policy = self.policy_digest if self.arm == CONTROLLER else ""
-        return (self.situation.name, self.seed, self.arm, self.situation.digest + policy)
+        inputs = f"{_VERSION}-{self.situation.digest}{policy}"
+        return (self.situation.name, self.seed, self.arm, inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,10 @@ class Result:
     power: float
     transactions: int
     rollbacks: int
-    #: Identifies scenario and policy.
+    #: Identifies scenario, policy and version of the result.
     inputs: str
+    #: Absent in results of an earlier version.
+    measures: Measures | None = None
 
     @property
     def key(self) -> tuple[str, int, str, str]:
@@ -123,8 +129,8 @@ def execute(task: Task) -> Result:
     ]
     bits = sum(flow["goodput_bytes"] * 8 for flow in flows if flow["kind"] != "ping")
     goodput_mbps = bits / end_us
-    every = np.concatenate(pings)
-    p95_ms = float(np.percentile(every, 95, method="higher")) / 1e3 if every.size else 0.0
+    p95_ms = _p95_ms(np.concatenate(pings)) or 0.0
+    each_p95_ms = [p95 for p95 in map(_p95_ms, pings) if p95 is not None]
     return Result(
         situation=situation.name,
         seed=task.seed,
@@ -136,6 +142,7 @@ def execute(task: Task) -> Result:
         transactions=transactions,
         rollbacks=rollbacks,
         inputs=task.key[-1],
+        measures=measures(world.summary(), goodput_mbps, each_p95_ms),
     )
 
 
@@ -143,6 +150,12 @@ def _round_trips_us(world: World, flow: str, end_us: int) -> np.ndarray[Any, np.
     answered = [rtt_us for _, rtt_us in world.rtt_samples_us(flow)]
     ages = [end_us - sent_us for sent_us in world.unanswered_pings_us(flow)]
     return np.array(answered + ages, np.int64)
+
+
+def _p95_ms(round_trips_us: np.ndarray[Any, np.dtype[np.int64]]) -> float | None:
+    if not round_trips_us.size:
+        return None
+    return float(np.percentile(round_trips_us, 95, method="higher")) / 1e3
 
 
 def _bloat_s(pings: Sequence[np.ndarray[Any, np.dtype[np.int64]]], end_us: int) -> float:
