@@ -61,6 +61,8 @@ def record(folder: Path, *, switched_s: float | None) -> Path:
         if sent_ms * 1_000 + rtt_us <= 40_000_000:
             rows.append((sent_ms * 1_000 + rtt_us, "ping", "ping", "rtt", rtt_us))
         rows.append((sent_ms * 1_000 + 9_000, "call", "voip", "one_way", 9_000))
+        own_us = 240_000 if sent_ms / 1e3 >= at_s else 790_000
+        rows.append((sent_ms * 1_000 + own_us, "bulk", "tcp", "one_way", own_us))
     for at_ms in range(0, 40_001, 100):
         starved_s = min(max(at_ms / 1e3 - at_s, 0), STARVED_S)
         rows.append(
@@ -103,6 +105,17 @@ def summary(tmp_path: Path) -> dict[str, Any]:
     summary = summarise(recording, without, RECORDS, STATS, control_from_s=10.0)
     report.write_report(tmp_path / "report.html", "A & B", (recording, without), summary, FOOTNOTE)
     return summary
+
+
+def test_the_delay_of_a_bulk_flow_is_its_own_and_not_that_of_the_ping_beside_it(
+    summary: dict[str, Any],
+) -> None:
+    before, after = summary["phases"]
+    assert before["own_one_way_ms"]["bulk"]["p95"] == 790.0
+    assert after["own_one_way_ms"]["bulk"]["p95"] == 240.0
+    assert after["ping_rtt_ms"]["p95"] == 12.0
+    rows = {row[0]: row[1:] for row in cells(summary)}
+    assert rows["bulk one-way p95, its own packets"] == ("ms", "790.0", "240.0", "790.0")
 
 
 def test_phases_meet_where_the_gnb_changed_the_pipeline(summary: dict[str, Any]) -> None:

@@ -39,6 +39,10 @@ def phase(name: str, recording: Recording, from_s: float, to_s: float) -> dict[s
         "pings_sent": int(np.count_nonzero((pings >= from_s) & (pings < to_s))),
         "pings_answered": len(recording.rtt_ms.between(from_s, to_s)),
         "voip_one_way_ms": percentiles(recording.voip_ms.between(from_s, to_s)),
+        "own_one_way_ms": {
+            name: percentiles(delay.between(from_s, to_s))
+            for name, delay in recording.own_ms.items()
+        },
         "goodput_mbps": _rounded(recording.goodput_mbit.rate(from_s, to_s)),
         "drained_mbps": _rounded(recording.drained_mbit.rate(from_s, to_s)),
         "rlc_hol_ms": percentiles(recording.rlc_hol_ms.between(from_s, to_s)),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -78,6 +78,7 @@ class Recording:
         rtt_ms: Ping round trips, by the time the request was sent.
         pings_s: When each ping was sent, answered or not.
         voip_ms: One-way delay of VoIP packets, by the time they were sent.
+        own_ms: One-way delay of the packets of each bulk flow, by name of the flow.
         goodput_mbit: Bytes of bulk flows handed to the application, of TCP in order.
         drained_mbit: SDU bytes of the bearer that the MAC drained, of all flows.
         rlc_hol_ms: Age of the head of the RLC buffer, each ms.
@@ -93,6 +94,7 @@ class Recording:
     rtt_ms: Series
     pings_s: Floats
     voip_ms: Series
+    own_ms: dict[str, Series]
     goodput_mbit: Counter
     drained_mbit: Counter
     rlc_hol_ms: Series
@@ -110,6 +112,7 @@ class Recording:
             for name, value in values.items()
             if isinstance(value, Series | Counter)
         }
+        moved["own_ms"] = {name: delay.later(by_s) for name, delay in self.own_ms.items()}
         return replace(
             self, duration_s=self.duration_s + by_s, pings_s=self.pings_s + by_s, **moved
         )
@@ -163,7 +166,13 @@ def _recording(
         duration_s=duration_s,
         rtt_ms=_delays(f, "rtt"),
         pings_s=_pings(f, duration_s),
-        voip_ms=_delays(f, "one_way"),
+        voip_ms=_delays(f, "one_way", f["kind"] == "voip"),
+        own_ms={
+            str(name): _delays(f, "one_way", f["flow"] == name)
+            for name in np.unique(
+                f["flow"][np.isin(f["kind"], BULK) & (f["quantity"] == "one_way")]
+            )
+        },
         goodput_mbit=_goodput(f),
         drained_mbit=Counter(at_s, b["drained_bytes"] * MBIT_PER_BYTE),
         rlc_hol_ms=Series(at_s, b["rlc_hol_us"] / 1e3),
@@ -183,10 +192,10 @@ def _table(folder: Path, name: str) -> dict[str, list[Any]]:
     return columns
 
 
-def _delays(flows: dict[str, NDArray[Any]], quantity: str) -> Series:
-    rows = flows["quantity"] == quantity
-    if quantity == "one_way":
-        rows &= flows["kind"] == "voip"
+def _delays(
+    flows: dict[str, NDArray[Any]], quantity: str, of: NDArray[Any] | Literal[True] = True
+) -> Series:
+    rows = (flows["quantity"] == quantity) & of
     delay_us = flows["value"][rows]
     sent_s = (flows["time_us"][rows] - delay_us) / 1e6
     order = np.argsort(sent_s, kind="stable")

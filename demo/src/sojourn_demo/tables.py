@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from rich.table import Table
@@ -60,11 +60,20 @@ def cells(summary: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     columns = (*summary["phases"], summary["without_control"])
     rows = [
         (name, unit, *(number(_value(column, path)) for column in columns))
-        for name, unit, path in (*ROWS, *_application_rows(summary))
+        for name, unit, path in (*ROWS, *_flow_rows(columns), *_application_rows(summary))
     ]
     unanswered = (f"{_unanswered(column)} of {column['pings_sent']}" for column in columns)
     rows.insert(3, (UNANSWERED, "", *unanswered))
     return rows  # type: ignore[return-value]
+
+
+def _flow_rows(columns: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The delay of each bulk flow's own packets, which a ping beside it does not see."""
+    names = sorted({name for column in columns for name in column.get("own_one_way_ms", {})})
+    for name in names:
+        for percentile in ("p50", "p95"):
+            path = ("own_one_way_ms", name, percentile)
+            yield f"{name} one-way {percentile}, its own packets", "ms", path
 
 
 def _application_rows(summary: dict[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -139,7 +148,7 @@ def _unanswered(phase: Mapping[str, Any]) -> int:
 def _value(phase: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
     value: Any = phase
     for key in path:
-        value = value[key]
+        value = None if value is None else value.get(key)
     return None if value is None else float(value)
 
 
