@@ -240,7 +240,7 @@ fn request(end: &mut StreamEnd, now_us: u64, out: &mut Vec<Packet>) {
 impl Endpoint for ResponsivenessClient {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, out: &mut Vec<Packet>) {
         let Some(index) = packet.flow.checked_sub(self.first_flow) else { return };
-        if packet.is_tcp_data() {
+        if packet.is_data_segment() {
             self.arrivals.on_packet(packet, now_us);
         }
         let index = index as usize;
