@@ -44,6 +44,7 @@ AXES: Final = (
     Axis("sparse_p95_ms", "sparse ms", higher_is_better=False, resolution=2.0),
     Axis("late_pct", "late %", higher_is_better=False, resolution=0.5),
     Axis("rpm", "RPM", higher_is_better=True, resolution=0.0),
+    Axis("loaded_rpm", "loaded", higher_is_better=True, resolution=0.0),
     Axis("worst_bearer_p95_ms", "bearer ms", higher_is_better=False, resolution=2.0),
     Axis("transient_s", "slow s", higher_is_better=False, resolution=1.0),
 )
