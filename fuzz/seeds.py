@@ -158,6 +158,13 @@ def scenarios() -> Seeds:
         "am": "ues[0].drbs[0].rlc={mode: am, limit_bytes: 100000}\nues[0].count=3",
         "flows": "flows=[{name: a, kind: udp_cbr, rate_bps: 1000000, packet_bytes: 1200}]",
         "video": "flows=[{name: v, kind: video, video: {}}, {name: w, kind: web, web: {}}]",
+        "realtime": (
+            "flows=[{name: g, kind: cloud_game, deadline_ms: 9, cloud_game: {rate_bps: 1000000}}, "
+            "{name: c, kind: call, call: {audio_kbps: 32}}, "
+            "{name: d, kind: download, download: {connections: 3, file_bytes: 5000, "
+            "part_bytes: 1000}}, "
+            "{name: s, kind: screen, screen: {change_mean_s: 0.01, change_bytes: 2000}}]"
+        ),
         "streams": (
             "flows=[{name: w, kind: web, web: {http: {version: 2, unsent_bytes: 9000}, "
             "reading_mean_s: 0.001, download_bytes: 70000}}, {name: q, kind: web, web: "

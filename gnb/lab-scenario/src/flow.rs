@@ -67,9 +67,9 @@ pub struct FlowKeys {
     #[serde(default)]
     #[schemars(range(max = 60_000))]
     pub start_jitter_ms: Option<u32>,
-    /// For kinds voip, game, call and udp_cbr: time from sending within which a frame or packet is of
-    /// use, 1..=1000 ms; the packet delay budget of 23.501 Table 5.7.4-1 if unset (voip 100, call 150,
-    /// game 50), none for udp_cbr.
+    /// For kinds voip, game, cloud_game, call and udp_cbr: time from sending within which a frame or packet
+    /// is of use, 1..=1000 ms; the packet delay budget of 23.501 Table 5.7.4-1 if unset (voip 100, call 150,
+    /// game 50), a frame interval and the delay to the CU for cloud_game, none for udp_cbr.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub deadline_ms: Option<u32>,
@@ -132,8 +132,9 @@ impl Flow {
         })
     }
 
-    /// The configuration of its two ends; `tunnel` is what carries it ([`Scenario::tunnel_of`]).
-    pub fn config(&self, tunnel: Option<TunnelConfig>) -> FlowConfig {
+    /// The configuration of its two ends; `tunnel` is what carries it ([`Scenario::tunnel_of`]),
+    /// `core_delay_us` the delay between server and CU if it has none of its own.
+    pub fn config(&self, tunnel: Option<TunnelConfig>, core_delay_us: u32) -> FlowConfig {
         let micros = |seconds: f64| (seconds * 1e6).round() as u64;
         let jitter_ms = self.keys.start_jitter_ms.unwrap_or(START_JITTER_MS);
         FlowConfig {
@@ -146,6 +147,7 @@ impl Flow {
             ecn: self.keys.ecn_field,
             ip_version: self.keys.ip_version,
             tunnel,
+            core_delay_us: u64::from(self.keys.core_delay_us.unwrap_or(core_delay_us)),
         }
     }
 }

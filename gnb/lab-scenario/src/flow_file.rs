@@ -2,8 +2,8 @@
 //!
 //! A flow is one mapping: the keys of [`FlowKeys`], `kind`, and the keys of the application of that
 //! kind. `tcp`, `udp_cbr`, `voip`, `ping` and `host` have theirs directly in the mapping, the others in
-//! a section with the name of the kind; `web`, `video` and `responsiveness` have the keys of `tcp` beside
-//! their section.
+//! a section with the name of the kind; `web`, `video`, `download`, `screen` and `responsiveness` have the keys
+//! of `tcp` beside their section.
 
 use std::borrow::Cow;
 
@@ -12,22 +12,26 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use traffic::{
-    AppConfig, CallConfig, GameConfig, HostConfig, PingConfig, ResponsivenessConfig, SproutConfig,
-    TcpConfig, UdpCbrConfig, VideoConfig, VivaceConfig, VoipConfig, WebConfig,
+    AppConfig, CallConfig, CloudGameConfig, DownloadConfig, GameConfig, HostConfig, PingConfig,
+    ResponsivenessConfig, ScreenConfig, SproutConfig, TcpConfig, UdpCbrConfig, VideoConfig,
+    VivaceConfig, VoipConfig, WebConfig,
 };
 
 use super::error::Violation;
 use super::flow::{Flow, FlowKeys};
 
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 15] = [
     "tcp",
     "udp_cbr",
     "voip",
     "ping",
     "game",
+    "cloud_game",
     "call",
     "web",
     "video",
+    "download",
+    "screen",
     "sprout",
     "vivace",
     "responsiveness",
@@ -85,6 +89,13 @@ fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> 
         "video" => {
             AppConfig::Video { video: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? }
         }
+        "download" => AppConfig::Download {
+            download: section(kind, &mut own)?,
+            tcp: direct(kind, &[kind], own)?,
+        },
+        "screen" => {
+            AppConfig::Screen { screen: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? }
+        }
         "responsiveness" => AppConfig::Responsiveness {
             test: section(kind, &mut own)?,
             tcp: direct(kind, &[kind], own)?,
@@ -93,6 +104,7 @@ fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> 
             let mut rest = own;
             let app = match kind {
                 "game" => AppConfig::Game(section(kind, &mut rest)?),
+                "cloud_game" => AppConfig::CloudGame(section(kind, &mut rest)?),
                 "call" => AppConfig::Call(section(kind, &mut rest)?),
                 "sprout" => AppConfig::Sprout(section(kind, &mut rest)?),
                 _ => AppConfig::Vivace(section(kind, &mut rest)?),
@@ -165,9 +177,12 @@ impl JsonSchema for Flow {
             variant::<VoipConfig>("voip", None, generator),
             variant::<PingConfig>("ping", None, generator),
             with_section::<GameConfig, NoKeys>("game", generator),
+            with_section::<CloudGameConfig, NoKeys>("cloud_game", generator),
             with_section::<CallConfig, NoKeys>("call", generator),
             with_section::<WebConfig, TcpConfig>("web", generator),
             with_section::<VideoConfig, TcpConfig>("video", generator),
+            with_section::<DownloadConfig, TcpConfig>("download", generator),
+            with_section::<ScreenConfig, TcpConfig>("screen", generator),
             with_section::<ResponsivenessConfig, TcpConfig>("responsiveness", generator),
             with_section::<SproutConfig, NoKeys>("sprout", generator),
             with_section::<VivaceConfig, NoKeys>("vivace", generator),

@@ -227,6 +227,22 @@ flows[0]={name: w, kind: web, mss_bytes: 1360, tunnel: vpn, web: {http: {version
   -> flows[0].mss_bytes: 1360; expected at most 1356 in a tunnel
 flows[0]={name: w, kind: video, video: {audio_kbps: 0}}
   -> flows[0].video.audio_kbps: 0; expected 1 to 10000 kbit/s
+flows[0]={name: g, kind: cloud_game, cloud_game: {frames_per_s: 0}}
+  -> flows[0].cloud_game.frames_per_s: 0; expected 1 to 240
+flows[0]={name: g, kind: cloud_game, deadline_ms: 0}
+  -> flows[0].deadline_ms: 0; expected 1 to 1000 ms
+flows[0]={name: g, kind: cloud_game, cloud_game: {size_deviation: 1.5}}
+  -> flows[0].cloud_game.size_deviation: 1.5; expected 0 to 1
+flows[0]={name: g, kind: cloud_game, pacing: true}
+  -> flows[0].pacing: unknown key 'pacing' for kind cloud_game; expected one of 'cloud_game'
+flows[0]={name: d, kind: download, download: {connections: 65}}
+  -> flows[0].download.connections: 65; expected 1 to 64
+flows[0]={name: d, kind: download, connections: 3}
+  -> flows[0].connections: unknown key 'connections' for kind download; expected one of 'download'
+flows[0]={name: s, kind: screen, screen: {change_bytes: 1}}
+  -> flows[0].screen.change_bytes: 1; expected 1 kB to 100 MB in bytes
+flows[0]={name: c, kind: call, call: {audio_kbps: 5}}
+  -> flows[0].call.audio_kbps: 5; expected 6 to 510 kbit/s
 flows[0]={name: c, kind: call, call: {fps: 30}}
   -> flows[0].call.fps: unknown key 'fps'; expected one of 'frames_per_s'
 flows[0].stop_s=0 -> flows[0].stop_s: 0 is not after start_s (0)
@@ -389,6 +405,10 @@ fn the_schema_describes_every_key_of_the_file() {
         ("web", "web", "rate_kbps"),
         ("web", "congestion_control", "connections"),
         ("game", "game", "ecn"),
+        ("cloud_game", "cloud_game", "ecn"),
+        ("download", "congestion_control", "connections"),
+        ("screen", "screen", "rate_kbps"),
+        ("ping", "tunnel", "screen"),
     ] {
         let keys = keys(kind);
         for (key, there) in [("name", true), (own, true), (of_another, false)] {

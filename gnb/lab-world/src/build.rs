@@ -219,7 +219,9 @@ impl Builder<'_> {
                 };
                 let phase = self.seed(STREAM_FLOW, bound.len()).rotate_left(32);
                 for (copy, name) in (0..).zip(flow.names()) {
-                    let config = spread(flow, flow.config(tunnel.map(|it| it.config)), copy, phase);
+                    let config =
+                        flow.config(tunnel.map(|it| it.config), scenario.split.core_delay_us);
+                    let config = spread(flow, config, copy, phase);
                     let seed = self.seed(STREAM_FLOW, bound.len());
                     let ends = traffic::Flow::new(next_connection, &config, seed)
                         .map_err(|error| Violation::new(&*path, error.to_string()))?;
@@ -235,9 +237,7 @@ impl Builder<'_> {
                         bearer,
                         start_us: micros(flow.keys.start_s),
                         stop_us: config.stop_us,
-                        core_delay_us: u64::from(
-                            flow.keys.core_delay_us.unwrap_or(scenario.split.core_delay_us),
-                        ),
+                        core_delay_us: config.core_delay_us,
                         core_last_us: 0,
                         connections: config.app.connections(),
                         ends,

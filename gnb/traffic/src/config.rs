@@ -5,12 +5,15 @@
 //! [`FlowConfig::validate`] names the key, its value and what was expected.
 
 use crate::call::CallConfig;
+use crate::cloud_game::CloudGameConfig;
+use crate::download::DownloadConfig;
 use crate::error::{ConfigError, check};
 use crate::game::GameConfig;
 use crate::host::HostConfig;
 use crate::ip::{Ecn, IpVersion, UDP_IP_HEADER_BYTES};
 use crate::ping::PingConfig;
 use crate::responsiveness::ResponsivenessConfig;
+use crate::screen::ScreenConfig;
 use crate::sprout::{self, SproutConfig};
 use crate::stream::{HttpConfig, HttpVersion, QUIC_DATA_HEADER_BYTES};
 use crate::tcp::{TcpConfig, segment};
@@ -45,6 +48,8 @@ pub struct FlowConfig {
     pub ip_version: IpVersion,
     /// The tunnel that carries it.
     pub tunnel: Option<TunnelConfig>,
+    /// One-way delay between server and gNB, µs: the default deadline of a cloud game is beyond it.
+    pub core_delay_us: u64,
 }
 
 /// An application and its configuration.
@@ -60,6 +65,8 @@ pub enum AppConfig {
     Ping(PingConfig),
     /// A real-time game, small packets both ways.
     Game(GameConfig),
+    /// A cloud game, video from the server.
+    CloudGame(CloudGameConfig),
     /// A video call, video from the server.
     Call(CallConfig),
     /// Web browsing over TCP.
@@ -73,6 +80,20 @@ pub enum AppConfig {
     Video {
         /// Video and player.
         video: VideoConfig,
+        /// The connection.
+        tcp: TcpConfig,
+    },
+    /// One file over several TCP connections.
+    Download {
+        /// File and parts.
+        download: DownloadConfig,
+        /// The connections.
+        tcp: TcpConfig,
+    },
+    /// A shared screen over TCP.
+    Screen {
+        /// Slides and updates.
+        screen: ScreenConfig,
         /// The connection.
         tcp: TcpConfig,
     },
@@ -107,7 +128,17 @@ impl FlowConfig {
             ecn: Ecn::NotEct,
             ip_version: IpVersion::V4,
             tunnel: None,
+            core_delay_us: 0,
         }
+    }
+
+    /// Time from sending within which a frame or packet is of use, µs. A cloud game's default is beyond the
+    /// delay to the gNB.
+    pub(crate) fn budget_us(&self) -> Option<u64> {
+        let is_beyond_core = matches!(self.app, AppConfig::CloudGame(_));
+        let core_delay_us = if is_beyond_core { self.core_delay_us } else { 0 };
+        let default = || self.app.deadline_us().map(|default| default + core_delay_us);
+        self.deadline_us.or_else(default)
     }
 
     /// The longest datagram that its path carries.
@@ -146,9 +177,14 @@ impl FlowConfig {
             AppConfig::Voip(voip) => voip.validate(),
             AppConfig::Ping(ping) => ping.validate(self.ip_version),
             AppConfig::Game(game) => game.validate(),
+            AppConfig::CloudGame(game) => game.validate(),
             AppConfig::Call(call) => call.validate(),
             AppConfig::Web { web, tcp } => web.validate().and_then(|()| tcp.validate()),
             AppConfig::Video { video, tcp } => video.validate().and_then(|()| tcp.validate()),
+            AppConfig::Download { download, tcp } => {
+                download.validate().and_then(|()| tcp.validate())
+            }
+            AppConfig::Screen { screen, tcp } => screen.validate().and_then(|()| tcp.validate()),
             AppConfig::Sprout(sprout) => sprout.validate(),
             AppConfig::Vivace(vivace) => vivace.validate(),
             AppConfig::Responsiveness { test, tcp } => {
@@ -175,7 +211,9 @@ impl FlowConfig {
             AppConfig::Tcp(tcp)
             | AppConfig::Web { tcp, .. }
             | AppConfig::Video { tcp, .. }
-            | AppConfig::Responsiveness { tcp, .. } => {
+            | AppConfig::Responsiveness { tcp, .. }
+            | AppConfig::Download { tcp, .. }
+            | AppConfig::Screen { tcp, .. } => {
                 let is_quic = self.app.http().is_some_and(|http| http.version == HttpVersion::V3);
                 let over_ipv4 =
                     if is_quic { QUIC_DATA_HEADER_BYTES } else { segment::HEADER_BYTES };
@@ -185,7 +223,8 @@ impl FlowConfig {
             AppConfig::Ping(ping) => ("packet_bytes", ping.packet_bytes.unwrap_or(0), 0),
             AppConfig::Voip(voip) => ("payload_bytes", voip.payload_bytes, udp),
             AppConfig::Vivace(vivace) => ("vivace.payload_bytes", vivace.payload_bytes, udp),
-            AppConfig::Game(_) | AppConfig::Call(_) => return Ok(()),
+            // Of at most 1240 bytes, or within the MTU by themselves.
+            AppConfig::Game(_) | AppConfig::CloudGame(_) | AppConfig::Call(_) => return Ok(()),
         };
         let most = mtu_bytes - headers_bytes;
         let expected = || format!("at most {most} in a tunnel with an MTU of {mtu_bytes} bytes");
@@ -202,9 +241,12 @@ impl AppConfig {
             Self::Voip(_) => "voip",
             Self::Ping(_) => "ping",
             Self::Game(_) => "game",
+            Self::CloudGame(_) => "cloud_game",
             Self::Call(_) => "call",
             Self::Web { .. } => "web",
             Self::Video { .. } => "video",
+            Self::Download { .. } => "download",
+            Self::Screen { .. } => "screen",
             Self::Sprout(_) => "sprout",
             Self::Vivace(_) => "vivace",
             Self::Responsiveness { .. } => "responsiveness",
@@ -219,6 +261,7 @@ impl AppConfig {
             Self::Voip(_) => Some(100_000),
             Self::Call(_) => Some(150_000),
             Self::Game(_) => Some(50_000),
+            Self::CloudGame(game) => Some(game.frame_interval_us()),
             _ => None,
         }
     }
@@ -235,6 +278,7 @@ impl AppConfig {
             Self::Web { web, .. } => web.connections(),
             Self::Video { video, .. } => video.connections(),
             Self::Responsiveness { test, .. } => test.flow_numbers(),
+            Self::Download { download, .. } => download.connections,
             _ => 1,
         }
     }
@@ -256,6 +300,8 @@ impl AppConfig {
                 | Self::Web { .. }
                 | Self::Video { .. }
                 | Self::Responsiveness { .. }
+                | Self::Download { .. }
+                | Self::Screen { .. }
                 | Self::Host(_)
         )
     }

@@ -14,6 +14,8 @@ pub(crate) enum Distribution {
     /// Lognormal of the normal's μ and σ; a value outside `min..=max` is discarded and drawn again,
     /// as the models of 3GPP2 C.R1002 §4.1 say.
     TruncatedLognormal { mu: f64, sigma: f64, min: f64, max: f64 },
+    /// Normal of this mean and deviation; a value outside `min..=max` is drawn again.
+    TruncatedNormal { mean: f64, deviation: f64, min: f64, max: f64 },
     /// Pareto with shape α and minimum k, capped at m (C.R1002 §4.1.3.2).
     CappedPareto { alpha: f64, k: f64, m: f64 },
     /// Largest extreme value (Gumbel): a − b ln(−ln U), as Färber 2002 fits game traffic.
@@ -25,14 +27,10 @@ impl Distribution {
         match self {
             Self::Exponential { mean } => -mean * libm::log(random.open01()),
             Self::TruncatedLognormal { mu, sigma, min, max } => {
-                let mut value = min;
-                for _ in 0..MAX_DRAWS {
-                    value = libm::exp(mu + sigma * random.normal());
-                    if (min..=max).contains(&value) {
-                        break;
-                    }
-                }
-                value.clamp(min, max)
+                truncated(min, max, || libm::exp(mu + sigma * random.normal()))
+            }
+            Self::TruncatedNormal { mean, deviation, min, max } => {
+                truncated(min, max, || mean + deviation * random.normal())
             }
             Self::CappedPareto { alpha, k, m } => {
                 (k / libm::pow(random.open01(), 1.0 / alpha)).min(m)
@@ -40,6 +38,18 @@ impl Distribution {
             Self::LargestExtreme { a, b } => a - b * libm::log(-libm::log(random.open01())),
         }
     }
+}
+
+/// The first value within `min..=max`.
+fn truncated(min: f64, max: f64, mut draw: impl FnMut() -> f64) -> f64 {
+    let mut value = min;
+    for _ in 0..MAX_DRAWS {
+        value = draw();
+        if (min..=max).contains(&value) {
+            break;
+        }
+    }
+    value.clamp(min, max)
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use crate::call::{CallReceiver, CallSender};
+use crate::cloud_game::{CloudGameClient, CloudGameServer};
 use crate::config::{AppConfig, FlowConfig};
+use crate::download::DownloadClient;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::ConfigError;
 use crate::game::{GameClient, GameServer};
@@ -13,6 +15,7 @@ use crate::packet::{FlowId, Packet, Stamp};
 use crate::ping::{PingResponder, Pinger};
 use crate::responsiveness::{ResponsivenessClient, ResponsivenessServer};
 use crate::rng;
+use crate::screen::{ScreenReceiver, ScreenSender};
 use crate::sprout::{SproutReceiver, SproutSender};
 use crate::stats::{Arrivals, Deadlines, DelayRecorder, Figures, FlowStats};
 use crate::stream::{self, Connections, HttpConfig, HttpVersion, RequestServer};
@@ -59,12 +62,18 @@ pub enum ServerSide {
     Ping(Box<Pinger>),
     /// Game server.
     Game(Box<GameServer>),
+    /// Server of a cloud game.
+    CloudGame(Box<CloudGameServer>),
     /// Sender of video.
     Call(Box<CallSender>),
     /// Server of pages.
     Web(Box<RequestServer>),
     /// Server of video chunks.
     Video(Box<RequestServer>),
+    /// Server of parts of a file.
+    Download(Box<RequestServer>),
+    /// Sharer of a screen.
+    Screen(Box<ScreenSender>),
     /// Sprout-like sender.
     Sprout(Box<SproutSender>),
     /// Vivace-like sender.
@@ -88,12 +97,18 @@ pub enum UeSide {
     Ping(Box<PingResponder>),
     /// Game client.
     Game(Box<GameClient>),
+    /// Player of a cloud game.
+    CloudGame(Box<CloudGameClient>),
     /// Receiver of video.
     Call(Box<CallReceiver>),
     /// The browser.
     Web(Box<WebClient>),
     /// The video player.
     Video(Box<VideoClient>),
+    /// The download manager.
+    Download(Box<DownloadClient>),
+    /// Viewer of a shared screen.
+    Screen(Box<ScreenReceiver>),
     /// Sprout-like receiver.
     Sprout(Box<SproutReceiver>),
     /// Vivace-like receiver.
@@ -119,7 +134,7 @@ impl Flow {
         let (stop_us, dscp, ip_version) = (config.stop_us, config.dscp, config.ip_version);
         let stamp = Stamp { flow, dscp, ecn: config.ecn };
         let mtu_bytes = config.mtu_bytes();
-        let deadline_us = config.deadline_us.or(config.app.deadline_us());
+        let deadline_us = config.budget_us();
         let context =
             FlowContext { stamp, seed, start_us, stop_us, ip_version, mtu_bytes, deadline_us };
         let (server, ue) = match &config.app {
@@ -144,6 +159,10 @@ impl Flow {
             AppConfig::Game(game) => (
                 ServerSide::Game(Box::new(GameServer::new(context, game))),
                 UeSide::Game(Box::new(GameClient::new(context, game))),
+            ),
+            AppConfig::CloudGame(game) => (
+                ServerSide::CloudGame(Box::new(CloudGameServer::new(context, game))),
+                UeSide::CloudGame(Box::new(CloudGameClient::new(context, game))),
             ),
             AppConfig::Call(call) => (
                 ServerSide::Call(Box::new(CallSender::new(context, call))),
@@ -179,6 +198,27 @@ impl Flow {
                 let player = VideoClient::new(context, video, connections);
                 let server = RequestServer::new(connections);
                 (ServerSide::Video(Box::new(server)), UeSide::Video(Box::new(player)))
+            }
+            AppConfig::Download { download, tcp } => {
+                let tcp = &tcp.for_path(mtu_bytes, ip_version);
+                let connections = Connections {
+                    first_flow: flow,
+                    count: download.connections,
+                    dscp,
+                    tcp,
+                    http: HttpConfig::default(),
+                    stop_us: None,
+                    seed,
+                };
+                let client = DownloadClient::new(context, download, connections);
+                let server = RequestServer::new(connections);
+                (ServerSide::Download(Box::new(server)), UeSide::Download(Box::new(client)))
+            }
+            AppConfig::Screen { screen, tcp } => {
+                let tcp = &tcp.for_path(mtu_bytes, ip_version);
+                let sender = ScreenSender::new(context, screen, tcp);
+                let receiver = ScreenReceiver::new(context, screen, tcp);
+                (ServerSide::Screen(Box::new(sender)), UeSide::Screen(Box::new(receiver)))
             }
             AppConfig::Sprout(sprout) => (
                 ServerSide::Sprout(Box::new(SproutSender::new(context, sprout))),
@@ -246,8 +286,8 @@ impl Flow {
         self.server.measured().unanswered_us()
     }
 
-    /// The delay that matters to the application, with its name: `frame` of a video call, `action
-    /// to screen` of a game, `page load`, `chunk`.
+    /// The delay that matters to the application, with its name: `frame` of a video call or a cloud game,
+    /// `action to screen` of a game, `page load`, `chunk`, `part` of a download, `change` of a screen.
     pub fn app_delay(&self) -> Option<(&'static str, &DelayRecorder)> {
         self.ue.measured().app_delay()
     }
@@ -304,9 +344,12 @@ macro_rules! for_each_application {
             Self::Voip($end) => $do,
             Self::Ping($end) => $do,
             Self::Game($end) => $do,
+            Self::CloudGame($end) => $do,
             Self::Call($end) => $do,
             Self::Web($end) => $do,
             Self::Video($end) => $do,
+            Self::Download($end) => $do,
+            Self::Screen($end) => $do,
             Self::Sprout($end) => $do,
             Self::Vivace($end) => $do,
             Self::Responsiveness($end) => $do,

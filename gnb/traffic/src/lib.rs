@@ -14,16 +14,19 @@
 //! - [`tcp`]: bulk transfer with SACK, RACK-TLP, PRR, ECN, AccECN and pacing; Cubic, Reno, Westwood,
 //!   Vegas, BBR v1 and v3, Prague, C2TCP.
 //! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: quality of a call.
-//! - [`game`], [`call`], [`web`], [`video`]: interactive applications and their quality of experience.
+//! - [`game`], [`cloud_game`], [`call`], [`web`], [`video`], [`screen`]: interactive applications and their
+//!   quality of experience; [`download`]: a file over several connections.
 //! - [`responsiveness`]: round trips per minute under load.
 //! - [`sprout`], [`vivace`]: rate controllers over UDP.
 //! - [`host`]: real hosts at both ends, whose datagrams pass as they are.
 //! - [`stats`]: goodput, delay and loss, in bounded memory.
 
 pub mod call;
+pub mod cloud_game;
 pub mod config;
 mod datagram;
 mod distribution;
+pub mod download;
 pub mod endpoint;
 mod error;
 pub mod flow;
@@ -35,6 +38,7 @@ pub mod packet;
 pub mod ping;
 pub mod responsiveness;
 mod rng;
+pub mod screen;
 mod sequence;
 pub mod sprout;
 pub mod stats;
@@ -49,8 +53,10 @@ pub mod voip;
 pub mod web;
 
 pub use call::CallConfig;
+pub use cloud_game::CloudGameConfig;
 pub use config::{AppConfig, FlowConfig};
 pub use datagram::{Datagram, InnerDatagram};
+pub use download::DownloadConfig;
 pub use endpoint::Endpoint;
 pub use error::ConfigError;
 pub use flow::{Flow, ServerSide, UeSide};
@@ -61,6 +67,7 @@ pub use packet::{Body, FlowId, Packet};
 pub use ping::PingConfig;
 pub use responsiveness::ResponsivenessConfig;
 pub use rng::SplitMix64;
+pub use screen::ScreenConfig;
 pub use sprout::SproutConfig;
 pub use stats::{Deadlines, DelayRecorder, DelaySummary, Figures, FlowStats};
 pub use stream::{HttpConfig, HttpVersion};

@@ -41,7 +41,7 @@ pub(super) fn flows(scenario: &Scenario, bearers: &Bearers) -> Check {
         if let Some(config) = tunnel {
             tunnels.check(scenario, keys, config, &rntis, &path)?;
         }
-        flow.config(tunnel).validate().map_err(|error| {
+        flow.config(tunnel, scenario.split.core_delay_us).validate().map_err(|error| {
             let message = format!("{}; expected {}", error.value, error.expected);
             Violation::new(format!("{path}.{}", error.field), message)
         })?;

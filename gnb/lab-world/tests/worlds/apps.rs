@@ -166,6 +166,24 @@ flows:
 }
 
 #[test]
+fn the_deadline_of_a_cloud_game_is_beyond_the_way_to_the_gnb() {
+    let missed_pct = |flows: &str, overrides: &[&str]| {
+        let mut world = world(flows, overrides);
+        world.step_until(20_000_000, &mut |_| {});
+        100.0 - world.summary().flows[0].deadline.unwrap().in_time_pct
+    };
+    let alone = "  - { name: game, kind: cloud_game }\n";
+    let beside = "  - { name: game, kind: cloud_game }
+  - { name: steam, kind: download, start_s: 1, download: { file_bytes: 10000000000 } }\n";
+    for delay in ["split.core_delay_us=1000", "flows[0].core_delay_us=100000"] {
+        let alone = missed_pct(alone, &[delay]);
+        assert!(alone < 1.0, "{delay}: {alone}");
+    }
+    let beside = missed_pct(beside, &[]);
+    assert!(beside > 50.0, "in the queue of eight connections: {beside}");
+}
+
+#[test]
 fn calls_in_parallel_do_not_coincide() {
     let mut world = world("  - { name: voip, kind: voip, count: 8 }\n", &[]);
     world.record_packets(true);

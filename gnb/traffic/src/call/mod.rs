@@ -8,17 +8,20 @@
 //! Of WebRTC there is: 5 ms grouping of packets, the Kalman filter, the over-use detector with its
 //! adaptive threshold, AIMD, the loss-based bound, a pacer at 2.5 times the rate, key frames on
 //! request after a loss. There is not: retransmission (NACK) and FEC — a frame with a lost packet is
-//! lost and the picture stands until the next key frame —, probing, and audio.
+//! lost and the picture stands until the next key frame —, and probing. Audio, if there is, is Opus in
+//! frames of 20 ms (RFC 7587 §4.2) in the same 5-tuple (RFC 9143), beside the control of the video.
 
 mod arrival;
 mod detector;
 mod encoder;
 mod gcc;
 mod loss;
+mod pacer;
 mod rate;
 mod receiver;
 mod sender;
 
+pub(crate) use pacer::FramePacer;
 pub use receiver::CallReceiver;
 pub use sender::CallSender;
 
@@ -47,6 +50,10 @@ pub struct CallConfig {
     pub size_variation: f64,
     /// Time between two reports of the receiver, µs.
     pub feedback_interval_us: u64,
+    /// Rate of audio beside the video without headers, 6..=510 kbit/s (Opus, RFC 6716 §2.1.1; WebRTC's voice
+    /// has about 32); none if unset.
+    #[cfg_attr(feature = "schema", schemars(range(min = 6, max = 510)))]
+    pub audio_kbps: Option<u32>,
 }
 
 impl Default for CallConfig {
@@ -60,6 +67,7 @@ impl Default for CallConfig {
             key_frame_ratio: 4.0,
             size_variation: 0.2,
             feedback_interval_us: 100_000,
+            audio_kbps: None,
         }
     }
 }
@@ -73,6 +81,9 @@ impl CallConfig {
         check("call.key_interval_frames", self.key_interval_frames, 1..=1_000_000, "1 to 1000000")?;
         check("call.key_frame_ratio", self.key_frame_ratio, 1.0..=100.0, "1 to 100")?;
         check("call.size_variation", self.size_variation, 0.0..=0.9, "0 to 0.9")?;
+        if let Some(kbps) = self.audio_kbps {
+            check("call.audio_kbps", kbps, 6..=510, "6 to 510 kbit/s")?;
+        }
         check(
             "call.feedback_interval_us",
             self.feedback_interval_us,
@@ -85,7 +96,9 @@ impl CallConfig {
 /// Largest RTP payload of a packet in WebRTC.
 const MAX_MEDIA_BYTES: u32 = 1_200;
 /// RTP header (RFC 3550 §5.1) and the header extension with the transport-wide number (RFC 8285).
-const RTP_HEADER_BYTES: u32 = 12 + 8;
+pub(crate) const RTP_HEADER_BYTES: u32 = 12 + 8;
+/// Length of an audio frame.
+const AUDIO_FRAME_MS: u32 = 20;
 /// RTCP header of a transport-wide feedback (draft-holmer-rmcat-transport-wide-cc §3.1).
 const FEEDBACK_HEADER_BYTES: u32 = 20;
 /// Each packet reported takes a delta of 2 B and a share of a status chunk.

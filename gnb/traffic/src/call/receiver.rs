@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::CallConfig;
 use super::{MediaFeedback, MediaPacket, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, Measured};
+use crate::ip::UDP_IP_HEADER_BYTES;
 use crate::packet::{Body, Packet, Stamp, UdpSender};
+use crate::sequence::SequenceTracker;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
-use crate::udp_cbr::DatagramSink;
 
 /// Limit of incomplete frames; older ones are dropped.
 const MAX_PARTIAL_FRAMES: u64 = 64;
@@ -50,7 +51,10 @@ impl Gaps {
 pub struct CallReceiver {
     sender: UdpSender,
     feedback_interval_us: u64,
-    sink: DatagramSink,
+    arrivals: Arrivals,
+    media: SequenceTracker,
+    audio: SequenceTracker,
+    audio_delay: DelayRecorder,
     partial: BTreeMap<u64, Partial>,
     /// The next frame that can be decoded without a key frame.
     expected: u64,
@@ -74,7 +78,10 @@ impl CallReceiver {
         Self {
             sender: UdpSender::new(stamp.not_ect()),
             feedback_interval_us: config.feedback_interval_us,
-            sink: DatagramSink::default(),
+            arrivals: Arrivals::default(),
+            media: SequenceTracker::default(),
+            audio: SequenceTracker::default(),
+            audio_delay: DelayRecorder::new(),
             partial: BTreeMap::new(),
             expected: 0,
             seen: 0,
@@ -146,10 +153,22 @@ impl CallReceiver {
 
 impl Endpoint for CallReceiver {
     fn on_packet(&mut self, packet: &Packet, now_us: u64, _out: &mut Vec<Packet>) {
-        let Body::Media(media) = &packet.body else { return };
-        if !self.sink.on_datagram(packet, media.seq, RTP_HEADER_BYTES, now_us) {
+        let is_new = match &packet.body {
+            Body::Media(media) => self.media.on_arrival(media.seq),
+            Body::Udp { seq } => self.audio.on_arrival(*seq),
+            _ => return,
+        };
+        self.arrivals.on_packet(packet, now_us);
+        if !is_new {
             return;
         }
+        let headers_bytes = UDP_IP_HEADER_BYTES + RTP_HEADER_BYTES;
+        let payload_bytes = packet.len_bytes.saturating_sub(headers_bytes);
+        self.arrivals.on_delivered(u64::from(payload_bytes), now_us);
+        let Body::Media(media) = &packet.body else {
+            self.audio_delay.record(now_us, now_us.saturating_sub(packet.sent_us));
+            return;
+        };
         self.report.arrivals.push((media.seq, now_us));
         self.report_us.get_or_insert(now_us + self.feedback_interval_us);
         self.on_media(media, now_us);
@@ -177,11 +196,11 @@ impl Measured for CallReceiver {
     }
 
     fn arrivals(&self) -> Option<&Arrivals> {
-        Some(self.sink.arrivals())
+        Some(&self.arrivals)
     }
 
     fn lost_packets(&self) -> Option<u64> {
-        Some(self.sink.lost_packets())
+        Some(self.media.lost() + self.audio.lost())
     }
 
     fn arrived_units(&self) -> Option<(&DelayRecorder, u64)> {
@@ -198,5 +217,11 @@ impl Measured for CallReceiver {
         figures.push_delay_ms("frame_delay", &self.frame_delay);
         figures.push("freezes_count", self.freezes as f64);
         figures.push("frozen_s", self.frozen_us as f64 / 1e6);
+        if self.audio_delay.count() > 0 {
+            figures.push_delay_ms("audio_delay", &self.audio_delay);
+            let lost = self.audio.lost() as f64;
+            let sent = lost + self.audio_delay.count() as f64;
+            figures.push("audio_lost_pct", 100.0 * lost / sent);
+        }
     }
 }

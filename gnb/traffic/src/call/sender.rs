@@ -1,12 +1,10 @@
-//! The sender of a call: camera, encoder, pacer and controller.
+//! The sender of a call: camera, encoder, pacer, controller and microphone.
 
-use std::collections::VecDeque;
-
-use super::CallConfig;
 use super::detector::Usage;
 use super::encoder::Encoder;
 use super::gcc::Gcc;
-use super::{MAX_MEDIA_BYTES, MediaPacket, RTP_HEADER_BYTES};
+use super::pacer::{FramePacer, Waiting};
+use super::{AUDIO_FRAME_MS, CallConfig, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
 use crate::rng::SplitMix64;
@@ -19,11 +17,11 @@ const PACING_FACTOR: f64 = 2.5;
 /// Minimum time between two requested key frames, as in libwebrtc.
 const MIN_KEY_GAP_US: u64 = 300_000;
 
-/// A media packet that waits for the pacer.
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    packet: MediaPacket,
+/// Audio frames beside the video.
+#[derive(Debug, Clone)]
+struct Audio {
     payload_bytes: u32,
+    timer: Periodic,
 }
 
 /// Sends video at the rate that congestion control allows.
@@ -33,9 +31,8 @@ pub struct CallSender {
     camera: Periodic,
     encoder: Encoder,
     gcc: Gcc,
-    waiting: VecDeque<Waiting>,
-    pace_next_ns: u64,
-    next_seq: u64,
+    pacer: FramePacer,
+    audio: Option<Audio>,
     key_wanted: bool,
     last_key_us: Option<u64>,
     frames: u64,
@@ -52,9 +49,11 @@ impl CallSender {
             camera: context.periodic(1_000_000, u64::from(config.frames_per_s)),
             encoder: Encoder::new(config, SplitMix64::stream(context.seed, 0)),
             gcc: Gcc::new(config),
-            waiting: VecDeque::new(),
-            pace_next_ns: 0,
-            next_seq: 0,
+            pacer: FramePacer::default(),
+            audio: config.audio_kbps.map(|kbps| Audio {
+                payload_bytes: RTP_HEADER_BYTES + kbps * AUDIO_FRAME_MS / 8,
+                timer: context.periodic(u64::from(AUDIO_FRAME_MS) * 1_000, 1),
+            }),
             key_wanted: false,
             last_key_us: None,
             frames: 0,
@@ -80,34 +79,14 @@ impl CallSender {
             due.on_sent(now_us);
         }
         self.target_sum_bps += target_bps;
-        // Packets of one frame are of equal size, as libwebrtc's packetiser makes them. A frame has
-        // at most as many packets as its index can count.
-        let count = frame.bytes.div_ceil(MAX_MEDIA_BYTES).clamp(1, u32::from(u16::MAX));
-        for index in 0..count {
-            let bytes = frame.bytes / count + u32::from(index < frame.bytes % count);
-            let packet = MediaPacket {
-                seq: self.next_seq,
-                frame: number,
-                index: index as u16,
-                count: count as u16,
-                is_key: frame.is_key,
-                captured_us: now_us,
-            };
-            self.next_seq += 1;
-            let payload_bytes = bytes.min(MAX_MEDIA_BYTES) + RTP_HEADER_BYTES;
-            self.waiting.push_back(Waiting { packet, payload_bytes });
-        }
+        self.pacer.push(number, frame.bytes, frame.is_key, now_us);
     }
 
     fn release(&mut self, now_us: u64, out: &mut Vec<Packet>) {
-        while self.pace_next_ns <= now_us * 1_000
-            && let Some(Waiting { packet, payload_bytes }) = self.waiting.pop_front()
-        {
+        while let Some(Waiting { packet, payload_bytes }) = self.pacer.pop_due(now_us) {
             let len_bytes = self.sender.send(payload_bytes, Body::Media(packet), now_us, out);
             self.gcc.on_sent(packet.seq, len_bytes, now_us);
-            let rate_bps = PACING_FACTOR * self.gcc.target_bps();
-            let gap_ns = (f64::from(len_bytes) * 8e9 / rate_bps) as u64;
-            self.pace_next_ns = self.pace_next_ns.max(now_us * 1_000) + gap_ns;
+            self.pacer.on_sent(len_bytes, PACING_FACTOR * self.gcc.target_bps(), now_us);
         }
     }
 }
@@ -125,12 +104,18 @@ impl Endpoint for CallSender {
         while let Some(number) = self.camera.fire(now_us) {
             self.take_frame(number, now_us);
         }
+        // Audio is not paced (libwebrtc), and not under the control of the video's rate.
+        if let Some(audio) = &mut self.audio {
+            while let Some(seq) = audio.timer.fire(now_us) {
+                self.sender.send(audio.payload_bytes, Body::Udp { seq }, now_us, out);
+            }
+        }
         self.release(now_us, out);
     }
 
     fn next_deadline_us(&self) -> Option<u64> {
-        let pace_us = (!self.waiting.is_empty()).then(|| self.pace_next_ns.div_ceil(1_000));
-        [self.camera.next_us(), pace_us].into_iter().flatten().min()
+        let audio_us = self.audio.as_ref().and_then(|audio| audio.timer.next_us());
+        [self.camera.next_us(), self.pacer.next_us(), audio_us].into_iter().flatten().min()
     }
 }
 
