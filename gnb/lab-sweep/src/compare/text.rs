@@ -12,7 +12,7 @@ use crate::measures::Subject;
 const MAX_SUBJECTS: usize = 20;
 
 /// Columns of tables: measures, the first that a subject has, and the heading.
-pub(super) const COLUMNS: [(&[&str], &str); 7] = [
+pub(super) const COLUMNS: [(&[&str], &str); 9] = [
     (&["goodput_mbps"], "goodput Mbit/s"),
     (&["sojourn_mean_ms"], "sojourn mean ms"),
     (&["sojourn_p50_ms"], "p50"),
@@ -20,6 +20,8 @@ pub(super) const COLUMNS: [(&[&str], &str); 7] = [
     (&["sojourn_p99_ms"], "p99"),
     (&["dropped_packets", "lost_packets"], "drops"),
     (&["marked_packets"], "marks"),
+    (&["in_time_pct"], "in time %"),
+    (&["rpm"], "RPM"),
 ];
 
 /// A table per subject with its common measures: a row per side and another with its difference to the
