@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, mpsc},
 };
 
 use bytes::Bytes;
@@ -45,6 +45,8 @@ pub(super) struct Script {
     pub(super) changed: bool,
     /// Sleep this long in the next step, once.
     pub(super) stall_ms: u64,
+    /// Stand still in the next step: says so, then waits until the other end is dropped.
+    pub(super) hold: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
     /// Subscriptions open in the node now, and ever.
     pub(super) open: BTreeSet<u64>,
     pub(super) opened: u64,
@@ -96,6 +98,7 @@ impl Double {
             message_bytes: 16,
             changed: false,
             stall_ms: 0,
+            hold: None,
             open: BTreeSet::new(),
             opened: 0,
             epochs_us: Vec::new(),
@@ -182,7 +185,7 @@ impl E2Node for Double {
 
     fn step_until(&mut self, t_us: u64, sink: &mut dyn OutputSink) {
         self.now_us = t_us.max(self.now_us);
-        let (message_bytes, stall_ms) = {
+        let (message_bytes, stall_ms, hold) = {
             let mut script = self.script.lock();
             if std::mem::take(&mut script.changed) {
                 sink.nodes_changed();
@@ -193,8 +196,13 @@ impl E2Node for Double {
                     }
                 }
             }
-            (script.message_bytes, std::mem::take(&mut script.stall_ms))
+            (script.message_bytes, std::mem::take(&mut script.stall_ms), script.hold.take())
         };
+        if let Some((held, released)) = hold {
+            // A test that failed has dropped its ends.
+            let _ = held.send(());
+            let _ = released.recv();
+        }
         if stall_ms > 0 {
             std::thread::sleep(std::time::Duration::from_millis(stall_ms));
         }

@@ -131,10 +131,14 @@ async fn a_report_that_is_read_is_of_now() {
     assert!(errors[0].contains("nobody") && errors[1].contains("0.0.999"), "{errors:?}");
     assert!(errors[2].contains("no report without a subscription"), "{errors:?}");
     // A world that stands still does not hold up its reader.
-    script.lock().stall_ms = 100;
-    let late = elsewhere(&gateway, |client| {
-        std::thread::sleep(Duration::from_millis(10));
-        client.report_now(NODE, REPORTER, Duration::from_millis(5)).expect_err("no answer")
+    let (held, is_held) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    script.lock().hold = Some((held, released));
+    let late = elsewhere(&gateway, move |client| {
+        is_held.recv_timeout(PATIENCE).expect("a step");
+        let late = client.report_now(NODE, REPORTER, Duration::from_millis(5));
+        drop(release);
+        late.expect_err("no answer")
     })
     .await;
     assert_eq!(late.to_string(), "the node has not answered in 5 ms");
