@@ -22,7 +22,7 @@ unexport CONDA_PREFIX
 unexport PYTHONDONTWRITEBYTECODE
 
 # Distributions installed editable, in the order of their dependencies.
-PACKAGES := interfaces interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/ric_doctor \
+PACKAGES := interfaces interfaces/bounded_input interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/ric_doctor \
             xapps/tc_controller xapps/tc_evaluate \
             xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))

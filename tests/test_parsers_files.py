@@ -210,7 +210,7 @@ FILES = [
         "^/.*/input: ",
         [{"version": 1, "x": [1, {"y": None}]}],
         write=lambda document: json.dumps(document).encode(),
-        also=["ric.json_text:parse_json"],
+        also=["bounded_input.json_text:parse_json"],
     ),
     Peer(
         "tc_controller.policy_file:parse_policy",

@@ -22,6 +22,7 @@ from rlc_dataset import (
     write_run,
 )
 from rlc_dataset.foreign import read_reports
+from rlc_dataset.provenance import parse_provenance
 from rlc_dataset.schema import PROVENANCE_KEY
 
 
@@ -83,6 +84,13 @@ def test_the_digest_of_a_data_set_does_not_depend_on_the_order_of_runs(tmp_path:
     assert one.sha256() == two.sha256()
     write_run(tmp_path / "2", table(seed=9), provenance("r2"))
     assert Dataset.open(tmp_path / "2").sha256() != one.sha256()
+
+
+def test_a_key_that_a_provenance_has_twice_is_refused(tmp_path: Path) -> None:
+    written = write_run(tmp_path, table(), provenance())
+    twice = written.model_dump_json().replace("{", '{"run": "r2",', 1)
+    with pytest.raises(DatasetError, match="provenance: key 'run' given twice; expected it once"):
+        parse_provenance(twice.encode(), "a.parquet")
 
 
 def test_runs_are_selected_by_cell_and_mobility(tmp_path: Path) -> None:

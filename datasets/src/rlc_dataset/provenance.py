@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Literal, Self
 
+from bounded_input import parse_json
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rlc_dataset.errors import DatasetError
@@ -133,9 +134,15 @@ def series_origin(
 def parse_provenance(data: bytes, file: str) -> Provenance:
     """Reads a file's metadata; raises :class:`~rlc_dataset.errors.DatasetError`."""
     try:
-        return Provenance.model_validate_json(data)
+        provenance = Provenance.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         raise DatasetError(message, file=file, column=f"provenance {field}".strip()) from error
+    try:
+        # Pydantic takes the last value of a key that is given twice.
+        parse_json(data)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(str(error), file=file, column="provenance") from error
+    return provenance

@@ -101,12 +101,12 @@ fn what_a_terminal_obeys_is_escaped_in_errors_and_tables() {
     };
     let (code, _, stderr) = run("\"\\e[31m\\u202eX\": 1\n");
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("\\u{1b}[31m\\u{202e}X: unknown key"), "{stderr}");
+    assert!(stderr.contains("\\x1b[31m\\u202eX: unknown key"), "{stderr}");
     assert!(!stderr.contains(['\u{1b}', '\u{202e}']), "{stderr}");
     let text = std::fs::read_to_string(default()).unwrap();
     let (code, stdout, stderr) = run(&text.replace("name: bulk", "name: \"bu\\e[2Jlk\""));
     assert_eq!((code, stdout.contains('\u{1b}')), (0, false), "{stderr}{stdout}");
-    assert!(stdout.contains("bu\\u{1b}[2Jlk"), "{stdout}");
+    assert!(stdout.contains("bu\\x1b[2Jlk"), "{stdout}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use lab_world::{NodeInfo, World};
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
 
+pub use crate::terminal::escaped;
 use crate::{LocalClient, Recording, ServeError, ServeOptions};
 
 /// Why a command failed.
@@ -100,27 +101,6 @@ impl LogArgs {
             LogFormat::Json => log.json().try_init(),
         };
     }
-}
-
-/// Text for people with an escape, as `\u{1b}`, for each character that a terminal obeys: control
-/// characters but line feeds and tabs, and the formatting ones that reorder or hide text (Unicode
-/// UTS #39 §3.1). Names and keys of a scenario may have any.
-pub fn escaped(text: &str) -> String {
-    let obeyed = |c: char| {
-        c.is_control() && !matches!(c, '\n' | '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    if !text.contains(obeyed) {
-        return text.to_owned();
-    }
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match obeyed(c) {
-            true => shown.extend(c.escape_default()),
-            false => shown.push(c),
-        }
-    }
-    shown
 }
 
 /// Prints why `program` failed on stderr; returns its exit code.

@@ -38,6 +38,7 @@ mod server;
 mod service;
 mod slot_lateness;
 mod subscriptions;
+mod terminal;
 mod world_thread;
 
 pub use clock::WallClock;

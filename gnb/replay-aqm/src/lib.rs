@@ -16,6 +16,7 @@
 
 mod case;
 mod input;
+mod json;
 mod model;
 #[cfg(test)]
 mod model_tests;
@@ -83,7 +84,7 @@ pub fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result<Summar
 }
 
 fn answer(line: &[u8]) -> Result<Answer, Failure> {
-    let value: serde_json::Value = serde_json::from_slice(line)
+    let value = json::parse(line)
         .map_err(|error| Failure::new(serde_json::Value::Null, format!("line: {error}")))?;
     let id = value.get("id").cloned().unwrap_or_default();
     let steps = Case::parse(value).and_then(|case| match case {

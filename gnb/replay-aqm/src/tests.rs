@@ -185,6 +185,11 @@ fn a_bad_line_names_the_place_and_the_next_is_read() {
         ("[1]".to_owned(), Value::Null, "line: "),
         ("\"x\"".to_owned(), Value::Null, "line: "),
         (r#"{"queue":{"kind":"fifo"}}"#.to_owned(), Value::Null, "line: "),
+        (
+            r#"{"id":5,"queue":{"kind":"fifo","kind":"codel"},"events":[]}"#.to_owned(),
+            Value::Null,
+            "line: key 'kind' given twice; expected it once at line 1 column 37",
+        ),
         (with(json!({"kind": "red"}), json!([])), json!(5), "queue.kind: "),
         (
             with(json!({"kind": "fifo", "limit_pkts": 0}), json!([])),

@@ -119,6 +119,13 @@ def test_a_wrong_manifest_names_the_field(change: dict[str, object], message: st
         parse_manifest(json.dumps(document).encode())
 
 
+def test_a_key_that_a_manifest_has_twice_is_refused() -> None:
+    text = manifest().to_json().decode()
+    twice = text.replace("{", '{"modelVersion": "2",', 1)
+    with pytest.raises(ContractError, match=r"manifest.json: key 'modelVersion' given twice"):
+        parse_manifest(twice.encode())
+
+
 def test_a_point_stands_for_the_time_since_the_one_before() -> None:
     assert spans_us((11_000, 12_000, 14_000, 30_000), 1_000) == (1_000, 1_000, 2_000, 16_000)
     assert spans_us((20_000, 40_000), 1_000) == (20_000, 20_000), "the first as the second"

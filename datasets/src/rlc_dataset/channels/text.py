@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import lzma
 import math
 import os
@@ -16,6 +15,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, TextIO
+
+from bounded_input import parse_json
 
 from rlc_dataset.errors import DatasetError, first_line
 
@@ -88,7 +89,7 @@ def read_json(path: Path) -> Any:
     if len(text) > MAX_JSON_CHARACTERS:
         raise DatasetError(f"has more than {MAX_JSON_CHARACTERS} characters", file=str(path))
     try:
-        return json.loads(text)
+        return parse_json(text)
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{first_line(error)}; expected JSON", file=str(path)) from error
 

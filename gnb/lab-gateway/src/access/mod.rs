@@ -26,6 +26,7 @@ use super::{
     door::{Door, Peer},
     limits::ClientKey,
     metrics::GatewayMetrics,
+    terminal::escaped_but,
 };
 
 /// The access file in force, shared by the doors of a gateway.
@@ -283,7 +284,8 @@ fn bearer_token(header: &str) -> &str {
 /// Without control characters, at most [`MAX_IDENTIFIER_BYTES`] characters long.
 fn escaped(text: &str) -> String {
     const MAX: usize = MAX_IDENTIFIER_BYTES;
-    text.chars().take(MAX).flat_map(char::escape_debug).take(MAX).collect()
+    let start: String = text.chars().take(MAX).collect();
+    escaped_but(&start, &[]).chars().take(MAX).collect()
 }
 
 /// Why a client was refused; a metric label.

@@ -201,7 +201,7 @@ fn messages_name_the_client_and_the_right_without_control_characters() {
     let south: &[&str] = &["south.example.org"];
     assert_eq!(
         message(Some(south), None, Right::Control, Some("gnb-\u{7}")),
-        "client south: no access to node gnb-\\u{7}"
+        "client south: no access to node gnb-\\x07"
     );
 }
 

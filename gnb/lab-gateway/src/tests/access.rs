@@ -95,7 +95,7 @@ async fn a_client_does_what_its_rights_allow() {
     for (pair, shown) in [
         (authority.client("stranger"), "stranger"),
         (cn_beside_uri, "spiffe://example.org/other"),
-        (with_nul, "controller.example.org\\0.evil.example"),
+        (with_nul, "controller.example.org\\x00.evil.example"),
     ] {
         let mut stranger = client(&gateway, &authority, &pair).await;
         let status = nodes(&mut stranger).await.expect_err("refused");

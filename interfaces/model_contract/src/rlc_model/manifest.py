@@ -10,6 +10,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Literal, Self
 
+from bounded_input import parse_json
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -169,9 +170,15 @@ def parse_manifest(data: bytes) -> Manifest:
         ContractError: Names the field, its value and the expectation.
     """
     try:
-        return Manifest.model_validate_json(data)
+        manifest = Manifest.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         place = f"manifest.json: {field}" if field else "manifest.json"
         raise ContractError(place, first["msg"].removeprefix("Value error, ")) from error
+    try:
+        # Pydantic takes the last value of a key that is given twice.
+        parse_json(data)
+    except (ValueError, RecursionError) as error:
+        raise ContractError("manifest.json", str(error)) from error
+    return manifest

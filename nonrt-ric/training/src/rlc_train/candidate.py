@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from bounded_input import parse_json
 from numpy.typing import NDArray
 from rlc_model import FEATURES, Manifest, MinMaxScaler, Quantity
 from rlc_model.files import replace_directory
@@ -90,7 +91,7 @@ class Candidate:
             TrainError: A file is missing or damaged.
         """
         try:
-            description = json.loads((directory / DESCRIPTION).read_text())
+            description = parse_json((directory / DESCRIPTION).read_text())
             layout = dict(description["layout"])
             layout["quantities"] = tuple(Quantity(q) for q in layout["quantities"])
             layout |= {name: tuple(layout[name]) for name in ("points_us", "quantiles")}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+from bounded_input import parse_json
 from ric.files import UnreadableFile, read_file
-from ric.json_text import parse_json
 
 from rlc_train.errors import TrainError
 from rlc_train.judging.row import Row

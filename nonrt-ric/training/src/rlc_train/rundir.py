@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bounded_input import parse_json
 from pydantic import ValidationError
 
 from rlc_train.backtest import Losses
@@ -64,7 +65,7 @@ class RunDirectory:
             TrainError: It is missing or damaged.
         """
         try:
-            return json.loads((self.path / name).read_text())
+            return parse_json((self.path / name).read_text())
         except FileNotFoundError as error:
             raise TrainError(
                 str(self.path / name),

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import structlog
+from bounded_input import parse_json
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ric.claim import AlreadyClaimed, Claim
 from ric.errors import RicError
 from ric.files import UnreadableFile, read_file
 from ric.health import Condition
-from ric.json_text import parse_json
 
 T = TypeVar("T")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from bounded_input import parse_json
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlc_train.errors import TrainError, write_text
@@ -88,7 +89,7 @@ class WorkDirectory:
         """
         path = self.folder(state) / name
         try:
-            return json.loads(path.read_text())
+            return parse_json(path.read_text())
         except (OSError, ValueError, RecursionError) as error:
             raise TrainError(str(path), f"cannot be read: {error}") from error
 

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, cast, get_args
 
+from bounded_input import parse_json
+
 from ric.errors import RicError, ServiceModelError, ServiceModelUnavailable
 from ric.flags import ProgramParser
-from ric.json_text import parse_json
 from ric.sm import kpm_bytes, mac, rlc, tc
 from ric.terminal import complain
 from ric.version import VERSION

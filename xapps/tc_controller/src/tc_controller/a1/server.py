@@ -12,12 +12,12 @@ from typing import Any, Final, NoReturn
 
 import structlog
 from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
+from bounded_input import parse_json
 from ric.access import ALL_NODES, Right
 from ric.backoff import Backoff
 from ric.certificates import Trust
 from ric.clock import Clock
 from ric.http import Handler, HttpSite, challenge, http_status
-from ric.json_text import parse_json
 from ric.limits import Exceeded, Rate, retry_after_s
 from ric.security import Security
 from yarl import URL
