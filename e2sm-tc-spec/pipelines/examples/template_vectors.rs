@@ -63,7 +63,7 @@ fn cases() -> Vec<(&'static str, Value)> {
             json!({"classes": [{"dscps": [46], "bound_us": 20_000}], "pacer": "bdp5g_prototype",
                 "buffer": buffer}),
         ),
-        ("sojourn", json!({"bulk_bound_us": null, "queues": 512})),
+        ("sojourn", json!({"bulk_bound_us": null, "queues": 512, "isolation": "flows"})),
         (
             "sojourn",
             json!({"bulk_bound_us": 100_000, "quantum_bytes": 600, "threshold_us": 1_000, "pacer": "forecast",

@@ -7,8 +7,9 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use e2sm_tc::v1::{
-    BearerForecast, Capabilities, Cause, Classifier, FEATURES, INNER_HEADERS, Invalid, Pacer,
-    Pipeline, PipelineEdit, QueueDiscipline, QueueSet, Scheduler, Validate,
+    BearerForecast, Capabilities, Cause, Classifier, FEATURES, HOST_ISOLATION, INNER_HEADERS,
+    Invalid, Isolation, Pacer, Pipeline, PipelineEdit, QueueDiscipline, QueueSet, Scheduler,
+    Validate,
 };
 
 use crate::PipelineError;
@@ -93,6 +94,7 @@ fn check_kinds(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
     }
     available("classifier", pipeline.classifier.kind(), &capabilities.classifiers)?;
     check_matches(&pipeline.classifier, capabilities)?;
+    check_isolation(pipeline, capabilities)?;
     available("scheduler", pipeline.scheduler.kind(), &capabilities.schedulers)?;
     available("pacer", pipeline.pacer.kind(), &capabilities.pacers)
 }
@@ -104,6 +106,28 @@ fn check_matches(classifier: &Classifier, capabilities: &Capabilities) -> Result
     let Some(position) = inner else { return Ok(()) };
     let element = format!("classifier.osi.filters[{position}].match.inner");
     feature(INNER_HEADERS, &element, capabilities)
+}
+
+/// Turns of hosts are those of deficit round robin. Host-then-flow has its own shares of hosts.
+fn check_isolation(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
+    let isolation = pipeline.classifier.isolation();
+    if isolation == Isolation::Flows {
+        return Ok(());
+    }
+    let kind = pipeline.classifier.kind();
+    let element = format!("classifier.{kind}.isolation");
+    feature(HOST_ISOLATION, &element, capabilities)?;
+    if matches!(pipeline.classifier, Classifier::HostThenFlow(_)) {
+        let detail = format!("{}; expected none for {kind}", isolation.kind());
+        return Err(PipelineError::new(Cause::Inconsistent, element, detail));
+    }
+    let by_turns = matches!(pipeline.scheduler, Scheduler::DeficitRoundRobin { .. });
+    if isolation.has_turns_of_hosts() && !by_turns {
+        let found = pipeline.scheduler.kind();
+        let detail = format!("{} under {found}; expected deficit_round_robin", isolation.kind());
+        return Err(PipelineError::new(Cause::Inconsistent, element, detail));
+    }
+    Ok(())
 }
 
 fn feature(name: &str, element: &str, capabilities: &Capabilities) -> Result {

@@ -76,6 +76,15 @@ pub struct FlowKeys {
     /// Version of IP, 4 or 6.
     #[serde(default)]
     pub ip_version: IpVersion,
+    /// Number of its server, 1..=254: flows with the same number come from one address.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 254))]
+    pub server: u8,
+    /// Number of the host behind the UE that it goes to, 1..=200: the UE itself is 1, others have addresses
+    /// that are routed to it (framed routes, 23.501 §5.6.14).
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 200))]
+    pub ue_host: u8,
     /// ECN field of data; for kinds over UDP. TCP negotiates it with `ecn` and `accecn`.
     #[serde(default)]
     pub ecn_field: Ecn,
@@ -116,6 +125,8 @@ impl Flow {
                 start_jitter_ms: None,
                 deadline_ms: None,
                 ip_version: IpVersion::V4,
+                server: one(),
+                ue_host: one(),
                 ecn_field: Ecn::NotEct,
                 tunnel: None,
             },

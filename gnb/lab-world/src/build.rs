@@ -13,7 +13,7 @@ use super::channel::Channels;
 use super::drql_limit::DrqlLimit;
 use super::f1::F1Bearer;
 use super::flow::{BoundFlow, Queuing};
-use super::packet::{GnbPacket, Tunnel};
+use super::packet::{GnbPacket, Hosts, Tunnel};
 use super::random::SplitMix64;
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
@@ -233,6 +233,7 @@ impl Builder<'_> {
                         qfi: flow.keys.qfi,
                         dscp: flow.keys.dscp,
                         ip_version: flow.keys.ip_version,
+                        hosts: Hosts { server: flow.keys.server, ue: flow.keys.ue_host },
                         tunnel,
                         bearer,
                         start_us: micros(flow.keys.start_s),

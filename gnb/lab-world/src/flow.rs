@@ -3,7 +3,7 @@
 use traffic::{Flow, IpVersion};
 
 use super::delays::Delays;
-use super::packet::{GnbPacket, Tunnel, datagram_bytes};
+use super::packet::{GnbPacket, Hosts, Tunnel, datagram_bytes};
 
 /// A flow bound to a bearer.
 #[derive(Clone, Debug)]
@@ -14,6 +14,7 @@ pub(crate) struct BoundFlow {
     pub(crate) qfi: Option<u8>,
     pub(crate) dscp: u8,
     pub(crate) ip_version: IpVersion,
+    pub(crate) hosts: Hosts,
     /// The tunnel that carries it.
     pub(crate) tunnel: Option<Tunnel>,
     /// Index of its bearer in the world.
@@ -34,6 +35,7 @@ impl BoundFlow {
     /// A downlink packet of this flow.
     pub(crate) fn packet(&self, inner: traffic::Packet) -> GnbPacket {
         GnbPacket::new(inner, self.bearer, self.rnti, self.qfi, self.ip_version, self.tunnel)
+            .between(self.hosts)
     }
 
     /// Length of the IP datagram that carries a packet of this flow, that of the tunnel if it is in one.

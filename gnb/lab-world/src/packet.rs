@@ -10,7 +10,7 @@ const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 const UDP: u8 = 17;
 
-/// The server of every flow; 198.51.100.0/24 and 2001:db8::/32 are for documentation (RFC 5737,
+/// The first server; the last octet of others is their number. 198.51.100.0/24 and 2001:db8::/32 are for documentation (RFC 5737,
 /// RFC 3849).
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 /// The same over IPv6.
@@ -79,6 +79,44 @@ pub(crate) struct GnbPacket {
     /// Already counted as forwarded by PDCP.
     pub(crate) is_counted: bool,
     ip_version: IpVersion,
+    hosts: Hosts,
+}
+
+/// The hosts between which a flow is, by number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hosts {
+    /// Server, from 1 on.
+    pub(crate) server: u8,
+    /// Host behind the UE; 1 is the UE itself.
+    pub(crate) ue: u8,
+}
+
+impl Hosts {
+    const FIRST: Self = Self { server: 1, ue: 1 };
+
+    fn server_address(self, ip_version: IpVersion) -> IpAddr {
+        match ip_version {
+            IpVersion::V4 => IpAddr::V4(Ipv4Addr::new(198, 51, 100, self.server)),
+            IpVersion::V6 => {
+                IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, self.server.into()))
+            }
+        }
+    }
+
+    /// Hosts behind the UE have an IPv4 network each, and addresses of its IPv6 prefix.
+    fn ue_address(self, rnti: u16, ip_version: IpVersion) -> IpAddr {
+        match ue_address(rnti, ip_version) {
+            IpAddr::V4(v4) => {
+                let [ten, pool, high, low] = v4.octets();
+                IpAddr::from([ten, pool + (self.ue - 1), high, low])
+            }
+            IpAddr::V6(v6) => {
+                let mut segments = v6.segments();
+                segments[7] = self.ue.into();
+                IpAddr::from(segments)
+            }
+        }
+    }
 }
 
 impl GnbPacket {
@@ -109,7 +147,13 @@ impl GnbPacket {
             qfi: qfi.unwrap_or(NO_QFI),
             is_counted: false,
             ip_version,
+            hosts: Hosts::FIRST,
         }
+    }
+
+    /// The same between other hosts than the first server and the UE.
+    pub(crate) fn between(self, hosts: Hosts) -> Self {
+        Self { hosts, ..self }
     }
 
     /// Length of the IP datagram, in a tunnel of the outer one.
@@ -143,6 +187,7 @@ pub(crate) fn five_tuple(
     connection: u32,
     rnti: u16,
     ip_version: IpVersion,
+    hosts: Hosts,
     body: &Body,
 ) -> FiveTuple {
     let protocol = match (body.protocol(), ip_version) {
@@ -155,11 +200,8 @@ pub(crate) fn five_tuple(
         (SERVER_PORT + (connection / UE_PORTS) as u16, UE_PORT + (connection % UE_PORTS) as u16)
     };
     FiveTuple {
-        source: match ip_version {
-            IpVersion::V4 => SERVER,
-            IpVersion::V6 => SERVER_V6,
-        },
-        destination: ue_address(rnti, ip_version),
+        source: hosts.server_address(ip_version),
+        destination: hosts.ue_address(rnti, ip_version),
         source_port,
         destination_port,
         protocol,
@@ -180,7 +222,7 @@ impl tc_rf::Packet for GnbPacket {
             let (source_port, destination_port) = (datagram.source_port, datagram.destination_port);
             return FiveTuple { source, destination, source_port, destination_port, protocol };
         }
-        five_tuple(self.inner.flow, self.rnti, self.ip_version, &self.inner.body)
+        five_tuple(self.inner.flow, self.rnti, self.ip_version, self.hosts, &self.inner.body)
     }
 
     fn inner(&self) -> Option<InnerFlow> {
@@ -246,19 +288,35 @@ mod tests {
     #[test]
     fn flows_of_one_ue_have_different_tuples() {
         let udp = Body::Udp { seq: 0 };
-        let tuples: std::collections::HashSet<_> =
-            (0..100_000).map(|flow| five_tuple(flow, 0x4601, IpVersion::V4, &udp)).collect();
+        let tuples: std::collections::HashSet<_> = (0..100_000)
+            .map(|flow| five_tuple(flow, 0x4601, IpVersion::V4, Hosts::FIRST, &udp))
+            .collect();
         assert_eq!(tuples.len(), 100_000);
     }
 
     #[test]
     fn echo_has_no_ports() {
         let ping = Body::Ping { seq: 0, is_reply: false, request_sent_us: 0 };
-        let tuple = five_tuple(7, 0x4601, IpVersion::V4, &ping);
+        let tuple = five_tuple(7, 0x4601, IpVersion::V4, Hosts::FIRST, &ping);
         assert_eq!((tuple.source_port, tuple.destination_port, tuple.protocol), (0, 0, 1));
         assert_eq!(tuple.destination.to_string(), "10.45.70.1");
-        let tuple = five_tuple(7, 0x4601, IpVersion::V6, &ping);
+        let tuple = five_tuple(7, 0x4601, IpVersion::V6, Hosts::FIRST, &ping);
         assert_eq!((tuple.source_port, tuple.protocol), (0, 58));
         assert_eq!(tuple.destination.to_string(), "2001:db8:45:4601::1");
+    }
+
+    #[test]
+    fn servers_and_hosts_behind_a_ue_have_addresses_of_their_own() {
+        let udp = Body::Udp { seq: 0 };
+        let hosts = Hosts { server: 7, ue: 3 };
+        let addresses = |version| {
+            let tuple = five_tuple(7, 0x4601, version, hosts, &udp);
+            (tuple.source.to_string(), tuple.destination.to_string())
+        };
+        let [v4, v6] = [IpVersion::V4, IpVersion::V6].map(addresses);
+        assert_eq!(v4, ("198.51.100.7".to_owned(), "10.47.70.1".to_owned()));
+        assert_eq!(v6, ("2001:db8::7".to_owned(), "2001:db8:45:4601::3".to_owned()));
+        assert_eq!(Hosts::FIRST.server_address(IpVersion::V4), SERVER);
+        assert_eq!(Hosts::FIRST.server_address(IpVersion::V6), SERVER_V6);
     }
 }

@@ -32,6 +32,12 @@ impl HashKey {
         self.siphash_1_3(address_words(address))
     }
 
+    /// Hash of a source and a destination.
+    pub(crate) fn hash_pair(self, flow: &FiveTuple) -> u64 {
+        let [a, b, c, d, _] = flow_words(flow);
+        self.siphash_1_3([a, b, c, d])
+    }
+
     /// SipHash-1-3 of bytes given as little-endian words.
     fn siphash_1_3<const WORDS: usize>(self, words: [u64; WORDS]) -> u64 {
         let length_word = (WORDS as u64 * 8) << 56;

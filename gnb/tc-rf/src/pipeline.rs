@@ -168,7 +168,13 @@ impl<P: Packet> TrafficControl<P> {
             sequence: queued.sequence,
             flow_is_classic: queued.header.ecn == Ecn::Ce && self.inventory.is_classic(queued.flow),
         };
-        self.classifier.classify(&arrival, &self.stage.heads())
+        let index = self.classifier.classify(&arrival, &self.stage.heads());
+        if self.stage.scheduler.binds(index)
+            && let Some(hosts) = self.classifier.hosts(&arrival)
+        {
+            self.stage.scheduler.bind(index, hosts);
+        }
+        index
     }
 
     /// Queues a packet in its classifier's queue, regardless of limits.

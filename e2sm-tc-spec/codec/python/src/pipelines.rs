@@ -4,8 +4,8 @@ use e2sm_tc::v1::{Capabilities, Pipeline, PipelineChange};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use tc_pipelines::templates::{self, Template, TemplateError as InvalidTemplate};
 use tc_pipelines::{PipelineError as InvalidPipeline, candidate, limits};
@@ -72,6 +72,10 @@ fn capabilities_from_json(py: Python<'_>, json: &str) -> PyResult<Capabilities> 
     let mut all = serde_json::to_value(limits::everything())
         .map_err(|error| codec_error(py, &error.to_string(), "capabilities"))?;
     let given: Value = from_json(py, "capabilities", json)?;
+    // A node's own: features that it does not declare it does not have.
+    if let Ok(declared) = Capabilities::deserialize(&given) {
+        return Ok(declared);
+    }
     if let (Some(all), Value::Object(given)) = (all.as_object_mut(), given) {
         all.extend(given);
     }

@@ -1,8 +1,8 @@
 //! L4S traffic in queues of its own.
 
 use e2sm_tc::v1::{
-    Classifier, Codel, L4sEcnClassifier, Overflow, Pacer, Pipeline, QueueDiscipline, QueueTarget,
-    QueueWeight, Scheduler,
+    Classifier, Codel, Isolation, L4sEcnClassifier, Overflow, Pacer, Pipeline, QueueDiscipline,
+    QueueTarget, QueueWeight, Scheduler,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,17 @@ use crate::limits::MTU_BYTES;
 /// By ECN as RFC 9331 §5.1 and §5.3 classify.
 pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Classifier {
     Classifier::L4sEcn(L4sEcnClassifier::new(l4s, classic, ways))
+}
+
+/// The same, with shares between others than flows.
+pub(super) fn isolating(
+    l4s: QueueTarget,
+    classic: QueueTarget,
+    ways: Option<u8>,
+    isolation: Isolation,
+) -> Classifier {
+    let isolation = (isolation != Isolation::Flows).then_some(isolation);
+    Classifier::L4sEcn(L4sEcnClassifier { isolation, ..L4sEcnClassifier::new(l4s, classic, ways) })
 }
 
 /// CoDel that marks ECT(1) by a step (RFC 8290 §4.2 `ce_threshold`).

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use e2sm_tc::v1::{BufferLimit, FlowMatch, Overflow, Pacer};
+use e2sm_tc::v1::{BufferLimit, FlowMatch, Isolation, Overflow, Pacer};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -155,6 +155,10 @@ pub(super) fn pacer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pacer,
 }
 
 /// The schema of what [`pacer`] reads.
+pub(super) fn isolation_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": Isolation::KINDS})
+}
+
 pub(super) fn pacer_schema(_: &mut SchemaGenerator) -> Schema {
     let named = Pacer::KINDS;
     let tuned: Map<String, Value> = named

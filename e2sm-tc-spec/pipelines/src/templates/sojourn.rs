@@ -1,13 +1,14 @@
 //! The template of this project, deployed by default.
 
-use e2sm_tc::v1::{Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler};
+use e2sm_tc::v1::{Isolation, Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ParameterError;
-use super::l4s::{by_ecn, marking_by_step, threshold};
+use super::l4s::{isolating, marking_by_step, threshold};
 use super::parameters::{
-    Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, pacer, pacer_schema, within,
+    Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, isolation_schema, pacer,
+    pacer_schema, within,
 };
 use super::parts::{FIFO, queues, run};
 
@@ -47,6 +48,13 @@ pub struct Sojourn {
     /// loses nothing until its packets have been late for as long again. Unlimited when null.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub bulk_bound_us: Option<u32>,
+    /// Between whom shares are fair, as CAKE has it: `flows`; `src_host`, `dst_host`, `hosts` with one
+    /// queue for each source, destination or pair of both; `dual_src_host`, `dual_dst_host`,
+    /// `dual_hosts` with shares for each of these that its flows divide; `triple` of sources and
+    /// destinations, whichever has more flows. On the downlink sources are servers: by default a film
+    /// keeps its rate beside a download of many connections, and a host behind the UE beside others.
+    #[schemars(schema_with = "isolation_schema")]
+    pub isolation: Isolation,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]
     #[schemars(schema_with = "pacer_schema")]
@@ -62,6 +70,7 @@ impl Default for Sojourn {
             quantum_bytes: 300,
             threshold_us: None,
             bulk_bound_us: Some(BULK_BOUND_US),
+            isolation: Isolation::DualHosts,
             pacer: Pacer::JustInTime,
             buffer: Buffer::default(),
         }
@@ -80,7 +89,7 @@ impl Sojourn {
         let step = marking_by_step(CodelParameters::default(), self.threshold_us);
         Pipeline {
             name: "sojourn".to_owned(),
-            classifier: by_ecn(scalable, classic, Some(self.ways())),
+            classifier: isolating(scalable, classic, Some(self.ways()), self.isolation),
             queues: vec![queues(classic, bulk(self.bulk_bound_us)), queues(scalable, step)],
             scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: self.quantum_bytes },
             pacer: self.pacer,

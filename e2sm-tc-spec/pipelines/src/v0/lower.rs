@@ -11,8 +11,8 @@ use e2sm_tc::v0::{
 };
 use e2sm_tc::v1::{
     Capabilities, Cause, Classifier, ExceedAction, FifoDrop, Filter, FilterId, FlowMatch,
-    OsiClassifier, Pacer, Pipeline, Policer, PortRange, Prefix, QueueDiscipline, QueueId, QueueSet,
-    QueueTarget, Scheduler, Shaper, StochasticHash,
+    Isolation, OsiClassifier, Pacer, Pipeline, Policer, PortRange, Prefix, QueueDiscipline,
+    QueueId, QueueSet, QueueTarget, Scheduler, Shaper, StochasticHash,
 };
 
 use super::controls::{MIN_BURST_BYTES, POLICER_WINDOW_MS, WILDCARD, burst_bytes, one};
@@ -262,6 +262,10 @@ fn classifier(classifier: &Classifier, numbers: &Numbers, base: QueueId) -> Resu
             if hash.ways != 1 {
                 let detail = format!("{}; v0 has plain hashes, 1 way", hash.ways);
                 return Err(unsupported(format!("{place}.ways"), detail));
+            }
+            if classifier.isolation() != Isolation::Flows {
+                let detail = "v0 shares between flows; expected absent";
+                return Err(unsupported(format!("{place}.isolation"), detail));
             }
             let target = numbers.all(hash.target, base, &format!("{place}.target"))?;
             Ok(Classifier::StochasticHash(StochasticHash { target, ..*hash }))

@@ -23,6 +23,8 @@ pub(super) fn flows(scenario: &Scenario, bearers: &Bearers) -> Check {
         let message = format_args!("'{name}' has {bytes} bytes; expected 1..=64");
         ensure((1..=64).contains(&bytes), format_args!("{path}.name"), message)?;
         within(format_args!("{path}.count"), keys.count, 1..=64)?;
+        within(format_args!("{path}.server"), keys.server, 1..=254)?;
+        within(format_args!("{path}.ue_host"), keys.ue_host, 1..=200)?;
         if let Some(taken) = flow.names().find(|name| !names.insert(name.clone())) {
             let message = format!("'{taken}' is taken by an earlier flow");
             return Err(Violation::new(format!("{path}.name"), message));
@@ -57,6 +59,8 @@ fn host(keys: &FlowKeys, rntis: &[u16], taken: &mut HashSet<(u16, u8)>, path: &s
         ("stop_s", keys.stop_s.is_none()),
         ("count", keys.count == 1),
         ("ip_version", keys.ip_version == IpVersion::V4),
+        ("server", keys.server == 1),
+        ("ue_host", keys.ue_host == 1),
     ];
     for (key, is_unset) in is_unset {
         ensure(is_unset, format_args!("{path}.{key}"), "is not for kind host")?;

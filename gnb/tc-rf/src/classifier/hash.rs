@@ -1,10 +1,10 @@
 //! Stochastic hash of the 5-tuple (McKenney 1990, RFC 8290 §4.1.1), or of the flow in a tunnel; plain or
 //! set-associative.
 
-use e2sm_tc::v1::{self, Tunnels};
+use e2sm_tc::v1;
 
-use super::Arrival;
 use super::set_associative::{Claim, SetAssociative};
+use super::{Arrival, Separation};
 use crate::Packet;
 use crate::hash::mix;
 use crate::queue::Target;
@@ -14,7 +14,7 @@ use crate::scheduler::Heads;
 #[derive(Clone, Debug)]
 pub(crate) struct StochasticHash {
     perturbation: u64,
-    tunnels: Tunnels,
+    separation: Separation,
     queues: Queues,
 }
 
@@ -58,8 +58,8 @@ pub(super) fn perturbation(model: Option<u32>) -> u64 {
 impl StochasticHash {
     pub(crate) fn new(model: &v1::StochasticHash, target: Target) -> Self {
         let queues = Queues::new(target, model.ways);
-        let tunnels = model.tunnels.unwrap_or_default();
-        Self { perturbation: perturbation(model.perturbation), tunnels, queues }
+        let separation = Separation::new(model.tunnels, model.isolation);
+        Self { perturbation: perturbation(model.perturbation), separation, queues }
     }
 
     pub(crate) fn classify<P: Packet>(
@@ -68,8 +68,12 @@ impl StochasticHash {
         heads: &impl Heads,
     ) -> u32 {
         // Flows whose 64-bit hashes differ collide under one perturbation and part under another.
-        let hash = mix(arrival.hash_by(self.tunnels) ^ self.perturbation);
+        let hash = mix(self.separation.hash(arrival) ^ self.perturbation);
         self.queues.pick(hash, arrival.sequence, heads)
+    }
+
+    pub(super) fn separation(&self) -> &Separation {
+        &self.separation
     }
 
     pub(crate) fn emptied(&mut self) {

@@ -7,11 +7,11 @@
 //! side of the destinations: downlink packets of a bearer come from anywhere, and go to the UE and
 //! the hosts behind it).
 
-use e2sm_tc::v1::{self, Tunnels};
+use e2sm_tc::v1;
 
-use super::Arrival;
 use super::hash::perturbation;
 use super::set_associative::{Claim, SetAssociative};
+use super::{Arrival, Separation};
 use crate::Packet;
 use crate::hash::mix;
 use crate::queue::Target;
@@ -21,7 +21,7 @@ use crate::scheduler::Heads;
 #[derive(Clone, Debug)]
 pub(crate) struct HostThenFlow {
     perturbation: u64,
-    tunnels: Tunnels,
+    separation: Separation,
     shares: SetAssociative,
 }
 
@@ -29,7 +29,7 @@ impl HostThenFlow {
     pub(crate) fn new(model: &v1::StochasticHash, target: Target) -> Self {
         Self {
             perturbation: perturbation(model.perturbation),
-            tunnels: model.tunnels.unwrap_or_default(),
+            separation: Separation::new(model.tunnels, None),
             shares: SetAssociative::new(target, model.ways),
         }
     }
@@ -39,10 +39,10 @@ impl HostThenFlow {
         arrival: &Arrival<'_, P>,
         heads: &impl Heads,
     ) -> u32 {
-        let host_hash = arrival.key.hash_host(arrival.flow_by(self.tunnels).destination);
+        let host_hash = arrival.key.hash_host(self.separation.flow(arrival).destination);
         let claim = Claim {
             set_hash: mix(host_hash ^ self.perturbation),
-            flow_hash: mix(arrival.hash_by(self.tunnels) ^ self.perturbation),
+            flow_hash: mix(self.separation.hash(arrival) ^ self.perturbation),
             sequence: arrival.sequence,
         };
         self.shares.classify(claim, heads)

@@ -6,10 +6,10 @@
 //! flow that is marked upstream stays in order, and so does one that this bearer marked itself and
 //! whose packets come back from the RLC.
 
-use e2sm_tc::v1::{L4sEcnClassifier, Tunnels};
+use e2sm_tc::v1::L4sEcnClassifier;
 
-use super::Arrival;
 use super::hash::Queues;
+use super::{Arrival, Separation};
 use crate::queue::Target;
 use crate::scheduler::Heads;
 use crate::{Ecn, Packet};
@@ -19,14 +19,14 @@ use crate::{Ecn, Packet};
 pub(crate) struct L4sEcn {
     l4s: Queues,
     classic: Queues,
-    tunnels: Tunnels,
+    separation: Separation,
 }
 
 impl L4sEcn {
     pub(crate) fn new(model: &L4sEcnClassifier, l4s: Target, classic: Target) -> Self {
         let ways = model.ways.unwrap_or(1);
-        let tunnels = model.tunnels.unwrap_or_default();
-        Self { l4s: Queues::new(l4s, ways), classic: Queues::new(classic, ways), tunnels }
+        let separation = Separation::new(model.tunnels, model.isolation);
+        Self { l4s: Queues::new(l4s, ways), classic: Queues::new(classic, ways), separation }
     }
 
     pub(crate) fn classify<P: Packet>(
@@ -40,7 +40,11 @@ impl L4sEcn {
             Ecn::NotEct | Ecn::Ect0 => false,
         };
         let queues = if is_l4s { &mut self.l4s } else { &mut self.classic };
-        queues.pick(arrival.hash_by(self.tunnels), arrival.sequence, heads)
+        queues.pick(self.separation.hash(arrival), arrival.sequence, heads)
+    }
+
+    pub(super) fn separation(&self) -> &Separation {
+        &self.separation
     }
 
     pub(crate) fn emptied(&mut self) {

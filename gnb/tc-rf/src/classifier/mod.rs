@@ -5,19 +5,21 @@ mod host_then_flow;
 mod l4s;
 mod osi;
 mod round_robin;
+mod separation;
 mod set_associative;
 
-use e2sm_tc::v1::{self, QueueTarget, Tunnels};
+use e2sm_tc::v1::{self, QueueTarget};
 
 use crate::hash::HashKey;
 use crate::queue::Target;
 use crate::scheduler::Heads;
-use crate::{Ecn, FiveTuple, Packet};
+use crate::{Ecn, Packet};
 use hash::StochasticHash;
 use host_then_flow::HostThenFlow;
 use l4s::L4sEcn;
 use osi::Osi;
 use round_robin::RoundRobin;
+use separation::Separation;
 
 /// The fields of the IP header that the pipeline itself may rewrite, as they were when the packet
 /// arrived. Packets are classified by these, so that a mark or a remark does not separate a packet
@@ -46,24 +48,6 @@ pub(crate) struct Arrival<'a, P> {
     pub(crate) sequence: u64,
     /// Whether all ECT packets of its flow have been ECT(0), and there was one.
     pub(crate) flow_is_classic: bool,
-}
-
-impl<P: Packet> Arrival<'_, P> {
-    /// Keyed hash of its flow by these headers.
-    pub(crate) fn hash_by(&self, tunnels: Tunnels) -> u64 {
-        match (tunnels, self.packet.inner()) {
-            (Tunnels::Inner, Some(inner)) => self.key.hash_inner(&inner),
-            _ => self.flow_hash,
-        }
-    }
-
-    /// Its addresses and ports in these headers.
-    pub(crate) fn flow_by(&self, tunnels: Tunnels) -> FiveTuple {
-        match (tunnels, self.packet.inner()) {
-            (Tunnels::Inner, Some(inner)) => inner.flow,
-            _ => self.packet.flow(),
-        }
-    }
 }
 
 /// A classifier in force.
@@ -113,6 +97,17 @@ impl Classifier {
             Self::L4sEcn(l4s) => l4s.classify(arrival, heads),
             Self::HostThenFlow(host) => host.classify(arrival, heads),
         }
+    }
+
+    /// Keyed hashes of the hosts in whose turns the queue of a packet is served; `None` if hosts have
+    /// no turns.
+    pub(crate) fn hosts<P: Packet>(&self, arrival: &Arrival<'_, P>) -> Option<[u64; 2]> {
+        let separation = match self {
+            Self::StochasticHash(hash) => hash.separation(),
+            Self::L4sEcn(l4s) => l4s.separation(),
+            Self::RoundRobin(_) | Self::Osi(_) | Self::HostThenFlow(_) => return None,
+        };
+        separation.has_turns_of_hosts().then(|| separation.hosts(arrival))
     }
 
     /// All queues have been emptied, for packets older than those they held.

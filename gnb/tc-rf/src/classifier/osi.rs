@@ -5,9 +5,9 @@
 
 use std::net::IpAddr;
 
-use e2sm_tc::v1::{Ecn, FlowMatch, OsiClassifier, PortRange, Prefix, QueueTarget, Tunnels};
+use e2sm_tc::v1::{Ecn, FlowMatch, OsiClassifier, PortRange, Prefix, QueueTarget};
 
-use super::Arrival;
+use super::{Arrival, Separation};
 use crate::queue::Target;
 use crate::{FiveTuple, Packet};
 
@@ -16,7 +16,7 @@ use crate::{FiveTuple, Packet};
 pub(crate) struct Osi {
     filters: Vec<Filter>,
     default: Target,
-    tunnels: Tunnels,
+    separation: Separation,
 }
 
 /// Addresses, ports, protocol and DSCP of one of a packet's headers.
@@ -124,8 +124,8 @@ impl Osi {
             .iter()
             .map(|f| Some(Filter { rule: Rule::new(&f.rule), target: resolve(&f.target)? }))
             .collect::<Option<_>>()?;
-        let tunnels = model.tunnels.unwrap_or_default();
-        Some(Self { filters, default: resolve(&model.default)?, tunnels })
+        let separation = Separation::new(model.tunnels, None);
+        Some(Self { filters, default: resolve(&model.default)?, separation })
     }
 
     pub(crate) fn classify<P: Packet>(&self, arrival: &Arrival<'_, P>) -> u32 {
@@ -136,6 +136,6 @@ impl Osi {
             .iter()
             .find(|filter| filter.rule.matches(arrival, &outer, inner.as_ref()))
             .map_or(self.default, |filter| filter.target)
-            .pick(arrival.hash_by(self.tunnels))
+            .pick(self.separation.hash(arrival))
     }
 }

@@ -122,7 +122,9 @@ impl<P: Packet> TrafficControl<P> {
         let mut takes_over = self.stage.tolerates_more_than(&plan.queues);
         self.inherit_tokens(&mut plan);
         self.policers = plan.policers;
-        if same_queues && self.current.classifier == pipeline.classifier {
+        // A scheduler with turns of hosts learns them as packets are classified.
+        let learns_hosts = !same_scheduler && pipeline.classifier.isolation().has_turns_of_hosts();
+        if same_queues && self.current.classifier == pipeline.classifier && !learns_hosts {
             let new_scheduler = (!same_scheduler).then_some(&plan.scheduler);
             self.stage.reconfigure(&plan.queues, new_scheduler, plan.shapers, plan.buffer);
         } else {

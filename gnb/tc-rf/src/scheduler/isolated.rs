@@ -7,11 +7,12 @@
 //! host: the shares are the same at O(1) per packet. New queues go first whatever their host, as in CAKE.
 //!
 //! Of two hosts of a flow, source and destination, CAKE counts the one with more old flows
-//! (`triple-isolate`). A queue is therefore among those of that host, as it is when it becomes old;
-//! the turn of a host is worth the part of its old flows that is among them.
+//! (`triple-isolate`). A queue is therefore among those of that host, which is looked at again in each of
+//! its turns; the turn of a host is worth the part of its old flows that is among them.
 
 use super::list::{Link, List, Place};
 use super::{Algorithm, Heads};
+use crate::hash::scale;
 
 /// Slots searched for a host; CAKE's hash of hosts has as many ways.
 const WAYS: usize = 8;
@@ -66,23 +67,27 @@ impl Isolated {
 
     /// The hosts of a queue that is about to become active, by the hashes of their addresses.
     pub(super) fn bind(&mut self, queue: u32, tags: [u64; 2]) {
-        let first = self.slot(tags[0]);
-        let second = if tags[1] == tags[0] { first } else { self.slot(tags[1]) };
+        let first = self.slot(tags[0], None);
+        let second = if tags[1] == tags[0] { first } else { self.slot(tags[1], Some(first)) };
         self.members[queue as usize].hosts = [first, second];
     }
 
-    /// The slot of a host; with none free in its set the host shares one.
-    fn slot(&mut self, tag: u64) -> u32 {
+    /// The slot of a host, another than `taken`; with none free in its set the host shares one.
+    fn slot(&mut self, tag: u64, taken: Option<u32>) -> u32 {
         let sets = (self.hosts.len() / WAYS) as u32;
-        let base = crate::hash::scale(tag, sets) as usize * WAYS;
-        let set = &mut self.hosts[base..base + WAYS];
-        let known = set.iter().position(|host| host.queues > 0 && host.tag == tag);
-        let way = known.or_else(|| set.iter().position(|host| host.queues == 0));
-        let way = way.unwrap_or(tag as usize % WAYS);
-        if set[way].queues == 0 {
-            set[way].tag = tag;
+        let base = scale(tag, sets) * WAYS as u32;
+        let find = |wanted: &dyn Fn(&Host) -> bool| {
+            (base..base + WAYS as u32)
+                .find(|&slot| wanted(&self.hosts[slot as usize]) && taken != Some(slot))
+        };
+        let known = find(&|host| host.queues > 0 && host.tag == tag);
+        let slot = known.or_else(|| find(&|host| host.queues == 0));
+        let slot = slot.unwrap_or(base + tag as u32 % WAYS as u32);
+        let host = &mut self.hosts[slot as usize];
+        if host.queues == 0 {
+            host.tag = tag;
         }
-        (base + way) as u32
+        slot
     }
 
     /// Applies to each of the one or two hosts of a queue.
@@ -102,10 +107,15 @@ impl Isolated {
 
     fn become_old(&mut self, links: &mut [Link], queue: u32) {
         self.for_hosts(queue, |host| host.old_queues += 1);
+        links[queue as usize].place = Place::Old;
+        self.join_turn(links, queue);
+    }
+
+    /// Puts an old queue at the end of the turn of its host with more old queues.
+    fn join_turn(&mut self, links: &mut [Link], queue: u32) {
         let [first, second] = self.members[queue as usize].hosts;
         let old_queues = |host: u32| self.hosts[host as usize].old_queues;
-        self.members[queue as usize].of_second = old_queues(second) > old_queues(first);
-        links[queue as usize].place = Place::Old;
+        self.members[queue as usize].of_second = old_queues(second) >= old_queues(first);
         let number = self.host_of(queue);
         let host = &mut self.hosts[number as usize];
         host.in_turn += 1;
@@ -119,13 +129,12 @@ impl Isolated {
         }
     }
 
-    /// Takes the first old queue of the host in turn off its list.
-    fn leave_old(&mut self, links: &mut [Link]) {
-        let Some(number) = self.turns.first() else { return };
-        if let Some(queue) = self.hosts[number as usize].old.pop_front(links) {
-            self.hosts[number as usize].in_turn -= 1;
-            self.for_hosts(queue, |host| host.old_queues -= 1);
-        }
+    /// Takes the first old queue off the list of the host in turn.
+    fn leave_turn(&mut self, links: &mut [Link]) -> Option<u32> {
+        let host = &mut self.hosts[self.turns.first()? as usize];
+        let queue = host.old.pop_front(links)?;
+        host.in_turn -= 1;
+        Some(queue)
     }
 
     /// Bytes of a turn: a quantum, or of it the part of the old flows of the host that share the turn.
@@ -177,9 +186,8 @@ impl Algorithm for Isolated {
                 return Some(queue);
             }
             link.deficit += self.quantum;
-            let old = &mut self.hosts[number as usize].old;
-            old.pop_front(links);
-            old.push_back(links, queue);
+            self.leave_turn(links);
+            self.join_turn(links, queue);
         }
     }
 
@@ -204,8 +212,10 @@ impl Algorithm for Isolated {
     }
 
     fn remove_candidate(&mut self, links: &mut [Link], _: u32) {
-        if self.new.pop_front(links).is_none() {
-            self.leave_old(links);
+        if self.new.pop_front(links).is_none()
+            && let Some(queue) = self.leave_turn(links)
+        {
+            self.for_hosts(queue, |host| host.old_queues -= 1);
         }
     }
 }

@@ -8,6 +8,7 @@ mod conditional_priority;
 mod drr;
 mod edf;
 mod guaranteed;
+mod isolated;
 mod list;
 mod round_robin;
 mod shared;
@@ -20,6 +21,7 @@ use conditional_priority::ConditionalPriority;
 use drr::Drr;
 use edf::EarliestDeadlineFirst;
 use guaranteed::Guaranteed;
+use isolated::Isolated;
 use list::Link;
 pub use list::Place;
 use round_robin::RoundRobin;
@@ -77,6 +79,7 @@ pub(crate) trait Algorithm {
 enum Kind {
     RoundRobin(RoundRobin),
     Drr(Drr),
+    Isolated(Isolated),
     SharedDrr(SharedDrr),
     Guaranteed(Guaranteed),
     StrictPriority(StrictPriority),
@@ -90,6 +93,7 @@ macro_rules! dispatch {
         match &mut $scheduler.kind {
             Kind::RoundRobin($algorithm) => $call,
             Kind::Drr($algorithm) => $call,
+            Kind::Isolated($algorithm) => $call,
             Kind::SharedDrr($algorithm) => $call,
             Kind::Guaranteed($algorithm) => $call,
             Kind::StrictPriority($algorithm) => $call,
@@ -107,6 +111,11 @@ pub enum SchedulerConfig {
     /// Deficit round robin with new and old lists (RFC 8290 §4).
     DeficitRoundRobin {
         /// Bytes a queue may send per turn.
+        quantum_bytes: u32,
+    },
+    /// Deficit round robin in which the old queues of a host share its turn.
+    Isolated {
+        /// Bytes a queue, and a host, may send per turn.
         quantum_bytes: u32,
     },
     /// Strict priority; the level of each queue by queue index, 0 the highest.
@@ -166,6 +175,11 @@ impl SchedulerConfig {
         let classifier = &pipeline.classifier;
         Some(match &pipeline.scheduler {
             Model::RoundRobin => Self::RoundRobin,
+            Model::DeficitRoundRobin { quantum_bytes }
+                if classifier.isolation().has_turns_of_hosts() =>
+            {
+                Self::Isolated { quantum_bytes: *quantum_bytes }
+            }
             Model::DeficitRoundRobin { quantum_bytes } => {
                 shared::compile(*quantum_bytes, &[], classifier, queues)?
             }
@@ -223,6 +237,9 @@ impl Kind {
                 let shared = SharedDrr::new(*quantum_bytes, shares, weight_of_share.clone());
                 Self::Guaranteed(Guaranteed::new(*quantum_bytes, shared, guarantee_of_share))
             }
+            SchedulerConfig::Isolated { quantum_bytes } => {
+                Self::Isolated(Isolated::new(*quantum_bytes, queues))
+            }
             SchedulerConfig::StrictPriority { level_of_queue } => {
                 let mut levels = level_of_queue.clone();
                 levels.resize(queues, u32::from(u16::MAX));
@@ -260,6 +277,18 @@ impl Scheduler {
 
     pub(crate) fn deficit(&self, queue: u32) -> i64 {
         self.links[queue as usize].deficit
+    }
+
+    /// Whether a queue that becomes active now counts against hosts that [`bind`](Self::bind) names.
+    pub(crate) fn binds(&self, queue: u32) -> bool {
+        matches!(self.kind, Kind::Isolated(_)) && self.place(queue) == Place::Inactive
+    }
+
+    /// Names the hosts of a queue that is about to become active, by keyed hashes.
+    pub(crate) fn bind(&mut self, queue: u32, hosts: [u64; 2]) {
+        if let Kind::Isolated(isolated) = &mut self.kind {
+            isolated.bind(queue, hosts);
+        }
     }
 
     /// A packet was queued.

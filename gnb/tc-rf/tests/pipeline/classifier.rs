@@ -465,3 +465,146 @@ fn one_tunnel_is_one_flow_of_the_inventory() {
     let inventory = tc.flow_inventory(32, 1000);
     assert_eq!((inventory.active_flows, inventory.flows[0].flow), (1, tunnelled(0, 0).flow));
 }
+
+/// Bytes that each of these flows gets in a second, all of which always have packets.
+fn shares(isolation: Isolation, flows: &[(u8, u8)]) -> Vec<u64> {
+    let classifier = Classifier::StochasticHash(StochasticHash {
+        isolation: Some(isolation),
+        ..set_hash(8, 512)
+    });
+    let mut tc = control(Pipeline {
+        classifier,
+        scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: 300 },
+        pacer: Pacer::Drql { mtu_bytes: 1500 },
+        ..by_port(512)
+    });
+    for number in 0..2_000 {
+        for (n, &(server, host)) in (0..).zip(flows) {
+            let [source, destination] = [[192, 0, 2, server], [10, 0, 0, host]].map(IpAddr::from);
+            let flow = FiveTuple { source, destination, ..flow(n) };
+            tc.ingress(TestPacket { flow, ..packet(n, 1500, number) }, 0, &mut ());
+        }
+    }
+    let mut bytes = vec![0; flows.len()];
+    run(
+        &mut tc,
+        &mut Rlc::fdd(3_000),
+        (0, 1_000_000),
+        |_, _| {},
+        |packet, _| {
+            bytes[usize::from(packet.flow.source_port - 10_000)] += u64::from(packet.len_bytes);
+        },
+    );
+    bytes
+}
+
+/// Whether shares are in these proportions, within two packets of each and one turn of all.
+fn in_proportion(bytes: &[u64], parts: &[u64]) -> bool {
+    let (all, whole) = (bytes.iter().sum::<u64>(), parts.iter().sum::<u64>());
+    let near = |(bytes, part): (&u64, &u64)| bytes.abs_diff(all * part / whole) <= 6_000;
+    all > 2_000_000 && bytes.iter().zip(parts).all(near)
+}
+
+#[test]
+fn shares_are_between_flows_hosts_or_both() {
+    // Server, host: a film, a download of three connections, a download of another host by one.
+    let flows = [(1, 1), (2, 1), (2, 1), (2, 1), (2, 2)];
+    for (isolation, parts) in [
+        (Isolation::Flows, [12, 12, 12, 12, 12]),
+        // Servers 1 and 2.
+        (Isolation::DualSrcHost, [4, 1, 1, 1, 1]),
+        // Hosts 1 and 2.
+        (Isolation::DualDstHost, [1, 1, 1, 1, 4]),
+        // Three pairs.
+        (Isolation::DualHosts, [3, 1, 1, 1, 3]),
+        // All four of host 1 by its count of four, that of host 2 by the four of server 2.
+        (Isolation::Triple, [1, 1, 1, 1, 1]),
+    ] {
+        let bytes = shares(isolation, &flows);
+        assert!(in_proportion(&bytes, &parts), "{isolation:?}: {bytes:?}");
+    }
+    // Server 2 has two flows, host 1 three: the flow to host 2 counts by its server.
+    let bytes = shares(Isolation::Triple, &[(1, 1), (2, 1), (3, 1), (2, 2)]);
+    assert!(in_proportion(&bytes, &[2, 2, 2, 3]), "{bytes:?}");
+}
+
+#[test]
+fn isolation_by_host_alone_gives_each_host_one_queue() {
+    for (isolation, queues) in [
+        (Isolation::SrcHost, 2),
+        (Isolation::DstHost, 2),
+        (Isolation::Hosts, 3),
+        (Isolation::Flows, 5),
+        (Isolation::DualHosts, 5),
+    ] {
+        let hash = StochasticHash { isolation: Some(isolation), ..set_hash(8, 256) };
+        let packets = [(1, 1), (2, 1), (2, 1), (2, 1), (2, 2)].into_iter().zip(0..).map(
+            |((server, host), n)| {
+                let [source, destination] =
+                    [[192, 0, 2, server], [10, 0, 0, host]].map(IpAddr::from);
+                let flow = FiveTuple { source, destination, ..flow(n) };
+                TestPacket { flow, ..packet(n, 100, 0) }
+            },
+        );
+        let scheduler = Scheduler::DeficitRoundRobin { quantum_bytes: 300 };
+        let classifier = Classifier::StochasticHash(hash);
+        let mut tc = control(Pipeline { classifier, scheduler, ..by_port(256) });
+        packets.for_each(|packet| tc.ingress(packet, 0, &mut ()));
+        assert_eq!(tc.status(0).queues.len(), queues, "{isolation:?}");
+    }
+}
+
+#[test]
+fn a_sparse_flow_of_a_busy_host_does_not_wait_for_its_turn() {
+    let hash = StochasticHash { isolation: Some(Isolation::DualSrcHost), ..set_hash(8, 256) };
+    let mut tc = control(Pipeline {
+        classifier: Classifier::StochasticHash(hash),
+        scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: 300 },
+        pacer: Pacer::None,
+        ..by_port(256)
+    });
+    // All of one server; nothing leaves in between.
+    for number in 0..40 {
+        (0..8).for_each(|n| tc.ingress(packet(n, 1500, number), 0, &mut ()));
+    }
+    for _ in 0..100 {
+        assert!(tc.egress_one(1_000, &mut ()).is_some());
+    }
+    tc.ingress(packet(9, 200, 0), 2_000, &mut ());
+    let next = tc.egress_one(2_000, &mut ()).expect("a packet");
+    assert_eq!(next.flow, flow(9), "a new queue goes before the old ones");
+}
+
+#[test]
+fn hosts_are_known_after_a_change_of_the_scheduler() {
+    let hash = StochasticHash { isolation: Some(Isolation::DualDstHost), ..set_hash(8, 512) };
+    let isolated = Pipeline {
+        classifier: Classifier::StochasticHash(hash),
+        scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: 300 },
+        pacer: Pacer::Drql { mtu_bytes: 1500 },
+        ..by_port(512)
+    };
+    let mut tc = control(isolated.clone());
+    let to_host = |host: u8, port: u16| {
+        let destination = IpAddr::from([10, 0, 0, host]);
+        TestPacket { flow: FiveTuple { destination, ..flow(port) }, ..packet(port, 1500, 0) }
+    };
+    for port in 0..4 {
+        (0..2_000).for_each(|_| tc.ingress(to_host(u8::from(port == 0), port), 0, &mut ()));
+    }
+    let other = Scheduler::DeficitRoundRobin { quantum_bytes: 600 };
+    let outcome = tc.apply(&replace(Pipeline { scheduler: other, ..isolated }), 1, &mut ());
+    assert!(matches!(outcome, ControlOutcome::Accepted { .. }), "{outcome:?}");
+    let mut bytes = [0_u64; 2];
+    run(
+        &mut tc,
+        &mut Rlc::fdd(3_000),
+        (1_000, 1_001_000),
+        |_, _| {},
+        |packet, _| {
+            let IpAddr::V4(v4) = packet.flow.destination else { return };
+            bytes[usize::from(v4.octets()[3])] += u64::from(packet.len_bytes);
+        },
+    );
+    assert!(bytes[0] > 1_000_000 && bytes[0].abs_diff(bytes[1]) <= 6_000, "{bytes:?}");
+}

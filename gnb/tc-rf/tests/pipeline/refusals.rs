@@ -264,6 +264,20 @@ fn stages_must_fit_together() {
     ] {
         assert_eq!(refused(|p| p.classifier = classifier), is(Cause::Inconsistent, element));
     }
+    let isolating = StochasticHash {
+        isolation: Some(Isolation::DualHosts),
+        ..StochasticHash::plain(target(0, 4))
+    };
+    for (classifier, kind) in [
+        // Under round robin, and with shares of hosts of its own.
+        (Classifier::StochasticHash(isolating), "stochastic_hash"),
+        (Classifier::HostThenFlow(isolating), "host_then_flow"),
+    ] {
+        assert_eq!(
+            refused(|p| p.classifier = classifier),
+            is(Cause::Inconsistent, &format!("classifier.{kind}.isolation"))
+        );
+    }
     for (l4s, classic, element) in [(9, 0, "l4s"), (0, 9, "classic"), (1, 1, "classic")] {
         assert_eq!(
             refused(|p| {

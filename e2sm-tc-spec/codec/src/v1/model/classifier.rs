@@ -56,6 +56,9 @@ sequence! {
         ...
         /// Which headers of a packet in a tunnel are hashed; the inner ones if absent.
         tunnels: Option<Tunnels>,
+        /// Between whom shares are fair; between flows if absent. For nodes that declare
+        /// `host_isolation`.
+        isolation: Option<Isolation>,
     }
     check whole_sets_of_hash
 }
@@ -63,7 +66,7 @@ sequence! {
 impl StochasticHash {
     /// A plain hash, whose key the RAN function derives.
     pub fn plain(target: QueueTarget) -> Self {
-        Self { target, perturbation: None, ways: 1, tunnels: None }
+        Self { target, perturbation: None, ways: 1, tunnels: None, isolation: None }
     }
 }
 
@@ -90,6 +93,51 @@ fn whole_sets(target: &QueueTarget, ways: u8) -> Result<(), Violation> {
     }
     let expected = format!("a divisor of the {} queues hashed into", target.count);
     Err(ViolationKind::Inconsistent.at("ways", expected, ways))
+}
+
+enumerated! {
+    /// Between whom shares are fair, as CAKE has it (`tc-cake(8)`, flow isolation).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum Isolation { ...
+        /// Flows, each in its queue (CAKE's `flows`).
+        #[default]
+        0 "flows" => Flows,
+        /// Source hosts, each in one queue (`srchost`).
+        1 "src_host" => SrcHost,
+        /// Destination hosts, each in one queue (`dsthost`).
+        2 "dst_host" => DstHost,
+        /// Pairs of source and destination, each in one queue (`hosts`).
+        3 "hosts" => Hosts,
+        /// Source hosts, and then the flows of each (`dual-srchost`).
+        4 "dual_src_host" => DualSrcHost,
+        /// Destination hosts, and then the flows of each (`dual-dsthost`).
+        5 "dual_dst_host" => DualDstHost,
+        /// Pairs of source and destination, and then the flows of each.
+        6 "dual_hosts" => DualHosts,
+        /// Source and destination hosts, whichever has more flows, and then flows
+        /// (`triple-isolate`).
+        7 "triple" => Triple,
+    }
+}
+
+impl Isolation {
+    /// Whether the scheduler gives turns to hosts, rather than the hash one queue to each.
+    pub fn has_turns_of_hosts(self) -> bool {
+        matches!(self, Self::DualSrcHost | Self::DualDstHost | Self::DualHosts | Self::Triple)
+    }
+}
+
+impl Classifier {
+    /// Between whom its queues are shared out.
+    pub fn isolation(&self) -> Isolation {
+        match self {
+            Self::StochasticHash(hash) | Self::HostThenFlow(hash) => hash.isolation,
+            Self::L4sEcn(l4s) => l4s.isolation,
+            Self::RoundRobin(_) | Self::Osi(_) => None,
+        }
+        .unwrap_or_default()
+    }
 }
 
 sequence! {
@@ -142,6 +190,9 @@ sequence! {
         ...
         /// Which headers of a packet in a tunnel are hashed; the inner ones if absent.
         tunnels: Option<Tunnels>,
+        /// Between whom shares are fair; between flows if absent. For nodes that declare
+        /// `host_isolation`.
+        isolation: Option<Isolation>,
     }
     check whole_sets_of_both
 }
@@ -149,7 +200,7 @@ sequence! {
 impl L4sEcnClassifier {
     /// With as many ways, or a plain hash.
     pub fn new(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Self {
-        Self { l4s, classic, ways, tunnels: None }
+        Self { l4s, classic, ways, tunnels: None, isolation: None }
     }
 }
 

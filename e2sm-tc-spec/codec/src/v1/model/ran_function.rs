@@ -60,5 +60,7 @@ sequence! {
 
 /// Matches that look into tunnels: `inner` of a `FlowMatch`.
 pub const INNER_HEADERS: &str = "inner_headers";
+/// Shares by host: `isolation` of a classifier.
+pub const HOST_ISOLATION: &str = "host_isolation";
 /// The names of all features that a node may declare.
-pub const FEATURES: [&str; 1] = [INNER_HEADERS];
+pub const FEATURES: [&str; 2] = [INNER_HEADERS, HOST_ISOLATION];

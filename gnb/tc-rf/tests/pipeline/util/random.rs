@@ -109,6 +109,9 @@ pub(crate) fn buffer() -> impl Strategy<Value = BufferLimit> {
     })
 }
 
+const ISOLATIONS: [Option<Isolation>; 4] =
+    [None, Some(Isolation::SrcHost), Some(Isolation::DualHosts), Some(Isolation::Triple)];
+
 /// Over queues `0..sets * 4`, of which there are at least two.
 pub(crate) fn classifier(sets: u16) -> impl Strategy<Value = Classifier> {
     let count = sets * 4;
@@ -121,7 +124,11 @@ pub(crate) fn classifier(sets: u16) -> impl Strategy<Value = Classifier> {
     let bulk = FlowMatch { dscp: Some(dscp_of(1)), ..FlowMatch::default() };
     let dscp = FlowMatch { dscp: Some(dscp_of(2)), ..FlowMatch::default() };
     prop_oneof![
-        (ways.clone(), any::<Option<u32>>()).prop_map(hash).prop_map(Classifier::StochasticHash),
+        ((ways.clone(), any::<Option<u32>>()), prop::sample::select(&ISOLATIONS[..])).prop_map(
+            move |(parameters, isolation)| {
+                Classifier::StochasticHash(StochasticHash { isolation, ..hash(parameters) })
+            }
+        ),
         (ways, any::<Option<u32>>()).prop_map(hash).prop_map(Classifier::HostThenFlow),
         (1..count).prop_map(move |first| {
             let (l4s, classic) = (target(0, first), target(first, count - first));

@@ -130,8 +130,40 @@ pub(super) fn all() -> Vec<(String, Pipeline)> {
     for (name, classifier) in looking_into_tunnels() {
         all.push((format!("classifier_{name}"), Pipeline { classifier, ..two_queues() }));
     }
+    for isolation in ISOLATIONS {
+        let isolating = StochasticHash { isolation: Some(isolation), ..hash(0, 2) };
+        let pipeline = Pipeline {
+            classifier: Classifier::StochasticHash(isolating),
+            scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: 300 },
+            ..two_queues()
+        };
+        all.push((format!("isolation_{}", isolation.kind()), pipeline));
+    }
+    let isolating = L4sEcnClassifier {
+        isolation: Some(Isolation::DualHosts),
+        ..L4sEcnClassifier::new(target(0, 1), target(1, 1), None)
+    };
+    all.push((
+        "isolation_l4s_ecn".to_owned(),
+        Pipeline {
+            classifier: Classifier::L4sEcn(isolating),
+            scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: 300 },
+            ..two_queues()
+        },
+    ));
     all
 }
+
+const ISOLATIONS: [Isolation; 8] = [
+    Isolation::Flows,
+    Isolation::SrcHost,
+    Isolation::DstHost,
+    Isolation::Hosts,
+    Isolation::DualSrcHost,
+    Isolation::DualDstHost,
+    Isolation::DualHosts,
+    Isolation::Triple,
+];
 
 /// Classifiers with what was added for tunnels.
 fn looking_into_tunnels() -> Vec<(&'static str, Classifier)> {
