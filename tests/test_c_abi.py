@@ -95,6 +95,115 @@ def test_a_control_of_the_service_model_is_executed(example: Path) -> None:
     assert slowest_ms(output, "after the control") > 100
 
 
+#: Sets the node default of its arguments, then adds bearers, and prints the status of each.
+SET_UP = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tc_rf.h"
+
+static void forward(void *context, tc_rf_bearer_t bearer, void *sdu)
+{
+    (void)context, (void)bearer, (void)sdu;
+}
+
+static void dropped(void *context, tc_rf_bearer_t bearer, void *sdu, tc_rf_drop_t reason,
+                    uint64_t now_us)
+{
+    (void)context, (void)bearer, (void)sdu, (void)reason, (void)now_us;
+}
+
+static void event(void *context, tc_rf_bearer_t bearer, tc_rf_event_t event)
+{
+    (void)context;
+    if (event == TC_RF_EVENT_PIPELINE_CHANGED)
+        printf("changed: %d\n", bearer.drb);
+}
+
+static size_t unhex(const char *hex, uint8_t *out, size_t room)
+{
+    size_t length = strlen(hex) / 2;
+    if (length > room)
+        abort();
+    for (size_t i = 0; i < length; i++) {
+        unsigned byte;
+        if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
+            abort();
+        out[i] = (uint8_t)byte;
+    }
+    return length;
+}
+
+static void show(const char *what, tc_rf_bytes_t bytes)
+{
+    printf("%s: ", what);
+    for (size_t i = 0; i < bytes.length; i++)
+        printf("%02x", bytes.data[i]);
+    printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    static uint8_t header[64], message[65536];
+    const tc_rf_callbacks_t callbacks = {.forward = forward, .dropped = dropped, .event = event};
+    tc_rf_t *tc;
+    if (argc != 3 || tc_rf_create(&callbacks, 1, &tc) != TC_RF_RESULT_OK)
+        return 1;
+    const tc_rf_bytes_t h = {header, unhex(argv[1], header, sizeof header)};
+    const tc_rf_bytes_t m = {message, unhex(argv[2], message, sizeof message)};
+    tc_rf_bytes_t bytes;
+    if (tc_rf_control(tc, h, m, 1000, &bytes) != TC_RF_RESULT_OK)
+        return 2;
+    show("outcome", bytes);
+    const uint8_t five_qis[] = {9};
+    const tc_rf_bearer_qos_t qos = {
+        .five_qis = five_qis, .five_qi_count = 1, .has_s_nssai = true, .sst = 1};
+    for (uint8_t drb = 1; drb <= 3; drb++) {
+        const tc_rf_bearer_t bearer = {17, drb};
+        const uint64_t now_us = drb == 3 ? 2001000 : 2000;
+        if (tc_rf_add_bearer(tc, bearer, drb == 2 ? NULL : &qos, now_us) != TC_RF_RESULT_OK)
+            return 3;
+        if (tc_rf_status_report(tc, bearer, now_us, &bytes) != TC_RF_RESULT_OK)
+            return 4;
+        show("status", bytes);
+    }
+    const tc_rf_bearer_qos_t wrong = {.has_s_nssai = true, .has_sd = true, .sd = 0x1000000};
+    const tc_rf_bearer_t fourth = {17, 4};
+    if (tc_rf_add_bearer(tc, fourth, &wrong, 0) != TC_RF_RESULT_OUT_OF_RANGE)
+        return 5;
+    puts(tc_rf_last_error(tc));
+    return tc_rf_destroy(tc) == TC_RF_RESULT_OK ? 0 : 6;
+}
+"""
+
+
+def test_a_bearer_that_is_added_starts_with_the_node_default(tmp_path: Path) -> None:
+    source = tmp_path / "set_up.c"
+    source.write_text(SET_UP)
+    rule = {
+        "match": {"five_qis": [9], "s_nssais": [{"sst": 1, "sd": None}], "drbs": []},
+        "pipeline": e2sm_tc.pipeline("fq_codel"),
+        "lease_ms": None,
+        "as_safe": True,
+    }
+    change = {"set": [rule]}
+    default = {"owner": None, "lease_ms": 2_000, "dry_run": False, "change": change}
+    program = build(source, tmp_path / "set_up")
+    output = run([str(program), *control({"node_default": default}, 5)])
+    assert outcome_of(output) == {"accepted": {"revision": 1, "lease_ms": 2_000}}
+    reports = re.findall(r"^status: ([0-9a-f]+)$", output, re.MULTILINE)
+    statuses = [
+        e2sm_tc.decode("indication", bytes.fromhex(each))["pipeline_status"][0] for each in reports
+    ]
+    names = [(status["name"], status["safe"], "by_default" in status) for status in statuses]
+    # Of the second nothing is known, and the third comes when the lease has ended.
+    bare = ("transparent", True, False)
+    assert names == [("fq_codel", True, True), bare, bare]
+    assert statuses[0]["qos"] == {"five_qis": [9], "s_nssai": {"sst": 1, "sd": None}}
+    assert re.findall(r"^changed: (\d)$", output, re.MULTILINE) == ["1"]
+    assert "qos.sd: 16777216; expected at most 16777215" in output
+
+
 def feed(bearer: Mapping[str, object], origin_us: int = 0) -> Mapping[str, object]:
     """A forecast feed of one bearer: twenty milliseconds in which 2000 B drain each."""
     return {

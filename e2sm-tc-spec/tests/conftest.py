@@ -91,6 +91,21 @@ class Asn1Module:
         name = TYPE_OF_KIND[kind]
         return self._to_json({"type": name}, self._compiled.decode(name, data))
 
+    def decode_or_none(self, kind: str, data: bytes) -> Any:
+        """The value; ``None`` where an alternative is one that this module does not have."""
+        try:
+            return self.decode(kind, data)
+        except asn1tools.DecodeError as error:
+            if "does not have" in str(error):
+                return None
+            raise
+
+    def without_additions(self, kind: str, value: Any) -> Any:
+        """A value of a later module without the components that this one does not have."""
+        return self._to_json(
+            {"type": (name := TYPE_OF_KIND[kind])}, self._from_json({"type": name}, value)
+        )
+
     def values(self, kind: str) -> st.SearchStrategy[Any]:
         """Values of a message, in the JSON shape."""
         return self._strategy({"type": TYPE_OF_KIND[kind]})

@@ -3,6 +3,7 @@ markers, so that messages of this version keep their bytes, and this version ski
 know or refuses it by name. `codec/src/v1/evolution.rs` declares the same version in Rust."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,27 @@ def test_this_version_skips_what_it_does_not_know_or_names_it(later_vectors):
             e2sm_tc.decode(vector["kind"], data)
         assert refused.value.element == here["refused"], vector["name"]
         assert refused.value.cause == "unsupported", vector["name"]
+
+
+def test_a_peer_of_the_first_edition_skips_what_was_added_or_tells_that_it_is_later(
+    compile_asn1, asn1, asn1_text, v1_vectors
+):
+    without, count = re.subn(r"\.\.\.,\n[^}]*?\n( *)}", r"...\n\1}", asn1_text)
+    assert count > 0
+    first = compile_asn1(without)
+    added = asn1.alternatives() - first.alternatives()
+    read = unread = 0
+    for vector in v1_vectors:
+        if not added & set(asn1.used(vector["kind"], vector["value"])):
+            continue
+        data = bytes.fromhex(vector["hex"])
+        if (alternative := first.decode_or_none(vector["kind"], data)) is None:
+            unread += 1
+            continue
+        assert alternative == first.without_additions(vector["kind"], vector["value"])
+        read += 1
+    assert read > 0
+    assert unread > 0
 
 
 def _end(text: str, end: str) -> int:

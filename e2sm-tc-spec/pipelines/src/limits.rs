@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 
 use e2sm_tc::v1::{
     BearerForecast, Capabilities, Cause, Classifier, FEATURES, HOST_ISOLATION, INNER_HEADERS,
-    Invalid, Isolation, Pacer, Pipeline, PipelineEdit, QueueDiscipline, QueueSet, Scheduler,
-    Validate,
+    Invalid, Isolation, MAX_DEFAULT_RULES, NodeDefaultSupport, Pacer, Pipeline, PipelineEdit,
+    QueueDiscipline, QueueSet, Scheduler, Validate,
 };
 
 use crate::PipelineError;
@@ -41,6 +41,10 @@ pub fn everything() -> Capabilities {
         max_bearers: u32::MAX,
         min_period_ms: 1,
         features: Some(names(&FEATURES)),
+        node_default: Some(NodeDefaultSupport {
+            max_rules: MAX_DEFAULT_RULES as u8,
+            matches: names(&["five_qi", "s_nssai", "drb"]),
+        }),
     }
 }
 

@@ -143,5 +143,7 @@ fn idle() -> PipelineStatus {
         ingress_packets: 0,
         ingress_bytes: 0,
         dropped_packets: 0,
+        by_default: None,
+        qos: None,
     }
 }

@@ -310,7 +310,7 @@ pub(crate) fn check(input: &[u8]) {
                 TcRfResult::Ok
             }
             // SAFETY: the handle is live; here and below.
-            1 => unsafe { tc_rf_add_bearer(handle, bearer) },
+            1 => unsafe { tc_rf_add_bearer(handle, bearer, std::ptr::null(), now_us) },
             2 => unsafe { tc_rf_remove_bearer(handle, bearer, now_us) },
             3 => {
                 gnb.recall(bearer, input.u8().into());

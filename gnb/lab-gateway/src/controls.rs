@@ -264,6 +264,7 @@ fn describe(ran_function_oid: &str, message: &[u8]) -> String {
                 format!("forecasts of {} bearers, ", it.bearers.len())
             }
             Ok(ControlMessage::NodeLease(_)) => "node lease, ".to_owned(),
+            Ok(ControlMessage::NodeDefault(_)) => "node default, ".to_owned(),
             Err(error) if error.cause() == Cause::Unsupported => "of a later version, ".to_owned(),
             Err(_) => "not decodable, ".to_owned(),
         }

@@ -142,5 +142,7 @@ fn check_ue(ue: &Ue, max_mcs: u8, path: &str) -> Check {
 fn check_drb(drb: &Drb, path: &str) -> Check {
     within(format_args!("{path}.id"), drb.id, 1..=32)?;
     within(format_args!("{path}.priority"), drb.priority.unwrap_or(1), 1..=16)?;
+    let sd = drb.s_nssai.and_then(|slice| slice.sd).unwrap_or(0);
+    within(format_args!("{path}.s_nssai.sd"), sd, 0..=0xff_ffff)?;
     link::rlc(&drb.rlc, &format!("{path}.rlc"))
 }

@@ -32,7 +32,9 @@ pub use error::{ScenarioError, Violation};
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, decompress, read_bounded};
 pub use flow::{Flow, FlowKeys, FlowUe};
 pub use link::{F1, Harq, Overhead, RecordedUplink, RlcStatusReporting, UeHarq, UplinkAccess};
-pub use model::{Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, Scenario, Split, Tdd, Ue};
+pub use model::{
+    Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, SNssai, Scenario, Split, Tdd, Ue,
+};
 pub use overrides::Override;
 pub use pipeline::{PipelineSpec, TRANSPARENT};
 pub use rlc::{Rlc, RlcAqm, RlcBode, RlcCodel, RlcMode, RlcPie};

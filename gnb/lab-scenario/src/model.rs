@@ -271,6 +271,13 @@ pub struct Drb {
     #[serde(default)]
     #[schemars(range(min = 1, max = 16))]
     pub priority: Option<u8>,
+    /// 5QI of its QoS flow (23.501 §5.7.4), as E2SM-TC reports it and rules of a node default match
+    /// it; unknown if unset.
+    #[serde(default)]
+    pub five_qi: Option<u8>,
+    /// Slice of its PDU session, likewise.
+    #[serde(default)]
+    pub s_nssai: Option<SNssai>,
     /// RLC entity.
     #[serde(default)]
     pub rlc: Rlc,
@@ -280,6 +287,18 @@ pub struct Drb {
     /// Pipeline that is installed when a lease ends.
     #[serde(default)]
     pub safe_pipeline: PipelineSpec,
+}
+
+/// S-NSSAI of a slice (23.003 §28.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SNssai {
+    /// Slice/service type; 1 is eMBB.
+    pub sst: u8,
+    /// Slice differentiator, 0..=16777215.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 16_777_215))]
+    pub sd: Option<u32>,
 }
 
 fn one() -> u64 {

@@ -2,7 +2,7 @@
 
 mod radio;
 
-use e2sm_tc::v1::{BearerId, PipelineChange, Transaction, UeId};
+use e2sm_tc::v1::{BearerId, BearerQos, PipelineChange, SNssai, Transaction, UeId};
 use ran::mac::rbg;
 use ran::tbs::nr::NrOverhead;
 use ran::{BearerConfig, Cell, CellConfig, Duplexing, Numerology, RbgConfiguration, TddPattern};
@@ -146,6 +146,10 @@ impl Builder<'_> {
         let safe = pipeline(&drb.safe_pipeline, &safe_path)?;
         let mut tc = TrafficControl::new(id, safe, seed)
             .map_err(|error| Violation::new(safe_path, error.to_string()))?;
+        tc.set_qos(BearerQos {
+            five_qis: drb.five_qi.into_iter().collect(),
+            s_nssai: drb.s_nssai.map(|slice| SNssai { sst: slice.sst, sd: slice.sd }),
+        });
         let mut tally = Tally::default();
         if drb.pipeline != drb.safe_pipeline {
             let path = format!("{path}.pipeline");

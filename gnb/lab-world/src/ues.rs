@@ -3,6 +3,7 @@
 use e2sm_tc::v1::EventKind;
 
 use super::World;
+use super::bearer::Bearer;
 use super::build::UePlan;
 use super::links::Line;
 use super::timers::Timer;
@@ -40,6 +41,12 @@ impl World {
         for (index, config) in plan.bearers.clone() {
             self.bearers.add_to_cell(index, self.cell.add_bearer(rnti, config).ok());
             self.report_event(index, EventKind::BearerAdded);
+            let Bearer { tc, tally, drb, .. } = &mut self.bearers[index as usize];
+            let start = self.e2.node_default.start_of(*drb, &tc.qos(), self.now_us);
+            if let Some(start) = start {
+                tc.start_with(start, self.now_us, tally);
+                self.report_pipeline_events(index);
+            }
         }
     }
 

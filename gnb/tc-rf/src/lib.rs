@@ -16,6 +16,7 @@ pub mod control;
 mod events;
 mod flow_inventory;
 mod hash;
+mod node_default;
 mod node_lease;
 mod pacer;
 mod packet;
@@ -33,6 +34,7 @@ mod status;
 mod token_bucket;
 
 pub use events::{DropReason, EventSink};
+pub use node_default::{DefaultStart, MAX_DEFAULT_BYTES, NodeDefaultState};
 pub use node_lease::NodeLeaseState;
 pub use pacer::{BlockRoom, BufferStatus, NextBlock, RlcStatus, SduDelays};
 pub use packet::{Ecn, FiveTuple, InnerFlow, Packet};

@@ -3,7 +3,10 @@
 mod ledger;
 mod transaction;
 
-use e2sm_tc::v1::{self, BearerForecast, BearerId, Cause, FlowInventory, Pipeline, PipelineStatus};
+use e2sm_tc::v1::{
+    self, BearerForecast, BearerId, BearerQos, ByDefault, Cause, FlowInventory, Pipeline,
+    PipelineStatus,
+};
 use tc_pipelines::limits::check_forecast;
 
 use crate::arena::Queued;
@@ -28,6 +31,10 @@ pub(crate) use transaction::Lease;
 #[derive(Clone, Debug)]
 pub struct TrafficControl<P> {
     bearer: BearerId,
+    /// As far as the node knows.
+    qos: Option<BearerQos>,
+    /// Revision and rule of the node default that the pipeline in force comes from, and since when.
+    by_default: Option<(u32, u8, u64)>,
     /// In force before any control.
     initial: Pipeline,
     /// What returns when a lease ends.
@@ -53,6 +60,8 @@ pub struct TrafficControl<P> {
     recalled: u64,
 }
 
+/// Revision of the initial pipeline.
+const FIRST_REVISION: u32 = 1;
 /// Sequence number of the first arrival; recalled packets have lower ones.
 const FIRST_SEQUENCE: u64 = 1 << 63;
 
@@ -65,6 +74,8 @@ impl<P: Packet> TrafficControl<P> {
         let plan = Plan::compile(&initial, 0)?;
         Ok(Self {
             bearer,
+            qos: None,
+            by_default: None,
             pacer: Pacer::new(&initial.pacer),
             current: initial.clone(),
             digest: v1::digest(&initial).ok(),
@@ -72,7 +83,7 @@ impl<P: Packet> TrafficControl<P> {
             initial,
             in_safe: true,
             owner: None,
-            revision: 1,
+            revision: FIRST_REVISION,
             lease: Lease::default(),
             key: HashKey::from_seed(seed),
             classifier: plan.classifier,
@@ -83,6 +94,16 @@ impl<P: Packet> TrafficControl<P> {
             by_forecast: false,
             recalled: 0,
         })
+    }
+
+    /// Reports what the bearer carries; nothing if the node knows nothing of it.
+    pub fn set_qos(&mut self, qos: BearerQos) {
+        self.qos = (qos != BearerQos::default()).then_some(qos);
+    }
+
+    /// What the bearer carries, as far as the node knows.
+    pub fn qos(&self) -> BearerQos {
+        self.qos.clone().unwrap_or_default()
     }
 
     /// What the service model calls the bearer from now on: a UE's RNTI changes when it is re-established
@@ -329,6 +350,11 @@ impl<P: Packet> TrafficControl<P> {
             ingress_packets: self.totals.ingress_packets,
             ingress_bytes: self.totals.ingress_bytes,
             dropped_packets: self.totals.dropped_packets,
+            by_default: self.by_default.map(|(revision, rule, since_us)| {
+                let age_ms = status::clamp(now_us.saturating_sub(since_us) / 1000);
+                ByDefault { revision, rule, age_ms }
+            }),
+            qos: self.qos.clone(),
         }
     }
 

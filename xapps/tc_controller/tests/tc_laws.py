@@ -10,6 +10,7 @@ restarts; policies change. Quiet times follow in which everything must heal. The
   controllers that run believe to hold it.
 - **No bearer alone**: once a controller runs and the network is quiet, the node has an owner within
   a lease, and every bearer the pipeline that the owner wants.
+- **Bearers to come**: then the node has the node default that the owner wants.
 - **Revisions**: the revision of a bearer only grows, by one with each accepted change, and the
   owner's belief about it is the truth.
 - **State**: what a controller saved can always be loaded.
@@ -228,6 +229,8 @@ class Laws:
             self.holder = owner if lease_ms is not None else None
             self.held_until_us = self.now_us + (lease_ms or 0) * 1000
             return
+        if kind == "node_default":
+            return
         bearer = (content["bearer"]["ue"]["rnti"], content["bearer"]["drb"])
         before = self.revisions.get(bearer)
         if kind == "transaction" and not content["dry_run"]:
@@ -284,6 +287,8 @@ class Laws:
         known = {(key.rnti, key.drb): bearer for key, bearer in node.bearers.items()}
         if truth.keys() != known.keys():
             raise self._broken(f"{set(known)} are known of the bearers {set(truth)}")
+        if node.default.in_force != node.default.wanted:
+            raise self._broken(f"bearers to come: {node.default.summary()}")
         has_base = all(rule.base for rule in owner.policy.rules)
         for key, bearer in known.items():
             desired, name = bearer.desired, self.in_force.get(key)

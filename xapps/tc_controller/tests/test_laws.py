@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tc_controller.core.inputs import Accepted, Outcome, Refused
+from tc_controller.core.node_default import NodeDefault
 from tc_controller.core.ownership import Ownership
 from tc_laws import Laws
 from tc_laws_setting import LawBrokenError
@@ -26,6 +27,7 @@ def test_the_laws_hold_and_every_situation_occurs() -> None:
         *("kills", "stops", "links lost", "gnb restarts", "policies changed", "state files lost"),
         *("messages lost", "messages too late", "owners", "refused not_owner"),
         *("accepted transaction", "accepted lease_renewal", "record adopted", "record reapplied"),
+        *("accepted node_default", "record node_default"),
         *("record rolled_back", "record released", "record ownership", "record bearer_gone"),
     ):
         assert tally[what] > 0, f"{what} did not occur: {tally}"
@@ -66,6 +68,13 @@ def test_a_controller_that_asks_for_no_node_is_found(monkeypatch: pytest.MonkeyP
     assert "0 owners" in broken()
 
 
+def test_a_controller_that_forgets_bearers_to_come_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(NodeDefault, "due", lambda *_: None)
+    assert "bearers to come" in broken()
+
+
 def test_a_controller_that_overrates_its_lease_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = Ownership.answered
 
@@ -73,4 +82,6 @@ def test_a_controller_that_overrates_its_lease_is_found(monkeypatch: pytest.Monk
         answered(self, outcome, sent_at_us + 5_000_000, now_us)
 
     monkeypatch.setattr(Ownership, "answered", overrated)
+    # Any refused control would end its belief before the lease does.
+    monkeypatch.setattr(Ownership, "refused", lambda *_: None)
     assert "believe to hold the node" in broken()

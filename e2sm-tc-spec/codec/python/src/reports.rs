@@ -8,6 +8,8 @@ use pyo3::types::PyList;
 
 use super::to_py_err;
 
+/// 5QIs; SST and SD. The former are wider than they need to be: bytes would be `bytes` in Python.
+type Qos = (Vec<u16>, Option<(u8, Option<u32>)>);
 type FiveTuple = (String, String, u16, u16, u8);
 
 /// State of one bearer's pipeline.
@@ -78,6 +80,21 @@ impl PipelineStatus {
     #[getter]
     fn head_of_line_age_us(&self) -> u32 {
         self.0.head_of_line_age_us
+    }
+
+    /// Revision of the node default, position of its rule, and time since the bearer was set up by it,
+    /// ms; `None` if the pipeline in force is not from there.
+    #[getter]
+    fn by_default(&self) -> Option<(u32, u8, u32)> {
+        self.0.by_default.map(|it| (it.revision, it.rule, it.age_ms))
+    }
+
+    /// 5QIs and S-NSSAI (SST, SD) of what the bearer carries, as far as the node knows.
+    #[getter]
+    fn qos(&self) -> Qos {
+        let Some(qos) = &self.0.qos else { return (Vec::new(), None) };
+        let five_qis = qos.five_qis.iter().copied().map(u16::from).collect();
+        (five_qis, qos.s_nssai.map(|slice| (slice.sst, slice.sd)))
     }
 
     #[getter]

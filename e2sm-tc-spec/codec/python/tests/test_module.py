@@ -163,7 +163,13 @@ def of_status(value: dict[str, Any]) -> dict[str, Any]:
     absent_of_queue = ("backlog_packets", "policed_packets", "shaped")
     queues = [{k: v for k, v in q.items() if k not in absent_of_queue} for q in value["queues"]]
     rest = {name: item for name, item in value.items() if name not in absent}
-    return {**rest, **bearer_of(value), "queues": queues}
+    by, qos = value.get("by_default"), value.get("qos", {})
+    slice_id = qos.get("s_nssai") and tuple(qos["s_nssai"].values())
+    added = {
+        "by_default": by and (by["revision"], by["rule"], by["age_ms"]),
+        "qos": (qos.get("five_qis", []), slice_id),
+    }
+    return {**rest, **bearer_of(value), "queues": queues, **added}
 
 
 def of_inventory(value: dict[str, Any]) -> dict[str, Any]:

@@ -221,5 +221,7 @@ pub fn lift(
         ingress_packets: all.forwarded_packets + all.dropped_packets + backlog_packets,
         ingress_bytes: all.forwarded_bytes + backlog_bytes,
         dropped_packets: all.dropped_packets + all.policed_packets,
+        by_default: None,
+        qos: None,
     }
 }

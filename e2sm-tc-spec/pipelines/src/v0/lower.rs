@@ -52,6 +52,7 @@ pub fn capabilities(max_queues: u16, max_filters: u16) -> Capabilities {
         max_bearers: 1,
         min_period_ms: 1,
         features: None,
+        node_default: None,
     }
 }
 

@@ -55,6 +55,12 @@ impl World {
             }
             ControlMessage::ForecastFeed(feed) => self.feed_forecasts(&feed),
             ControlMessage::NodeLease(lease) => self.e2.node_lease.apply(&lease, self.now_us),
+            ControlMessage::NodeDefault(default) => {
+                match self.e2.node_lease.admit(default.owner.as_deref(), self.now_us) {
+                    Ok(()) => self.e2.node_default.apply(&default, self.now_us),
+                    Err(refusal) => refusal,
+                }
+            }
         }
     }
 

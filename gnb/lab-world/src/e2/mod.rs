@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use e2sm_tc::v1::{self, Event, EventKind};
 use lab_scenario::Split;
-use tc_rf::NodeLeaseState;
+use tc_rf::{NodeDefaultState, NodeLeaseState};
 
 use report::{Gnb, active, bearer_id};
 use subscription::{NEVER, Subscription, What};
@@ -49,6 +49,7 @@ pub(crate) struct E2Agent {
     to_ran: Line<PendingControl>,
     to_ric: Line<Output>,
     node_lease: NodeLeaseState,
+    pub(crate) node_default: NodeDefaultState,
 }
 
 impl E2Agent {
@@ -61,6 +62,7 @@ impl E2Agent {
             subscriptions: BTreeMap::new(),
             next_report_us: NEVER,
             node_lease: NodeLeaseState::default(),
+            node_default: NodeDefaultState::default(),
             to_ran: Line::default(),
             to_ric: Line::default(),
         }

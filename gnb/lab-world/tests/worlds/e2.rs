@@ -4,9 +4,10 @@ use crate::common::{flow, run, scenario};
 use crate::setup::{RNTI, bearer, control, encode, replace};
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, ActionDefinition, BearerId, Cause, ControlMessage, ControlOutcome, EventKind,
-    EventTrigger, ForecastFeed, IndicationHeader, IndicationMessage, LeaseRenewal, NodeLease,
-    Quantity, ReportStyle, Transaction, UeId,
+    self, ActionDefinition, BearerId, BearerMatch, BearerQos, Cause, ControlMessage,
+    ControlOutcome, DefaultRule, EventKind, EventTrigger, ForecastFeed, IndicationHeader,
+    IndicationMessage, LeaseRenewal, NodeDefault, NodeDefaultChange, NodeLease, Quantity,
+    ReportStyle, SNssai, Transaction, UeId,
 };
 use lab_world::{
     ControlError, ControlRequest, Indication, Output, Payload, RanFunction, RouteError,
@@ -603,4 +604,73 @@ fn names_of_a_request_are_bounded_and_reports_share_them() {
         })
         .collect();
     assert!(names.len() >= 9 && names.iter().all(|name| *name == names[0]), "{names:?}");
+}
+
+#[test]
+fn a_ue_that_attaches_has_the_pipeline_of_the_node_default_before_its_first_packet() {
+    let ues = "ues=[{rnti: 17921, channel: {fixed_mcs: 20}, drbs: [{id: 1}]}, \
+        {rnti: 17922, channel: {fixed_mcs: 20}, join_at_s: 1.0, drbs: [\
+        {id: 1, five_qi: 9, s_nssai: {sst: 1, sd: 5}}, {id: 2, five_qi: 1}, \
+        {id: 3, pipeline: bdp_only}, {id: 4, s_nssai: {sst: 1}}]}]";
+    let flows = "flows=[{name: bulk, rnti: 17922, drb: 1, kind: tcp}]";
+    let mut world = World::new(&scenario("default.yaml", &[ues, flows])).unwrap();
+    let subscription = tc(
+        &EventTrigger::Periodic { period_ms: 1 },
+        &[ReportStyle::PipelineStatus, ReportStyle::Events],
+    );
+    world.subscribe(&subscription).unwrap();
+    world.step_until(500_000, &mut |_| {});
+    let rule = |rule, template: &str| DefaultRule {
+        rule,
+        pipeline: Some(tc_rf::templates::by_name(template).unwrap()),
+        lease_ms: Some(6_000),
+        as_safe: false,
+    };
+    let slice = SNssai { sst: 1, sd: Some(5) };
+    let rules = vec![
+        rule(BearerMatch { five_qis: vec![1], ..BearerMatch::default() }, "bode_diffserv"),
+        rule(BearerMatch { s_nssais: vec![slice], ..BearerMatch::default() }, "fq_codel"),
+        DefaultRule {
+            as_safe: true,
+            ..rule(BearerMatch { drbs: vec![3, 4], ..BearerMatch::default() }, "sojourn")
+        },
+    ];
+    let default = |owner: &str, change| {
+        ControlMessage::NodeDefault(NodeDefault {
+            owner: Some(owner.to_owned()),
+            lease_ms: Some(2_000),
+            dry_run: false,
+            change,
+        })
+    };
+    let lease = NodeLease { owner: "a".to_owned(), lease_ms: Some(60_000) };
+    apply(&mut world, 4, &ControlMessage::NodeLease(lease));
+    let change = NodeDefaultChange::Set(rules);
+    let foreign = apply(&mut world, 5, &default("b", change.clone()));
+    assert_eq!(cause(&foreign).0, Cause::NotOwner);
+    let outcome = apply(&mut world, 5, &default("a", change));
+    assert_eq!(outcome, ControlOutcome::Accepted { revision: 1, lease_ms: Some(2_000) });
+    let mut first = Vec::new();
+    world.step_until(1_010_000, &mut |output| {
+        let Output::Indication(indication) = output else { return };
+        let Payload::Message(message) = &indication.report.payload else { return };
+        if let Ok(IndicationMessage::PipelineStatus(all)) = v1::decode(message) {
+            let new = all.into_iter().filter(|status| status.bearer.ue == UeId::Rnti(17_922));
+            first = if first.is_empty() { new.collect() } else { std::mem::take(&mut first) };
+        }
+    });
+    let seen: Vec<_> = first
+        .iter()
+        .map(|it| (it.name.as_str(), it.revision, it.by_default.map(|by| by.rule), it.safe))
+        .collect();
+    let expected = [
+        ("fq_codel", 2, Some(1), false),
+        ("bode_diffserv", 2, Some(0), false),
+        ("bdp_only", 2, None, false),
+        ("sojourn", 2, Some(2), true),
+    ];
+    assert_eq!(seen, expected);
+    assert!(first.iter().all(|status| status.ingress_packets == 0), "before their first packets");
+    let qos = BearerQos { five_qis: vec![9], s_nssai: Some(slice) };
+    assert_eq!((first[0].qos.clone(), first[2].qos.clone()), (Some(qos), None));
 }

@@ -4,11 +4,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, BearerId, Cause, ControlMessage, ControlOutcome, PipelineChange, RanFunctionDefinition,
-    Transaction, UeId,
+    self, BearerId, Capabilities, Cause, ControlMessage, ControlOutcome, NodeDefaultSupport,
+    PipelineChange, RanFunctionDefinition, Transaction, UeId,
 };
-use tc_rf::NodeLeaseState;
 use tc_rf::control::{self, refused};
+use tc_rf::{NodeDefaultState, NodeLeaseState};
 
 use crate::Host;
 use crate::bearer::Bearer;
@@ -43,6 +43,15 @@ impl Host {
                     .ok_or_else(|| gone(&bearer))
             }
             ControlMessage::NodeLease(lease) => Ok(self.node_lease().apply(lease, now_us)),
+            ControlMessage::NodeDefault(default) => {
+                let lease = self.node_lease();
+                lease.admit(default.owner.as_deref(), now_us)?;
+                // Pipelines are compiled while PDCP may set up bearers.
+                let mut changed = self.node_default().clone();
+                let outcome = changed.apply(default, now_us);
+                *self.node_default() = changed;
+                Ok(outcome)
+            }
             ControlMessage::ForecastFeed(feed) => {
                 Ok(control::feed(feed, self.settings.epoch_us, |forecast| {
                     let bearer = self.named(&forecast.bearer)?;
@@ -117,9 +126,13 @@ impl Host {
             short_name: v1::SHORT_NAME.to_owned(),
             oid: v1::OID.to_owned(),
             description: "Traffic control per UE and DRB".to_owned(),
-            capabilities: tc_rf::capabilities(),
+            capabilities: capabilities(),
         })
         .ok()
+    }
+
+    pub(crate) fn node_default(&self) -> MutexGuard<'_, NodeDefaultState> {
+        self.node_default.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn node_lease(&self) -> MutexGuard<'_, NodeLeaseState> {
@@ -149,6 +162,16 @@ impl Host {
             )),
         }
     }
+}
+
+/// What the RAN function declares. Where it learns of a bearer, in PDCP, it knows the DRB identity
+/// alone.
+pub(crate) fn capabilities() -> Capabilities {
+    let all = tc_rf::capabilities();
+    let node_default = all
+        .node_default
+        .map(|support| NodeDefaultSupport { matches: vec!["drb".to_owned()], ..support });
+    Capabilities { node_default, ..all }
 }
 
 fn gone(bearer: &Bearer) -> ControlOutcome {

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use e2sm_tc::v1::Pipeline;
-use tc_rf::{NodeLeaseState, templates};
+use e2sm_tc::v1::{BearerQos, Pipeline};
+use tc_rf::{NodeDefaultState, NodeLeaseState, templates};
 
 use crate::bearer::Bearer;
 use crate::directory::{Directory, Registry};
+use crate::e2::capabilities;
 use crate::events::{Event, EventLog, Happening};
 use crate::gnb::Gnb;
 use crate::journal::{Journal, Position};
@@ -85,6 +86,7 @@ pub struct Host {
     pub(crate) directory: ArcSwap<Directory>,
     registry: Mutex<Registry>,
     pub(crate) node_lease: Mutex<NodeLeaseState>,
+    pub(crate) node_default: Mutex<NodeDefaultState>,
     pub(crate) journal: Journal,
     /// Of the status file.
     pub(crate) shown: Mutex<Position>,
@@ -119,6 +121,7 @@ impl Host {
             directory: ArcSwap::default(),
             registry: Mutex::default(),
             node_lease: Mutex::default(),
+            node_default: Mutex::new(NodeDefaultState::new(capabilities().node_default)),
             journal: Journal::default(),
             shown: Mutex::default(),
             subscriptions: Subscriptions::default(),
@@ -130,7 +133,8 @@ impl Host {
         })
     }
 
-    /// A bearer was set up, or set up anew. Takes no bearer's lock, as PDCP's may be held.
+    /// A bearer was set up, or set up anew; it starts with what the node default has for it. Takes no
+    /// bearer's lock, as PDCP's may be held.
     ///
     /// # Errors
     /// When it cannot be served; it is transparent then.
@@ -147,8 +151,18 @@ impl Host {
         // Each bearer hashes in its own way, reproducibly.
         let seed = self.settings.seed ^ (ue << 8 | u64::from(drb));
         let bearer = Arc::new(Bearer::new(ue, drb, sdap_header, self.initial.clone(), seed)?);
-        self.change(|registry| registry.bearer_up(Arc::clone(&bearer)));
-        self.tell(&bearer, Happening::BearerUp, now_us);
+        // Its QoS flows are not known to PDCP.
+        let start = self.node_default().start_of(drb, &BearerQos::default(), now_us);
+        self.change(|registry| {
+            registry.bearer_up(Arc::clone(&bearer));
+            self.tell(&bearer, Happening::BearerUp, now_us);
+            // Before other threads find the bearer.
+            if let Some(start) = start {
+                bearer.configure(&self.around, now_us, |control, now_us, sink| {
+                    control.start_with(start, now_us, sink);
+                });
+            }
+        });
         Ok(())
     }
 

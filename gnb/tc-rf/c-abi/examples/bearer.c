@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     const tc_rf_callbacks_t callbacks = {
         .context = &g, .forward = forward, .dropped = dropped, .marked = marked, .event = event};
     must(&g, tc_rf_create(&callbacks, 1, &g.tc), "create");
-    must(&g, tc_rf_add_bearer(g.tc, BEARER), "add_bearer");
+    must(&g, tc_rf_add_bearer(g.tc, BEARER, NULL, 0), "add_bearer");
     printf("tc_rf %s\n", tc_rf_version());
 
     run(&g, "transparent", 2000000);

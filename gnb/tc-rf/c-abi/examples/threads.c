@@ -114,7 +114,7 @@ int main(void)
     for (uint8_t i = 0; i < BEARERS; i++) {
         drbs[i].tc = tc;
         drbs[i].bearer = (tc_rf_bearer_t){.rnti = 0x4601, .drb = (uint8_t)(i + 1)};
-        expect(tc, tc_rf_add_bearer(tc, drbs[i].bearer), "add_bearer");
+        expect(tc, tc_rf_add_bearer(tc, drbs[i].bearer, NULL, 0), "add_bearer");
     }
     for (uint8_t i = 0; i < BEARERS; i++) {
         if (pthread_create(&threads[2 * i], NULL, sdap, &drbs[i]) != 0 ||

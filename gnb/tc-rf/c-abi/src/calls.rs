@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
+use e2sm_tc::v1::{BearerQos, SNssai};
 use tc_rf::{BlockRoom, NextBlock, RlcStatus, SduDelays};
 
 use crate::callbacks::TcRfCallbacks;
@@ -9,7 +10,8 @@ use crate::function::{Failure, Function};
 use crate::handle::{self, TcRf};
 use crate::packet::CPacket;
 use crate::types::{
-    TcRfBearer, TcRfBlockRoom, TcRfBytes, TcRfPacket, TcRfResult, TcRfReturned, TcRfRlcStatus,
+    TcRfBearer, TcRfBearerQos, TcRfBlockRoom, TcRfBytes, TcRfPacket, TcRfResult, TcRfReturned,
+    TcRfRlcStatus,
 };
 
 /// Version of the library, e.g. "0.1.0".
@@ -80,14 +82,30 @@ pub unsafe extern "C" fn tc_rf_last_error(handle: *const TcRf) -> *const c_char 
     unsafe { handle.as_ref() }.map_or(c"handle is null".as_ptr(), |_| handle::last_error())
 }
 
-/// Adds a bearer, with the transparent pipeline as its safe one.
+/// Adds a bearer, with the transparent pipeline as its initial one. Where a RIC has set a node
+/// default, the bearer starts with the pipeline of the first rule that matches; `qos` is what rules
+/// match beside the DRB identity, null if it is not known. To be called before the bearer's first
+/// packet.
 ///
 /// # Safety
-/// `handle` must be null or live.
+/// `handle` must be null or live, `qos` null or valid to read, as must be what it points at.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tc_rf_add_bearer(handle: *mut TcRf, bearer: TcRfBearer) -> TcRfResult {
-    // SAFETY: as documented under Safety.
-    unsafe { call(handle, |function| function.add(bearer)) }
+pub unsafe extern "C" fn tc_rf_add_bearer(
+    handle: *mut TcRf,
+    bearer: TcRfBearer,
+    qos: *const TcRfBearerQos,
+    now_us: u64,
+) -> TcRfResult {
+    // SAFETY: as documented under Safety, here and below.
+    unsafe {
+        call(handle, |function| {
+            let qos = match qos.as_ref() {
+                Some(qos) => qos_of(qos)?,
+                None => BearerQos::default(),
+            };
+            function.add(bearer, qos, now_us)
+        })
+    }
 }
 
 /// Removes a bearer; its queued packets come back through `dropped`.
@@ -437,6 +455,27 @@ unsafe fn call_for_bytes(
     unsafe {
         handle.as_ref().map_or(TcRfResult::NullPointer, |handle| handle.call_for_bytes(out, call))
     }
+}
+
+/// # Safety
+/// `qos.five_qis` must be valid for `qos.five_qi_count`, or that 0.
+unsafe fn qos_of(qos: &TcRfBearerQos) -> Result<BearerQos, Failure> {
+    const MOST_FIVE_QIS: usize = 64;
+    const MAX_SD: u32 = 0xff_ffff;
+    if qos.five_qi_count > MOST_FIVE_QIS {
+        let detail = format!("qos.five_qi_count: {}; expected at most 64", qos.five_qi_count);
+        return Err((TcRfResult::OutOfRange, detail));
+    }
+    if qos.has_sd && qos.sd > MAX_SD {
+        let detail = format!("qos.sd: {}; expected at most {MAX_SD}", qos.sd);
+        return Err((TcRfResult::OutOfRange, detail));
+    }
+    let five_qis = TcRfBytes { data: qos.five_qis, length: qos.five_qi_count };
+    // SAFETY: as documented under Safety.
+    let five_qis = unsafe { bytes_of(&five_qis) }?.to_vec();
+    let sd = qos.has_sd.then_some(qos.sd);
+    let s_nssai = qos.has_s_nssai.then_some(SNssai { sst: qos.sst, sd });
+    Ok(BearerQos { five_qis, s_nssai })
 }
 
 /// # Safety

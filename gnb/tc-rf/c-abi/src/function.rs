@@ -5,12 +5,12 @@ use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use e2sm_tc::v1::{
-    self, BearerId, Cause, ControlMessage, ControlOutcome, IndicationMessage, Pacer, Pipeline,
-    PipelineChange, RanFunctionDefinition, Transaction, UeId,
+    self, BearerId, BearerQos, Cause, ControlMessage, ControlOutcome, IndicationMessage, Pacer,
+    Pipeline, PipelineChange, RanFunctionDefinition, Transaction, UeId,
 };
 use tc_rf::control::{self, refused};
 use tc_rf::templates;
-use tc_rf::{BlockRoom, BufferStatus, NodeLeaseState, TrafficControl};
+use tc_rf::{BlockRoom, BufferStatus, NodeDefaultState, NodeLeaseState, TrafficControl};
 
 use crate::callbacks::{Sink, TcRfCallbacks};
 use crate::packet::CPacket;
@@ -32,6 +32,7 @@ pub(crate) struct Function {
     seed: u64,
     bearers: RwLock<BTreeMap<(u16, u8), Shared>>,
     node_lease: Mutex<NodeLeaseState>,
+    node_default: Mutex<NodeDefaultState>,
 }
 
 impl std::fmt::Debug for Function {
@@ -42,10 +43,22 @@ impl std::fmt::Debug for Function {
 
 impl Function {
     pub(crate) fn new(callbacks: TcRfCallbacks, seed: u64) -> Self {
-        Self { callbacks, seed, bearers: RwLock::default(), node_lease: Mutex::default() }
+        Self {
+            callbacks,
+            seed,
+            bearers: RwLock::default(),
+            node_lease: Mutex::default(),
+            node_default: Mutex::default(),
+        }
     }
 
-    pub(crate) fn add(&self, bearer: TcRfBearer) -> Result<(), Failure> {
+    /// Adds a bearer with what the node default has for it.
+    pub(crate) fn add(
+        &self,
+        bearer: TcRfBearer,
+        qos: BearerQos,
+        now_us: u64,
+    ) -> Result<(), Failure> {
         if !(1..=MAX_DRB).contains(&bearer.drb) {
             let detail = format!("bearer.drb: {}; expected 1 to {MAX_DRB}", bearer.drb);
             return Err((TcRfResult::OutOfRange, detail));
@@ -54,17 +67,24 @@ impl Function {
         // Each bearer hashes in its own way, reproducibly.
         let seed = self.seed ^ (u64::from(bearer.rnti) << 8 | u64::from(bearer.drb));
         let safe = template("transparent")?;
-        let control = TrafficControl::new(id, safe, seed)
+        let mut control = TrafficControl::new(id, safe, seed)
             .map_err(|error| (TcRfResult::Refused, error.to_string()))?;
+        let start = self.node_default().start_of(bearer.drb, &qos, now_us);
+        control.set_qos(qos);
         let mut bearers = self.bearers.write().unwrap_or_else(PoisonError::into_inner);
         match bearers.entry((bearer.rnti, bearer.drb)) {
             Entry::Occupied(_) => {
-                Err((TcRfResult::BearerExists, format!("{} is here already", name(bearer))))
+                let detail = format!("{} is here already", name(bearer));
+                return Err((TcRfResult::BearerExists, detail));
             }
-            Entry::Vacant(place) => {
-                place.insert(Arc::new(Mutex::new(Some(control))));
-                Ok(())
-            }
+            Entry::Vacant(place) => place.insert(Arc::new(Mutex::new(Some(control)))),
+        };
+        drop(bearers);
+        match start {
+            Some(start) => self.with(bearer, |control, sink| {
+                control.start_with(start, now_us, sink);
+            }),
+            None => Ok(()),
         }
     }
 
@@ -192,6 +212,19 @@ impl Function {
                 }
             }),
             ControlMessage::NodeLease(lease) => Ok(self.node_lease().apply(lease, now_us)),
+            ControlMessage::NodeDefault(default) => {
+                let lease = self.node_lease();
+                Ok(match lease.admit(default.owner.as_deref(), now_us) {
+                    Ok(()) => {
+                        // Pipelines are compiled while others may set up bearers.
+                        let mut changed = self.node_default().clone();
+                        let outcome = changed.apply(default, now_us);
+                        *self.node_default() = changed;
+                        outcome
+                    }
+                    Err(refusal) => refusal,
+                })
+            }
             // The feed's clock is that of the samples it rests on: the gNB's.
             ControlMessage::ForecastFeed(feed) => Ok(control::feed(feed, 0, |forecast| {
                 let revision = named(&forecast.bearer).and_then(|bearer| {
@@ -211,6 +244,10 @@ impl Function {
 
     fn node_lease(&self) -> MutexGuard<'_, NodeLeaseState> {
         self.node_lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn node_default(&self) -> MutexGuard<'_, NodeDefaultState> {
+        self.node_default.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The refusal for a control of `owner` while another holds the node.

@@ -23,6 +23,6 @@ pub use handle::TcRf;
 pub use ip_header as ip;
 pub use packet::inner_flow;
 pub use types::{
-    TC_RF_NO_QFI, TcRfBearer, TcRfBlockRoom, TcRfBytes, TcRfDrop, TcRfEvent, TcRfPacket,
-    TcRfResult, TcRfReturned, TcRfRlcStatus,
+    TC_RF_NO_QFI, TcRfBearer, TcRfBearerQos, TcRfBlockRoom, TcRfBytes, TcRfDrop, TcRfEvent,
+    TcRfPacket, TcRfResult, TcRfReturned, TcRfRlcStatus,
 };

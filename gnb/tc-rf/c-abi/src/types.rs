@@ -55,6 +55,24 @@ pub struct TcRfBearer {
     pub drb: u8,
 }
 
+/// What a bearer carries, as far as the gNB knows when it sets the bearer up.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TcRfBearerQos {
+    /// 5QIs of its QoS flows (23.501 §5.7.4).
+    pub five_qis: *const u8,
+    /// How many, at most 64.
+    pub five_qi_count: usize,
+    /// Whether the slice of its PDU session is known.
+    pub has_s_nssai: bool,
+    /// Slice/service type (23.003 §28.4.2).
+    pub sst: u8,
+    /// Whether the slice has a differentiator.
+    pub has_sd: bool,
+    /// Slice differentiator, 0 to 0xffffff.
+    pub sd: u32,
+}
+
 /// QFI of a packet without a known QFI.
 pub const TC_RF_NO_QFI: u8 = 255;
 

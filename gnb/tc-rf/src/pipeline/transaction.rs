@@ -5,9 +5,9 @@ use e2sm_tc::v1::{
 };
 use tc_pipelines::candidate;
 
-use super::TrafficControl;
+use super::{FIRST_REVISION, TrafficControl};
 use crate::plan::{CAPABILITIES, Plan};
-use crate::{EventSink, Packet, PipelineError};
+use crate::{DefaultStart, EventSink, Packet, PipelineError};
 
 /// A lease on virtual time; without one a pipeline stays in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,19 @@ impl<P: Packet> TrafficControl<P> {
                 events.pipeline(EventKind::PipelineChanged { revision, name });
                 ControlOutcome::Accepted { revision, lease_ms }
             }
+        }
+    }
+
+    /// Puts the pipeline of the node default in force, before the first packet: for a bearer that is
+    /// being set up. One that a control or the node has given another pipeline keeps it.
+    pub fn start_with(&mut self, start: DefaultStart, now_us: u64, events: &mut impl EventSink<P>) {
+        if self.revision != FIRST_REVISION {
+            return;
+        }
+        let by_default = (start.revision, start.rule, now_us);
+        let outcome = self.apply(&start.transaction(self.bearer), now_us, events);
+        if let ControlOutcome::Accepted { .. } = outcome {
+            self.by_default = Some(by_default);
         }
     }
 
@@ -142,6 +155,7 @@ impl<P: Packet> TrafficControl<P> {
         self.pacer.replace(&pipeline.pacer, now_us);
         self.digest = v1::digest(&pipeline).ok();
         self.current = pipeline;
+        self.by_default = None;
         self.revision = self.revision.wrapping_add(1);
     }
 

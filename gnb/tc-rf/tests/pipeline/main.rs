@@ -14,6 +14,7 @@ mod fq_codel;
 mod inventory;
 mod just_in_time;
 mod leases;
+mod node_default;
 mod pacers;
 mod pacing;
 mod pie;

@@ -21,7 +21,8 @@ from tc_controller.app import ControllerApp
 from tc_controller.core.compile import CLASSES
 from tc_controller.core.conflicts import Severity, findings
 from tc_controller.core.ladder import Rung, in_force
-from tc_controller.core.policy import Rule, json_schema
+from tc_controller.core.node_default import why_not_in_advance
+from tc_controller.core.policy import Policy, Rule, json_schema
 from tc_controller.decision_log import DEFAULT_NAME, read_log
 from tc_controller.explain import decision_ids, explain
 from tc_controller.explain_state import explain_state
@@ -126,6 +127,7 @@ def _check(options: argparse.Namespace) -> int:
                 show(f"  {kind} {number}. {rung.template}: {_parameters(rung)}\n")
         if rule.base:
             show(f"  without the controller: {_without_controller(rule)}\n")
+            show(f"  bearers to come: {_bearers_to_come(policy, rule)}\n")
         if rule.trial is not None:
             against = rule.trial.against
             show(f"  trial for {rule.trial.extent()}\n")
@@ -142,6 +144,16 @@ def _without_controller(rule: Rule) -> str:
     if rule.enforce.keep_base_without_controller:
         return f"the base stays on nodes that announce as_safe, elsewhere it {ends}"
     return f"the base {ends}"
+
+
+def _bearers_to_come(policy: Policy, rule: Rule) -> str:
+    """Whether nodes are given the base in advance."""
+    if rule.enforce.dry_run:
+        return "the base is not installed in a dry run"
+    obstacle = why_not_in_advance(policy, rule)
+    if obstacle is None:
+        return "start with the base on nodes that announce node_default"
+    return f"get the base once they are reported: {obstacle}"
 
 
 def _parameters(rung: Rung) -> str:

@@ -38,12 +38,15 @@ COMPLIANCE_ADVICE: Final = {
 def explain_state(records: Iterable[Record]) -> str:
     """The newest state of each node and bearer of a log, the nodes with their faults first."""
     roles: dict[str, Record] = {}
+    defaults: dict[str, Record] = {}
     faults: dict[tuple[str, str], Record] = {}
     bearers: dict[tuple[str, str], Record] = {}
     for record in records:
         event = record["event"]
         if event == "ownership":
             roles[record["node"]] = record
+        elif event == "node_default":
+            defaults[record["node"]] = record
         elif event == "fault":
             faults[record["node"], record["fault"]] = record
         elif event == "compliance":
@@ -57,12 +60,24 @@ def explain_state(records: Iterable[Record]) -> str:
         f"{node}: {record['role']} since {time_of(record['at_us'])}"
         for node, record in sorted(roles.items())
     ]
+    for node, record in sorted(defaults.items()):
+        lines += _default(node, record)
     for (node, name), record in sorted(faults.items()):
         if record["what"] == "began":
             lines += _fault(node, name, record)
     for (name, class_name), record in sorted(bearers.items()):
         lines += _bearer(f"{name} class {class_name}" if class_name else name, record)
     return "\n".join(lines) or "The log has no state of a node or bearer."
+
+
+def _default(node: str, record: Record) -> list[str]:
+    lines = [f"{node}: node default {record['what']} at {time_of(record['at_us'])}"]
+    lines.append(f"  Bearers to come: {record['summary']}")
+    refused = record["outcome"].get("refused")
+    if refused is not None:
+        place = f" at {refused['element']}" if refused["element"] else ""
+        lines.append(f"  {refused['cause']}{place}: {refused['detail']}")
+    return lines
 
 
 def _fault(node: str, name: str, record: Record) -> list[str]:

@@ -7,6 +7,7 @@
 | `sojourn_controller_node_owner` | gauge (1: this controller controls the node) | `node` |
 | `sojourn_controller_node_fault` | gauge, always 1 | `node`, `fault` |
 | `sojourn_controller_lease_remaining_seconds` | gauge: least of node and pipelines | `node` |
+| `sojourn_controller_node_default_rules` | gauge | `node` |
 | `sojourn_controller_transactions_per_bearer_hour` | gauge (largest of the node) | `node` |
 | `sojourn_controller_nodes` | gauge | `role` |
 | `sojourn_controller_role_changes_total` | counter | `role` |
@@ -38,8 +39,10 @@
 | `sojourn_controller_handling_seconds` | histogram | |
 
 `node_owner` is 0 while another controller may hold the node, and absent where there is nothing to
-control. `fault` is `none`, or each fault that is present. `result` of controls and renewals is
-`accepted`, `unanswered` or the cause of the refusal (E2SM-TC `Cause`, `not_owner` among them).
+control. `node_default_rules` counts the rules by which the node sets up bearers to come, as this
+controller set them; it is absent where the node has no node default. `fault` is `none`, or each
+fault that is present. `result` of controls and renewals is `accepted`, `unanswered` or the cause of
+the refusal (E2SM-TC `Cause`, `not_owner` among them).
 """
 
 from __future__ import annotations
@@ -162,6 +165,13 @@ class ControllerCollector(Collector):
         text = "Least that is left of a lease: of the node or of a pipeline."
         left_s = {i: us / 1e6 for i, us in left_us.items() if us is not None}
         yield gauge(f"{_P}lease_remaining_seconds", text, _NODE, left_s)
+        rules = {
+            i: float(len(node.default.in_force or ()))
+            for i, node in nodes
+            if node.default.supported
+        }
+        text = "Rules of this controller by which the node sets up bearers to come."
+        yield gauge(f"{_P}node_default_rules", text, _NODE, rules)
         most = {
             i: max((len(bearer.transactions_us) for bearer in node.bearers.values()), default=0)
             for i, node in nodes

@@ -39,6 +39,13 @@ class PipelineStatus:
     @property
     def head_of_line_age_us(self) -> int: ...
     @property
+    def by_default(self) -> tuple[int, int, int] | None:
+        """Revision of the node default, position of its rule, and age in ms; ``None`` if the
+        pipeline in force is not from there."""
+    @property
+    def qos(self) -> tuple[list[int], tuple[int, int | None] | None]:
+        """5QIs and S-NSSAI (SST, SD) of what the bearer carries, as far as the node knows."""
+    @property
     def dropped_packets(self) -> int: ...
     @property
     def queues(self) -> list[QueueStatus]: ...

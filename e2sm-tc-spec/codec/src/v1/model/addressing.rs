@@ -32,6 +32,30 @@ sequence! {
     }
 }
 
+sequence! {
+    /// S-NSSAI of a slice (23.003 §28.4.2).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct SNssai { ...
+        /// Slice/service type; 1 is eMBB.
+        sst: u8,
+        /// Slice differentiator; none if absent.
+        sd: Option<u32> as Option<Int<0, 0xff_ffff>>,
+    }
+}
+
+sequence! {
+    /// What a bearer carries, as far as the node knows.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct BearerQos { ...
+        /// 5QIs of its QoS flows (23.501 §5.7.4); empty if unknown.
+        five_qis: Vec<u8> as ListOf<u8, 0, 64>,
+        /// Slice of its PDU session.
+        s_nssai: Option<SNssai>,
+    }
+}
+
 /// Refuses a repeated bearer, with its position.
 pub(super) fn each_once(bearers: impl Iterator<Item = BearerId>) -> Result<(), (usize, Violation)> {
     let mut seen = HashSet::new();

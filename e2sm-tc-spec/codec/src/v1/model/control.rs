@@ -7,12 +7,13 @@ use crate::v1::per::*;
 
 use super::addressing::each_once;
 use super::{
-    BearerId, BufferLimit, Classifier, Filter, FilterId, Owner, Pacer, Pipeline, PipelineName,
-    QueueSet, QueueTarget, Scheduler,
+    BearerId, BearerQos, BufferLimit, Classifier, Filter, FilterId, Owner, Pacer, Pipeline,
+    PipelineName, QueueSet, QueueTarget, SNssai, Scheduler,
 };
 
 sequence! {
-    /// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed, 4 node lease.
+    /// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed, 4 node lease, 5 node
+    /// default.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ControlHeader { ...
@@ -36,6 +37,9 @@ choice! {
         2 forecast_feed => ForecastFeed(ForecastFeed),
         /// Style 4: exclusive control of the node.
         3 node_lease => NodeLease(NodeLease),
+        ...
+        /// Style 5: pipelines of bearers to come.
+        0 node_default => NodeDefault(NodeDefault),
     }
 }
 
@@ -48,6 +52,7 @@ impl ControlMessage {
             Self::LeaseRenewal(_) => 2,
             Self::ForecastFeed(_) => 3,
             Self::NodeLease(_) => 4,
+            Self::NodeDefault(_) => 5,
         }
     }
 }
@@ -152,6 +157,96 @@ sequence! {
         owner: String as Owner,
         /// New lease, from now; gives the node up if absent.
         lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
+    }
+}
+
+/// Most rules of a node default; `maxDefaultRules` of the ASN.1.
+pub const MAX_DEFAULT_RULES: usize = 16;
+
+sequence! {
+    /// Pipelines with which bearers of the node are set up from now on. Bearers that exist keep
+    /// theirs.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct NodeDefault { ...
+        /// Who sends it; as in a transaction.
+        owner: Option<String> as Option<Owner>,
+        /// Lease of the node default, from now: bearers that are set up later start with their
+        /// initial pipeline again. Without limit if absent.
+        lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
+        /// Check and answer without a change.
+        dry_run: bool,
+        /// The change.
+        change: NodeDefaultChange,
+    }
+}
+
+choice! {
+    /// Change of the node default.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case", deny_unknown_fields)]
+    pub enum NodeDefaultChange { ...
+        /// These rules instead of those before; the first that matches a bearer applies.
+        0 set => Set(Vec<DefaultRule> as ListOf<DefaultRule, 1, MAX_DEFAULT_RULES>),
+        /// Another lease for the rules of this revision.
+        1 renew => Renew(u32),
+        /// No rules.
+        2 withdraw => Withdraw,
+    }
+}
+
+sequence! {
+    /// One rule of a node default.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct DefaultRule { ...
+        /// Which bearers; `match` on the wire and in JSON.
+        #[serde(rename = "match")]
+        rule: BearerMatch,
+        /// What they start with; their initial pipeline if absent.
+        pipeline: Option<Pipeline>,
+        /// Lease of that pipeline, from the set-up of the bearer; never ends if absent.
+        lease_ms: Option<u32> as Option<Int<1, 0xffff_ffff>>,
+        /// It is the safe pipeline of the bearer, without owner and lease, as in a transaction.
+        as_safe: bool,
+    }
+}
+
+sequence! {
+    /// Which bearers a rule of a node default is for. All lists have to match; an empty list
+    /// matches every bearer.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct BearerMatch { ...
+        /// Bearers with a QoS flow of one of these 5QIs (23.501 §5.7.4).
+        five_qis: Vec<u8> as ListOf<u8, 0, 64>,
+        /// Bearers of a PDU session of one of these slices.
+        s_nssais: Vec<SNssai> as ListOf<SNssai, 0, 64>,
+        /// Bearers of one of these DRB identities.
+        drbs: Vec<u8> as ListOf<Int<1, 32>, 0, 32>,
+    }
+}
+
+impl BearerMatch {
+    /// Whether a bearer of this identity and quality of service is meant. What the node does not
+    /// know of it matches no list.
+    #[must_use]
+    pub fn selects(&self, drb: u8, qos: &BearerQos) -> bool {
+        let of_slice = |slice: &SNssai| qos.s_nssai == Some(*slice);
+        (self.five_qis.is_empty() || qos.five_qis.iter().any(|qi| self.five_qis.contains(qi)))
+            && (self.s_nssais.is_empty() || self.s_nssais.iter().any(of_slice))
+            && (self.drbs.is_empty() || self.drbs.contains(&drb))
+    }
+
+    /// Names of the lists that are given, as [`NodeDefaultSupport::matches`] has them.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<&'static str> {
+        let given = [
+            (!self.five_qis.is_empty()).then_some("five_qi"),
+            (!self.s_nssais.is_empty()).then_some("s_nssai"),
+            (!self.drbs.is_empty()).then_some("drb"),
+        ];
+        given.into_iter().flatten().collect()
     }
 }
 

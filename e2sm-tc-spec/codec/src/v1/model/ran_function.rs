@@ -55,6 +55,21 @@ sequence! {
         ...
         /// Which of [`FEATURES`] the node has; none if absent.
         features: Option<Vec<String>> as Option<ListOf<Visible<1, 64>, 0, 64>>,
+        /// The node default (control style 5); absent where there is none.
+        node_default: Option<NodeDefaultSupport>,
+    }
+}
+
+sequence! {
+    /// What a node takes in a node default.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct NodeDefaultSupport { ...
+        /// Most rules.
+        max_rules: u8 as Int<1, 16>,
+        /// What it knows of a bearer when that is set up, and can match: `five_qi`, `s_nssai`,
+        /// `drb`.
+        matches: Vec<String> as ListOf<Visible<1, 64>, 0, 64>,
     }
 }
 

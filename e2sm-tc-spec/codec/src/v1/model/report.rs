@@ -6,7 +6,7 @@ use crate::error::{DecodeError, EncodeError, Problem, Violation, at_least};
 use crate::v1::per::*;
 
 use super::addressing::each_once;
-use super::{BearerId, Ecn, Owner, PipelineName, QueueId};
+use super::{BearerId, BearerQos, Ecn, Owner, PipelineName, QueueId};
 
 choice! {
     /// RIC event trigger definition.
@@ -149,6 +149,26 @@ sequence! {
         ingress_bytes: u64,
         /// Packets dropped by policers, queues and overflow, cumulative.
         dropped_packets: u64,
+        ...
+        /// Rule of the node default that the bearer was set up with, if that pipeline is still in
+        /// force.
+        by_default: Option<ByDefault>,
+        /// What it carries; absent where the node does not know.
+        qos: Option<BearerQos>,
+    }
+}
+
+sequence! {
+    /// Origin of a pipeline that a bearer was set up with.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ByDefault { ...
+        /// Revision of the node default.
+        revision: u32,
+        /// Position of its rule, from 0.
+        rule: u8 as Int<0, 15>,
+        /// Time since the bearer was set up, ms.
+        age_ms: u32,
     }
 }
 

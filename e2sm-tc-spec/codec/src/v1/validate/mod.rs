@@ -12,7 +12,8 @@ use std::fmt::Display;
 
 use super::model::{
     ActionDefinition, BearerForecast, Cause, ControlMessage, EventTrigger, ForecastFeed,
-    LeaseRenewal, NodeLease, PipelineChange, PipelineEdit, Transaction,
+    LeaseRenewal, NodeDefault, NodeDefaultChange, NodeLease, PipelineChange, PipelineEdit,
+    Transaction,
 };
 use super::per::{Type, Writer};
 use crate::error::{Violation, ViolationKind, element_path};
@@ -107,7 +108,23 @@ impl Validate for ControlMessage {
             Self::LeaseRenewal(renewal) => renewal.validate(),
             Self::ForecastFeed(feed) => feed.validate(),
             Self::NodeLease(lease) => lease.validate(),
+            Self::NodeDefault(default) => default.validate(),
         }
+    }
+}
+
+/// Element paths of a rule's pipeline are such as `change.set[2].pipeline.queues[0].count`.
+impl Validate for NodeDefault {
+    fn validate(&self) -> Result<(), Invalid> {
+        if let NodeDefaultChange::Set(rules) = &self.change {
+            for (index, rule) in rules.iter().enumerate() {
+                let Some(pipeline) = &rule.pipeline else { continue };
+                pipeline
+                    .validate()
+                    .map_err(|it| it.within("pipeline").at_index(index).within("change.set"))?;
+            }
+        }
+        declared(self)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, ActionDefinition, BearerId, Cause, ControlMessage, ControlOutcome, EventKind,
-    EventTrigger, IndicationHeader, IndicationMessage, LeaseRenewal, NodeLease, Quantity,
-    RanFunctionDefinition, ReportStyle, UeId,
+    self, ActionDefinition, BearerId, BearerMatch, Cause, ControlMessage, ControlOutcome,
+    DefaultRule, EventKind, EventTrigger, IndicationHeader, IndicationMessage, LeaseRenewal,
+    NodeDefault, NodeDefaultChange, NodeLease, Quantity, RanFunctionDefinition, ReportStyle, UeId,
 };
 use sojourn_gnb::Host;
 use tc_rf::templates;
@@ -50,6 +50,53 @@ fn an_unknown_bearer_and_a_foreign_owner_are_refused_with_their_cause() {
         "{refusal:?}"
     );
     assert!(host.control_v0(&[0; 4], &codel(), 20).expect_err("held").contains("'a' holds"));
+}
+
+#[test]
+fn a_bearer_that_is_set_up_starts_with_the_node_default() {
+    let (host, fake) = host("transparent");
+    let definition = Host::definition_v1().expect("encodes");
+    let definition: RanFunctionDefinition = v1::decode(&definition).expect("a definition");
+    let support = definition.capabilities.node_default.expect("one");
+    assert_eq!(support.matches, ["drb"], "PDCP knows neither 5QI nor slice");
+    let rule = |rule| DefaultRule {
+        rule,
+        pipeline: templates::by_name("sojourn"),
+        lease_ms: Some(60_000),
+        as_safe: false,
+    };
+    let default = |rule| {
+        let change = NodeDefaultChange::Set(vec![rule]);
+        ControlMessage::NodeDefault(NodeDefault {
+            owner: None,
+            lease_ms: Some(1_000),
+            dry_run: false,
+            change,
+        })
+    };
+    let by_qi = rule(BearerMatch { five_qis: vec![9], ..BearerMatch::default() });
+    let refusal = control(&host, &default(by_qi), 0);
+    assert!(
+        matches!(&refusal, ControlOutcome::Refused { cause: Cause::Unsupported, element, .. }
+            if element == "change.set[0].match.five_qis"),
+        "{refusal:?}"
+    );
+    let by_drb = rule(BearerMatch { drbs: vec![DRB], ..BearerMatch::default() });
+    let taken = control(&host, &default(by_drb), 0);
+    assert_eq!(taken, ControlOutcome::Accepted { revision: 1, lease_ms: Some(1_000) });
+    host.bearer_up(UE, DRB, false, 500_000).expect("a DRB identity");
+    // Before its first packet, which then waits for the block that carries it.
+    let status = host.status(500_020);
+    assert_eq!(status.bearers[0].pipeline.as_deref(), Some("sojourn"));
+    let events: Vec<_> = status.events.iter().map(|event| event.what).collect();
+    assert!(events.ends_with(&["bearer_up", "pipeline_changed"]), "{events:?}");
+    assert_eq!(host.status_asked(RNTI, LCID, 0, 500_030), 0);
+    host.packet_in(UE, DRB, &packet(1, 0, 100), 500_040);
+    assert!(fake.0.lock().expect("unpoisoned").rlc.get(&(UE, DRB)).is_none());
+    assert!(slot(&host, &fake, 1_500, 500_500).is_some(), "the MAC asks and gets it");
+    host.bearer_up(UE, DRB, false, 1_000_000).expect("a DRB identity");
+    let status = host.status(1_000_010);
+    assert_eq!(status.bearers[0].pipeline.as_deref(), Some("transparent"), "its lease has ended");
 }
 
 const ROOM: usize = 32 << 10;

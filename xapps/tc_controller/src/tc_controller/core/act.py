@@ -14,7 +14,7 @@ from tc_controller.core.reconcile import Desired
 from tc_controller.core.timers import NEVER
 
 #: Control styles of E2SM-TC v1.
-_STYLE_PIPELINE, _STYLE_LEASE, _STYLE_NODE_LEASE = 1, 2, 4
+_STYLE_PIPELINE, _STYLE_LEASE, _STYLE_NODE_LEASE, _STYLE_NODE_DEFAULT = 1, 2, 4, 5
 
 
 class Purpose(enum.Enum):
@@ -26,6 +26,7 @@ class Purpose(enum.Enum):
     RELEASE = "release"
     RENEW = "renew"
     OWN = "own"
+    DEFAULT = "default"
 
 
 @dataclass(slots=True)
@@ -156,6 +157,14 @@ class Outbox:
         message = {"node_lease": {"owner": self._owner, "lease_ms": lease_ms}}
         pending = Pending(self._take_id(), node_id, None, Purpose.OWN, now_us)
         return self._send(pending, _STYLE_NODE_LEASE, message)
+
+    def node_default(
+        self, now_us: int, node_id: str, change: Any, lease_ms: int | None
+    ) -> SendControl:
+        """Change what the node sets up bearers with; an E2SM-TC ``NodeDefaultChange``."""
+        content = {"owner": self._owner, "lease_ms": lease_ms, "dry_run": False, "change": change}
+        pending = Pending(self._take_id(), node_id, None, Purpose.DEFAULT, now_us)
+        return self._send(pending, _STYLE_NODE_DEFAULT, {"node_default": content})
 
     def take(self, control_id: int) -> Pending | None:
         """The control of an answer; ``None`` if it timed out before."""

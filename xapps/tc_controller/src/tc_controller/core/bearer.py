@@ -141,6 +141,7 @@ class BearerControl(BearerEffects):
             safe_in_force=status.safe,
             digest=status.digest,
             owner=status.owner,
+            by_default=status.by_default,
             in_force=status.name,
             reason="safe_pipeline_in_force",
         )
@@ -184,6 +185,7 @@ class BearerControl(BearerEffects):
             self.name_in_force = status.name
             self.digest_in_force = status.digest
             self.owner_in_force = status.owner
+            self.by_default = status.by_default
 
     def lease_expired(self, revision: int, now_us: int, out: list[Action]) -> None:
         """The RAN function returned to the safe pipeline at this revision."""

@@ -79,6 +79,7 @@ class Occurrence:
     safe_in_force: bool = False
     digest: int | None = None
     owner: str | None = None
+    by_default: tuple[int, int, int] | None = None
     #: Of a verification that ended.
     verdict: Verdict | None = None
     in_force: str = ""
@@ -117,6 +118,8 @@ class BearerState:
         self.name_in_force = ""
         self.digest_in_force: int | None = None
         self.owner_in_force: str | None = None
+        #: It is of the node default, by the same report: revision, rule, age in ms.
+        self.by_default: tuple[int, int, int] | None = None
         #: The RAN function lets a transaction set the safe pipeline.
         self.can_set_safe = False
         #: Of this controller at the node.

@@ -6,6 +6,7 @@ The docstring of an effect is what ``tc-controller states`` prints.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from tc_controller.core import records
 from tc_controller.core.act import OpenTransaction, Purpose
@@ -269,6 +270,7 @@ class BearerEffects(BearerState):
         self.name_in_force = on.in_force
         self.digest_in_force = on.digest
         self.owner_in_force = on.owner
+        self.by_default = on.by_default
 
     def ignore_late(self, on: Occurrence) -> None:
         """ignore the report"""
@@ -319,8 +321,10 @@ class BearerEffects(BearerState):
         if target is None or self.revision is None:
             return
         on.in_force, on.revision, on.owner = target.template, self.revision, self.owner_in_force
+        on.by_default = self.by_default
         self._desire(target, self.revision, on)
-        self._log_divergence("adopted", "adopted", on)
+        kind = "adopted" if on.by_default is None else "by_default"
+        self._log_divergence(kind, "adopted", on)
         self.renew_at(on.now_us)
 
     def reapply(self, on: Occurrence) -> None:
@@ -381,6 +385,7 @@ class BearerEffects(BearerState):
                 in_force=on.in_force,
                 owner=on.owner,
                 revision=on.revision,
+                **_of_default(on.by_default),
             )
         )
 
@@ -446,6 +451,12 @@ class BearerEffects(BearerState):
     def _count_decision(self, decision: Decision, result: str) -> None:
         key = (decision.trigger, decision.rung.template, result)
         self.shared.counters.decisions[key] += 1
+
+
+def _of_default(by_default: tuple[int, int, int] | None) -> dict[str, Any]:
+    if by_default is None:
+        return {}
+    return {"by_default": dict(zip(("revision", "rule", "age_ms"), by_default, strict=True))}
 
 
 def _before(rule: Rule, view: BearerView) -> Snapshot:

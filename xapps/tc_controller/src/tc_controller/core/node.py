@@ -25,12 +25,14 @@ from tc_controller.core.inputs import (
     RlcReports,
 )
 from tc_controller.core.inventory import FlowView
+from tc_controller.core.node_default import NodeDefault
 from tc_controller.core.node_trials import NodeTrials
 from tc_controller.core.ownership import Ownership
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Policy, Rule
 from tc_controller.core.prb_window import PrbWindow
 from tc_controller.core.rlc_windows import RlcWindows
+from tc_controller.core.selectors import UNKNOWN, Carried
 from tc_controller.core.service import ServiceMeter
 
 #: Longer than any packet waits: the field has 32 bits.
@@ -58,6 +60,8 @@ class Node:
         self.bearers: dict[BearerKey, BearerControl] = {}
         self.inventories: dict[BearerKey, FlowView] = {}
         self.pipelines: dict[BearerKey, PipelineView] = {}
+        #: What bearers carry, as the node reports it, where the policy asks for it.
+        self.carried: dict[BearerKey, Carried] = {}
         self._slots: dict[BearerKey, int] = {}
         #: Of the bearers that RLC reports have, by C-RNTI and DRB.
         self._keys: dict[int, BearerKey] = {}
@@ -66,6 +70,7 @@ class Node:
         self.reported_at_us: int | None = None
         self.faults = NodeFaults(node_id, now_us)
         self.trials = NodeTrials(node_id, policy, shared)
+        self.default = NodeDefault(node_id, capabilities, policy)
         self._open_windows(policy)
 
     def _open_windows(self, policy: Policy) -> None:
@@ -219,6 +224,14 @@ class Node:
             windows.pipeline_us = self._backlog.changeable()
         windows.pipeline_us[slot] = sojourn_us
 
+    def note_carried(self, key: BearerKey, status: PipelineStatus, now_us: int) -> None:
+        """The first status of a bearer: rules may select it by what it carries."""
+        five_qis, s_nssai = status.qos
+        carried = self.carried[key] = Carried(frozenset(five_qis), s_nssai)
+        bearer = self.bearers.get(key)
+        if bearer is not None and carried != UNKNOWN:
+            self.match_rule(bearer, now_us)
+
     def sync(self, bearer: BearerControl, now_us: int) -> None:
         """Update schedule and readiness; to be called after anything happened to a bearer."""
         bearer.schedule(now_us)
@@ -249,6 +262,7 @@ class Node:
             self.windows.forget(key)
         self.pipelines.pop(key, None)
         self.inventories.pop(key, None)
+        self.carried.pop(key, None)
         self.predictor.forget(key)
 
     def set_policy(self, policy: Policy, now_us: int) -> None:
@@ -257,6 +271,8 @@ class Node:
         old, self._policy = self._policy, policy
         self.ownership.set_policy(policy)
         self.trials.set_policy(policy)
+        self.default.set_policy(policy)
+        self.carried.clear()
         if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.
             self._open_windows(policy)
@@ -281,8 +297,9 @@ class Node:
     def _count_with_others(self, bearer: BearerControl) -> None:
         """Set slice and requirement of a bearer."""
         if bearer.rule is not None:
-            qfis = self._qfis(bearer.key)
-            bearer.slice_name = self._policy.slice_of(bearer.key, qfis, bearer.rule)
+            key = bearer.key
+            qfis, carried = self._qfis(key), self.carried.get(key, UNKNOWN)
+            bearer.slice_name = self._policy.slice_of(key, qfis, bearer.rule, carried)
             bearer.requirement = self._policy.requirement_of(bearer.rule, bearer.slice_name)
 
     def recent_sojourns(self, key: BearerKey, now_us: int) -> Counts:
@@ -295,7 +312,7 @@ class Node:
         return self._slots.get(key)
 
     def _rule(self, key: BearerKey) -> Rule | None:
-        return self._policy.rule_for(key, self._qfis(key))
+        return self._policy.rule_for(key, self._qfis(key), self.carried.get(key, UNKNOWN))
 
     def _qfis(self, key: BearerKey) -> frozenset[int]:
         flows = self.inventories.get(key)

@@ -6,6 +6,7 @@ from tc_controller.core.actions import Action
 from tc_controller.core.bearer import BearerControl
 from tc_controller.core.bearer_state import Shared
 from tc_controller.core.inputs import Ie
+from tc_controller.core.ladder import Rung
 from tc_controller.core.policy import Policy
 from tc_controller.core.trial_run import Phase, Site, TrialRun, digest
 
@@ -38,6 +39,11 @@ class NodeTrials:
         for node_id, name in list(documents):
             if node_id == self._node_id and name not in self.runs:
                 del documents[node_id, name]
+
+    def kept_instead(self) -> dict[str, Rung]:
+        """The pipelines that trials which have ended keep instead of the base, by rule."""
+        runs = self.runs.items()
+        return {name: run.trial.against for name, run in runs if run.keeps_tried}
 
     @property
     def active(self) -> bool:

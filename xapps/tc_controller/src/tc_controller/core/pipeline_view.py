@@ -69,6 +69,11 @@ class PipelineView:
         return self._status.owner
 
     @property
+    def by_default(self) -> tuple[int, int, int] | None:
+        """Revision and rule of the node default that it comes from, and its age, ms."""
+        return self._status.by_default
+
+    @property
     def queues(self) -> Sequence[QueueStatus]:
         """All queues."""
         return self._queues

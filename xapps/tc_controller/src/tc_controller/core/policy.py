@@ -16,7 +16,7 @@ from tc_controller.core.compile import with_classes
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.ladder import CHOSEN, Condition, Rung, Strict
 from tc_controller.core.quality import DEFAULT, SHIPPED, Requirement
-from tc_controller.core.selectors import Match, Selector, Slice, SliceId
+from tc_controller.core.selectors import UNKNOWN, Carried, Match, Selector, Slice, SliceId
 from tc_controller.core.trial_policy import Trial
 
 Ms = Annotated[int, Field(ge=1, le=600_000)]
@@ -353,7 +353,7 @@ class Policy(Strict):
     )
     slices: dict[str, Slice] = Field(
         default_factory=dict,
-        description="Named sets of bearers. Reports carry no S-NSSAI, so the policy lists the "
+        description="Named sets of bearers. Where nodes report no S-NSSAI, the policy lists the "
         "bearers of a slice.",
     )
     requirements: Annotated[dict[str, Requirement], Field(max_length=64)] = Field(
@@ -368,12 +368,15 @@ class Policy(Strict):
         json_schema_extra={"minItems": 1},
     )
 
-    def rule_for(self, bearer: BearerKey, qfis: frozenset[int]) -> Rule | None:
-        """The first rule that matches a bearer with these QoS flows seen in it."""
+    def rule_for(
+        self, bearer: BearerKey, qfis: frozenset[int], carried: Carried = UNKNOWN
+    ) -> Rule | None:
+        """The first rule that matches a bearer with these QoS flows seen and reported."""
         for rule in self.rules:
             slices = rule.match.slices
-            if rule.match.selects(bearer, qfis) and (
-                not slices or any(self.slices[name].selects(bearer, qfis) for name in slices)
+            if rule.match.selects(bearer, qfis, carried) and (
+                not slices
+                or any(self.slices[name].selects(bearer, qfis, carried) for name in slices)
             ):
                 return rule
         return None
@@ -383,11 +386,14 @@ class Policy(Strict):
         """Whether a rule installs pipelines."""
         return any(not (rule.enforce.dry_run or rule.watch_only) for rule in self.rules)
 
-    def slice_of(self, bearer: BearerKey, qfis: frozenset[int], rule: Rule) -> str:
+    def slice_of(
+        self, bearer: BearerKey, qfis: frozenset[int], rule: Rule, carried: Carried = UNKNOWN
+    ) -> str:
         """Name of the slice by which a bearer is counted: the first that selects it, of those that
         its rule names or of all; "" for none."""
         names = rule.match.slices or tuple(self.slices)
-        return next((name for name in names if self.slices[name].selects(bearer, qfis)), "")
+        selecting = (name for name in names if self.slices[name].selects(bearer, qfis, carried))
+        return next(selecting, "")
 
     def requirement_of(self, rule: Rule, slice_name: str) -> tuple[str, Requirement]:
         """Name and values of what a rule's bearers of a slice need."""
@@ -398,9 +404,16 @@ class Policy(Strict):
     @property
     def depends_on_flows(self) -> bool:
         """Whether a selector names QFIs, which only the flow inventory contains."""
-        selectors: list[Selector] = [rule.match for rule in self.rules]
-        selectors += self.slices.values()
-        return any(selector.qfis for selector in selectors)
+        return any(selector.qfis for selector in self._selectors())
+
+    @property
+    def depends_on_carried(self) -> bool:
+        """Whether a selector names 5QIs or slices, which nodes report of bearers."""
+        slices = (each.s_nssai for each in self.slices.values())
+        return any(selector.five_qis for selector in self._selectors()) or any(slices)
+
+    def _selectors(self) -> list[Selector]:
+        return [*(rule.match for rule in self.rules), *self.slices.values()]
 
     @model_validator(mode="after")
     def _references(self) -> Policy:

@@ -18,6 +18,7 @@ from tc_controller.core.decide import Skipped
 from tc_controller.core.inputs import Accepted, BearerKey, FlowId, Outcome, Pipeline, Refused
 from tc_controller.core.inventory import FlowView
 from tc_controller.core.ladder import Rung
+from tc_controller.core.node_default import NodeDefault
 from tc_controller.core.ownership import Role
 from tc_controller.core.policy import Rule
 from tc_controller.core.service import ServiceKey, ServiceTotals
@@ -36,7 +37,8 @@ class Counters:
     verdicts: Counter[str] = field(default_factory=Counter)
     #: Controls by (purpose, result); result is accepted, unanswered or the cause of a refusal.
     controls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    #: Reconciliations by what was done: adopted, base_kept, reapplied, inherited, foreign.
+    #: Reconciliations by what was done: adopted, by_default (as the node set the bearer up),
+    #: base_kept, reapplied, inherited, foreign.
     reconciliations: Counter[str] = field(default_factory=Counter)
     #: What bearers get, by node, slice and rule; while the node is connected.
     service: defaultdict[ServiceKey, ServiceTotals] = field(
@@ -214,6 +216,32 @@ def ownership(
             "former": former.label,
             "holder": holder,
         }
+    )
+
+
+def node_default(
+    node_id: str, now_us: int, what: str, default: NodeDefault, outcome: Outcome
+) -> WriteRecord:
+    """The record of a node default that was set, withdrawn or refused."""
+    return of_node(
+        "node_default",
+        now_us,
+        node_id,
+        what=what,
+        revision=default.revision,
+        rules=[
+            {
+                "rule": each.rule,
+                "match": each.match,
+                "template": each.template,
+                "lease_ms": each.lease_ms,
+                "as_safe": each.as_safe,
+            }
+            for each in default.in_force or ()
+        ],
+        lease_ms=default.lease_ms if default.in_force else None,
+        summary=default.summary(),
+        outcome=outcome_dict(outcome),
     )
 
 

@@ -21,7 +21,7 @@ from ric.explain import PlacedError
 from tc_controller.core.classes import ClassObjective, FlowMatch, TrafficClass
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.policy import Policy, Rule
-from tc_controller.core.selectors import Selector
+from tc_controller.core.selectors import UNKNOWN, Carried, Selector
 
 #: What a target sets: the name in the rule's or the class's objective, and the QoS flow, ``None``
 #: for the bearer.
@@ -48,12 +48,13 @@ class Target:
     #: Rates of each QoS flow of `qfis`.
     rates: ClassObjective | None = None
 
-    def selects(self, bearer: BearerKey, qfis: frozenset[int]) -> bool:
-        """Whether the bearer, with these QoS flows seen in it, is in scope."""
+    def selects(self, bearer: BearerKey, qfis: frozenset[int], carried: Carried = UNKNOWN) -> bool:
+        """Whether the bearer, with these QoS flows seen in it and reported of it, is in scope."""
+        slices = self.slices
         return (
             (self.ue is None or self.ue == (bearer.node_id, bearer.rnti))
             and (self.qfis is None or not self.qfis.isdisjoint(qfis))
-            and (self.slices is None or any(each.selects(bearer, qfis) for each in self.slices))
+            and (slices is None or any(each.selects(bearer, qfis, carried) for each in slices))
         )
 
     def value(self, attribute: Attribute) -> float | None:
@@ -164,12 +165,14 @@ class TargetedPolicy(Policy):
     #: By rule and targets: many bearers have the same, and templates take time to compile.
     _merged: dict[tuple[str, ...], Merged] = PrivateAttr(default_factory=dict)
 
-    def merged_for(self, bearer: BearerKey, qfis: frozenset[int]) -> Merged | None:
+    def merged_for(
+        self, bearer: BearerKey, qfis: frozenset[int], carried: Carried = UNKNOWN
+    ) -> Merged | None:
         """The rule of the file with the targets of a bearer; ``None`` if no rule matches."""
-        rule = super().rule_for(bearer, qfis)
+        rule = super().rule_for(bearer, qfis, carried)
         if rule is None:
             return None
-        selecting = [each for each in self.targets if each.selects(bearer, qfis)]
+        selecting = [each for each in self.targets if each.selects(bearer, qfis, carried)]
         if not selecting:
             return Merged(rule, {})
         key = rule.name, *(each.name for each in selecting)
@@ -179,13 +182,15 @@ class TargetedPolicy(Policy):
             self._merged[key] = _merge(rule, selecting)
         return self._merged[key]
 
-    def rule_for(self, bearer: BearerKey, qfis: frozenset[int]) -> Rule | None:
+    def rule_for(
+        self, bearer: BearerKey, qfis: frozenset[int], carried: Carried = UNKNOWN
+    ) -> Rule | None:
         """The rule of the file with the targets of a bearer.
 
         Its name then has the suffix ``/a1``: one further label of the metrics, however many targets
         come and go.
         """
-        merged = self.merged_for(bearer, qfis)
+        merged = self.merged_for(bearer, qfis, carried)
         return None if merged is None else merged.rule
 
     @property

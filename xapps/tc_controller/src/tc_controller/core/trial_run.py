@@ -131,9 +131,14 @@ class TrialRun:
                 self._reassert(node)
                 self._check_bounds(now_us, node, out)
 
+    @property
+    def keeps_tried(self) -> bool:
+        """Whether it has ended and the pipeline that was tried stays."""
+        return self.phase is Phase.ENDED and self.winner is Arm.AGAINST
+
     def joined(self, bearer: BearerControl, now_us: int) -> None:
         """The bearer is new, or the rule of this trial matches it now."""
-        against = self.phase is Phase.ENDED and self.winner is Arm.AGAINST
+        against = self.keeps_tried
         if self.phase is Phase.RUNNING and self.trial.share_of_bearers is not None:
             against = self._arm_of(bearer.key, None) is Arm.AGAINST
             self._members.add(bearer.key)

@@ -76,6 +76,10 @@ def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
     if pipeline is not None:
         facts.append(("Pipeline in force", f"{pipeline.name}, revision {pipeline.revision}"))
         facts.append(("It stays", _stays(bearer, pipeline)))
+        if pipeline.by_default is not None:
+            revision, rule, age_ms = pipeline.by_default
+            text = f"by the node default {revision}, rule {rule + 1}, {age_ms / 1000:.1f} s before"
+            facts.append(("Set up", text))
     desired = bearer.desired
     wanted = "none: the gNB's own stays" if desired is None else desired.template
     facts.append(("Wanted by the policy", wanted))

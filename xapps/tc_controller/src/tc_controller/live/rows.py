@@ -82,7 +82,7 @@ def node_row(node: Node) -> Row:
         "bearers": len(node.bearers),
         "states": dict(states),
         "reported_at_us": node.reported_at_us,
-        "pipelines": "E2SM-TC v1" if node.capabilities is not None else "no E2SM-TC v1",
+        "pipelines": _pipelines(node),
         "gone_since_us": None,
         "faults": [
             {
@@ -98,6 +98,14 @@ def node_row(node: Node) -> Row:
             f"Trial {run.phase.value}: {run.summary()}" for run in node.trials.runs.values()
         ],
     }
+
+
+def _pipelines(node: Node) -> str:
+    if node.capabilities is None:
+        return "no E2SM-TC v1"
+    if not node.default.supported:
+        return "E2SM-TC v1, without a node default"
+    return f"E2SM-TC v1; bearers to come: {node.default.summary()}"
 
 
 def gone_row(node_id: str, since_us: int) -> Row:

@@ -21,7 +21,8 @@ pub(super) fn all(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     outcomes(vectors)?;
     triggers(vectors)?;
     indications(vectors)?;
-    ran_function(vectors)
+    ran_function(vectors)?;
+    node_default(vectors)
 }
 
 fn controls(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
@@ -241,6 +242,8 @@ fn status() -> PipelineStatus {
         ingress_packets: 8_600_000_000,
         ingress_bytes: 12_900_000_000_000,
         dropped_packets: 255,
+        by_default: None,
+        qos: None,
     }
 }
 
@@ -265,6 +268,8 @@ fn idle_status() -> PipelineStatus {
         ingress_packets: 0,
         ingress_bytes: 0,
         dropped_packets: 0,
+        by_default: None,
+        qos: None,
     }
 }
 
@@ -335,6 +340,7 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
             max_bearers: 1_000,
             min_period_ms: 1,
             features: None,
+            node_default: None,
         },
     };
     let least = RanFunctionDefinition {
@@ -347,5 +353,59 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     with_features.capabilities.features = Some(names(&[INNER_HEADERS]));
     vectors.v1(Kind::RanFunctionDefinition, "ran_function_full", &full)?;
     vectors.v1(Kind::RanFunctionDefinition, "ran_function_least", &least)?;
-    vectors.v1(Kind::RanFunctionDefinition, "ran_function_features", &with_features)
+    vectors.v1(Kind::RanFunctionDefinition, "ran_function_features", &with_features)?;
+    let support = NodeDefaultSupport { max_rules: 16, matches: names(&["five_qi", "drb"]) };
+    let with_default = RanFunctionDefinition {
+        capabilities: Capabilities { node_default: Some(support), ..full.capabilities },
+        ..full
+    };
+    vectors.v1(Kind::RanFunctionDefinition, "ran_function_node_default", &with_default)
+}
+
+fn node_default(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
+    let header = ControlHeader { style: 5, correlation_id: 9 };
+    vectors.v1(Kind::ControlHeader, "control_header_node_default", &header)?;
+    let slices = [SNssai { sst: 1, sd: None }, SNssai { sst: 2, sd: Some(0xff_ffff) }];
+    let rules = vec![
+        DefaultRule {
+            rule: BearerMatch {
+                five_qis: vec![1, 255],
+                s_nssais: slices.to_vec(),
+                drbs: vec![1, 32],
+            },
+            pipeline: Some(fq_codel()),
+            lease_ms: Some(6_000),
+            as_safe: false,
+        },
+        DefaultRule {
+            rule: BearerMatch { drbs: vec![2], ..BearerMatch::default() },
+            pipeline: None,
+            lease_ms: None,
+            as_safe: false,
+        },
+        DefaultRule {
+            rule: BearerMatch::default(),
+            pipeline: Some(fq_codel()),
+            lease_ms: None,
+            as_safe: true,
+        },
+    ];
+    for (name, owner, lease_ms, dry_run, change) in [
+        ("set", Some(OWNER), Some(6_000), false, NodeDefaultChange::Set(rules)),
+        ("renew", Some(OWNER), Some(u32::MAX), true, NodeDefaultChange::Renew(u32::MAX)),
+        ("withdraw", None, None, false, NodeDefaultChange::Withdraw),
+    ] {
+        let default = NodeDefault { owner: owner.map(str::to_owned), lease_ms, dry_run, change };
+        let name = format!("node_default_{name}");
+        vectors.v1(Kind::Control, &name, &ControlMessage::NodeDefault(default))?;
+    }
+    let by_default = Some(ByDefault { revision: 7, rule: 15, age_ms: 1_234 });
+    let qos = |five_qis: &[u8], s_nssai| Some(BearerQos { five_qis: five_qis.to_vec(), s_nssai });
+    let statuses = vec![
+        PipelineStatus { by_default, qos: qos(&[8, 9], Some(slices[1])), ..idle_status() },
+        PipelineStatus { by_default, ..idle_status() },
+        PipelineStatus { qos: qos(&[], Some(slices[0])), ..idle_status() },
+    ];
+    let message = IndicationMessage::PipelineStatus(statuses);
+    vectors.v1(Kind::Indication, "indication_status_by_default", &message)
 }
