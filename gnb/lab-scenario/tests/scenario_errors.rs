@@ -207,6 +207,8 @@ flows[0].ecn_field=ce -> flows[0].ecn_field: unknown value 'ce'; expected one of
 flows[0].ip_version=5 -> flows[0].ip_version: 5; expected 4 or 6
 flows[0].count=0 -> flows[0].count: 0 is outside 1..=64
 flows[0].start_jitter_ms=60001 -> flows[0].start_jitter_ms: 60001 is outside 0..=60000
+flows[0].server=0 -> flows[0].server: 0 is outside 1..=254
+flows[0].ue_host=201 -> flows[0].ue_host: 201 is outside 1..=200
 flows[0]={name: v, kind: video, video: {chunk_us: 5}}
   -> flows[0].video.chunk_us: 5; expected 100 ms to 30 s in µs
 flows[0]={name: v, kind: video, video: {controller: best}}
@@ -249,6 +251,7 @@ flows[0].stop_s=0 -> flows[0].stop_s: 0 is not after start_s (0)
 flows[0]={name: h, kind: host, start_s: 1} -> flows[0].start_s: is not for kind host
 flows[0]={name: h, kind: host, count: 2} -> flows[0].count: is not for kind host
 flows[0]={name: h, kind: host, ip_version: 6} -> flows[0].ip_version: is not for kind host
+flows[0]={name: h, kind: host, server: 2} -> flows[0].server: is not for kind host
 flows[0]={name: h, kind: host, ecn_field: ect1} -> flows[0].ecn_field: ect1; expected not_ect
 flows[0]={name: h, kind: host, port: 80} -> flows[0].port: unknown key 'port' for kind host
 flows=[{name: a, kind: host, dscp: 46}, {name: b, kind: host, rnti: each, dscp: 46}]
