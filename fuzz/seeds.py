@@ -165,6 +165,10 @@ def scenarios() -> Seeds:
             "part_bytes: 1000}}, "
             "{name: s, kind: screen, screen: {change_mean_s: 0.01, change_bytes: 2000}}]"
         ),
+        "responsiveness": (
+            "flows=[{name: r, kind: responsiveness, responsiveness: {connections: 2, interval_ms: "
+            "500, probes_per_s: 100, tls: false}}, {name: v, kind: voip, deadline_ms: 1}]"
+        ),
         "streams": (
             "flows=[{name: w, kind: web, web: {http: {version: 2, unsent_bytes: 9000}, "
             "reading_mean_s: 0.001, download_bytes: 70000}}, {name: q, kind: web, web: "

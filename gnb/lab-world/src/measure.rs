@@ -84,8 +84,7 @@ impl World {
     /// Samples, each ms, head-of-line ages, recorded series and thresholds of subscriptions.
     pub(super) fn sample(&mut self) {
         for index in 0..self.bearers.len() {
-            let hol_us = self.head_of_line_age_us(index);
-            let queued_bytes = self.queued_bytes(index);
+            let (hol_us, queued_bytes) = self.head_age_us_and_bytes(index);
             let bearer = &mut self.bearers[index];
             if bearer.cell.is_some() {
                 bearer.measured.rlc_hol.record(hol_us);
@@ -101,29 +100,26 @@ impl World {
         self.check_thresholds();
     }
 
-    /// Age of the head of a bearer's RLC buffer; 0 when it is empty.
-    fn head_of_line_age_us(&self, index: usize) -> u64 {
+    /// Age of the head of a bearer's RLC buffer, 0 when it is empty, and bytes in its pipeline and RLC,
+    /// those that wait for acknowledgement included.
+    fn head_age_us_and_bytes(&self, index: usize) -> (u64, u64) {
         let bearer = &self.bearers[index];
-        let rlc = bearer
-            .cell
-            .and_then(|at| self.cell.bearer_status(at))
-            .and_then(|status| status.head_of_line_us);
-        let queue = bearer.rlc_queue.as_ref().and_then(|queue| queue.head_arrived_us());
-        rlc.into_iter().chain(queue).min().map_or(0, |since_us| self.now_us - since_us)
-    }
-
-    /// Bytes in a bearer's pipeline and RLC, those that wait for acknowledgement included.
-    fn queued_bytes(&self, index: usize) -> u64 {
-        let bearer = &self.bearers[index];
-        let rlc = bearer.cell.and_then(|at| self.cell.bearer_status(at)).map_or(0, |status| {
+        let rlc = bearer.cell.and_then(|at| self.cell.bearer_status(at));
+        let aqm = bearer.rlc_queue.as_ref();
+        let since_us = [
+            rlc.as_ref().and_then(|status| status.head_of_line_us),
+            aqm.and_then(|queue| queue.head_arrived_us()),
+        ];
+        let age_us = since_us.into_iter().flatten().min().map_or(0, |at_us| self.now_us - at_us);
+        let in_rlc = rlc.map_or(0, |status| {
             u64::from(status.occupancy_bytes) + u64::from(status.unacknowledged_bytes)
         });
-        let aqm = bearer.rlc_queue.as_ref().map_or(0, |queue| u64::from(queue.backlog().0));
-        bearer.tc.backlog_bytes() + rlc + aqm
+        let in_aqm = aqm.map_or(0, |queue| u64::from(queue.backlog().0));
+        (age_us, bearer.tc.backlog_bytes() + in_rlc + in_aqm)
     }
 
     fn bearer_sample(&mut self, index: usize) -> Option<BearerSample> {
-        let hol_us = self.head_of_line_age_us(index);
+        let (hol_us, _) = self.head_age_us_and_bytes(index);
         let bearer = &mut self.bearers[index];
         let mut report = self.cell.rlc_report(bearer.cell?, self.now_us)?;
         if let Some(queue) = &mut bearer.rlc_queue {

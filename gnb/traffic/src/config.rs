@@ -159,7 +159,8 @@ impl FlowConfig {
         }
         if let Some(deadline_us) = self.deadline_us {
             if !self.app.is_inelastic() {
-                let expected = "no such key; it is for kinds voip, game, call and udp_cbr";
+                let expected =
+                    "no such key; it is for kinds voip, game, cloud_game, call and udp_cbr";
                 return Err(ConfigError::new("deadline_ms", deadline_us / 1_000, expected));
             }
             check("deadline_ms", deadline_us / 1_000, 1..=1_000, "1 to 1000 ms")?;

@@ -10,7 +10,7 @@ from typing import Any, Final
 #: Flows that measure; all others carry payload.
 SPARSE: Final = frozenset({"ping"})
 #: Flows that drops and queues do not slow; those with a deadline are judged by it.
-INELASTIC: Final = frozenset({"voip", "call", "game", "udp_cbr", "host"})
+INELASTIC: Final = frozenset({"voip", "call", "game", "cloud_game", "udp_cbr", "host"})
 #: Worse than this share on another axis is no bargain.
 TOLERANCE: Final = 0.02
 
