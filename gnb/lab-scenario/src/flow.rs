@@ -7,9 +7,6 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use traffic::{AppConfig, Ecn, FlowConfig, HostConfig, IpVersion, TunnelConfig};
 
-#[cfg(doc)]
-use super::model::Scenario;
-
 /// Start jitter if unset: flows are not in phase with each other or with the slots.
 const START_JITTER_MS: u32 = 20;
 
@@ -143,7 +140,7 @@ impl Flow {
         })
     }
 
-    /// The configuration of its two ends; `tunnel` is what carries it ([`Scenario::tunnel_of`]),
+    /// The configuration of its two ends; `tunnel` is what carries it ([`Scenario::tunnel_of`](crate::Scenario::tunnel_of)),
     /// `core_delay_us` the delay between server and CU if it has none of its own.
     pub fn config(&self, tunnel: Option<TunnelConfig>, core_delay_us: u32) -> FlowConfig {
         let micros = |seconds: f64| (seconds * 1e6).round() as u64;
