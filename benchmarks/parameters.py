@@ -2,7 +2,7 @@
 
 A value that is best on one cell and ruins another is no default. `l4s`: the marking threshold of
 `sojourn`; `codel`: interval and target of `fq_codel` with CU and DU apart, beside `sojourn`;
-`bound`: the longest wait of a download in `sojourn`.
+`target`: the target of a download's queue in `sojourn`, fixed and as the node adapts it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from measuring import write
 from tc_evaluate.situation import Situation, find_situations
 
 ROOT = Path(__file__).parent
+_TARGETS_MS = (5, 15, 30, 60, 100)
+_VARYING = ("cell_edge", "far_server", "radio_", "recorded_")
 #: A template and its parameters by the name of an arm.
 Arms = dict[str, dict[str, Any]]
 
@@ -49,18 +51,17 @@ def _intervals() -> Arms:
     return arms | {"sojourn": {"template": "sojourn"}}
 
 
-def _bounds() -> Arms:
-    bounds = {f"{ms} ms": ms * 1000 for ms in (50, 100, 200, 300, 500, 1000)}
+def _targets() -> Arms:
+    fixed = {f"{ms} ms": {"target_us": ms * 1000, "max_target_us": ms * 1000} for ms in _TARGETS_MS}
     return {
-        name: {"template": "sojourn", "bulk_bound_us": bound_us}
-        for name, bound_us in {**bounds, "none": None}.items()
+        name: {"template": "sojourn", **each} for name, each in {**fixed, "adapted": {}}.items()
     }
 
 
 STUDIES = {
     "l4s": Study("parameters", ("l4s_",), "prague", _thresholds()),
     "codel": Study("parameters", ("f1_",), "bulk", _intervals()),
-    "bound": Study("situations", ("cell_edge", "radio_", "recorded_"), "bulk", _bounds()),
+    "target": Study("situations", _VARYING, "bulk", _targets()),
 }
 
 

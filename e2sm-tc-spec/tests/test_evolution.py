@@ -19,7 +19,7 @@ ADDITIONS = [
     ("tail, fattest-head, ...", "oldest, youngest"),
     (f"(0..1000),\n        ecn                   {BOOLEAN}", "gentle BOOLEAN OPTIONAL"),
     (
-        "coupling-milli        Uint32,\n        ...\n    },\n    ...",
+        "    adaptive-codel        AdaptiveCodel",
         "prophet SEQUENCE { horizon-us Uint32, ..., patience-us Uint32 OPTIONAL },"
         " asleep NULL, second-codel Codel",
     ),

@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use e2sm_tc::v1::{
-    BearerId, Classifier, Codel, FifoDrop, Pacer, Pipeline, QueueDiscipline, QueueSet, QueueTarget,
-    UeId,
+    AdaptiveCodel, BearerId, Classifier, Codel, FifoDrop, Pacer, Pipeline, QueueDiscipline,
+    QueueSet, QueueTarget, UeId,
 };
 use tc_rf::queueing::Queues;
 use tc_rf::templates::FqCodel;
@@ -60,6 +60,16 @@ fn disciplines() -> Vec<(&'static str, QueueDiscipline)> {
         ("cobalt", QueueDiscipline::Cobalt(codel)),
         ("bode", QueueDiscipline::Bode { bound_us: 20_000, spare_bytes: None }),
         ("l4s_marking", QueueDiscipline::L4sMarking { threshold_us: 800, ramp_us: 1_200 }),
+        (
+            "adaptive_codel",
+            QueueDiscipline::AdaptiveCodel(AdaptiveCodel {
+                target_us: 15_000,
+                max_target_us: 100_000,
+                interval_us: 150_000,
+                ecn: true,
+                bound_us: Some(300_000),
+            }),
+        ),
         (
             "dual_pi2",
             QueueDiscipline::DualPi2 {

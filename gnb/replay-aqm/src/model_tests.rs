@@ -60,6 +60,12 @@ fn every_kind_of_queue_shows_its_inner_state() {
             json!({"l4s_marking": {"threshold_us": 1_000, "ramp_us": 1_000}}),
             vec!["recur"],
         ),
+        (
+            "adaptive_codel",
+            json!({"adaptive_codel": {"target_us": 5_000, "max_target_us": 9_000,
+                "interval_us": 100_000, "ecn": true}}),
+            vec!["dropping", "count", "target_us", "peak_bytes_per_s"],
+        ),
         ("dual_pi2", dual_pi2(), vec!["p", "p_c", "p_cl", "l_sojourn_us", "c_sojourn_us"]),
     ];
     for (kind, discipline, keys) in kinds {

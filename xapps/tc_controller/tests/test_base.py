@@ -17,6 +17,7 @@ from tc_world import NODE, World, bulk, ping, statuses
 #: Of the default policy.
 BASE = (
     "base: [{template: sojourn}, {template: sojourn, pacer: forecast},"
+    " {template: fq_codel, codel: {target_us: 20000, interval_us: 400000}, pacer: just_in_time},"
     " {template: fq_codel, pacer: bdp5g}]"
 )
 
@@ -66,7 +67,7 @@ def test_a_bloated_bearer_is_verified_but_its_base_is_never_rolled_back() -> Non
     ("unsupported", "installed", "tried"),
     [
         ({"just_in_time"}, ["sojourn"], [0, 1]),
-        ({"just_in_time", "forecast"}, ["fq_codel"], [0, 1, 2]),
+        ({"just_in_time", "forecast"}, ["fq_codel"], [0, 1, 2, 3]),
     ],
 )
 def test_without_its_pacer_the_next_of_the_list_is_taken(

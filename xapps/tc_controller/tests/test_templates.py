@@ -78,12 +78,13 @@ def test_every_template_survives_the_codec(template: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("bound", "bulk"),
     [
-        ({}, {"bode": {"bound_us": 300_000, "spare_bytes": 15_000}}),
-        ({"bulk_bound_us": 50_000}, {"bode": {"bound_us": 50_000, "spare_bytes": 15_000}}),
-        ({"bulk_bound_us": None}, {"fifo": {"drop": "tail"}}),
+        ({}, {}),
+        ({"target_us": 5_000, "ecn": False}, {"target_us": 5_000, "ecn": False}),
+        ({"bulk_bound_us": 50_000}, {"max_target_us": 50_000, "bound_us": 50_000}),
+        ({"bulk_bound_us": None}, {"bound_us": None}),
     ],
 )
-def test_sojourn_marks_l4s_and_leaves_the_rest_to_its_bound(
+def test_sojourn_marks_l4s_and_keeps_the_queues_of_the_rest_short(
     bound: dict[str, int], bulk: dict[str, Any]
 ) -> None:
     (rung,) = rungs({"template": "sojourn", "queues": 8, **bound})
@@ -92,7 +93,14 @@ def test_sojourn_marks_l4s_and_leaves_the_rest_to_its_bound(
     classifier = pipeline["classifier"]["l4s_ecn"]
     assert classifier["ways"] == 8
     side = {name: of[tuple(classifier[name].values())] for name in ("l4s", "classic")}
-    assert side["classic"] == bulk
+    default = {
+        "target_us": 15_000,
+        "max_target_us": 100_000,
+        "interval_us": 150_000,
+        "ecn": True,
+        "bound_us": 300_000,
+    }
+    assert side["classic"] == {"adaptive_codel": {**default, **bulk}}
     assert side["l4s"]["codel"]["l4s"]
     assert side["l4s"]["codel"]["ce_threshold_us"] is None
     assert pipeline["pacer"] == "just_in_time"

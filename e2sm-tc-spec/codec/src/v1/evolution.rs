@@ -111,13 +111,26 @@ choice! {
             coupling_milli: u32,
         },
         ...
-        0 prophet => Prophet {
+        0 adaptive_codel => AdaptiveCodel(AdaptiveCodel),
+        1 prophet => Prophet {
             horizon_us: u32 where 1..=10_000_000,
             ...
             patience_us: Option<u32>,
         },
-        1 asleep => Asleep,
-        2 second_codel => SecondCodel(Codel),
+        2 asleep => Asleep,
+        3 second_codel => SecondCodel(Codel),
+    }
+}
+
+sequence! {
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct AdaptiveCodel { ...
+        target_us: u32,
+        max_target_us: u32,
+        interval_us: u32,
+        ecn: bool,
+        bound_us: Option<u32>,
     }
 }
 
@@ -291,7 +304,10 @@ fn messages_of_the_later_version_are_as_the_independent_compiler_encodes_them() 
 
 #[test]
 fn names_of_later_alternatives_and_values_follow() {
-    assert_eq!(QueueDiscipline::KINDS[8..], ["prophet", "asleep", "second_codel"]);
+    assert_eq!(
+        QueueDiscipline::KINDS[8..],
+        ["adaptive_codel", "prophet", "asleep", "second_codel"]
+    );
     assert_eq!(QueueDiscipline::Asleep.kind(), "asleep");
     assert_eq!(Overflow::KINDS, ["tail", "fattest_head", "oldest", "youngest"]);
     assert_eq!((Cause::Other.kind(), Cause::KINDS.contains(&"other")), ("other", false));

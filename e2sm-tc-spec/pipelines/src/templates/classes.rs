@@ -15,7 +15,7 @@ use super::parameters::{
     within,
 };
 use super::parts::{FIFO, codel, osi, queues, run};
-use super::sojourn::{BULK_BOUND_US, bulk};
+use super::sojourn::{BULK_BOUND_US, Sojourn};
 use crate::limits::MTU_BYTES;
 
 /// Each class and the rest are two of the service model's 256 queue sets.
@@ -84,10 +84,10 @@ pub struct Classes {
     /// maximum of their own.
     #[schemars(range(min = 1, max = 100_000_000))]
     pub maximum_kbps: Option<u32>,
-    /// CoDel in queues without L4S; `bulk_bound_us` applies when absent.
+    /// CoDel in queues without L4S; the discipline of `sojourn` when absent.
     pub codel: Option<CodelParameters>,
-    /// Longest wait of a packet of a flow without L4S before it is dropped, as in `sojourn`, µs.
-    /// Unlimited when null.
+    /// Longest wait of senders without L4S that do not react to signals, as in `sojourn`, µs. Unlimited
+    /// when null.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub bulk_bound_us: Option<u32>,
     /// Queues of the stochastic hash, of all classes and the rest together, as many again for L4S;
@@ -192,7 +192,9 @@ impl Classes {
             _ if class.fifo => FIFO,
             (Some(bound_us), _) => QueueDiscipline::Bode { bound_us, spare_bytes: None },
             (None, Some(parameters)) => QueueDiscipline::Codel(codel(parameters)),
-            (None, None) => bulk(self.bulk_bound_us),
+            (None, None) => {
+                Sojourn { bulk_bound_us: self.bulk_bound_us, ..Sojourn::default() }.bulk()
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! The template of this project, deployed by default.
 
-use e2sm_tc::v1::{Isolation, Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler};
+use e2sm_tc::v1::{
+    AdaptiveCodel, Isolation, Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,23 +12,25 @@ use super::parameters::{
     Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, isolation_schema, pacer,
     pacer_schema, within,
 };
-use super::parts::{FIFO, queues, run};
+use super::parts::{queues, run};
 
 /// Packet delay budget of 5QI 8 and 9 (TS 23.501 table 5.7.4-1), µs.
 pub(super) const BULK_BOUND_US: u32 = 300_000;
-/// A flow with less than this queued is sparse, unless its packets stay late: the initial window of TCP,
-/// ten segments (RFC 6928).
-const SPARSE_BYTES: u32 = 15_000;
+/// Least and longest target of CoDel, µs: what a Cubic download needs on a radio of constant rate, and what
+/// recorded radios need.
+const TARGET_US: u32 = 15_000;
+const MAX_TARGET_US: u32 = 100_000;
+/// Interval of CoDel, µs: a long usual round trip (RFC 8289 §4.3) with F1 and the radio.
+const INTERVAL_US: u32 = 150_000;
 
 /// A queue per flow, sparse flows first, and packets leave only when the MAC builds the transport
 /// block that carries them.
 ///
 /// The hash is set-associative with 8 ways (Høiland-Jørgensen et al. 2018 §III-B): among 32
-/// downloads a plain hash puts one call in 30 into the queue of a download. The queue of a download
-/// then delays no other flow, and it keeps the radio busy while the rate
-/// varies faster than a sender can follow. `bulk_bound_us` limits it: a loss is repaired behind what
-/// is queued, so a flow with seconds of queue delivers nothing in order for seconds after one. ECT(1)
-/// flows (L4S) are marked above `threshold_us`.
+/// downloads a plain hash puts one call in 30 into the queue of a download. Each queue is as short as
+/// keeps the radio busy: `adaptive_codel` judges it by what a good radio drains, so that a dip of the
+/// radio costs no goodput, and learns how long it must be. Senders that do not react are limited by
+/// `bulk_bound_us`. ECT(1) flows (L4S) are marked above `threshold_us`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sojourn {
@@ -42,10 +46,21 @@ pub struct Sojourn {
     /// Sojourn above which L4S queues mark, µs. If absent, the node measures it, as in `fq_l4s`.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub threshold_us: Option<u32>,
-    /// Longest wait of a packet of a flow without L4S before it is dropped (BoDe, abbasloo2019
-    /// §V-C), µs; 300 ms, the packet delay budget of the default bearer (5QI 8 and 9, TS 23.501
-    /// table 5.7.4-1). A flow with less than 15 kB queued, the initial window of TCP (RFC 6928),
-    /// loses nothing until its packets have been late for as long again. Unlimited when null.
+    /// Least target of the queues without L4S, µs. The node lengthens it as far as the radio would run
+    /// empty.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub target_us: u32,
+    /// Longest target, µs; at least `target_us`.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub max_target_us: u32,
+    /// Interval of CoDel, µs; at least `target_us`.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub interval_us: u32,
+    /// Whether packets of ECN-capable flows are marked instead of dropped.
+    pub ecn: bool,
+    /// Longest wait of senders without L4S that do not react to signals, µs; 300 ms, the packet
+    /// delay budget of the default bearer (5QI 8 and 9, TS 23.501 table 5.7.4-1). A shorter one shortens
+    /// the targets. Unlimited when null.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub bulk_bound_us: Option<u32>,
     /// Between whom shares are fair, as CAKE has it: `flows`; `src_host`, `dst_host`, `hosts` with one
@@ -69,6 +84,10 @@ impl Default for Sojourn {
             queues: 1024,
             quantum_bytes: 300,
             threshold_us: None,
+            target_us: TARGET_US,
+            max_target_us: MAX_TARGET_US,
+            interval_us: INTERVAL_US,
+            ecn: true,
             bulk_bound_us: Some(BULK_BOUND_US),
             isolation: Isolation::DualHosts,
             pacer: Pacer::JustInTime,
@@ -90,7 +109,7 @@ impl Sojourn {
         Pipeline {
             name: "sojourn".to_owned(),
             classifier: isolating(scalable, classic, Some(self.ways()), self.isolation),
-            queues: vec![queues(classic, bulk(self.bulk_bound_us)), queues(scalable, step)],
+            queues: vec![queues(classic, self.bulk()), queues(scalable, step)],
             scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: self.quantum_bytes },
             pacer: self.pacer,
             buffer: self.buffer.dropping(Overflow::FattestHead),
@@ -101,17 +120,24 @@ impl Sojourn {
         within("queues", self.queues, *QUEUES.start()..=QUEUES.end() / 2)?;
         within("quantum_bytes", self.quantum_bytes, QUANTUM_BYTES)?;
         threshold(self.threshold_us)?;
+        within("target_us", self.target_us, DELAY_US)?;
+        within("max_target_us", self.max_target_us, self.target_us..=*DELAY_US.end())?;
+        within("interval_us", self.interval_us, self.target_us..=*DELAY_US.end())?;
         if let Some(bound_us) = self.bulk_bound_us {
             within("bulk_bound_us", bound_us, DELAY_US)?;
         }
         self.buffer.check()
     }
-}
 
-/// Stage 3 of flows without L4S.
-pub(super) fn bulk(bound_us: Option<u32>) -> QueueDiscipline {
-    match bound_us {
-        Some(bound_us) => QueueDiscipline::Bode { bound_us, spare_bytes: Some(SPARSE_BYTES) },
-        None => FIFO,
+    /// Stage 3 of flows without L4S. A bound below a target shortens it.
+    pub(super) fn bulk(&self) -> QueueDiscipline {
+        let longest_us = self.bulk_bound_us.unwrap_or(u32::MAX);
+        QueueDiscipline::AdaptiveCodel(AdaptiveCodel {
+            target_us: self.target_us.min(longest_us),
+            max_target_us: self.max_target_us.min(longest_us),
+            interval_us: self.interval_us,
+            ecn: self.ecn,
+            bound_us: self.bulk_bound_us,
+        })
     }
 }

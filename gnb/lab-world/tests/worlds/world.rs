@@ -7,7 +7,6 @@ use crate::common::{flow, run, scenario, scenarios};
 use crate::setup::{mahimahi, trace};
 use lab_scenario::LoadedScenario;
 use lab_world::{Summary, World};
-use tc_rf::templates::Sojourn;
 
 #[test]
 fn a_greedy_flow_delays_the_default_bearer_and_fq_codel_prevents_it() {
@@ -288,22 +287,19 @@ fn codel_in_the_rlc_keeps_its_queue_short() {
 }
 
 #[test]
-fn the_bulk_bound_of_the_sojourn_template_limits_the_delay_of_downloads() {
-    let measure = |bulk_bound_us| {
-        let template = Sojourn { bulk_bound_us, ..Sojourn::default() };
-        let pipeline = serde_json::to_string(&template.pipeline()).unwrap();
+fn the_sojourn_template_keeps_the_queue_of_a_download_short_and_the_radio_busy() {
+    let measure = |pipeline: &str| {
         let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
         let summary = run("default.yaml", 20.0, &[&pipeline]).summary();
         let (bulk, ping) = (flow(&summary, "bulk"), flow(&summary, "ping").rtt_ms.unwrap());
-        (bulk.one_way_delay_ms.p99, bulk.goodput_mbps, ping.p95)
+        (bulk.queuing_ms.p95, bulk.goodput_mbps, ping.p95)
     };
-    let (queued_ms, goodput_mbps, ping_ms) = measure(None);
-    assert!(queued_ms > 300.0, "{queued_ms} ms");
-    let (bounded_ms, bounded_mbps, bounded_ping_ms) = measure(Some(40_000));
-    // The bound and the core delay.
-    assert!(bounded_ms < 60.0, "{bounded_ms} ms");
-    assert!(bounded_mbps > 0.9 * goodput_mbps, "{bounded_mbps} of {goodput_mbps} Mbit/s");
-    assert!(ping_ms < 20.0 && bounded_ping_ms < 20.0, "{ping_ms} and {bounded_ping_ms} ms");
+    let (bloated_ms, goodput_mbps, _) = measure("transparent");
+    assert!(bloated_ms > 1_000.0, "{bloated_ms} ms");
+    let (queued_ms, short_mbps, ping_ms) = measure("sojourn");
+    assert!(queued_ms < 50.0, "{queued_ms} ms");
+    assert!(short_mbps > 0.98 * goodput_mbps, "{short_mbps} of {goodput_mbps} Mbit/s");
+    assert!(ping_ms < 20.0, "{ping_ms} ms");
 }
 
 fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {

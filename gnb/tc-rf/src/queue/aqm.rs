@@ -55,8 +55,11 @@ pub(crate) trait AqmQueue {
     /// Bytes still queued.
     fn bytes(&self) -> u64;
     fn sojourn_us(&self, item: &Self::Item) -> u64;
+    fn len_bytes(&self, item: &Self::Item) -> u32;
     /// The longest recent gap between departures from the bearer while packets waited.
     fn service_gap_us(&self) -> u64;
+    /// Time for which the bearer had nothing to send between packets that came soon after each other.
+    fn idle_us(&self) -> u64;
     fn ecn(&self, item: &Self::Item) -> Ecn;
     /// Counts a mark and sets CE where it is not set already.
     fn mark(&mut self, item: &mut Self::Item, mark: Mark);

@@ -1,6 +1,7 @@
 //! Stage 3: the queues, one algorithm per file. An algorithm implements [`Aqm`] and has a line in the
 //! table below.
 
+mod adaptive_codel;
 mod aqm;
 mod bode;
 mod cobalt;
@@ -13,6 +14,7 @@ mod red;
 mod target;
 mod timer;
 
+pub use adaptive_codel::{AdaptiveCodel, AdaptiveCodelParams};
 pub use aqm::StateValue;
 pub(crate) use aqm::{Aqm, AqmQueue, Arrival, Mark, Verdict};
 pub use bode::{BODE_MIN_PACKETS, Bode, BodeParams};
@@ -226,6 +228,8 @@ disciplines! {
     bode => Bode(BodeParams): Bode as Bode,
     /// Immediate marking by a step or ramp (RFC 9332 appendix A.1).
     l4s_marking => L4sMarking(RampParams): Recur as Recur,
+    /// CoDel whose delay and target are those of a radio.
+    adaptive_codel => AdaptiveCodel(AdaptiveCodelParams): AdaptiveCodel as Box<AdaptiveCodel>,
 }
 
 impl Discipline {
@@ -272,6 +276,9 @@ impl Discipline {
                 let member = if offset == 0 { Member::LowLatency } else { Member::Classic };
                 Self::DualPi2(params, member)
             }
+            v1::QueueDiscipline::AdaptiveCodel(ref model) => {
+                Self::AdaptiveCodel(AdaptiveCodelParams::from_model(model))
+            }
         }
     }
 
@@ -280,17 +287,19 @@ impl Discipline {
     pub(crate) fn tolerated_us(&self) -> Option<u64> {
         match self {
             Self::Codel(params) | Self::Cobalt(params) => Some(params.interval_us),
+            Self::AdaptiveCodel(params) => Some(params.codel.interval_us),
             Self::Bode(params) => Some(params.bound_us),
             _ => None,
         }
     }
 
-    /// Whether CoDel or COBALT signals congestion to this packet's sender by marks.
+    /// Whether a kind of CoDel signals congestion to this packet's sender by marks.
     pub(crate) fn marks(&self, ecn: Ecn) -> bool {
         match self {
             Self::Codel(params) | Self::Cobalt(params) => {
                 (params.ecn && ecn != Ecn::NotEct) || params.is_l4s(ecn)
             }
+            Self::AdaptiveCodel(params) => params.codel.ecn && ecn != Ecn::NotEct,
             _ => false,
         }
     }

@@ -225,6 +225,16 @@ impl<P: Packet, S: StageSink<P>> AqmQueue for View<'_, P, S> {
     }
 
     #[inline]
+    fn len_bytes(&self, item: &Queued<P>) -> u32 {
+        item.len_bytes
+    }
+
+    #[inline]
+    fn idle_us(&self) -> u64 {
+        self.stage.gaps.idle_us()
+    }
+
+    #[inline]
     fn service_gap_us(&self) -> u64 {
         self.stage.gaps.longest_us()
     }

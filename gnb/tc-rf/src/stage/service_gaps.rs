@@ -1,5 +1,6 @@
 //! How long packets of a bearer wait for the radio although nothing is in front of them: for a slot
-//! with downlink, for a grant beside other UEs, for the packet before them on a slow radio.
+//! with downlink, for a grant beside other UEs, for the packet before them on a slow radio. And for how
+//! long the radio waited for packets of the bearer.
 
 /// A gap counts for this long, twice at most: some periods of any TDD pattern, and the interval over
 /// which CoDel takes a minimum (RFC 8289 §4.3).
@@ -7,6 +8,8 @@ const WINDOW_US: u64 = 100_000;
 /// No TDD pattern is longer: two of at most 10 ms each (38.331, tdd-UL-DL-ConfigurationCommon). A
 /// longer gap is an outage, which says nothing about the next packets.
 const LONGEST_US: u64 = 20_000;
+/// A pause of more than usual round trips is the application's, or a lost timer's.
+const LONGEST_IDLE_US: u64 = 200_000;
 
 /// The longest recent gap between departures from a bearer whose queues were not empty.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,12 +20,24 @@ pub(super) struct ServiceGaps {
     longest_us: u64,
     /// Of the window before.
     former_us: u64,
+    idle_us: u64,
 }
 
 impl ServiceGaps {
-    /// A packet arrived at empty queues.
+    /// A packet arrived at empty queues. The last packet left up to a gap before the radio could have
+    /// taken another: half of it on average.
     pub(super) fn began(&mut self, now_us: u64) {
+        let empty_us = now_us.saturating_sub(self.waiting_since_us);
+        if empty_us <= LONGEST_IDLE_US {
+            self.idle_us += empty_us.saturating_sub(self.longest_us() / 2);
+        }
         self.waiting_since_us = now_us;
+    }
+
+    /// All time for which the queues were empty between packets of senders that were sending.
+    #[inline]
+    pub(super) fn idle_us(&self) -> u64 {
+        self.idle_us
     }
 
     /// A packet leaves.

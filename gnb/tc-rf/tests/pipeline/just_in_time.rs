@@ -2,7 +2,7 @@
 //! when the MAC stops asking.
 
 use crate::util::*;
-use e2sm_tc::v1::{Pacer, Shaper};
+use e2sm_tc::v1::{FifoDrop, Pacer, Pipeline, QueueDiscipline, Shaper};
 use tc_rf::templates::{BdpOnly, Sojourn};
 use tc_rf::{BlockRoom, NextBlock, RlcStatus, TrafficControl};
 
@@ -47,8 +47,15 @@ impl Rlc {
     }
 }
 
+/// The template without its queue discipline.
+fn fifos() -> Pipeline {
+    let mut pipeline = Sojourn::default().pipeline();
+    pipeline.queues[0].discipline = QueueDiscipline::Fifo { drop: FifoDrop::Tail };
+    pipeline
+}
+
 fn pipeline() -> TrafficControl<TestPacket> {
-    control(Sojourn { bulk_bound_us: None, ..Sojourn::default() }.pipeline())
+    control(fifos())
 }
 
 #[test]
@@ -124,7 +131,7 @@ fn other_pacers_have_nothing_for_a_mac_that_asks() {
 
 #[test]
 fn what_a_shaper_holds_back_is_no_demand() {
-    let mut pipeline = Sojourn { bulk_bound_us: None, ..Sojourn::default() }.pipeline();
+    let mut pipeline = fifos();
     // 1500 bytes at once, then 1 Mbit/s: the next after 12 ms.
     let shaper = Shaper { rate_kbps: 1_000, burst_bytes: 1_500, group: None };
     pipeline.queues.iter_mut().for_each(|set| set.shaper = Some(shaper));

@@ -1,6 +1,7 @@
 //! Traffic control on virtual time: timelines, properties, refusals.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod adaptive_codel;
 mod allocations;
 mod bode;
 mod classifier;

@@ -183,6 +183,15 @@ fn a_discipline_that_cannot_work_is_refused_with_its_place() {
         coupling_milli,
     };
     let marking = |threshold_us, ramp_us| QueueDiscipline::L4sMarking { threshold_us, ramp_us };
+    let adaptive = |target_us, max_target_us, bound_us| {
+        QueueDiscipline::AdaptiveCodel(AdaptiveCodel {
+            target_us,
+            max_target_us,
+            interval_us: 150_000,
+            ecn: true,
+            bound_us,
+        })
+    };
     let cobalt = |target_us, interval_us| {
         QueueDiscipline::Cobalt(Codel {
             target_us,
@@ -204,6 +213,9 @@ fn a_discipline_that_cannot_work_is_refused_with_its_place() {
         (QueueDiscipline::Bode { bound_us: 0, spare_bytes: None }, "bode.bound_us"),
         (marking(1_000, 999), "l4s_marking.ramp_us"),
         (marking(u32::MAX, u32::MAX), "l4s_marking.threshold_us"),
+        (adaptive(0, 100_000, None), "adaptive_codel.target_us"),
+        (adaptive(5_000, 4_999, None), "adaptive_codel.max_target_us"),
+        (adaptive(5_000, 100_000, Some(99_999)), "adaptive_codel.bound_us"),
         (dual(0, 16_000, 2_000), "dual_pi2.target_us"),
         (dual(15_000, 0, 2_000), "dual_pi2.update_us"),
         (dual(15_000, 16_000, 0), "dual_pi2.coupling_milli"),

@@ -112,6 +112,9 @@ choice! {
             /// Coupling factor k in thousandths.
             coupling_milli: u32 where COUPLING_MILLI,
         },
+        ...
+        /// CoDel whose delay and target are those of a radio.
+        0 adaptive_codel => AdaptiveCodel(AdaptiveCodel),
     }
     check thresholds_ordered
 }
@@ -159,6 +162,34 @@ sequence! {
         l4s: bool,
     }
     check codel_parameters
+}
+
+sequence! {
+    /// CoDel by what a good radio drains, with a target that keeps the radio busy.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct AdaptiveCodel { ...
+        /// Least target of CoDel.
+        target_us: u32 where DELAY_US,
+        /// Longest target.
+        max_target_us: u32 where DELAY_US,
+        /// Sliding window, about a worst-case RTT.
+        interval_us: u32 where DELAY_US,
+        /// Mark ECN-capable packets instead of dropping them.
+        ecn: bool,
+        /// Longest wait of senders that do not react; if absent, unlimited.
+        bound_us: Option<u32> where DELAY_US,
+    }
+    check adaptive_codel_parameters
+}
+
+fn adaptive_codel_parameters(codel: &AdaptiveCodel) -> Result<(), Violation> {
+    at_least("max_target_us", codel.max_target_us, codel.target_us)?;
+    at_least("interval_us", codel.interval_us, codel.target_us)?;
+    match codel.bound_us {
+        Some(bound_us) => at_least("bound_us", bound_us, codel.max_target_us),
+        None => Ok(()),
+    }
 }
 
 fn codel_parameters(codel: &Codel) -> Result<(), Violation> {

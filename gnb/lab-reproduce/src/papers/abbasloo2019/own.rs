@@ -1,5 +1,6 @@
-//! Not in the paper: the template `sojourn` with a bound on bulk.
+//! Not in the paper: the template `sojourn` with BoDe in its queues.
 
+use e2sm_tc::v1::QueueDiscipline;
 use serde_json::json;
 use tc_rf::templates::Sojourn;
 
@@ -30,12 +31,16 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
             }
         }
         for bound_ms in BOUNDS_MS {
-            let bulk_bound_us = Some(bound_ms * 1_000);
-            let template = Sojourn { bulk_bound_us, ..Sojourn::default() };
+            let bode =
+                QueueDiscipline::Bode { bound_us: bound_ms * 1_000, spare_bytes: Some(15_000) };
+            let mut pipeline = Sojourn::default().pipeline();
+            if let Some(classic) = pipeline.queues.first_mut() {
+                classic.discipline = bode;
+            }
             let scheme = format!("{sender}, Sojourn {bound_ms} ms");
             for link in &LINKS {
                 all.push(cell(&scheme, with_link(link, inputs)?, |builder| {
-                    builder.set(FLOW, flow.clone())?.set_as(PIPELINE, &template.pipeline())
+                    builder.set(FLOW, flow.clone())?.set_as(PIPELINE, &pipeline)
                 })?);
             }
             let own = format!("Sojourn {bound_ms} ms");
@@ -55,7 +60,7 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         ..Experiment::new(
             "own",
             "not of the paper",
-            "the template `sojourn` with a bound on bulk beside CoDel and BoDe, D = 20 ms, mean over \
+            "the template `sojourn` with BoDe in its queues beside CoDel and BoDe, D = 20 ms, mean over \
              the links",
         )
     })

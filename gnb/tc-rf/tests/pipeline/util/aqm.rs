@@ -94,6 +94,16 @@ pub(crate) fn disciplines() -> Vec<(&'static str, QueueDiscipline)> {
         ("bode", QueueDiscipline::Bode { bound_us: 20_000, spare_bytes: None }),
         ("l4s_marking", QueueDiscipline::L4sMarking { threshold_us: 800, ramp_us: 1_200 }),
         (
+            "adaptive_codel",
+            QueueDiscipline::AdaptiveCodel(AdaptiveCodel {
+                target_us: 5_000,
+                max_target_us: 20_000,
+                interval_us: 20_000,
+                ecn: true,
+                bound_us: Some(40_000),
+            }),
+        ),
+        (
             "dual_pi2",
             QueueDiscipline::DualPi2 {
                 target_us: 15_000,

@@ -293,6 +293,16 @@ fn pacers() -> Vec<Pacer> {
     ]
 }
 
+fn adaptive_codel(bound_us: Option<u32>) -> QueueDiscipline {
+    QueueDiscipline::AdaptiveCodel(AdaptiveCodel {
+        target_us: 15_000,
+        max_target_us: 100_000,
+        interval_us: 150_000,
+        ecn: bound_us.is_some(),
+        bound_us,
+    })
+}
+
 fn disciplines() -> Vec<QueueDiscipline> {
     let l4s = Codel { ce_threshold_us: Some(1_000), l4s: true, ..codel() };
     vec![
@@ -318,6 +328,8 @@ fn disciplines() -> Vec<QueueDiscipline> {
         QueueDiscipline::Bode { bound_us: 300_000, spare_bytes: Some(3_000) },
         QueueDiscipline::L4sMarking { threshold_us: 1_000, ramp_us: 2_000 },
         QueueDiscipline::DualPi2 { target_us: 15_000, update_us: 16_000, coupling_milli: 2_000 },
+        adaptive_codel(None),
+        adaptive_codel(Some(300_000)),
     ]
 }
 

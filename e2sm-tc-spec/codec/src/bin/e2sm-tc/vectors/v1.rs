@@ -322,13 +322,15 @@ fn events() -> Vec<Event> {
 
 fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     let names = |kinds: &[&str]| kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    // Those before the extension marker: this vector is published.
+    let queues = QueueDiscipline::KINDS.get(..8).unwrap_or_default();
     let full = RanFunctionDefinition {
         short_name: SHORT_NAME.to_owned(),
         oid: OID.to_owned(),
         description: "Traffic control above the RLC".to_owned(),
         capabilities: Capabilities {
             classifiers: names(Classifier::KINDS),
-            queues: names(QueueDiscipline::KINDS),
+            queues: names(queues),
             schedulers: names(Scheduler::KINDS),
             pacers: names(Pacer::KINDS),
             policer: true,
