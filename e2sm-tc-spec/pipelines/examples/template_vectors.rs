@@ -63,7 +63,11 @@ fn cases() -> Vec<(&'static str, Value)> {
             json!({"classes": [{"dscps": [46], "bound_us": 20_000}], "pacer": "bdp5g_prototype",
                 "buffer": buffer}),
         ),
-        ("sojourn", json!({"bulk_bound_us": null, "queues": 512, "isolation": "flows"})),
+        (
+            "sojourn",
+            json!({"target_us": 10_000, "max_target_us": 50_000, "interval_us": 100_000, "ecn": false,
+                "bulk_bound_us": null, "queues": 512, "isolation": "flows"}),
+        ),
         (
             "sojourn",
             json!({"bulk_bound_us": 100_000, "quantum_bytes": 600, "threshold_us": 1_000, "pacer": "forecast",

@@ -118,14 +118,14 @@ mod tests {
     #[test]
     fn an_element_of_a_later_version_is_unsupported_and_named() {
         let header = v1::encode(&ControlHeader { style: 1, correlation_id: 0 }).unwrap();
-        let delta = "0c00460100294007cf080248006e1800000300008004400111703800";
+        let delta = "0c00460100294007cf080248006e1800000300008104400111703800";
         for (message, cause, element) in [
             (
                 delta,
                 Cause::Unsupported,
                 "message.transaction.change.delta[1].add_queues.discipline",
             ),
-            ("800100", Cause::Unsupported, "message"),
+            ("810100", Cause::Unsupported, "message"),
             (&delta[..40], Cause::Malformed, "message.transaction.change.delta[1].add_queues"),
         ] {
             let refusal = read(&header, &bytes(message)).unwrap_err();

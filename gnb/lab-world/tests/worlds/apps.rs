@@ -65,8 +65,10 @@ fn responsiveness_sees_the_queue_of_a_flow_that_a_ping_does_not() {
         world.step_until(15_000_000, &mut |_| {});
         world.summary()
     };
-    let deep = measured("{template: sojourn, bulk_bound_us: 300000}");
-    let short = measured("{template: sojourn, bulk_bound_us: 40000}");
+    let deep = measured(
+        "{template: sojourn, target_us: 300000, max_target_us: 300000, interval_us: 300000}",
+    );
+    let short = measured("sojourn");
     let rpm = |summary: &lab_world::Summary, half: &str| figure(&summary.flows[0], half);
     for summary in [&deep, &short] {
         assert!(rpm(summary, "foreign_rpm") > 1_500.0, "{summary:?}");

@@ -45,7 +45,8 @@ fn ping_p95_ms(summary: &Summary) -> f64 {
 #[test]
 fn a_ping_waits_in_the_queue_of_a_download_in_the_same_tunnel() {
     // A queue of 300 ms for each 5-tuple.
-    let pipeline = "ues[0].drbs[0].pipeline={template: sojourn, bulk_bound_us: 300000}";
+    let pipeline = "ues[0].drbs[0].pipeline={template: sojourn, target_us: 300000, \
+                    max_target_us: 300000, interval_us: 300000}";
     let outside = run(&[&[pipeline]]).0;
     let inside = run(&[&[pipeline], &INSIDE]).0;
     let apart = run(&[&[pipeline], &INSIDE, &["flows[1].tunnel=other"]]).0;
@@ -56,6 +57,10 @@ fn a_ping_waits_in_the_queue_of_a_download_in_the_same_tunnel() {
     }
     let mos = |summary| flow(summary, "voip").app.get("mos").unwrap();
     assert!(mos(&inside) < mos(&outside) - 0.2, "{} {}", mos(&inside), mos(&outside));
+    let pipeline = "ues[0].drbs[0].pipeline=sojourn";
+    let short = run(&[&[pipeline], &INSIDE]).0;
+    assert!(ping_p95_ms(&short) < 60.0, "{}", ping_p95_ms(&short));
+    assert!(mos(&short) > 4.2, "{}", mos(&short));
 }
 
 #[test]
