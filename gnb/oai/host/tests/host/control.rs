@@ -92,7 +92,7 @@ fn a_bearer_that_is_set_up_starts_with_the_node_default() {
     assert!(events.ends_with(&["bearer_up", "pipeline_changed"]), "{events:?}");
     assert_eq!(host.status_asked(RNTI, LCID, 0, 500_030), 0);
     host.packet_in(UE, DRB, &packet(1, 0, 100), 500_040);
-    assert!(fake.0.lock().expect("unpoisoned").rlc.get(&(UE, DRB)).is_none());
+    assert!(!fake.0.lock().expect("unpoisoned").rlc.contains_key(&(UE, DRB)));
     assert!(slot(&host, &fake, 1_500, 500_500).is_some(), "the MAC asks and gets it");
     host.bearer_up(UE, DRB, false, 1_000_000).expect("a DRB identity");
     let status = host.status(1_000_010);
