@@ -41,7 +41,7 @@ NODE = Node("gnb-1", NodeType.GNB, 1, 1, 0xE00, ALL)
 SYNCHRONOUS = Offsets(Interval(-300, 1_500), Interval(-100, 1_600))
 KINDS = {
     "classifiers": ["round_robin", "stochastic_hash", "osi", "l4s_ecn"],
-    "queues": ["fifo", "codel", "cobalt", "bode", "dual_pi2"],
+    "queues": ["fifo", "codel", "cobalt", "bode", "dual_pi2", "adaptive_codel"],
     "schedulers": [
         "round_robin",
         "deficit_round_robin",

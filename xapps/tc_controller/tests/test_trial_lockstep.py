@@ -21,6 +21,13 @@ SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
 PEDESTRIAN = ROOT / "benchmarks" / "situations" / "radio_pedestrian.yaml"
 
 
+OVERLOAD = [
+    {"name": "bulk", "kind": "udp_cbr", "rate_kbps": 80_000, "packet_bytes": 1_500},
+    {"name": "ping", "kind": "ping"},
+]
+"""The queue stands as soon as a pipeline lets it: no window grows anew in each period."""
+
+
 def lab(
     trial: str,
     base: str = "sojourn",
@@ -35,7 +42,7 @@ def lab(
 
 def static_p95_ms(template: str) -> float:
     """Ping under one pipeline alone, once its queue stands."""
-    world = lab("", base=template)
+    world = lab("", base=template, flows=OVERLOAD)
     world.run(40)
     samples = world.world.rtt_samples_us("ping")
     return float(np.percentile([rtt for at, rtt in samples if at >= 10e6], 95)) / 1000
@@ -46,14 +53,15 @@ def test_the_effect_has_the_sign_and_size_of_the_difference_of_static_pipelines(
         ", trial: {against: {template: transparent}, share_of_time: 0.5, period_s: 6, "
         "wash_out_ms: 3000, max_duration_s: 144, stop: {harm_ms: 60000}}"
     )
-    world = lab(trial)
+    world = lab(trial, flows=OVERLOAD)
     world.run(146)
     (result,) = world.events("trial_result")
     sojourn, rate = result["effect"]["sojourn_ms"], result["effect"]["rate_ratio"]
     assert (result["reason"], result["kept"], result["blocks"]) == ("max_duration", "sojourn", 12)
     # Round trips of the ping differ by what its packets wait.
     saved_ms = static_p95_ms("transparent") - static_p95_ms("sojourn")
-    assert sojourn["low"] <= -saved_ms <= sojourn["high"] < 0.0
+    assert sojourn["low"] <= sojourn["estimate"] <= sojourn["high"] < 0.0
+    assert sojourn["estimate"] == pytest.approx(-saved_ms, rel=0.02)
     assert rate["low"] <= rate["estimate"] <= rate["high"]
     assert abs(rate["estimate"]) < 0.05
     assert "sojourn saved" in result["summary"]
@@ -71,7 +79,7 @@ def test_on_a_radio_that_hides_a_loss_of_rate_the_base_stays_however_short_the_s
     world = lab(trial, base="transparent", scenario=PEDESTRIAN)
     world.run(147)
     (result,) = world.events("trial_result")
-    assert result["effect"]["sojourn_ms"]["low"] > 100.0
+    assert result["effect"]["sojourn_ms"]["low"] > 10.0
     assert result["effect"]["rate_ratio"]["high"] > 0.05
     assert (result["reason"], result["kept"]) == ("max_duration", "transparent")
     assert result["detail"].endswith("sojourn may lose more than 5.0% of the rate")

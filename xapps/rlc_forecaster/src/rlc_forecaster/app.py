@@ -52,6 +52,8 @@ class ForecasterApp:
             oldest_s=settings.http.fresh_within_s,
             period_ms=settings.period_ms,
         )
+        # Bound already: a stop may come before the server is started.
+        app.on_stop(self.server.stop)
         app.readiness.note("model", self._status.shortcoming)
         ForecasterCollector(
             self._engines, self.hub, self._timings, self._status, self.server.encodings
@@ -70,7 +72,6 @@ class ForecasterApp:
         await self.server.start()
         host = settings.door.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
-        self._app.on_stop(self.server.stop)
         self._app.log.info("forecasts", address=listen, model=self._model_name())
         self._app.announce_ready(listen=listen)
         self._app.supervise("readiness", self._update_health)

@@ -238,7 +238,7 @@ impl BearerMatch {
             && (self.drbs.is_empty() || self.drbs.contains(&drb))
     }
 
-    /// Names of the lists that are given, as [`NodeDefaultSupport::matches`] has them.
+    /// Names of the lists that are given, as [`NodeDefaultSupport`](super::NodeDefaultSupport)'s `matches` has them.
     #[must_use]
     pub fn kinds(&self) -> Vec<&'static str> {
         let given = [
