@@ -125,7 +125,7 @@ def measure(cells: Sequence[Situation], times_s: Sequence[float]) -> list[Result
 
 
 def summary(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
-    """By pipeline: seconds below the target, of those kept without drops, and the least share."""
+    """Seconds below the target, of those kept without drops, and the least share, by pipeline."""
     kept = {(r.cell, r.at_s): r.kept for r in results if r.pipeline == UNDROPPED}
     rows = {}
     for name in ARMS:

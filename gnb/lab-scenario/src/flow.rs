@@ -64,7 +64,7 @@ pub struct FlowKeys {
     #[serde(default)]
     #[schemars(range(max = 60_000))]
     pub start_jitter_ms: Option<u32>,
-    /// For kinds voip, game, cloud_game, call and udp_cbr: time from sending within which a frame or packet
+    /// Time from sending within which a frame or packet of kinds voip, game, cloud_game, call and udp_cbr
     /// is of use, 1..=1000 ms; the packet delay budget of 23.501 Table 5.7.4-1 if unset (voip 100, call 150,
     /// game 50), a frame interval and the delay to the CU for cloud_game, none for udp_cbr.
     #[serde(default)]

@@ -31,7 +31,7 @@ pub(crate) use transaction::Lease;
 #[derive(Clone, Debug)]
 pub struct TrafficControl<P> {
     bearer: BearerId,
-    /// As far as the node knows.
+    /// What the node knows of the bearer.
     qos: Option<BearerQos>,
     /// Revision and rule of the node default that the pipeline in force comes from, and since when.
     by_default: Option<(u32, u8, u64)>,

@@ -80,7 +80,7 @@ type Way = (Option<u8>, Option<u8>);
 #[derive(Default)]
 struct Tunnels<'a> {
     names: HashSet<&'a str>,
-    /// By RNTI, tunnel and outer DSCP: all that the core sees.
+    /// All that the core sees, by RNTI, tunnel and outer DSCP.
     ways: HashMap<(u16, &'a str, u8), Way>,
 }
 
