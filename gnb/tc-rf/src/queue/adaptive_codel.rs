@@ -203,7 +203,7 @@ struct Idle {
     signal_us: Option<u64>,
     /// What the bearer's counter was when a packet left last.
     seen_us: u64,
-    /// Of the last [`IDLE_US`], with exponential weights.
+    /// That time within the last [`IDLE_US`], with exponential weights.
     recent_us: f64,
 }
 

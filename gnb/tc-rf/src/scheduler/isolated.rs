@@ -6,7 +6,7 @@
 //! queue of the host for each of them. Here hosts have turns, and within a turn the old queues of the
 //! host: the shares are the same at O(1) per packet. New queues go first whatever their host, as in CAKE.
 //!
-//! Of two hosts of a flow, source and destination, CAKE counts the one with more old flows
+//! CAKE counts, of the two hosts of a flow, the one with more old flows
 //! (`triple-isolate`). A queue is therefore among those of that host, which is looked at again in each of
 //! its turns; the turn of a host is worth the part of its old flows that is among them.
 

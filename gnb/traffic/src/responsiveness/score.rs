@@ -107,7 +107,7 @@ impl Averages {
 #[derive(Debug, Clone)]
 pub(super) struct Scorer {
     interval_us: u64,
-    /// Of each round trip of a foreign probe, then of self probes.
+    /// One for each round trip of a foreign probe, then one for self probes.
     samples: Vec<Samples>,
     goodput_bytes: VecDeque<u64>,
     goodput: Averages,
@@ -119,7 +119,7 @@ pub(super) struct Scorer {
 }
 
 impl Scorer {
-    /// For foreign probes of so many round trips.
+    /// A score of foreign probes of so many round trips.
     pub(super) fn new(interval_us: u64, round_trips: usize) -> Self {
         Self {
             interval_us,
