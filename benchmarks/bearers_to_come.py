@@ -61,7 +61,7 @@ def cell(bearers: int, life_s: float, seed: int, case: Case) -> dict[str, Any]:
     """One UE after the other, each with a download and a ping."""
     drb: dict[str, Any] = {"id": 1, "rlc": {"mode": "um", "limit_bytes": 10_000_000}}
     if case.always_on:
-        drb["pipeline"] = "sojourn"
+        drb["pipeline"] = "low_latency"
     ues: list[dict[str, Any]] = []
     flows: list[dict[str, Any]] = []
     for number in range(bearers):

@@ -45,7 +45,7 @@ LEASE_MS: Final = 3_000
 HEALED_S: Final = LEASE_MS / 1000 + 40.0
 UES: Final = 3
 CONTROLLERS: Final = ("first", "second")
-BASES: Final = ("sojourn", "fq_codel")
+BASES: Final = ("low_latency", "fq_codel")
 IN_NAMESPACE: Final = "SOJOURN_KILLS_DISK"
 SCENARIO: Final = {
     "name": "kills",

@@ -1,7 +1,7 @@
 """TCP of the lab against the kernel's: the same cell, bearer and queue, in virtual time and live.
 
 One download for the whole run, from its handshake on: Reno, Cubic and BBR v1, each over a full RLC
-without queue management, FQ-CoDel, PIE and `sojourn`. `gnb-lab run` has the senders of
+without queue management, FQ-CoDel, PIE and `low_latency`. `gnb-lab run` has the senders of
 docs/congestion-control.md; `gnb-lab live` has those of this machine's kernel, with iperf3. A cell
 of the table agrees if goodput is within 10 % and mean and 95th percentile of the sojourn above the
 MAC are each within 30 % or 2 ms. Where more than 5 % of the slots were late this machine was too
@@ -45,10 +45,10 @@ MOST_LATE_PCT = 5.0
 
 
 def _pie() -> dict[str, Any]:
-    """One queue of PIE with the parameters of RFC 8033, paced as `sojourn` is."""
+    """One queue of PIE with the parameters of RFC 8033, paced as `low_latency` is."""
     pipeline: dict[str, Any] = e2sm_tc.pipeline("bdp_only", {})
     pipeline["name"] = "pie"
-    pipeline["pacer"] = e2sm_tc.pipeline("sojourn", {})["pacer"]
+    pipeline["pacer"] = e2sm_tc.pipeline("low_latency", {})["pacer"]
     pipeline["queues"][0]["discipline"] = {
         "pie": {
             **{"target_us": 15_000, "update_us": 15_000},
@@ -64,7 +64,7 @@ def schemes() -> dict[str, Any]:
         "full RLC": "transparent",
         "FQ-CoDel": e2sm_tc.pipeline("fq_codel", {}),
         "PIE": _pie(),
-        "sojourn": "sojourn",
+        "low_latency": "low_latency",
     }
 
 

@@ -72,8 +72,8 @@ def main() -> None:
     seconds = given.seconds
     cases: dict[str, Callable[[], None]] = {
         "transparent, no controller": lambda: alone("transparent", seconds),
-        "sojourn, no controller": lambda: alone("sojourn", seconds),
-        "sojourn, reports": lambda: reporting(seconds),
+        "low_latency, no controller": lambda: alone("low_latency", seconds),
+        "low_latency, reports": lambda: reporting(seconds),
         "controller": lambda: controlled(Controller, seconds),
         "controller, reports one by one": lambda: controlled(OneByOne, seconds),
     }

@@ -3,7 +3,7 @@
     OAI_BUILD=… python benchmarks/oai_cost.py --mbps 30 --out out/bench
 
 gNB and UE start for each round, alternately without the library (`SOJOURN_OFF=1`) and with
-`sojourn`. Each round downloads UDP and measures over whole log lines of the gNB, which are 128
+`low_latency`. Each round downloads UDP and measures over whole log lines of the gNB, which are 128
 radio frames apart, so CPU is per second of the radio. The rate is per second of the wall; how fast
 the radio ran is printed.
 """
@@ -66,14 +66,14 @@ async def measure(folder: Path, mbps: float, seconds: float, **settings: str) ->
 
 async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """All rounds."""
-    rounds: dict[str, list[dict[str, Any]]] = {"off": [], "sojourn": []}
+    rounds: dict[str, list[dict[str, Any]]] = {"off": [], "low_latency": []}
     with tempfile.TemporaryDirectory() as folder:
         for at in range(arguments.rounds):
             for name, settings in (
                 ("off", {"SOJOURN_OFF": "1"}),
                 (
-                    "sojourn",
-                    {"SOJOURN_PIPELINE": "sojourn", "SOJOURN_SLOT_CLOCK": arguments.slot_clock},
+                    "low_latency",
+                    {"SOJOURN_PIPELINE": "low_latency", "SOJOURN_SLOT_CLOCK": arguments.slot_clock},
                 ),
             ):
                 own = Path(tempfile.mkdtemp(prefix=f"{name}{at}-", dir=folder))
@@ -88,7 +88,7 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
         "mbps": arguments.mbps,
         "slot_clock": arguments.slot_clock,
         "rounds": rounds,
-        "added_cpu": means["sojourn"] / means["off"] - 1,
+        "added_cpu": means["low_latency"] / means["off"] - 1,
     }
 
 

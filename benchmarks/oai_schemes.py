@@ -3,8 +3,8 @@
     OAI_BUILD=… FLEXRIC_BUILD=… python benchmarks/oai_schemes.py --out out/bench
 
 A UDP download at more than the cell carries, a ping and a VoIP-like flow; no control, `fq_codel`
-with `bdp5g`, `sojourn`. Both have 106 PRBs, OAI's TDD pattern, one MCS, RLC-UM with 10 MB. In OAI
-times are of the radio, and the pipeline is set through a near-RT RIC.
+with `bdp5g`, `low_latency`. Both have 106 PRBs, OAI's TDD pattern, one MCS, RLC-UM with 10 MB. In
+OAI times are of the radio, and the pipeline is set through a near-RT RIC.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ INSIDE = "SOJOURN_BENCH_INSIDE"
 SCHEMES: dict[str, Any] = {
     "none": None,
     "fq_codel, bdp5g": e2sm_tc.pipeline("fq_codel", {"pacer": "bdp5g"}),
-    "sojourn": e2sm_tc.pipeline("sojourn", {}),
+    "low_latency": e2sm_tc.pipeline("low_latency", {}),
 }
 SETTLE_S = 8.0
 WARM_UP_S = 2.0

@@ -1,8 +1,9 @@
 """Values of a template's parameter, cell by cell: goodput, queueing of a flow, ping.
 
 A value that is best on one cell and ruins another is no default. `l4s`: the marking threshold of
-`sojourn`; `codel`: interval and target of `fq_codel` with CU and DU apart, beside `sojourn`;
-`target`: the target of a download's queue in `sojourn`, fixed and as the node adapts it.
+`low_latency`; `codel`: interval and target of `fq_codel` with CU and DU apart, beside
+`low_latency`; `target`: the target of a download's queue in `low_latency`, fixed and as the node
+adapts it.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Study:
 
 def _thresholds() -> Arms:
     fixed = {f"{ms} ms": {"threshold_us": ms * 1000} for ms in (1, 2, 4, 8, 16, 32)}
-    return {name: {"template": "sojourn", **each} for name, each in fixed.items()} | {
-        "measured": {"template": "sojourn"}
+    return {name: {"template": "low_latency", **each} for name, each in fixed.items()} | {
+        "measured": {"template": "low_latency"}
     }
 
 
@@ -48,13 +49,13 @@ def _intervals() -> Arms:
     # The target is a twentieth (RFC 8289 §4.4).
     codel = {ms: {"interval_us": ms * 1000, "target_us": ms * 50} for ms in (100, 150, 200, 300)}
     arms = {f"{ms} ms": {"template": "fq_codel", "codel": each} for ms, each in codel.items()}
-    return arms | {"sojourn": {"template": "sojourn"}}
+    return arms | {"low_latency": {"template": "low_latency"}}
 
 
 def _targets() -> Arms:
     fixed = {f"{ms} ms": {"target_us": ms * 1000, "max_target_us": ms * 1000} for ms in _TARGETS_MS}
     return {
-        name: {"template": "sojourn", **each} for name, each in {**fixed, "adapted": {}}.items()
+        name: {"template": "low_latency", **each} for name, each in {**fixed, "adapted": {}}.items()
     }
 
 

@@ -2,9 +2,9 @@
 
 Each cell runs without control up to some time, then a transaction installs a pipeline. Goodput of
 the bulk flow, in order, in each of the first three seconds is compared with the same seconds of the
-run without control. `sojourn` with FIFO queues drops nothing: where it keeps little, a pause of the
-radio leaves room for no more than the voice and ping packets that waited, which leave first. Such
-seconds are counted apart.
+run without control. `low_latency` with FIFO queues drops nothing: where it keeps little, a pause of
+the radio leaves room for no more than the voice and ping packets that waited, which leave first.
+Such seconds are counted apart.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ RECORDED = (
     "ride_bus",
     "at_home",
 )
-UNDROPPED = "sojourn, FIFO"
+UNDROPPED = "low_latency, FIFO"
 
 
 def without_drops() -> dict[str, Any]:
-    """`sojourn` with FIFO queues."""
-    pipeline = tc.pipeline("sojourn", {})
+    """`low_latency` with FIFO queues."""
+    pipeline = tc.pipeline("low_latency", {})
     queues = [{**queue, "discipline": {"fifo": {"drop": "tail"}}} for queue in pipeline["queues"]]
     return {**pipeline, "queues": queues}
 
 
 ARMS: dict[str, dict[str, Any]] = {
     UNDROPPED: without_drops(),
-    "sojourn": tc.pipeline("sojourn", {}),
+    "low_latency": tc.pipeline("low_latency", {}),
     "fq_codel": tc.pipeline("fq_codel", {}),
 }
 SECONDS = 3

@@ -72,7 +72,7 @@ TEMPLATES: Final = (
     "fq_l4s",
     "cake_diffserv",
     "bode_diffserv",
-    "sojourn",
+    "low_latency",
     "classes",
 )
 TC_V1_OID: Final = "0.0.0.0.0.0.0.0.1.146.1"
@@ -190,11 +190,11 @@ def scenarios() -> Seeds:
 def axes() -> Seeds:
     """Axes of sweeps: lists, ranges, values with parts, and what is refused."""
     texts = {
-        "list": "ues[*].drbs[*].pipeline=fq_codel,sojourn",
+        "list": "ues[*].drbs[*].pipeline=fq_codel,low_latency",
         "range": "ues[*].channel.fixed_mcs=4..20..4",
         "decimal": "duration_s=0.1..0.5..0.1,1",
         "mixed": "cell.n_prb=24,51..53,106",
-        "mapping": "p={template: sojourn, bulk_bound_us: 100000},[1, 2],true",
+        "mapping": "p={template: low_latency, bulk_bound_us: 100000},[1, 2],true",
         "quoted": """p="a\\",b",'it'',s',null""",
         "long-range": "a[0][1]=1..100000",
         "tiny-step": "a=0..1..0.000000000000001",

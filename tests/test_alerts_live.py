@@ -139,7 +139,7 @@ async def controller_of(
 async def test_a_guarantee_beyond_the_radio(tmp_path: Path) -> None:
     bulk = {"name": "bulk", "kind": "tcp", "qfi": 5}
     guarantee = {"name": "a", "match": [{"qfi": 5}], "objective": {"guaranteed_mbps": 90}}
-    rule = {"name": "gbr", "base": [{"template": "sojourn"}], "classes": [guarantee]}
+    rule = {"name": "gbr", "base": [{"template": "low_latency"}], "classes": [guarantee]}
     async with Programs(tmp_path) as programs:
         controller = await controller_of(programs, tmp_path, {"flows": [bulk]}, rule)
         world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=controller))
@@ -147,7 +147,7 @@ async def test_a_guarantee_beyond_the_radio(tmp_path: Path) -> None:
 
 
 async def test_two_controllers_of_one_identity(tmp_path: Path) -> None:
-    rule = {"name": "all", "base": [{"template": "sojourn"}]}
+    rule = {"name": "all", "base": [{"template": "low_latency"}]}
     identity = ("--identity", "site-a")
     async with Programs(tmp_path) as programs:
         await controller_of(programs, tmp_path, {}, rule, *identity)
@@ -168,7 +168,7 @@ def stalling(folder: Path) -> dict[str, Any]:
 
 
 async def test_a_radio_that_stalls(tmp_path: Path) -> None:
-    rule = {"name": "all", "base": [{"template": "sojourn"}]}
+    rule = {"name": "all", "base": [{"template": "low_latency"}]}
     async with Programs(tmp_path) as programs:
         controller = await controller_of(programs, tmp_path, {"ues": [stalling(tmp_path)]}, rule)
         world = await AlertWorld.over(programs, tmp_path, metrics(tc_controller=controller))

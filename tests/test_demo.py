@@ -60,7 +60,7 @@ async def test_the_live_page_shows_the_bearer_bloat_heal_and_the_end_of_the_cont
         for text in ("Violated", "Met"):
             await expect(state).to_contain_text(text, timeout=1000 * PATIENCE_S)
         await expect(page.locator("#bearer .decisions")).to_contain_text(
-            "satisfied: sojourn", timeout=1000 * PATIENCE_S
+            "satisfied: low_latency", timeout=1000 * PATIENCE_S
         )
         await expect(page.locator("#notice")).to_contain_text(
             "Disconnected since", timeout=1000 * PATIENCE_S
@@ -85,7 +85,7 @@ async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> Non
     assert summary["loop"]["indication_latency_us"]["p50"] > 0
     # The base of the default policy, applied as soon as the controller may act.
     first = summary["decisions"][0]
-    assert (first["template"], first["trigger"]) == ("sojourn", "base")
+    assert (first["template"], first["trigger"]) == ("low_latency", "base")
     assert first["at_s"] == summary["switched_s"] == after["from_s"] == before["to_s"]
     assert len(summary["first_seconds"]) == 6
     lengths = [

@@ -174,7 +174,7 @@ def test_a_controller_cures_the_bearer_of_real_traffic(live: Live) -> None:
     after_ms = ping_times_ms(log, acted_s + 2.5, acted_s + 5.0)
     assert median(before_ms) > 5 * median(after_ms)
     (bearer,) = live.summary()["bearers"]
-    assert (bearer["pipeline"], bearer["revision"]) == ("sojourn", 2)
+    assert (bearer["pipeline"], bearer["revision"]) == ("low_latency", 2)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

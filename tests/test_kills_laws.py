@@ -14,8 +14,8 @@ DESIRED = {
     "drb": 1,
     "rule": "all",
     "rung": -1,
-    "template": "sojourn",
-    "pipeline": {"name": "sojourn"},
+    "template": "low_latency",
+    "pipeline": {"name": "low_latency"},
     "revision": 4,
     "as_safe": True,
 }
@@ -25,14 +25,14 @@ def test_a_state_file_is_whole_and_holds_what_is_in_force(tmp_path: Path) -> Non
     file = tmp_path / "state.json"
     watch = StateWatch(file)
     watch.check()
-    assert not watch.has("sojourn", {17: 4})
+    assert not watch.has("low_latency", {17: 4})
     document = {"version": 1, "desired": [DESIRED], "kept": []}
     file.write_text(json.dumps(document))
     watch.check()
-    assert watch.has("sojourn", {17: 4})
-    assert not watch.has("sojourn", {17: 5})
+    assert watch.has("low_latency", {17: 4})
+    assert not watch.has("low_latency", {17: 5})
     assert not watch.has("fq_codel", {17: 4})
-    assert not watch.has("sojourn", {17: 4, 18: 2})
+    assert not watch.has("low_latency", {17: 4, 18: 2})
     for text in (json.dumps(document)[:-5], json.dumps({"version": 1, "desired": [{}]})):
         file.write_text(text)
         with pytest.raises(BrokenError, match=r"state\.json"):

@@ -17,8 +17,8 @@ def report(at_us: int, *bearers: tuple[str, int]) -> str:
 
 def test_a_bearer_is_cured_with_a_pipeline_and_a_short_rlc_queue() -> None:
     bloated = sample(report(1_500_000, ("transparent", 8_000_000)))
-    draining = sample(report(1_600_000, ("sojourn", 8_000_000)))
-    cured = sample(report(1_700_000, ("sojourn", 20_000), ("sojourn", 0)))
+    draining = sample(report(1_600_000, ("low_latency", 8_000_000)))
+    cured = sample(report(1_700_000, ("low_latency", 20_000), ("low_latency", 0)))
     assert bloated is not None
     assert draining is not None
     assert cured is not None
@@ -33,7 +33,14 @@ def test_logs_and_other_reports_are_no_samples() -> None:
 
 
 def test_the_longest_time_without_a_pipeline_is_found() -> None:
-    names = ["sojourn", "transparent", "transparent", "sojourn", "transparent", "transparent"]
+    names = [
+        "low_latency",
+        "transparent",
+        "transparent",
+        "low_latency",
+        "transparent",
+        "transparent",
+    ]
     samples = [Sample(float(at), (name,), 0) for at, name in enumerate(names)]
     assert longest_without_s(samples) == 1
     assert longest_without_s([*samples, Sample(9.0, ("transparent",), 0)]) == 5

@@ -58,7 +58,7 @@ def test_the_notebook_of_the_world_shows_what_sojourn_does(run: Any) -> None:
     variables = run("docs/notebooks/world.ipynb")
     compared = variables["compared"]
     for place in ("far", "near"):
-        before, after = (compared[name, place] for name in ("without control", "sojourn"))
+        before, after = (compared[name, place] for name in ("without control", "low_latency"))
         assert after["ping p95 ms"] < before["ping p95 ms"] / 5, compared
         assert after["download Mbit/s"] > 0.9 * before["download Mbit/s"], compared
     assert variables["runs"].num_rows > 0

@@ -198,7 +198,7 @@ def runs(tmp_path: Path) -> tuple[Run, Run]:
 def conclude(out: Path, runs: tuple[Run, Run], skipped: tuple[str, ...] = ()) -> dict[str, Any]:
     answered = {"accepted": {"revision": 2}}
     decision = {"id": "d-1", "at_us": EPOCH_US + 18_100_000, "bearer": {}, "trigger": "base"}
-    decided = {"event": "decided", "rung": {"template": "sojourn"}, "reasons": ["base"]}
+    decided = {"event": "decided", "rung": {"template": "low_latency"}, "reasons": ["base"]}
     acknowledged = {"event": "answered", "detect_to_ack_us": 1500, "outcome": answered}
     lines = [json.dumps({**decision, **more}) for more in (decided, acknowledged)]
     (out / "decisions.jsonl").write_text("\n".join(lines) + "\n")

@@ -86,7 +86,7 @@ RECORDS = [
         DECIDED_S,
         bearer={"node": "gnb", "rnti": 17, "drb": 1},
         trigger="base",
-        rung={"template": "sojourn"},
+        rung={"template": "low_latency"},
         reasons=["the base pipeline of the rule is not in force"],
     ),
     decision("answered", DECIDED_S, detect_to_ack_us=1_500, outcome={"accepted": {"revision": 2}}),
@@ -169,7 +169,7 @@ def test_the_summary_has_loop_latency_and_decisions(summary: dict[str, Any]) -> 
     assert summary["loop"]["indication_latency_us"] == {"p50": 210.0, "p99": 900.0}
     assert summary["loop"]["detect_to_ack_ms"] == {"p50": 1.5, "p99": 1.5}
     (decision,) = summary["decisions"]
-    assert (decision["template"], decision["trigger"]) == ("sojourn", "base")
+    assert (decision["template"], decision["trigger"]) == ("low_latency", "base")
     assert decision["detect_to_ack_ms"] == 1.5
     assert decision["verdict"] == "kept"
 
@@ -221,7 +221,7 @@ def test_the_picture_shows_both_runs_in_both_colour_schemes(
     svg = (tmp_path / "picture.svg").read_text()
     ElementTree.fromstring(svg)
     assert "prefers-color-scheme:dark" in svg
-    assert "the controller applies sojourn" in svg
+    assert "the controller applies low_latency" in svg
 
 
 def test_bars_have_a_scale() -> None:

@@ -76,7 +76,7 @@ def gnb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_overload_waits_in_the_rlc_until_the_pipeline_takes_it(gnb: Path) -> None:
     without = run(gnb, 1, 64, SOJOURN_PIPELINE="transparent")
-    controlled = run(gnb, 1, 64, SOJOURN_PIPELINE="sojourn")
+    controlled = run(gnb, 1, 64, SOJOURN_PIPELINE="low_latency")
     # Not one SDU as in virtual time: packets come before the MAC's first question, and when the
     # machine does not let the MAC ask for a radio frame.
     assert controlled.rlc_peak_bytes * 20 < without.rlc_peak_bytes
@@ -87,7 +87,7 @@ def test_an_overload_waits_in_the_rlc_until_the_pipeline_takes_it(gnb: Path) -> 
 def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Path) -> None:
     status = tmp_path / "status.json"
     settings = {"SOJOURN_STATUS_FILE": str(status), "SOJOURN_SLOT_CLOCK": "cpu"}
-    seen = run(gnb, 12, 8, SOJOURN_PIPELINE="sojourn", **settings)
+    seen = run(gnb, 12, 8, SOJOURN_PIPELINE="low_latency", **settings)
     assert seen.gaps == 0
     report = json.loads(status.read_text())
     own, whole = report["slot_times_own"], report["slot_times"]
@@ -95,7 +95,7 @@ def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Pa
     assert own["p50_us"] <= whole["p50_us"], "without PDCP and RLC"
     (stays,) = (bearer for bearer in report["bearers"] if bearer["ue"] == 1)
     assert stays["controlled"]
-    assert stays["pipeline"] == "sojourn"
+    assert stays["pipeline"] == "low_latency"
     assert stays["taken_packets"] > 0
     # What was under way when time was up is in no count of the UE's.
     ended = stays["forwarded_packets"] + stays["waiting_packets"]
@@ -111,7 +111,7 @@ def test_the_mac_does_not_wait_for_uplink_deliveries(gnb: Path, tmp_path: Path) 
     """OAI's thread of uplink SDUs has PDCP's lock during a system call."""
     status = tmp_path / "status.json"
     settings = {"SOJOURN_STATUS_FILE": str(status)}
-    seen = run(gnb, 4, 8, "uplink", SOJOURN_PIPELINE="sojourn", **settings)
+    seen = run(gnb, 4, 8, "uplink", SOJOURN_PIPELINE="low_latency", **settings)
     found = re.search(r"deliveries (\d+) stalls (\d+)", seen.printed)
     assert found, seen.printed
     deliveries, stalls = map(int, found.groups())
@@ -125,7 +125,7 @@ def test_the_mac_does_not_wait_for_uplink_deliveries(gnb: Path, tmp_path: Path) 
 
 
 def test_a_cell_that_is_not_configured_has_no_slots(gnb: Path) -> None:
-    seen = run(gnb, 1, 8, "unconfigured", SOJOURN_PIPELINE="sojourn")
+    seen = run(gnb, 1, 8, "unconfigured", SOJOURN_PIPELINE="low_latency")
     assert seen.arrived > 0
 
 
@@ -153,7 +153,7 @@ def test_what_cannot_serve_says_why_and_lets_all_packets_pass(
 def test_functions_that_the_linker_left_alone_are_named(tmp_path: Path) -> None:
     left = {"nr_mac_rlc_status_ind", "nr_rlc_update_id"}
     program = build(tmp_path / "gnb", [name for name in wraps() if name not in left])
-    seen = run(program, 1, 8, SOJOURN_PIPELINE="sojourn")
+    seen = run(program, 1, 8, SOJOURN_PIPELINE="low_latency")
     for name in left:
         assert f"sojourn: {name} is not wrapped: link with wraps.txt" in seen.log
     assert "a seam is missing; all packets pass untouched" in seen.log

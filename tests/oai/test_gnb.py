@@ -192,7 +192,7 @@ def vectors(kind: str) -> list[bytes]:
 @pytest.mark.parametrize("killed", [False, True])
 async def test_a_ue_comes_and_goes(tmp_path: Path, killed: bool) -> None:
     """It cannot come back: without a core network OAI's gNB admits a UE once."""
-    async with cell(tmp_path, SOJOURN_PIPELINE="sojourn") as made:
+    async with cell(tmp_path, SOJOURN_PIPELINE="low_latency") as made:
         before = await Ledger.of(made)
         flow = NumberedPackets(made, 2.0)
         await flow.start()
@@ -313,7 +313,7 @@ def _is_supported(pipeline: Any, definition: Any) -> bool:
 
 
 async def test_reconfiguration_under_load_loses_and_reorders_nothing(tmp_path: Path) -> None:
-    async with loop(tmp_path, SOJOURN_PIPELINE="sojourn") as (made, client):
+    async with loop(tmp_path, SOJOURN_PIPELINE="low_latency") as (made, client):
         node = await node_of(client)
         flow = NumberedPackets(made.cell, 2.0)
         before = await Ledger.of(made.cell)
@@ -325,7 +325,7 @@ async def test_reconfiguration_under_load_loses_and_reorders_nothing(tmp_path: P
         revisions = []
         memory_mib = [_memory_mib(made.cell)]
         for at in range(round(RECONFIGURED_S)):
-            template = ("fq_codel", "sojourn", "bdp_only", "fq_l4s")[at % 4]
+            template = ("fq_codel", "low_latency", "bdp_only", "fq_l4s")[at % 4]
             change = {"replace": e2sm_tc.pipeline(template, {})}
             answer = await client.control(node, TC_V1_OID, header, transaction(bearer, change))
             outcome = e2sm_tc.decode("control-outcome", answer.outcome)
@@ -354,7 +354,7 @@ async def test_programs_that_die_take_no_packets_with_them(tmp_path: Path) -> No
             flow = NumberedPackets(made.cell, 2.0)
             await flow.start()
             await _start_controller(programs, made.gateway)
-            await programs.wait_until(made.cell.gnb, lambda: _pipeline(made.cell) == "sojourn")
+            await programs.wait_until(made.cell.gnb, lambda: _pipeline(made.cell) == "low_latency")
             for victim in ("tc-controller", "flexric-bridge", "nearRT-RIC"):
                 await asyncio.sleep(2)
                 _kill(programs, victim)
@@ -368,7 +368,7 @@ async def test_programs_that_die_take_no_packets_with_them(tmp_path: Path) -> No
             controls = log.stat().st_size
             await _start_controller(programs, made.gateway)
             await programs.wait_until(made.cell.gnb, lambda: log.stat().st_size > controls)
-            assert _pipeline(made.cell) == "sojourn"
+            assert _pipeline(made.cell) == "low_latency"
             await flow.finish_accounted(before)
             assert made.cell.gnb.alive
 

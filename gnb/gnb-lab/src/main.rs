@@ -46,7 +46,7 @@ enum Command {
     /// Run a scenario over values of its elements and over seeds, on all cores.
     #[command(after_help = "Example:\n  \
         gnb-lab sweep gnb/scenarios/default.yaml --over 'ues[*].channel.fixed_mcs=4..20..4' \\\n    \
-        --over 'ues[*].drbs[*].pipeline=fq_codel,sojourn' --seeds 5 --out out/sweep")]
+        --over 'ues[*].drbs[*].pipeline=fq_codel,low_latency' --seeds 5 --out out/sweep")]
     Sweep(Box<sweep::SweepArgs>),
     /// Make one run of a sweep, given on stdin as a line of sweep --missing: for schedulers of clusters.
     #[command(after_help = "Example:\n  \

@@ -40,7 +40,7 @@ fn a_sweep_is_resumed_and_compared() {
             "sweep",
             &scenario,
             "--over",
-            "ues[*].drbs[*].pipeline=transparent,sojourn",
+            "ues[*].drbs[*].pipeline=transparent,low_latency",
             "--seeds",
             seeds,
             "--duration",
@@ -60,7 +60,7 @@ fn a_sweep_is_resumed_and_compared() {
     let (json, html) = (path("compare.json"), path("compare.html"));
     let (code, stdout, stderr) = gnb_lab(&["compare", &out, "--json", &json, "--html", &html]);
     assert_eq!(code, 0, "{stderr}");
-    for said in ["flow bulk", "pipeline=sojourn", "difference", "mean of up to 2 seeds"] {
+    for said in ["flow bulk", "pipeline=low_latency", "difference", "mean of up to 2 seeds"] {
         assert!(stdout.contains(said), "{said}: {stdout}");
     }
     let rows: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();

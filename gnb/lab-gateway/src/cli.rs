@@ -129,7 +129,7 @@ pub struct ScenarioArgs {
     seed: Option<u64>,
 
     /// Replace an element, e.g. cell.n_prb=51 or flows[0].congestion_control=reno; [*] is every element
-    /// of a list: ues[*].drbs[*].pipeline=sojourn.
+    /// of a list: ues[*].drbs[*].pipeline=low_latency.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<Override>,
 }

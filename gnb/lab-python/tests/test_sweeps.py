@@ -38,7 +38,7 @@ def scenario(tmp_path: Path) -> Path:
 @pytest.fixture
 def arguments(scenario: Path) -> list[str]:
     """Of a sweep of two pipelines and two seeds, but for its folder."""
-    over = ["--over", "ues[*].drbs[*].pipeline=fq_codel,sojourn"]
+    over = ["--over", "ues[*].drbs[*].pipeline=fq_codel,low_latency"]
     return [str(scenario), *over, "--seeds", "2", "--format", "parquet,csv"]
 
 

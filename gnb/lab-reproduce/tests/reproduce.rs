@@ -431,8 +431,8 @@ fn who_knows_a_recorded_radio_fills_it_and_leaves_less_in_the_rlc() {
     for (t_c, most_ms) in [("T_c 10 ms", 28.0), ("T_c 40 ms", 88.0)] {
         let future = format!("UDP, {t_c}, true future");
         for radio in radios {
-            let share = format!("{future} over UDP, sojourn, monolithic, {radio}");
-            let longer = format!("{future} less UDP, sojourn, monolithic, {radio}");
+            let share = format!("{future} over UDP, low_latency, monolithic, {radio}");
+            let longer = format!("{future} less UDP, low_latency, monolithic, {radio}");
             assert!(here(&share, "goodput") > 0.98, "{share}: {}", here(&share, "goodput"));
             assert!(here(&longer, "ping_rtt") < most_ms, "{longer}: {}", here(&longer, "ping_rtt"));
         }

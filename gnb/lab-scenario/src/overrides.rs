@@ -9,7 +9,7 @@ use serde_json::Value;
 const MAX_STEPS: usize = 32;
 
 /// An override such as `cell.n_prb=51`, `flows[0].congestion_control=reno` or, for every element of a
-/// list, `ues[*].drbs[*].pipeline=sojourn`.
+/// list, `ues[*].drbs[*].pipeline=low_latency`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     path: String,
@@ -161,9 +161,9 @@ mod tests {
     fn a_star_replaces_in_every_element_of_a_list() {
         let mut root = json!({"ues": [{"drbs": [{}, {"id": 2}]}, {"drbs": [{}]}], "flows": []});
         let set = |text: &str, root: &mut Value| text.parse::<Override>().unwrap().apply(root);
-        set("ues[*].drbs[*].pipeline=sojourn", &mut root).unwrap();
-        let drb = json!({"pipeline": "sojourn"});
-        let second = json!({"id": 2, "pipeline": "sojourn"});
+        set("ues[*].drbs[*].pipeline=low_latency", &mut root).unwrap();
+        let drb = json!({"pipeline": "low_latency"});
+        let second = json!({"id": 2, "pipeline": "low_latency"});
         let expected =
             json!({"ues": [{"drbs": [drb.clone(), second]}, {"drbs": [drb]}], "flows": []});
         assert_eq!(root, expected);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::range::{self, MAX_VALUES};
 
 /// An element of the scenario and the values that it takes in turn, such as
-/// `ues[*].channel.fixed_mcs=4..20..4` or `ues[*].drbs[*].pipeline=fq_codel,sojourn`.
+/// `ues[*].channel.fixed_mcs=4..20..4` or `ues[*].drbs[*].pipeline=fq_codel,low_latency`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     element: Override,
@@ -114,12 +114,12 @@ mod tests {
     fn lists_ranges_and_mappings_are_values() {
         assert_eq!(values("cell.n_prb=24,51..53,106"), json!([24, 51, 52, 53, 106]));
         assert_eq!(
-            values("ues[*].drbs[*].pipeline=fq_codel, sojourn"),
-            json!(["fq_codel", "sojourn"])
+            values("ues[*].drbs[*].pipeline=fq_codel, low_latency"),
+            json!(["fq_codel", "low_latency"])
         );
         assert_eq!(
-            values("p={template: sojourn, bulk_bound_us: 1},'a,b',[1, 2],true"),
-            json!([{"template": "sojourn", "bulk_bound_us": 1}, "a,b", [1, 2], true])
+            values("p={template: low_latency, bulk_bound_us: 1},'a,b',[1, 2],true"),
+            json!([{"template": "low_latency", "bulk_bound_us": 1}, "a,b", [1, 2], true])
         );
         assert_eq!(
             values(r#"p="a\",b", 'it'',s', its',{a: "]"}"#),

@@ -216,15 +216,15 @@ mod tests {
 
     #[test]
     fn runs_are_the_product_of_axes_and_seeds() {
-        let axes = ["cell.n_prb=51,106", "ues[*].drbs[*].pipeline=fq_codel,sojourn"];
+        let axes = ["cell.n_prb=51,106", "ues[*].drbs[*].pipeline=fq_codel,low_latency"];
         let plan = Plan::new(&request(&axes, 2)).unwrap();
         assert_eq!(plan.len(), 8);
         let names: std::collections::HashSet<_> = plan.runs.iter().map(|run| &run.name).collect();
         assert_eq!(names.len(), 8);
-        assert!(plan.runs[2].name.starts_with("n_prb=51,pipeline=sojourn,seed=1-"));
+        assert!(plan.runs[2].name.starts_with("n_prb=51,pipeline=low_latency,seed=1-"));
         let tree = plan.tree(&plan.runs[3]).unwrap();
         assert_eq!((&tree["cell"]["n_prb"], &tree["seed"]), (&51.into(), &2.into()));
-        assert_eq!(tree["ues"][0]["drbs"][0]["pipeline"], "sojourn");
+        assert_eq!(tree["ues"][0]["drbs"][0]["pipeline"], "low_latency");
         assert_eq!(Plan::new(&request(&[], 3)).unwrap().len(), 3, "seeds alone");
     }
 

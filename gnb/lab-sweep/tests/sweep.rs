@@ -13,7 +13,7 @@ use lab_scenario::Override;
 use lab_sweep::{Comparison, Done, Options, Plan, Request, Scope, SweepError, compare, run};
 use serde_json::Value;
 
-const PIPELINES: &str = "ues[*].drbs[*].pipeline=fq_codel,sojourn";
+const PIPELINES: &str = "ues[*].drbs[*].pipeline=fq_codel,low_latency";
 
 struct Sweep {
     folder: tempfile::TempDir,
@@ -171,7 +171,7 @@ fn a_failing_run_is_recorded_and_a_damaged_one_made_again() {
 #[test]
 fn a_comparison_has_intervals_over_seeds_and_differences_to_the_first() {
     let sweep = Sweep::new();
-    sweep.run(&["ues[*].drbs[*].pipeline=transparent,sojourn"], 3).unwrap();
+    sweep.run(&["ues[*].drbs[*].pipeline=transparent,low_latency"], 3).unwrap();
     let comparison = Comparison::read(&[sweep.out()]).unwrap();
     let row = |contender, scope, name: &str, measure: &str| {
         let subject = (scope, name.to_owned());
@@ -183,7 +183,7 @@ fn a_comparison_has_intervals_over_seeds_and_differences_to_the_first() {
     };
     assert_eq!(
         [comparison.label(0), comparison.label(1)],
-        ["pipeline=transparent", "pipeline=sojourn"]
+        ["pipeline=transparent", "pipeline=low_latency"]
     );
     let first = row(0, Scope::Flow, "ping", "rtt_p95_ms");
     assert_eq!((first.estimate.n, first.difference), (3, None));

@@ -257,7 +257,7 @@ def test_a_recording_of_the_lab_is_judged(tmp_path: Path) -> None:
                 {
                     "rnti": 17921,
                     "channel": {"fixed_mcs": 10},
-                    "drbs": [{"id": 1}, {"id": 2, "pipeline": "sojourn"}],
+                    "drbs": [{"id": 1}, {"id": 2, "pipeline": "low_latency"}],
                 }
             ],
             "flows": [{"name": f"tcp {drb}", "kind": "tcp", "drb": drb} for drb in (1, 2)],

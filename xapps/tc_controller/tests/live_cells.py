@@ -15,7 +15,7 @@ from tc_world import RLC_FIELDS, statuses
 POLICY = """
 version: 1
 rules:
-  - {name: embb, base: [{template: sojourn}]}
+  - {name: embb, base: [{template: low_latency}]}
 """
 _REPORTS_PER_S = 20
 #: Head of line of a bearer by its number, ms; the rest wander between 1 and 8 ms.
@@ -98,7 +98,7 @@ def _status(rnti: int) -> dict[str, object]:
     return {
         "bearer": {"ue": {"rnti": rnti}, "drb": 1},
         "revision": 2,
-        "name": "sojourn",
+        "name": "low_latency",
         "digest": None,
         "safe": True,
         "owner": None,

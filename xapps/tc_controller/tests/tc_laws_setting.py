@@ -25,9 +25,9 @@ _LEASE = "lease_ms: 3000, cool_down_ms: 1000"
 POLICIES = tuple(
     parse_policy(_REPORTS + rule)
     for rule in (
-        f"rules: [{{name: r, base: [{{template: sojourn}}], enforce: {{{_LEASE}}}}}]\n",
+        f"rules: [{{name: r, base: [{{template: low_latency}}], enforce: {{{_LEASE}}}}}]\n",
         f"rules: [{{name: r, base: [{{template: fq_codel}}], enforce: {{{_LEASE}}}}}]\n",
-        "rules: [{name: r, base: [{template: sojourn}], "
+        "rules: [{name: r, base: [{template: low_latency}], "
         f"enforce: {{{_LEASE}, keep_base_without_controller: false}}}}]\n",
         f"rules: [{{name: r, ladder: [{{template: bdp_only}}, {{template: fq_codel}}], "
         f"objective: {{bound_ms: 20}}, enforce: {{{_LEASE}}}}}]\n",
@@ -83,7 +83,7 @@ class Process:
     saved: str | None = None
 
 
-BASES = frozenset({"sojourn", "fq_codel"})
+BASES = frozenset({"low_latency", "fq_codel"})
 #: From the end of the faults until the node has an owner and its bearers their pipelines: what is
 #: on its way, a node lease, the next request, lost answers, a transaction with its retries.
 HEALING_S = 0.7 + node_lease_us(POLICIES[0]) / 1e6 * 4 / 3 + 3 * CONTROL_TIMEOUT_US / 1e6 + 4.0

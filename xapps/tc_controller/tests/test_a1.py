@@ -240,7 +240,7 @@ async def test_what_cannot_be_enforced_says_why_and_changes_nothing(
 
 async def test_bit_rates_of_a_5qi_become_classes_of_its_qos_flows() -> None:
     file = Policy.model_validate(
-        {"version": 1, "rules": [{"name": "r", "base": [{"template": "sojourn"}]}]}
+        {"version": 1, "rules": [{"name": "r", "base": [{"template": "low_latency"}]}]}
     )
     world = World(Controller(file), replace(bulk(), qfi=1), ping())
     async with door(world=world, file=file) as a1:
@@ -255,11 +255,11 @@ async def test_bit_rates_of_a_5qi_become_classes_of_its_qos_flows() -> None:
         assert world.tc.names()[-1] == "classes"
         await a1.call("DELETE", f"/{QOS}/policies/p")
         world.run(1_000)
-        assert world.tc.names()[-1] == "sojourn"
+        assert world.tc.names()[-1] == "low_latency"
 
 
 CLASSED = Policy.model_validate(
-    {"version": 1, "rules": [{"name": "r", "base": [{"template": "sojourn"}]}]}
+    {"version": 1, "rules": [{"name": "r", "base": [{"template": "low_latency"}]}]}
 )
 
 

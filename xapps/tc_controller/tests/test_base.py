@@ -16,7 +16,7 @@ from tc_world import NODE, World, bulk, ping, statuses
 
 #: Of the default policy.
 BASE = (
-    "base: [{template: sojourn}, {template: sojourn, pacer: forecast},"
+    "base: [{template: low_latency}, {template: low_latency, pacer: forecast},"
     " {template: fq_codel, codel: {target_us: 20000, interval_us: 400000}, pacer: just_in_time},"
     " {template: fq_codel, pacer: bdp5g}]"
 )
@@ -38,7 +38,7 @@ def test_it_is_installed_with_the_first_status_report_and_once() -> None:
     assert decided["reasons"] == ["the base pipeline of the rule is not in force"]
     world.sources.append(bulk())
     world.run(5_000)
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
     assert not world.events("verified", "rolled_back", "no_rung")
     assert world.tc.renewals
 
@@ -60,13 +60,13 @@ def test_a_bloated_bearer_is_verified_but_its_base_is_never_rolled_back() -> Non
     world.sources = [bulk(5_000), ping()]
     assert world.run_until("verified")["verdict"] == "worse"
     world.run(1_000)
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
 
 
 @pytest.mark.parametrize(
     ("unsupported", "installed", "tried"),
     [
-        ({"just_in_time"}, ["sojourn"], [0, 1]),
+        ({"just_in_time"}, ["low_latency"], [0, 1]),
         ({"just_in_time", "forecast"}, ["fq_codel"], [0, 1, 2, 3]),
     ],
 )
@@ -101,7 +101,7 @@ def test_an_answer_that_is_lost_does_not_speak_against_the_base() -> None:
     world.run(300)
     world.answering, world.tc.refuse = True, lambda _: None
     world.run(500)
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
 
 
 def test_the_pipeline_of_another_controller_stays() -> None:
@@ -111,7 +111,7 @@ def test_the_pipeline_of_another_controller_stays() -> None:
     assert not world.sent
     world.tc.install(None, world.now_us)
     world.run(100)
-    assert world.tc.names()[-1] == "sojourn"
+    assert world.tc.names()[-1] == "low_latency"
 
 
 def test_another_base_replaces_the_former_and_the_same_does_not() -> None:
@@ -121,7 +121,7 @@ def test_another_base_replaces_the_former_and_the_same_does_not() -> None:
     for base in (BASE, "base: [{template: fq_codel}]"):
         world.do(core.set_policy(world.now_us, parse_policy(policy_text(base, "ladder: []"))))
         world.run(100)
-    assert world.tc.names() == ["sojourn", "fq_codel"]
+    assert world.tc.names() == ["low_latency", "fq_codel"]
 
 
 def test_a_stop_returns_to_the_safe_pipeline_and_installs_nothing_more() -> None:
@@ -130,7 +130,7 @@ def test_a_stop_returns_to_the_safe_pipeline_and_installs_nothing_more() -> None
     world.run(100)
     world.do(core.release_all(world.now_us))
     world.run(1_000)
-    assert world.tc.names() == ["sojourn", "safe"]
+    assert world.tc.names() == ["low_latency", "safe"]
 
 
 def test_a_dry_run_logs_it_once() -> None:
@@ -153,7 +153,7 @@ def test_a_lease_that_ran_out_brings_it_back() -> None:
     world.run(100)
     world.tc.install(None, world.now_us)
     world.run(100)
-    assert world.tc.names() == ["sojourn", "safe", "sojourn"]
+    assert world.tc.names() == ["low_latency", "safe", "low_latency"]
 
 
 def test_reports_of_an_older_revision_that_come_late_undo_nothing() -> None:
@@ -166,7 +166,7 @@ def test_reports_of_an_older_revision_that_come_late_undo_nothing() -> None:
         world.do(world.controller.on_indication(world.now_us, report))
         collected_us += 10_000
     world.run(1_000)
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
 
 
 def test_a_ran_function_that_restarted_unannounced_is_found() -> None:
@@ -174,9 +174,9 @@ def test_a_ran_function_that_restarted_unannounced_is_found() -> None:
     world.run(200)
     world.tc.restart()
     world.run(900)
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
     world.run(400)
-    assert world.tc.names() == ["sojourn", "sojourn"]
+    assert world.tc.names() == ["low_latency", "low_latency"]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class Queue:
 
 def rule(*classes: dict[str, Any], **objective: Any) -> Rule:
     queues = RUN // 2 * (len(classes) + 1)
-    base = [{"template": "sojourn", "queues": queues}]
+    base = [{"template": "low_latency", "queues": queues}]
     named = [
         {"name": name, "match": [{"qfi": number}], **each}
         for number, (name, each) in enumerate(zip("ab", classes, strict=False))

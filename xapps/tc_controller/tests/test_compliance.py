@@ -12,7 +12,7 @@ from tc_controller.policy_file import parse_policy
 from tc_world import DRB, NODE, RNTI, Source, World, bulk, ping
 
 
-def world(*sources: Source, rule: str = "base: [{template: sojourn}]", **options: Any) -> World:
+def world(*sources: Source, rule: str = "base: [{template: low_latency}]", **options: Any) -> World:
     policy = parse_policy(f"version: 1\nrules: [{{name: r, {rule}}}]")
     return World(Controller(policy, **options), *sources)
 
@@ -57,7 +57,7 @@ def test_bloat_without_control_is_a_violation_and_names_what_blocks_a_decision()
             True,
             "dry run: decides, sends",
         ),
-        ("ladder: [{template: sojourn}], enforce: {dry_run: true}", True, "dry run: decides"),
+        ("ladder: [{template: low_latency}], enforce: {dry_run: true}", True, "dry run: decides"),
         ("base: [{template: transparent}]", False, "observing: sends no control yet"),
     ],
 )

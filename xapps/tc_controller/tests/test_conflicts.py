@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 from tc_controller.cli import main
 from tc_controller.core.conflicts import findings
+from tc_controller.core.policy import json_schema
 from tc_controller.policy_file import load_policy, parse_policy
 
 POLICIES = Path(__file__).parents[1] / "policies"
@@ -19,12 +22,28 @@ def found(rules: str, slices: str = "") -> list[str]:
 
 
 def in_classes(*classes: str) -> list[str]:
-    return found(f"{{name: r, base: [{{template: sojourn}}], classes: [{', '.join(classes)}]}}")
+    return found(f"{{name: r, base: [{{template: low_latency}}], classes: [{', '.join(classes)}]}}")
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_policies_of_this_project_do_not_contradict_themselves(policy: Path) -> None:
     assert not [str(each) for each in findings(load_policy(policy))]
+
+
+def test_a_former_name_of_a_template_is_understood_and_noticed() -> None:
+    former = (
+        "{{name: r, base: [{{template: {0}, queues: 64}}], ladder: [{{template: fq_codel}}, "
+        "{{template: {0}}}], trial: {{share_of_time: 0.5, "
+        "against: {{template: {0}}}}}}}"
+    )
+    text = "version: 1\nrules: [" + former + "]"
+    given, now = (parse_policy(text.format(name)) for name in ("sojourn", "low_latency"))
+    assert given.model_dump() == now.model_dump()
+    assert [str(each) for each in findings(given) if each not in findings(now)] == [
+        f"notice: rules[0].{place}.template: 'sojourn' is a former name; write low_latency"
+        for place in ("base[0]", "ladder[1]", "trial.against")
+    ]
+    jsonschema.validate(yaml.safe_load(text.format("sojourn")), json_schema())
 
 
 @pytest.mark.parametrize(
@@ -150,7 +169,7 @@ def test_a_bound_below_what_a_shared_queue_keeps_is_a_warning() -> None:
     ],
 )
 def test_a_bound_that_the_radio_cannot_keep_is_found(bound_ms: float, finding: str) -> None:
-    base = "base: [{template: sojourn}]"
+    base = "base: [{template: low_latency}]"
     assert found(f"{{name: r, objective: {{bound_ms: {bound_ms}}}, {base}}}") == [finding]
     (of_class,) = in_classes(
         f"{{name: a, match: [{{qfi: 1}}], objective: {{bound_ms: {bound_ms}}}}}"
@@ -205,7 +224,7 @@ def test_objectives_of_a_class_that_exclude_each_other_are_found(
 
 def test_a_rules_guarantee_below_its_classes_is_found() -> None:
     rule = (
-        "{name: r, base: [{template: sojourn}], objective: {guaranteed_mbps: %g}, classes: ["
+        "{name: r, base: [{template: low_latency}], objective: {guaranteed_mbps: %g}, classes: ["
         "{name: a, match: [{qfi: 1}], objective: {guaranteed_mbps: 8}}, "
         "{name: b, match: [{qfi: 2}], objective: {guaranteed_mbps: 4}}]}"
     )
@@ -245,7 +264,7 @@ def test_a_requirement_that_the_objective_cannot_meet_or_nobody_has_is_found() -
     assert of("objective: {bound_ms: 10}") == [
         "warning: requirements.mine: no rule and no slice names it"
     ]
-    base = "base: [{template: sojourn}]"
+    base = "base: [{template: low_latency}]"
     assert of(f"requirement: mine, objective: {{bound_ms: 50, maximum_mbps: 10}}, {base}") == [
         "warning: rules[0].objective.maximum_mbps: 10; requirement 'mine' needs at least 15",
         "warning: rules[0].objective.bound_ms: 50; by requirement 'mine' the outcome is unusable "
@@ -267,7 +286,7 @@ def test_a_rung_that_changes_nothing_is_found() -> None:
 def test_check_prints_classes_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = tmp_path / "p.yaml"
     policy.write_text(
-        "version: 1\nrules: [{name: r, base: [{template: sojourn}], "
+        "version: 1\nrules: [{name: r, base: [{template: low_latency}], "
         "objective: {guaranteed_mbps: 9}, classes: [{name: calls, match: [{qfi: 2}, "
         "{protocol: tcp, source: 10.0.0.0/8, source_port: [80, 90]}], "
         "objective: {guaranteed_mbps: 5, bound_ms: 100}}, "
@@ -306,7 +325,7 @@ def test_check_prints_how_much_a_trial_takes_and_of_what(
 
 def test_a_trial_that_can_decide_nothing_is_an_error() -> None:
     trial = "against: {template: fq_codel}, share_of_time: 0.25, period_s: 30"
-    rule = "name: r, base: [{template: sojourn}]"
+    rule = "name: r, base: [{template: low_latency}]"
     assert not found(f"{{{rule}, trial: {{{trial}}}}}")
     (short,) = found(f"{{{rule}, trial: {{{trial}, max_duration_s: 600}}}}")
     assert short == (
@@ -315,7 +334,7 @@ def test_a_trial_that_can_decide_nothing_is_an_error() -> None:
     )
     same, dry = found(
         f"{{{rule}, enforce: {{dry_run: true}}, "
-        "trial: {against: {template: sojourn}, share_of_bearers: 0.1}}"
+        "trial: {against: {template: low_latency}, share_of_bearers: 0.1}}"
     )
     assert same.startswith("warning: rules[0].trial.against: the same pipeline as of the base")
     assert dry.startswith("warning: rules[0].enforce.dry_run: a dry run sends nothing")

@@ -21,7 +21,7 @@ class Deaf(TcFunction):
         return {"accepted": {"revision": self.revision + 1, "lease_ms": 6_000}}
 
 
-def world(rule: str = "base: [{template: sojourn}]") -> World:
+def world(rule: str = "base: [{template: low_latency}]") -> World:
     policy = parse_policy(f"version: 1\nrules: [{{name: r, {rule}}}]")
     return World(Controller(policy), bulk(), ping())
 
@@ -87,11 +87,11 @@ def test_a_refused_base_is_a_fault_and_blocks_decisions_by_name() -> None:
 
 
 def test_a_base_refused_before_another_was_accepted_is_no_fault() -> None:
-    picky = world("base: [{template: sojourn}, {template: fq_codel}]")
+    picky = world("base: [{template: low_latency}, {template: fq_codel}]")
 
     def refuse(message: dict[str, Any]) -> dict[str, Any] | None:
         change = message.get("transaction", {}).get("change")
-        wanted = isinstance(change, dict) and change["replace"]["name"] == "sojourn"
+        wanted = isinstance(change, dict) and change["replace"]["name"] == "low_latency"
         return {"cause": "unsupported"} if wanted else None
 
     picky.tc.refuse = refuse
@@ -112,7 +112,7 @@ def test_a_pipeline_that_is_accepted_in_vain_is_sent_four_times_then_once_a_minu
     deaf.tc = TcFunction()
     deaf.run(70_000)
     assert faults(deaf) == [("not_applied", "began"), ("not_applied", "ended")]
-    assert deaf.tc.names() == ["sojourn"]
+    assert deaf.tc.names() == ["low_latency"]
 
 
 def test_a_pipeline_that_packets_pass_by_has_no_effect() -> None:
@@ -145,7 +145,7 @@ def test_the_state_is_explained_with_the_first_step_until_it_ends() -> None:
     deaf.run(10_000)
     text = explain_state(deaf.records)
     assert "gnb-1: fault not_applied since 1970-01-01 00:00:05" in text
-    assert "sojourn accepted 4 times, but the status shows transparent" in text
+    assert "low_latency accepted 4 times, but the status shows transparent" in text
     assert "check the gNB" in text
     deaf.tc = TcFunction()
     deaf.run(70_000)

@@ -14,7 +14,7 @@ from tc_controller.policy_file import parse_policy
 from tc_replicas import LEASE_S, Replicas
 from tc_world import DRB, NODE, RNTI, World, bulk, ping
 
-BASE = "base: [{template: sojourn}]"
+BASE = "base: [{template: low_latency}]"
 CLIMBING = ("base: [{template: bdp_only}]", "ladder: [{template: fq_codel}]")
 OFF = "enforce: {keep_base_without_controller: false}"
 ABLE = {"as_safe": True}
@@ -45,7 +45,7 @@ def test_the_base_is_made_safe_and_needs_no_lease() -> None:
     (sent,) = [control.message["transaction"] for _, control in world.sent]
     assert (sent["as_safe"], sent["lease_ms"]) == (True, None)
     assert world.tc.safe is not None
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
 
 
 @pytest.mark.parametrize("able", [True, False])
@@ -69,7 +69,7 @@ def test_a_base_whose_answer_is_lost_is_found_in_the_status() -> None:
     world.run(100)
     world.answering = True
     world.run(1_000)
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
     assert world.controller.nodes[NODE].bases_kept() == 1
 
 
@@ -153,11 +153,11 @@ def test_a_node_that_restarts_gets_its_base_back_and_not_its_rung() -> None:
 @pytest.mark.parametrize(
     ("lines", "names"),
     [
-        ((BASE, "match: {drbs: [9]}"), ["sojourn", "safe"]),
-        (("ladder: []",), ["sojourn", "safe"]),
-        ((BASE, OFF), ["sojourn", "safe", "sojourn"]),
-        (("base: [{template: fq_codel}]",), ["sojourn", "fq_codel"]),
-        ((BASE, "enforce: {dry_run: true}"), ["sojourn"]),
+        ((BASE, "match: {drbs: [9]}"), ["low_latency", "safe"]),
+        (("ladder: []",), ["low_latency", "safe"]),
+        ((BASE, OFF), ["low_latency", "safe", "low_latency"]),
+        (("base: [{template: fq_codel}]",), ["low_latency", "fq_codel"]),
+        ((BASE, "enforce: {dry_run: true}"), ["low_latency"]),
     ],
 )
 def test_a_policy_that_wants_no_base_kept_returns_the_initial_pipeline(
@@ -177,7 +177,7 @@ def test_a_policy_that_wants_the_base_kept_again_makes_it_safe() -> None:
     world.run(100)
     world.do(world.controller.set_policy(world.now_us, parse_policy(policy_text(BASE))))
     world.run(100)
-    assert world.tc.names() == ["sojourn", "sojourn"]
+    assert world.tc.names() == ["low_latency", "low_latency"]
     assert world.tc.in_safe
 
 
@@ -202,7 +202,7 @@ def test_a_release_undoes_a_base_that_is_on_its_way() -> None:
         world.step()
     world.do(world.controller.release_all(world.now_us))
     world.run(1_000)
-    assert world.tc.names() == ["sojourn", "safe"]
+    assert world.tc.names() == ["low_latency", "safe"]
 
 
 def test_a_release_that_fails_is_sent_again() -> None:
@@ -215,7 +215,7 @@ def test_a_release_that_fails_is_sent_again() -> None:
     world.run(1_000)
     world.tc.refuse = lambda _: None
     world.run(60_000)
-    assert world.tc.names() == ["sojourn", "safe"]
+    assert world.tc.names() == ["low_latency", "safe"]
 
 
 # ------------------------------------------------------------------------- explain
@@ -263,7 +263,7 @@ def orphaned_p95_ms(*lines: str) -> tuple[float, Replicas]:
 
 
 def test_the_delay_stays_short_when_the_controller_dies() -> None:
-    always = replicas(overrides={"ues[0].drbs[0].pipeline": {"template": "sojourn"}})
+    always = replicas(overrides={"ues[0].drbs[0].pipeline": {"template": "low_latency"}})
     always.run(15 + LEASE_S + 32)
     from_s = 15 + LEASE_S + 1
     best_ms = always.ping_p95_ms(from_s, from_s + 30)
@@ -271,7 +271,7 @@ def test_the_delay_stays_short_when_the_controller_dies() -> None:
     assert world.transactions() == 1
     assert kept_ms <= 1.05 * best_ms + 0.5, (kept_ms, best_ms)
     ended_ms, world = orphaned_p95_ms(BASE, OFF)
-    assert list(world.names.values()) == [["transparent", "sojourn", "transparent"]]
+    assert list(world.names.values()) == [["transparent", "low_latency", "transparent"]]
     assert ended_ms > 300
 
 
@@ -290,7 +290,7 @@ def test_a_controller_started_after_the_death_of_the_last_finds_the_base_in_forc
         assert node.bases_kept() == 1
         world.kill(name)
         world.run(LEASE_S)
-    assert list(world.names.values()) == [["transparent", "sojourn"]]
+    assert list(world.names.values()) == [["transparent", "low_latency"]]
 
 
 def test_a_new_owner_replaces_the_rung_of_a_dead_one_by_its_base() -> None:
@@ -306,7 +306,7 @@ def test_a_new_owner_replaces_the_rung_of_a_dead_one_by_its_base() -> None:
     world.kill("a")
     world.run(LEASE_S / 2 + 0.1)
     assert world.owners() == ["b"]
-    assert names[3:] == ["sojourn"]
+    assert names[3:] == ["low_latency"]
     replaced = [r for name, r in world.records if name == "b" and r["event"] == "decided"]
     assert [record["reasons"][0] for record in replaced] == [
         "the base pipeline of the rule is not in force: fq_codel of a is"
@@ -325,7 +325,7 @@ def test_an_owner_renews_or_keeps_the_same_base_of_a_dead_one(line: str) -> None
     world.run(3 * LEASE_S)
     assert world.owners() == ["b"]
     assert world.transactions() == 1
-    assert list(world.names.values()) == [["transparent", "sojourn"]]
+    assert list(world.names.values()) == [["transparent", "low_latency"]]
     world._do("b", world.alive["b"].release_all(world.world.now_us))
     world.run(1)
     (status,) = world.statuses.values()
@@ -333,7 +333,7 @@ def test_an_owner_renews_or_keeps_the_same_base_of_a_dead_one(line: str) -> None
 
 
 def test_a_node_whose_initial_pipeline_is_the_base_is_sent_nothing() -> None:
-    world = replicas(BASE, overrides={"ues[0].drbs[0].pipeline": {"template": "sojourn"}})
+    world = replicas(BASE, overrides={"ues[0].drbs[0].pipeline": {"template": "low_latency"}})
     world.start("a")
     world.run(2)
     assert world.transactions() == 0
@@ -344,7 +344,7 @@ def test_a_base_with_other_parameters_is_replaced() -> None:
     world.start("a")
     world.run(2)
     world.kill("a")
-    other = "base: [{template: sojourn, bulk_bound_us: 200000}]"
+    other = "base: [{template: low_latency, bulk_bound_us: 200000}]"
     world.policy = parse_policy(REPORTS + policy_text(other).removeprefix("version: 1\n"))
     world.states.clear()
     world.start("b")

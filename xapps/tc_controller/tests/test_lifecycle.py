@@ -83,9 +83,9 @@ RULES = (
     "enforce: {cool_down_ms: 300, stale_retries: 1, lease_ms: 900}",
     "enforce: {release_idle_after_ms: 700, cool_down_ms: 300}",
     "enforce: {dry_run: true, cool_down_ms: 300}",
-    "base: [{template: sojourn}]",
-    "base: [{template: sojourn}]",
-    "base: [{template: sojourn}]\n  enforce: {keep_base_without_controller: false}",
+    "base: [{template: low_latency}]",
+    "base: [{template: low_latency}]",
+    "base: [{template: low_latency}]\n  enforce: {keep_base_without_controller: false}",
     "base: [{template: fq_codel}]\n  enforce: {lease_ms: 300, release_idle_after_ms: 700}",
 )
 LADDERS = (
@@ -185,7 +185,7 @@ def test_passing_over_a_repeated_status_changes_no_decision(
 def test_a_bearer_that_holds_its_pipeline_passes_over_nearly_all_reports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    policy = parse_policy("version: 1\nrules: [{name: r, base: [{template: sojourn}]}]")
+    policy = parse_policy("version: 1\nrules: [{name: r, base: [{template: low_latency}]}]")
     world = World(Controller(policy), bulk(), ping())
     world.run(500)
     taken = []

@@ -29,7 +29,7 @@ class Watched:
     def __init__(
         self,
         *sources: Source,
-        rule: str = "base: [{template: sojourn}]",
+        rule: str = "base: [{template: low_latency}]",
         slices: str = "{}",
         **options: Any,
     ) -> None:
@@ -210,11 +210,13 @@ def test_a_pipeline_status_that_is_not_renewed_is_stale() -> None:
 
 def test_a_node_shows_its_trials_with_what_they_found_so_far() -> None:
     trial = "trial: {against: {template: transparent}, share_of_time: 0.2, period_s: 30}"
-    watched = Watched(bulk(), ping(), rule=f"base: [{{template: sojourn}}], {trial}")
+    watched = Watched(bulk(), ping(), rule=f"base: [{{template: low_latency}}], {trial}")
     watched.second()
     (node,) = watched.whole()["nodes"]
     (text,) = node["trials"]
-    assert text.startswith("Trial waiting: no effect of sojourn against transparent was measured")
+    assert text.startswith(
+        "Trial waiting: no effect of low_latency against transparent was measured"
+    )
 
 
 def test_a_bearer_of_a_slice_is_shown_with_its_name() -> None:

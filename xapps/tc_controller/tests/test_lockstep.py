@@ -49,7 +49,7 @@ def test_bloat_is_detected_and_removed() -> None:
     lab.run(10.1)
     (decided,) = lab.events("decided")
     (answered,) = lab.events("answered")
-    assert (decided["trigger"], decided["rung"]["template"]) == ("base", "sojourn")
+    assert (decided["trigger"], decided["rung"]["template"]) == ("base", "low_latency")
     assert "accepted" in answered["outcome"]
     assert answered["detect_to_ack_us"] < 3_000
     lab.run(16)
@@ -137,7 +137,7 @@ def test_on_recorded_radios_the_delay_is_a_tenth_and_most_of_the_goodput_stays(t
     assert held_bytes >= 0.9 * free_bytes
 
 
-@pytest.mark.parametrize("template", ["segregate_greedy", "fq_codel", "sojourn"])
+@pytest.mark.parametrize("template", ["segregate_greedy", "fq_codel", "low_latency"])
 def test_templates_hold_the_objective(template: str) -> None:
     lab = Lockstep(policy(f"[{{template: {template}}}]"))
     lab.run(8)

@@ -28,7 +28,7 @@ CAPABILITIES: dict[str, Any] = {
     "as_safe": True,
     "node_default": {"max_rules": 16, "matches": ["five_qi", "s_nssai", "drb"]},
 }
-BASE = "base: [{template: sojourn}]"
+BASE = "base: [{template: low_latency}]"
 LEASE_US = 6_000_000
 
 
@@ -102,7 +102,7 @@ def test_the_base_of_the_default_policy_is_what_every_bearer_to_come_starts_with
     assert shell.kinds() == ["set"]
     (rule,) = shell.sent[0]["set"]
     assert rule["match"] == {"five_qis": [], "s_nssais": [], "drbs": []}
-    assert rule["pipeline"] == tc.pipeline("sojourn", {})
+    assert rule["pipeline"] == tc.pipeline("low_latency", {})
     assert (rule["as_safe"], rule["lease_ms"], shell.leases) == (True, None, [6_000])
     # It is renewed each third of its lease, and set no more.
     shell.run(20)
@@ -110,8 +110,8 @@ def test_the_base_of_the_default_policy_is_what_every_bearer_to_come_starts_with
     assert 9 <= len(shell.sent) <= 11
     assert shell.sent[-1] == {"renew": 1}
     (record,) = [each for each in shell.records if each["event"] == "node_default"]
-    assert (record["what"], record["rules"][0]["template"]) == ("set", "sojourn")
-    assert record["summary"] == "every bearer: sojourn (rule r)"
+    assert (record["what"], record["rules"][0]["template"]) == ("set", "low_latency")
+    assert record["summary"] == "every bearer: low_latency (rule r)"
 
 
 def test_without_a_base_that_is_kept_it_is_leased() -> None:
@@ -177,7 +177,7 @@ def test_a_rule_that_is_refused_gets_its_next_base_and_the_others_stay() -> None
     shell = Shell(
         policy(
             "{name: first, match: {drbs: [2]}, base: [{template: bdp_only}, "
-            "{template: fq_codel}]}, {name: second, base: [{template: sojourn}]}"
+            "{template: fq_codel}]}, {name: second, base: [{template: low_latency}]}"
         )
     )
     shell.controller.set_policy(shell.now_us, shell.controller.policy)
@@ -185,8 +185,8 @@ def test_a_rule_that_is_refused_gets_its_next_base_and_the_others_stay() -> None
     shell.answer = Refused("unsupported", "change.set[0].pipeline.pacer.bdp5g", "no", 0)
     shell.controller.nodes[NODE].default.lost()
     shell.run(0.1)
-    assert shell.templates(0) == ["bdp_only", "sojourn"]
-    assert shell.templates(1) == ["fq_codel", "sojourn"]
+    assert shell.templates(0) == ["bdp_only", "low_latency"]
+    assert shell.templates(1) == ["fq_codel", "low_latency"]
     events = [each["what"] for each in shell.records if each["event"] == "node_default"]
     assert events[-2:] == ["refused", "set"]
 
@@ -250,10 +250,10 @@ def test_rules_select_by_what_a_node_knows_when_it_sets_a_bearer_up() -> None:
         slices,
     )
     assert compiled == [
-        ("calls", {"five_qis": [1, 2]}, "sojourn"),
+        ("calls", {"five_qis": [1, 2]}, "low_latency"),
         ("both", {"s_nssais": [{"sst": 1, "sd": 5}], "drbs": [2, 3]}, "fq_codel"),
         ("both", {"five_qis": [9], "drbs": [2]}, "fq_codel"),
-        ("rest", {}, "sojourn"),
+        ("rest", {}, "low_latency"),
     ]
 
 
@@ -261,13 +261,16 @@ def test_a_bearer_that_the_policy_leaves_alone_is_never_given_a_pipeline() -> No
     rest = f"{{name: rest, {BASE}}}"
     # A rule for some UEs stays with the controller; the rest starts with its base.
     ues = f"{{name: ues, match: {{rntis: [7]}}, {BASE}}}, {rest}"
-    assert rules_of(ues) == [("rest", {}, "sojourn")]
+    assert rules_of(ues) == [("rest", {}, "low_latency")]
     for text in ("{name: some, match: {qfis: [5]}}", "{name: some, match: {rntis: [7]}}"):
         assert rules_of(f"{text}, {rest}") == []
     bare = "{name: bare, match: {drbs: [4]}}"
-    assert rules_of(f"{bare}, {rest}") == [("bare", {"drbs": [4]}, None), ("rest", {}, "sojourn")]
+    assert rules_of(f"{bare}, {rest}") == [
+        ("bare", {"drbs": [4]}, None),
+        ("rest", {}, "low_latency"),
+    ]
     assert rules_of(f"{{name: first, match: {{drbs: [1]}}, {BASE}}}, {bare}") == [
-        ("first", {"drbs": [1]}, "sojourn")
+        ("first", {"drbs": [1]}, "low_latency")
     ]
 
 
@@ -281,9 +284,12 @@ def test_a_node_that_knows_less_is_asked_for_less() -> None:
         gold,
         few,
     )
-    assert compiled == [("gold", {"drbs": [1]}, "sojourn"), ("two", {"drbs": [2]}, "sojourn")]
+    assert compiled == [
+        ("gold", {"drbs": [1]}, "low_latency"),
+        ("two", {"drbs": [2]}, "low_latency"),
+    ]
     plain = {**CAPABILITIES, "pacers": ["none", "bdp5g"]}
-    bases = "{name: r, base: [{template: sojourn}, {template: fq_codel}]}"
+    bases = "{name: r, base: [{template: low_latency}, {template: fq_codel}]}"
     assert rules_of(bases, capabilities=plain) == [("r", {}, "fq_codel")]
 
 

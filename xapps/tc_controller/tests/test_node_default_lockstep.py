@@ -66,7 +66,7 @@ def test_a_bearer_that_attaches_has_its_base_and_is_adopted_without_a_transactio
 def test_a_rule_that_wants_another_pipeline_replaces_it() -> None:
     rules = f"{{name: one, match: {{rntis: [{OTHER}]}}, base: [{{template: fq_codel}}]}}"
     policy = parse_policy(
-        f"version: 1\nrules: [{rules}, {{name: rest, base: [{{template: sojourn}}]}}]\n"
+        f"version: 1\nrules: [{rules}, {{name: rest, base: [{{template: low_latency}}]}}]\n"
     )
     running = lab(policy)
     running.run(5)
@@ -81,12 +81,12 @@ def test_5qis_and_slices_decide_before_the_first_packet_and_after_it_alike() -> 
         "version: 1\nslices: {gold: {s_nssai: {sst: 1, sd: 5}}}\n"
         "rules: [{name: calls, match: {five_qis: [1]}, base: [{template: bdp_only}]},"
         "{name: gold, match: {slices: [gold]}, base: [{template: fq_codel}]},"
-        "{name: rest, base: [{template: sojourn}]}]\n"
+        "{name: rest, base: [{template: low_latency}]}]\n"
     )
     for carried, name in (
         ({"five_qi": 1}, "bdp_only"),
         ({"five_qi": 9, "s_nssai": {"sst": 1, "sd": 5}}, "fq_codel"),
-        ({"s_nssai": {"sst": 1}}, "sojourn"),
+        ({"s_nssai": {"sst": 1}}, "low_latency"),
     ):
         running = lab(policy, **carried)
         running.run(4)
@@ -101,7 +101,7 @@ def test_5qis_and_slices_decide_before_the_first_packet_and_after_it_alike() -> 
 
 
 def test_it_ends_with_the_controller_and_bearers_are_as_the_gnb_sets_them_up() -> None:
-    rules = "[{name: r, base: [{template: sojourn}], enforce: {lease_ms: 600}}]"
+    rules = "[{name: r, base: [{template: low_latency}], enforce: {lease_ms: 600}}]"
     policy = parse_policy(f"version: 1\nrules: {rules}\n")
 
     def revision(*, until_s: float) -> int:

@@ -17,7 +17,7 @@ from tc_controller.policy_file import PolicyError, parse_policy
 from tc_controller.subscriptions import capabilities
 
 ROOT = Path(__file__).parents[3]
-BASE = "base: [{template: sojourn}]"
+BASE = "base: [{template: low_latency}]"
 
 
 def rule(text: str) -> Rule:
@@ -42,7 +42,8 @@ def classes(*each: str, base: str = BASE) -> Rule:
         ),
         (
             "base: [{template: bdp_only}], classes: [{name: a, match: [{qfi: 1}]}]",
-            "base[0].template: bdp_only has no classes; expected one of sojourn, fq_codel, fq_l4s",
+            "base[0].template: bdp_only has no classes; expected one of low_latency, fq_codel, "
+            "fq_l4s",
         ),
         (
             "base: [{template: fq_codel, scheduler: round_robin}], "
@@ -111,21 +112,21 @@ def test_objectives_that_no_pipeline_keeps_name_the_place(text: str, expected: s
 
 
 def test_a_rule_without_objectives_of_rate_or_class_keeps_its_base() -> None:
-    plain = rule("base: [{template: sojourn}, {template: fq_codel, pacer: bdp5g}]")
+    plain = rule("base: [{template: low_latency}, {template: fq_codel, pacer: bdp5g}]")
     assert plain.compiled_base() == plain.base
 
 
 def test_the_base_is_last_for_nodes_that_lack_what_classes_need() -> None:
     both = classes(
         "{name: a, match: [{qfi: 1}], objective: {guaranteed_mbps: 5}}",
-        base="base: [{template: sojourn}, {template: fq_codel, pacer: bdp5g}]",
+        base="base: [{template: low_latency}, {template: fq_codel, pacer: bdp5g}]",
     )
     rungs = both.compiled_base()
-    assert [rung.template for rung in rungs] == [CLASSES, CLASSES, "sojourn", "fq_codel"]
+    assert [rung.template for rung in rungs] == [CLASSES, CLASSES, "low_latency", "fq_codel"]
     first, second = (tc.pipeline(CLASSES, rung.parameters) for rung in rungs[:2])
     assert (first["pacer"], second["pacer"]) == ("just_in_time", "bdp5g")
     # All flows without an objective of delay or loss are served as under the base.
-    for pipeline, base in ((first, "sojourn"), (second, "fq_codel")):
+    for pipeline, base in ((first, "low_latency"), (second, "fq_codel")):
         discipline = tc.pipeline(base, {})["queues"][0]["discipline"]
         assert [queues["discipline"] for queues in pipeline["queues"][::2]] == [discipline] * 2
 
@@ -209,7 +210,7 @@ def class_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(class_lists(), st.sampled_from(["sojourn", "fq_codel", "fq_l4s"]))
+@given(class_lists(), st.sampled_from(["low_latency", "fq_codel", "fq_l4s"]))
 def test_every_valid_rule_compiles_to_a_pipeline_that_the_ran_function_takes(
     node_capabilities: dict[str, Any], drawn: list[dict[str, Any]], template: str
 ) -> None:

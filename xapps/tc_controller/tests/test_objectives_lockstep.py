@@ -31,9 +31,8 @@ def tcp(name: str, qfi: int, count: int = 1) -> dict[str, Any]:
 
 def rates_mbps(classes: str, *flows: dict[str, Any], rule: str = "", **overrides: Any) -> Any:
     """Goodput of each flow by name from 5 s to 15 s; the lab carries about 40 Mbit/s."""
-    text = (
-        f"version: 1\nrules: [{{name: r, base: [{{template: sojourn}}], classes: {classes}{rule}}}]"
-    )
+    base = "base: [{template: low_latency}]"
+    text = f"version: 1\nrules: [{{name: r, {base}, classes: {classes}{rule}}}]"
     ping = {"name": "ping", "kind": "ping", "interval_ms": 100, "qfi": 9}
     world = gnb_lab.World(SCENARIO, overrides={"flows": [*flows, ping], **overrides})
     lab = Lockstep(world, Controller(parse_policy(text)))
@@ -112,7 +111,7 @@ def compliance(text: str, *flows: dict[str, Any]) -> Lockstep:
 
 def test_guarantees_beyond_the_radio_are_infeasible_and_say_what_is_missing() -> None:
     lab = compliance(
-        "base: [{template: sojourn}], classes: ["
+        "base: [{template: low_latency}], classes: ["
         "{name: a, match: [{qfi: 5}], objective: {guaranteed_mbps: 60}}, "
         "{name: b, match: [{qfi: 6}], objective: {guaranteed_mbps: 10}}]",
         tcp("a", 5),
@@ -133,7 +132,7 @@ def test_the_mac_is_named_where_it_gives_a_bearer_less_than_the_cell_carries() -
     ues = [{"rnti": rnti, "channel": {"fixed_mcs": 20}, "drbs": [drb]} for rnti in rntis]
     flow = {**tcp("bulk", 9), "rnti": "each"}
     world = gnb_lab.World(SCENARIO, overrides={"ues": ues, "flows": [flow]})
-    rule = "{name: r, base: [{template: sojourn}], objective: {guaranteed_mbps: 20}}"
+    rule = "{name: r, base: [{template: low_latency}], objective: {guaranteed_mbps: 20}}"
     lab = Lockstep(world, Controller(parse_policy(f"version: 1\nrules: [{rule}]")))
     lab.run(6)
     (node,) = lab.controller.nodes.values()
@@ -154,7 +153,7 @@ def test_the_mac_is_named_where_it_gives_a_bearer_less_than_the_cell_carries() -
 REQUIREMENT = (
     "version: 1\nrequirements: {needed: {latency: [{percentile: 95, rop_ms: 25, cpup_ms: 80}], "
     "loss: {rop_ratio: 0.01, cpup_ratio: 0.05}, min_mbps: %d}}\n"
-    "rules: [{name: r, requirement: needed, base: [{template: sojourn}]}]"
+    "rules: [{name: r, requirement: needed, base: [{template: low_latency}]}]"
 )
 
 
@@ -199,7 +198,7 @@ def test_the_rate_of_a_bearer_is_judged_by_what_waits_in_its_pipeline() -> None:
 def test_a_bound_that_costs_a_download_its_rate_is_reported() -> None:
     def of(bound_ms: int) -> tuple[float, str]:
         lab = compliance(
-            "base: [{template: sojourn}], classes: [{name: a, match: [{qfi: 5}], "
+            "base: [{template: low_latency}], classes: [{name: a, match: [{qfi: 5}], "
             f"objective: {{bound_ms: {bound_ms}}}}}]",
             tcp("a", 5),
         )
@@ -216,7 +215,7 @@ def test_a_bound_that_costs_a_download_its_rate_is_reported() -> None:
 
 def test_what_the_radio_carries_is_met() -> None:
     lab = compliance(
-        "base: [{template: sojourn}], classes: ["
+        "base: [{template: low_latency}], classes: ["
         "{name: a, match: [{qfi: 5}], objective: {guaranteed_mbps: 10}}, "
         "{name: b, match: [{qfi: 6}], share: 0.25}, "
         "{name: c, match: [{qfi: 7}], objective: {maximum_mbps: 3, loss_ratio: 0.05}}, "

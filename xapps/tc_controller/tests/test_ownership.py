@@ -15,9 +15,9 @@ from tc_controller.policy_file import parse_policy
 from tc_replicas import LEASE_S, Replicas
 
 REPORTS = "version: 1\nreports: {rlc_period_ms: 10}\n"
-BASE = parse_policy(REPORTS + "rules: [{name: r, base: [{template: sojourn}]}]\n")
+BASE = parse_policy(REPORTS + "rules: [{name: r, base: [{template: low_latency}]}]\n")
 LEASED = parse_policy(
-    REPORTS + "rules: [{name: r, base: [{template: sojourn}], "
+    REPORTS + "rules: [{name: r, base: [{template: low_latency}], "
     "enforce: {keep_base_without_controller: false}}]\n"
 )
 LADDER = parse_policy(REPORTS + "rules: [{name: r, ladder: [{template: fq_codel}]}]\n")
@@ -40,7 +40,7 @@ def test_a_standby_observes_and_takes_over_within_a_lease() -> None:
     taken_s = next(at for at, owner in replicas.terms if owner == "b")
     assert taken_s - 2 <= LEASE_S / 2 + 0.1
     assert replicas.transactions() == 2, "the base is adopted"
-    assert all(names == ["transparent", "sojourn"] for names in replicas.names.values())
+    assert all(names == ["transparent", "low_latency"] for names in replicas.names.values())
     roles = [(name, r["role"]) for name, r in replicas.records if r["event"] == "ownership"]
     assert roles[:2] + roles[-1:] == [("a", "owner"), ("b", "standby"), ("b", "owner")]
 
@@ -272,7 +272,7 @@ def test_controllers_killed_at_random_for_ten_minutes(policy: Policy) -> None:
     assert len({owner for _, owner in replicas.terms}) > 15
     if policy is BASE:
         assert replicas.longest_bare_s < 0.1, replicas.longest_bare_s
-        assert all(names == ["transparent", "sojourn"] for names in replicas.names.values())
+        assert all(names == ["transparent", "low_latency"] for names in replicas.names.values())
         assert replicas.transactions() == 2
     if policy is LEASED:
         assert len(replicas.controls) > 300

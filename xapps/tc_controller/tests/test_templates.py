@@ -22,7 +22,7 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "flow_slicing": {"greedy_share": 0.5},
     "l4s": {"classic_target_us": 10_000},
     "fq_l4s": {"threshold_us": 1000},
-    "sojourn": {"bulk_bound_us": 300_000},
+    "low_latency": {"bulk_bound_us": 300_000},
 }
 
 
@@ -87,7 +87,7 @@ def test_every_template_survives_the_codec(template: str, kind: str) -> None:
 def test_sojourn_marks_l4s_and_keeps_the_queues_of_the_rest_short(
     bound: dict[str, int], bulk: dict[str, Any]
 ) -> None:
-    (rung,) = rungs({"template": "sojourn", "queues": 8, **bound})
+    (rung,) = rungs({"template": "low_latency", "queues": 8, **bound})
     pipeline = compose(rung)
     of = {(item["first"], item["count"]): item["discipline"] for item in pipeline["queues"]}
     classifier = pipeline["classifier"]["l4s_ecn"]
@@ -107,7 +107,7 @@ def test_sojourn_marks_l4s_and_keeps_the_queues_of_the_rest_short(
 
 
 def test_sojourn_is_passed_over_where_the_mac_does_not_ask() -> None:
-    (rung,) = rungs({"template": "sojourn"})
+    (rung,) = rungs({"template": "low_latency"})
     facts = Facts(None, None, {"pacers": ["none", "bdp5g"], "max_queues": 4096})
     (skipped,) = choose([rung], None, None, (), facts).skipped
     assert skipped.reason.startswith("pacer.just_in_time: just_in_time is not available; expected")
@@ -137,7 +137,7 @@ def test_renewals_and_releases_survive_the_codec() -> None:
     for change, as_safe in (
         ("safe", False),
         ("initial", False),
-        ({"replace": tc.pipeline("sojourn", {})}, True),
+        ({"replace": tc.pipeline("low_latency", {})}, True),
     ):
         sent = outbox.transaction(
             *(0, bearer, Purpose.RELEASE, change),

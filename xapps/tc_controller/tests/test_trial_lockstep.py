@@ -30,7 +30,7 @@ OVERLOAD = [
 
 def lab(
     trial: str,
-    base: str = "sojourn",
+    base: str = "low_latency",
     head: str = "",
     scenario: Path = SCENARIO,
     **overrides: Any,
@@ -57,14 +57,18 @@ def test_the_effect_has_the_sign_and_size_of_the_difference_of_static_pipelines(
     world.run(146)
     (result,) = world.events("trial_result")
     sojourn, rate = result["effect"]["sojourn_ms"], result["effect"]["rate_ratio"]
-    assert (result["reason"], result["kept"], result["blocks"]) == ("max_duration", "sojourn", 12)
+    assert (result["reason"], result["kept"], result["blocks"]) == (
+        "max_duration",
+        "low_latency",
+        12,
+    )
     # Round trips of the ping differ by what its packets wait.
-    saved_ms = static_p95_ms("transparent") - static_p95_ms("sojourn")
+    saved_ms = static_p95_ms("transparent") - static_p95_ms("low_latency")
     assert sojourn["low"] <= sojourn["estimate"] <= sojourn["high"] < 0.0
     assert sojourn["estimate"] == pytest.approx(-saved_ms, rel=0.02)
     assert rate["low"] <= rate["estimate"] <= rate["high"]
     assert abs(rate["estimate"]) < 0.05
-    assert "sojourn saved" in result["summary"]
+    assert "low_latency saved" in result["summary"]
     # One transaction per change of the pipeline and the first base; none is verified.
     assert world.transactions <= 25
     assert not world.events("verified") and not world.events("reapplied")
@@ -72,7 +76,7 @@ def test_the_effect_has_the_sign_and_size_of_the_difference_of_static_pipelines(
 
 def test_on_a_radio_that_hides_a_loss_of_rate_the_base_stays_however_short_the_sojourn() -> None:
     trial = (
-        ", objective: {bound_ms: 60000}, trial: {against: {template: sojourn, "
+        ", objective: {bound_ms: 60000}, trial: {against: {template: low_latency, "
         "bulk_bound_us: 20000}, share_of_time: 0.5, period_s: 6, wash_out_ms: 2000, "
         "max_duration_s: 144, stop: {max_sojourn_ms: 60000}}"
     )
@@ -82,7 +86,7 @@ def test_on_a_radio_that_hides_a_loss_of_rate_the_base_stays_however_short_the_s
     assert result["effect"]["sojourn_ms"]["low"] > 10.0
     assert result["effect"]["rate_ratio"]["high"] > 0.05
     assert (result["reason"], result["kept"]) == ("max_duration", "transparent")
-    assert result["detail"].endswith("sojourn may lose more than 5.0% of the rate")
+    assert result["detail"].endswith("low_latency may lose more than 5.0% of the rate")
 
 
 def test_in_a_trial_of_bearers_a_hash_decides_and_few_bearers_suffer() -> None:
@@ -117,7 +121,7 @@ def test_in_a_trial_of_bearers_a_hash_decides_and_few_bearers_suffer() -> None:
     assert world.events("trial_block")
     world.run(62)
     (result,) = world.events("trial_result")
-    assert result["kept"] == "sojourn"
+    assert result["kept"] == "low_latency"
     assert result["effect"]["sojourn_ms"]["estimate"] < 0.0
 
 
@@ -126,7 +130,7 @@ def test_a_standby_has_no_trial_and_the_next_owner_begins_its_own() -> None:
         "against: {template: fq_codel}, share_of_time: 0.5, period_s: 4, wash_out_ms: 500, "
         "max_duration_s: 600"
     )
-    rule = f"{{name: r, base: [{{template: sojourn}}], trial: {{{trial}}}}}"
+    rule = f"{{name: r, base: [{{template: low_latency}}], trial: {{{trial}}}}}"
     lab = Replicas(parse_policy(f"version: 1\nreports: {{rlc_period_ms: 10}}\nrules: [{rule}]"))
     lab.start("a")
     lab.run(1)

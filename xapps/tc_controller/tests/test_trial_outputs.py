@@ -59,18 +59,18 @@ def test_explain_shows_settings_blocks_and_the_sentence(
             log.write(record)
     assert cli.main(["explain", "--list", "--log", str(path)]) == 0
     (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith(result["id"] + " ")]
-    assert line.endswith("gnb-1, rule r      trial     ended: decided, sojourn stays")
+    assert line.endswith("gnb-1, rule r      trial        ended: decided, low_latency stays")
     assert cli.main(["explain", result["id"], "--log", str(path)]) == 0
     story = capsys.readouterr().out
     for part in (
         f"Trial {result['id']} on gnb-1, rule r, from 1970-01-01 00:00:02",
-        "bdp_only instead of sojourn for 50% of the time, in periods of 0.5 s of which 250 ms",
+        "bdp_only instead of low_latency for 50% of the time, in periods of 0.5 s of which 250 ms",
         "bdp_only stays only if shown (95 %) to shorten the sojourn by more than 5 ms and lose at",
         "most 5.0% of the rate, or to gain more than 5.0% of the rate and lengthen the sojourn by",
-        "Block 0: sojourn ",
+        "Block 0: low_latency ",
         "(1 bearer); bdp_only ",
         "Ended after 7 blocks: the sojourn under bdp_only is longer by more than 5 ms",
-        "sojourn saved ",
+        "low_latency saved ",
         "against bdp_only on gnb-1, rule r: 7 pairs of 0.5 s",
     ):
         assert part in story
@@ -87,15 +87,15 @@ def test_the_sentence_has_the_sign_and_the_interval() -> None:
 
     unknown = float("inf")
     assert sentence(Effect(12, -812e3, -991e3, -640e3), Effect(12, -0.00401, -0.0111, 0.00299)) == (
-        "sojourn saved 812 ms at p95 (95 % interval 640 to 991) and cost 0.40 % of the drained "
+        "low_latency saved 812 ms at p95 (95 % interval 640 to 991) and cost 0.40 % of the drained "
         "rate (95 % interval -0.30 to 1.10: no difference shown) against bdp_only on cell-3, "
         "rule r: 12 pairs of 0.5 s"
     )
     assert sentence(Effect(3, 2e3, -unknown, unknown), Effect(3, 0.1, -unknown, unknown)) == (
-        "sojourn added 2.00 ms at p95 (95 % interval not known yet) and gained 10.5 % of the "
+        "low_latency added 2.00 ms at p95 (95 % interval not known yet) and gained 10.5 % of the "
         "drained rate (95 % interval not known yet) against bdp_only on cell-3, rule r: 12 pairs "
         "of 0.5 s"
     )
-    assert "no effect of sojourn against bdp_only was measured" in summary(
+    assert "no effect of low_latency against bdp_only was measured" in summary(
         "cell-3", rule, rule.trial, 0, Effects(None, None, None)
     )

@@ -15,7 +15,7 @@ from tc_world import NODE, World, bulk, ping
 SHORT = "share_of_time: 0.5, period_s: 0.5, wash_out_ms: 250, max_duration_s: 60"
 
 
-def policy_text(trial: str, *, base: str = "sojourn", more: str = "") -> str:
+def policy_text(trial: str, *, base: str = "low_latency", more: str = "") -> str:
     return (
         f"version: 1\nrules: [{{name: r, base: [{{template: {base}}}], trial: {{{trial}}}{more}}}]"
     )
@@ -35,13 +35,13 @@ def run_of(core: Controller) -> TrialRun:
 def test_an_arm_that_hurts_ends_the_trial_as_soon_as_it_is_proven() -> None:
     world = World(controller(), bulk(), ping())
     result = world.run_until("trial_result")
-    assert (result["reason"], result["kept"], result["blocks"]) == ("decided", "sojourn", 7)
+    assert (result["reason"], result["kept"], result["blocks"]) == ("decided", "low_latency", 7)
     assert result["effect"]["sojourn_ms"]["high"] < 0.0
-    assert "sojourn saved" in result["summary"]
+    assert "low_latency saved" in result["summary"]
     world.run(200)
     installed = len(world.tc.names())
     world.run(3_000)
-    assert world.tc.names()[-1] == "sojourn"
+    assert world.tc.names()[-1] == "low_latency"
     assert len(world.tc.names()) == installed
     assert world.events("decided")[2]["reasons"][0].startswith("the trial of the rule has")
 
@@ -55,12 +55,12 @@ def test_when_the_controller_dies_under_the_tried_pipeline_the_gnb_returns_to_th
     for _ in range(1_100):
         world.advance()
     assert world.tc.pipeline is not None
-    assert world.tc.pipeline["name"] == "sojourn"
+    assert world.tc.pipeline["name"] == "low_latency"
     # One that lives switches again, and the base is the safe pipeline each time.
-    assert world.run_until("trial_result")["kept"] == "sojourn"
+    assert world.run_until("trial_result")["kept"] == "low_latency"
     world.run(100)
     assert world.status()["safe"]
-    assert world.tc.pipeline["name"] == "sojourn"
+    assert world.tc.pipeline["name"] == "low_latency"
 
 
 def test_a_hard_bound_ends_it_at_once_and_returns_to_the_base() -> None:
@@ -68,13 +68,13 @@ def test_a_hard_bound_ends_it_at_once_and_returns_to_the_base() -> None:
     world = World(controller(settings=settings), bulk(), ping())
     result = world.run_until("trial_result")
     assert result["reason"] == "harm"
-    assert result["kept"] == "sojourn"
+    assert result["kept"] == "low_latency"
     assert "above the hard bound of 100 ms" in result["detail"]
     since_us = next(at for at, each in world.tc.applied if each and each["name"] == "bdp_only")
     # Half a second in which the queue grows to 100 ms, and a second of measurement.
     assert world.now_us - since_us < 2_500_000
     world.run(100)
-    assert world.tc.names() == ["sojourn", "bdp_only", "sojourn"]
+    assert world.tc.names() == ["low_latency", "bdp_only", "low_latency"]
 
 
 def test_a_ratio_to_the_base_is_a_hard_bound_as_well() -> None:
@@ -100,10 +100,10 @@ def test_the_same_seed_switches_at_the_same_times_and_another_does_not() -> None
 
 def test_two_equal_pipelines_cost_no_transaction_and_show_no_difference() -> None:
     settings = SHORT.replace("max_duration_s: 60", "max_duration_s: 12")
-    world = World(controller("sojourn", settings), bulk(20_000), ping())
+    world = World(controller("low_latency", settings), bulk(20_000), ping())
     result = world.run_until("trial_result")
     assert result["reason"] == "max_duration"
-    assert world.tc.names() == ["sojourn"]
+    assert world.tc.names() == ["low_latency"]
     sojourn = result["effect"]["sojourn_ms"]
     assert sojourn["low"] <= 0.0 <= sojourn["high"]
     assert "no difference shown" in result["summary"]
@@ -160,16 +160,16 @@ def test_while_the_controller_does_not_act_nothing_is_counted() -> None:
 
 
 def test_a_bearer_on_a_rung_of_the_ladder_takes_no_part() -> None:
-    core = controller("fq_codel", base="bdp_only", more=", ladder: [{template: sojourn}]")
+    core = controller("fq_codel", base="bdp_only", more=", ladder: [{template: low_latency}]")
     world = World(core, bulk(), ping())
     world.run(6_000)
-    assert world.tc.names() == ["bdp_only", "sojourn"]
+    assert world.tc.names() == ["bdp_only", "low_latency"]
     assert {record["trigger"] for record in world.events("decided")} == {"base", "violation"}
     assert all("void" in record for record in world.events("trial_block"))
 
 
 def test_a_bearer_that_violates_under_its_base_takes_no_part() -> None:
-    world = World(controller("sojourn", base="bdp_only"), bulk(), ping())
+    world = World(controller("low_latency", base="bdp_only"), bulk(), ping())
     world.run(1_500)
     installed = len(world.tc.names())
     world.run(4_000)
@@ -197,7 +197,7 @@ def test_a_refused_switch_back_is_tried_again() -> None:
     world.tc.refuse = lambda _: None
     world.do(world.controller.set_policy(world.now_us, parse_policy(policy_text(_TRIAL_OVER))))
     world.run(2_000)
-    assert world.tc.names()[-1] == "sojourn"
+    assert world.tc.names()[-1] == "low_latency"
 
 
 #: A trial that is over before its first pair.
@@ -210,10 +210,10 @@ def test_a_rule_without_its_trial_returns_to_the_base() -> None:
     while world.tc.names()[-1] != "bdp_only":
         world.step()
     world.run(50)
-    text = "version: 1\nrules: [{name: r, base: [{template: sojourn}]}]"
+    text = "version: 1\nrules: [{name: r, base: [{template: low_latency}]}]"
     world.do(world.controller.set_policy(world.now_us, parse_policy(text)))
     world.run(200)
-    assert world.tc.names()[-1] == "sojourn"
+    assert world.tc.names()[-1] == "low_latency"
     world.do(world.controller.set_policy(world.now_us, parse_policy(text)))
     assert "trials" not in world.controller.desired.document()
 
@@ -243,13 +243,13 @@ def test_a_pair_in_which_the_windows_begin_anew_is_void() -> None:
 def test_the_better_pipeline_stays_when_it_is_not_the_base() -> None:
     # A bound that bdp_only keeps by far: it is worse, but violates nothing.
     more = ", objective: {bound_ms: 60000}"
-    core = controller("sojourn", base="bdp_only", more=more)
+    core = controller("low_latency", base="bdp_only", more=more)
     world = World(core, bulk(41_000), ping())
     result = world.run_until("trial_result")
-    assert (result["reason"], result["kept"]) == ("decided", "sojourn")
+    assert (result["reason"], result["kept"]) == ("decided", "low_latency")
     assert "bdp_only added" in result["summary"]
     world.run(2_000)
-    assert world.tc.names()[-1] == "sojourn"
+    assert world.tc.names()[-1] == "low_latency"
 
 
 def test_a_dry_run_has_no_trial() -> None:

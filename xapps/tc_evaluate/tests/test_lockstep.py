@@ -49,7 +49,7 @@ def trial() -> Policy:
         "{against: {template: fq_codel}, share_of_time: 0.5, period_s: 0.5, wash_out_ms: 100, "
     )
     against += "max_duration_s: 60}"
-    rule = f"{{name: r, base: [{{template: sojourn}}], trial: {against}}}"
+    rule = f"{{name: r, base: [{{template: low_latency}}], trial: {against}}}"
     return parse_policy(f"version: 1\nrules: [{rule}]")
 
 

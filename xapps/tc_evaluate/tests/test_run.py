@@ -52,7 +52,7 @@ def test_a_queue_per_flow_is_better_than_none_in_the_same_seconds(write: Write) 
 def test_a_ping_without_reply_counts_as_old_as_it_is(write: Write) -> None:
     # The radio is gone from 2 s on: half of the pings are never answered.
     channel = "{ rate_series: { period_ms: 2000, values_kbps: [20000, 0] } }"
-    result = execute(task(write("outage", channel), "sojourn"))
+    result = execute(task(write("outage", channel), "low_latency"))
     assert 1_800 < result.ping_p95_ms < 2_000
     assert 1.8 < result.bloat_s < 2.0
 
@@ -64,13 +64,13 @@ def test_results_of_a_file_are_not_made_again_unless_their_inputs_changed(
 
     def counted(one: Task) -> Result:
         made.append(one.arm)
-        if one.arm == "sojourn":
+        if one.arm == "low_latency":
             raise EvaluationError("broken")
         return execute(one)
 
     monkeypatch.setattr(campaign, "execute", counted)
     path, file = write("short", duration_s=0.5), tmp_path / "runs.jsonl"
-    tasks = [task(path, arm) for arm in (NONE, CONTROLLER, "sojourn")]
+    tasks = [task(path, arm) for arm in (NONE, CONTROLLER, "low_latency")]
     with pytest.raises(EvaluationError):
         run_all(tasks, jobs=1, file=file, done=lambda _: None)
     kept = read_results(file)
@@ -100,39 +100,39 @@ def test_regret_is_against_the_best_template_of_each_seed() -> None:
         [
             result(1, NONE, 9.0),
             result(1, "fq_codel", 1.0),
-            result(1, "sojourn", 4.0),
+            result(1, "low_latency", 4.0),
             result(1, CONTROLLER, 1.0),
             result(2, NONE, 9.0),
             result(2, "fq_codel", 4.0),
-            result(2, "sojourn", 2.0),
+            result(2, "low_latency", 2.0),
             result(2, CONTROLLER, 8.0),
         ]
     )
-    assert comparison.best == "sojourn"
+    assert comparison.best == "low_latency"
     assert comparison.relative_power[CONTROLLER] == pytest.approx(0.5**0.5)
-    assert comparison.relative_power["sojourn"] == pytest.approx(0.5**0.5)
+    assert comparison.relative_power["low_latency"] == pytest.approx(0.5**0.5)
 
 
 def test_the_command_prints_a_table_and_writes_runs_and_plot(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, runs, plot = write("one", duration_s=1.0), tmp_path / "r.jsonl", tmp_path / "r.svg"
-    arguments = ["evaluate", str(path), "--arms", "none,sojourn,controller", "--jobs", "2"]
+    arguments = ["evaluate", str(path), "--arms", "none,low_latency,controller", "--jobs", "2"]
     report = tmp_path / "report"
     files = ["--json", str(runs), "--plot", str(plot), "--report", str(report)]
     assert main([*arguments, *files]) == 0
     out = capsys.readouterr().out
     assert "geometric mean" in out
-    assert "sojourn" in out
+    assert "low_latency" in out
     assert {json.loads(line)["arm"] for line in runs.read_text().splitlines()} == {
         "none",
-        "sojourn",
+        "low_latency",
         "controller",
     }
     assert plot.read_text().startswith("<?xml")
     assert "regret up to" in out
     text = (report / "report.md").read_text()
-    assert "| sojourn * |" in text
+    assert "| low_latency * |" in text
     assert "![Axes of each arm](one.svg)" in text
     assert (report / "one.svg").read_text().startswith("<?xml")
 

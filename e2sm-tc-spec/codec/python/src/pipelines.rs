@@ -1,5 +1,7 @@
 //! Templates, transactions and limits: `tc_pipelines` with values as JSON.
 
+use std::collections::HashMap;
+
 use e2sm_tc::v1::{Capabilities, Pipeline, PipelineChange};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -131,6 +133,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TemplateError", module.py().get_type::<TemplateError>())?;
     module.add("PipelineError", module.py().get_type::<PipelineError>())?;
     module.add("TEMPLATES", templates::NAMES.to_vec())?;
+    module.add("FORMER_TEMPLATES", HashMap::from(templates::FORMER_NAMES))?;
     module.add_function(wrap_pyfunction!(template_schema, module)?)?;
     module.add_function(wrap_pyfunction!(pipeline, module)?)?;
     module.add_function(wrap_pyfunction!(changed, module)?)?;

@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use super::ParameterError;
 use super::l4s::{marking_by_step, threshold};
+use super::low_latency::{BULK_BOUND_US, LowLatency};
 use super::parameters::{
     Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, check_matches, pacer, pacer_schema,
     within,
 };
 use super::parts::{FIFO, codel, osi, queues, run};
-use super::sojourn::{BULK_BOUND_US, Sojourn};
 use crate::limits::MTU_BYTES;
 
 /// Each class and the rest are two of the service model's 256 queue sets.
@@ -66,7 +66,7 @@ fn one() -> u8 {
     1
 }
 
-/// Classes of traffic, each with a queue per flow as in `sojourn`: below its guaranteed rate a class
+/// Classes of traffic, each with a queue per flow as in `low_latency`: below its guaranteed rate a class
 /// goes first, above its maximum it waits, and else classes have turns by weight.
 ///
 /// What no class matches is the rest, a class without a guarantee. Of the queues, the first run is the
@@ -84,9 +84,9 @@ pub struct Classes {
     /// maximum of their own.
     #[schemars(range(min = 1, max = 100_000_000))]
     pub maximum_kbps: Option<u32>,
-    /// CoDel in queues without L4S; the discipline of `sojourn` when absent.
+    /// CoDel in queues without L4S; the discipline of `low_latency` when absent.
     pub codel: Option<CodelParameters>,
-    /// Longest wait of senders without L4S that do not react to signals, as in `sojourn`, µs. Unlimited
+    /// Longest wait of senders without L4S that do not react to signals, as in `low_latency`, µs. Unlimited
     /// when null.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub bulk_bound_us: Option<u32>,
@@ -94,7 +94,7 @@ pub struct Classes {
     /// 1024 (RFC 8290 §4.1.2).
     #[schemars(range(min = 1, max = 2048))]
     pub queues: u16,
-    /// Deficit per turn of a flow, and of a class per unit of weight, bytes; as in `sojourn`.
+    /// Deficit per turn of a flow, and of a class per unit of weight, bytes; as in `low_latency`.
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
     /// Sojourn above which L4S queues mark, µs. If absent, the node measures it, as in `fq_l4s`.
@@ -193,7 +193,7 @@ impl Classes {
             (Some(bound_us), _) => QueueDiscipline::Bode { bound_us, spare_bytes: None },
             (None, Some(parameters)) => QueueDiscipline::Codel(codel(parameters)),
             (None, None) => {
-                Sojourn { bulk_bound_us: self.bulk_bound_us, ..Sojourn::default() }.bulk()
+                LowLatency { bulk_bound_us: self.bulk_bound_us, ..LowLatency::default() }.bulk()
             }
         }
     }

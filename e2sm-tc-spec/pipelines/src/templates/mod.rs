@@ -12,7 +12,7 @@
 //! | `fq_l4s` | ECN, then hash | CoDel, step marking | DRR with new and old lists |
 //! | `cake_diffserv` | DSCP, then hash | COBALT | weights per class, DRR within |
 //! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |
-//! | `sojourn` | ECN, then hash | BoDe or FIFO, step marking; filled as the MAC pulls | DRR with new and old lists |
+//! | `low_latency` | ECN, then hash | BoDe or FIFO, step marking; filled as the MAC pulls | DRR with new and old lists |
 //! | `classes` | filters and ECN, then hash | FIFO, CoDel or BoDe with shaper, step marking | guarantees, weights per class, DRR within |
 //!
 //! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, by the
@@ -22,11 +22,11 @@ mod classes;
 mod diffserv;
 mod fair;
 mod l4s;
+mod low_latency;
 mod parameters;
 mod parts;
 mod plain;
 mod slicing;
-mod sojourn;
 
 use e2sm_tc::v1::{Pipeline, Validate as _};
 use schemars::JsonSchema;
@@ -37,11 +37,11 @@ pub use classes::{Classes, TrafficClass};
 pub use diffserv::{BodeDiffserv, BoundedClass, CakeDiffserv};
 pub use fair::{DrqlForecast, FqCodel};
 pub use l4s::{FqL4s, L4s};
+pub use low_latency::LowLatency;
 pub use parameters::{Buffer, CodelParameters, FlowScheduler};
 pub use parts::exactly;
 pub use plain::{BdpOnly, Transparent, transparent};
 pub use slicing::{FlowSlicing, SegregateGreedy, Slice};
-pub use sojourn::Sojourn;
 
 /// Matches and shapers of a template are elements of E2SM-TC, whose ranges are its own.
 fn valid(pipeline: Pipeline) -> Result<Pipeline, ParameterError> {
@@ -78,6 +78,14 @@ pub enum TemplateError {
     Parameter(#[from] ParameterError),
 }
 
+/// Former names of templates and the names in force. Policies and settings may still use them.
+pub const FORMER_NAMES: [(&str, &str); 1] = [("sojourn", "low_latency")];
+
+/// The name in force of a template that may be given by a former one.
+pub fn name_in_force(name: &str) -> &str {
+    FORMER_NAMES.iter().find(|(former, _)| *former == name).map_or(name, |(_, now)| now)
+}
+
 macro_rules! templates {
     ($($name:literal => $Template:ident),+ $(,)?) => {
         /// The names of all templates.
@@ -93,14 +101,14 @@ macro_rules! templates {
         }
 
         impl Template {
-            /// The template of that name with the parameters of a JSON object; what it leaves out
-            /// has its default.
+            /// The template of that name, or former name, with the parameters of a JSON object; what
+            /// it leaves out has its default.
             ///
             /// # Errors
             /// For a name that is none of [`NAMES`], and for parameters that the template does not
             /// take.
             pub fn parse(name: &str, parameters: Value) -> Result<Self, TemplateError> {
-                Ok(match name {
+                Ok(match name_in_force(name) {
                     $($name => Self::$Template(read(parameters)?),)+
                     _ => return Err(TemplateError::UnknownName { name: name.to_owned() }),
                 })
@@ -123,7 +131,7 @@ macro_rules! templates {
         /// The pipeline of the template of that name with all defaults; `None` for a name that is
         /// none of [`NAMES`].
         pub fn by_name(name: &str) -> Option<Pipeline> {
-            match name {
+            match name_in_force(name) {
                 $($name => Some($Template::default().pipeline()),)+
                 _ => None,
             }
@@ -131,7 +139,7 @@ macro_rules! templates {
 
         /// The JSON schema of the parameters of the template of that name.
         pub fn schema(name: &str) -> Option<Value> {
-            match name {
+            match name_in_force(name) {
                 $($name => Some(schema_of::<$Template>()),)+
                 _ => None,
             }
@@ -150,7 +158,7 @@ templates! {
     "fq_l4s" => FqL4s,
     "cake_diffserv" => CakeDiffserv,
     "bode_diffserv" => BodeDiffserv,
-    "sojourn" => Sojourn,
+    "low_latency" => LowLatency,
     "classes" => Classes,
 }
 

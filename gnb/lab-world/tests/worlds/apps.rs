@@ -66,9 +66,9 @@ fn responsiveness_sees_the_queue_of_a_flow_that_a_ping_does_not() {
         world.summary()
     };
     let deep = measured(
-        "{template: sojourn, target_us: 300000, max_target_us: 300000, interval_us: 300000}",
+        "{template: low_latency, target_us: 300000, max_target_us: 300000, interval_us: 300000}",
     );
-    let short = measured("sojourn");
+    let short = measured("low_latency");
     let rpm = |summary: &lab_world::Summary, half: &str| figure(&summary.flows[0], half);
     for summary in [&deep, &short] {
         assert!(rpm(summary, "foreign_rpm") > 1_500.0, "{summary:?}");
@@ -275,10 +275,10 @@ fn an_l4s_sender_fills_a_cell_with_a_long_uplink() {
         world.step_until(10_000_000, &mut |_| {});
         world.summary().flows[0].goodput_mbps
     };
-    let unmarked = goodput_mbps("{template: sojourn, threshold_us: 10000000}");
-    let starved = goodput_mbps("{template: sojourn, threshold_us: 2000}");
+    let unmarked = goodput_mbps("{template: low_latency, threshold_us: 10000000}");
+    let starved = goodput_mbps("{template: low_latency, threshold_us: 2000}");
     assert!(starved < 0.1 * unmarked, "each wait for the uplink is marked: {starved}");
-    let measured = goodput_mbps("sojourn");
+    let measured = goodput_mbps("low_latency");
     assert!(measured > 0.9 * unmarked, "{measured} of {unmarked} Mbit/s");
 }
 

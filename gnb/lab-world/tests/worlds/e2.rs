@@ -632,7 +632,7 @@ fn a_ue_that_attaches_has_the_pipeline_of_the_node_default_before_its_first_pack
         rule(BearerMatch { s_nssais: vec![slice], ..BearerMatch::default() }, "fq_codel"),
         DefaultRule {
             as_safe: true,
-            ..rule(BearerMatch { drbs: vec![3, 4], ..BearerMatch::default() }, "sojourn")
+            ..rule(BearerMatch { drbs: vec![3, 4], ..BearerMatch::default() }, "low_latency")
         },
     ];
     let default = |owner: &str, change| {
@@ -667,7 +667,7 @@ fn a_ue_that_attaches_has_the_pipeline_of_the_node_default_before_its_first_pack
         ("fq_codel", 2, Some(1), false),
         ("bode_diffserv", 2, Some(0), false),
         ("bdp_only", 2, None, false),
-        ("sojourn", 2, Some(2), true),
+        ("low_latency", 2, Some(2), true),
     ];
     assert_eq!(seen, expected);
     assert!(first.iter().all(|status| status.ingress_packets == 0), "before their first packets");

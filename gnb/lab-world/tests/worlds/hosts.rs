@@ -47,7 +47,7 @@ fn packets_of_a_host_move_as_those_of_a_flow() {
                  coherence_ms: 200, period_ms: 10}}";
     for more in [
         &["ues[0].drbs[0].pipeline=fq_codel"][..],
-        &["ues[0].drbs[0].pipeline=sojourn", radio],
+        &["ues[0].drbs[0].pipeline=low_latency", radio],
         &["ues[0].drbs[0].rlc={mode: am, limit_bytes: 300000}", "split.f1_delay_us=3000"],
         &[
             "split.f1_delay_us=3000",

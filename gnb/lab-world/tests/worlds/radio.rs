@@ -240,7 +240,7 @@ fn the_uplink_of_a_wide_cell_carries_its_acknowledgements() {
             "{{ name: wide, seed: 1, duration_s: 10, \
              cell: {{ rat: nr, n_prb: 273, scs_khz: 30, layers: 2, \
              tdd: {{ pattern: DDDDDDDMUU }}{uplink} }}, \
-             ues: [{{ rnti: 17, channel: {{ fixed_mcs: 27 }}, drbs: [{{ id: 1, pipeline: sojourn }}] }}], \
+             ues: [{{ rnti: 17, channel: {{ fixed_mcs: 27 }}, drbs: [{{ id: 1, pipeline: low_latency }}] }}], \
              flows: [{{ name: down, kind: tcp, rnti: 17, receive_window_bytes: 16777216 }}] }}"
         );
         let mut world = World::new(&load(&text)).unwrap();

@@ -35,7 +35,7 @@ fn a_stalled_window_leaves_the_queue_where_a_ping_passes_it() {
         (goodput(&summary), flow(&summary, "ping").rtt_ms.unwrap().p95, dropped)
     };
     let (plain, _, _) = run("transparent");
-    let (pulled, ping_ms, dropped) = run("sojourn");
+    let (pulled, ping_ms, dropped) = run("low_latency");
     assert!(pulled > 0.98 * plain, "{pulled} of {plain} Mbit/s");
     // The wait for a status report is the window's own.
     assert!(ping_ms < 75.0, "ping p95 {ping_ms} ms");

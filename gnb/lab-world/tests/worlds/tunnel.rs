@@ -45,7 +45,7 @@ fn ping_p95_ms(summary: &Summary) -> f64 {
 #[test]
 fn a_ping_waits_in_the_queue_of_a_download_in_the_same_tunnel() {
     // A queue of 300 ms for each 5-tuple.
-    let pipeline = "ues[0].drbs[0].pipeline={template: sojourn, target_us: 300000, \
+    let pipeline = "ues[0].drbs[0].pipeline={template: low_latency, target_us: 300000, \
                     max_target_us: 300000, interval_us: 300000}";
     let outside = run(&[&[pipeline]]).0;
     let inside = run(&[&[pipeline], &INSIDE]).0;
@@ -57,7 +57,7 @@ fn a_ping_waits_in_the_queue_of_a_download_in_the_same_tunnel() {
     }
     let mos = |summary| flow(summary, "voip").app.get("mos").unwrap();
     assert!(mos(&inside) < mos(&outside) - 0.2, "{} {}", mos(&inside), mos(&outside));
-    let pipeline = "ues[0].drbs[0].pipeline=sojourn";
+    let pipeline = "ues[0].drbs[0].pipeline=low_latency";
     let short = run(&[&[pipeline], &INSIDE]).0;
     assert!(ping_p95_ms(&short) < 60.0, "{}", ping_p95_ms(&short));
     assert!(mos(&short) > 4.2, "{}", mos(&short));
@@ -128,7 +128,7 @@ fn the_inner_dscp_is_seen_only_if_it_is_copied() {
 
 #[test]
 fn each_ue_has_its_own_end_of_a_tunnel() {
-    let pipeline = "ues[0].drbs[0].pipeline={template: sojourn, bulk_bound_us: 300000}";
+    let pipeline = "ues[0].drbs[0].pipeline={template: low_latency, bulk_bound_us: 300000}";
     let flows = "flows=[{name: bulk, kind: tcp, rnti: 1, tunnel: vpn}, \
                  {name: ping, kind: ping, rnti: 2, tunnel: vpn}]";
     let (summary, _) = run(&[&["ues[0].rnti=1", "ues[0].count=2", pipeline], &[flows]]);

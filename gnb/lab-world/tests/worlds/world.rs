@@ -296,7 +296,7 @@ fn the_sojourn_template_keeps_the_queue_of_a_download_short_and_the_radio_busy()
     };
     let (bloated_ms, goodput_mbps, _) = measure("transparent");
     assert!(bloated_ms > 1_000.0, "{bloated_ms} ms");
-    let (queued_ms, short_mbps, ping_ms) = measure("sojourn");
+    let (queued_ms, short_mbps, ping_ms) = measure("low_latency");
     assert!(queued_ms < 50.0, "{queued_ms} ms");
     assert!(short_mbps > 0.98 * goodput_mbps, "{short_mbps} of {goodput_mbps} Mbit/s");
     assert!(ping_ms < 20.0, "{ping_ms} ms");
@@ -352,7 +352,7 @@ fn cell_edge(kbps: u32, downloads: u32, pipeline: &str) -> Summary {
 #[test]
 fn at_the_edge_of_a_cell_no_flow_waits_for_seconds() {
     // A call of 80 kbit/s that gets a ninth of 500.
-    let summary = cell_edge(500, 8, "sojourn");
+    let summary = cell_edge(500, 8, "low_latency");
     for flow in &summary.flows {
         let p95_ms = flow.queuing_ms.p95;
         assert!(p95_ms < 850.0, "{}: {p95_ms} ms where the bound is 300", flow.name);

@@ -51,7 +51,7 @@ fn main() {
     let print = |what: String, (median, p99): (u128, u128)| {
         println!("| {what} | {median} ns | {p99} ns |");
     };
-    for pipeline in ["transparent", "fq_codel", "sojourn"] {
+    for pipeline in ["transparent", "fq_codel", "low_latency"] {
         let host = host(pipeline, 1);
         let packet = measure(|now_us| {
             host.packet_in(0, 1, &sdu, now_us);
@@ -76,11 +76,11 @@ fn main() {
         let percentiles = (slot[SLOTS / 2], slot[SLOTS * 99 / 100]);
         print(format!("question and block of {PACKETS} packets, {pipeline}"), percentiles);
     }
-    let host = host("sojourn", 64);
+    let host = host("low_latency", 64);
     let idle = measure(|now_us| {
         for ue in 0..64 {
             black_box(host.status_asked(ue, 4, 0, now_us));
         }
     });
-    print("questions about 64 idle UEs, sojourn".to_owned(), idle);
+    print("questions about 64 idle UEs, low_latency".to_owned(), idle);
 }

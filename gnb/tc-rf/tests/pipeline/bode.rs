@@ -46,7 +46,7 @@ fn a_queue_with_fewer_bytes_than_spared_loses_nothing_however_late() {
     assert_eq!(left, [5, 6, 7, 8, 9], "four behind the first of them are less than five");
 }
 
-/// A call of 80 kbit/s (200 B each 20 ms) that gets 60 of them, with the 15 kB of the template `sojourn`:
+/// A call of 80 kbit/s (200 B each 20 ms) that gets 60 of them, with the 15 kB of the template `low_latency`:
 /// each packet that leaves with its time and its wait, in ms.
 fn a_share_below_the_rate(spare_bytes: u64) -> Vec<(u64, u64)> {
     let params = BodeParams { bound_us: 300_000, spare_bytes };

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::util::*;
 use e2sm_tc::v1::*;
-use tc_rf::templates::{BodeDiffserv, CakeDiffserv, Sojourn};
+use tc_rf::templates::{BodeDiffserv, CakeDiffserv, LowLatency};
 use tc_rf::{InnerFlow, TrafficControl};
 
 /// Filter 0 sends what matches to queue 1; the rest goes to queue 0.
@@ -279,7 +279,7 @@ fn a_set_associative_hash_tells_more_flows_apart() {
 
 #[test]
 fn each_of_64_flows_has_a_queue_of_its_own_under_the_sojourn_template() {
-    let mut tc = control(Sojourn { pacer: Pacer::None, ..Sojourn::default() }.pipeline());
+    let mut tc = control(LowLatency { pacer: Pacer::None, ..LowLatency::default() }.pipeline());
     for n in 0..64 {
         tc.ingress(with_ecn(n, if n < 32 { Ecn::NotEct } else { Ecn::Ect1 }), 0, &mut ());
     }

@@ -3,7 +3,7 @@
 
 use crate::util::*;
 use e2sm_tc::v1::{FifoDrop, Pacer, Pipeline, QueueDiscipline, Shaper};
-use tc_rf::templates::{BdpOnly, Sojourn};
+use tc_rf::templates::{BdpOnly, LowLatency};
 use tc_rf::{BlockRoom, NextBlock, RlcStatus, TrafficControl};
 
 const TTI_US: u64 = 1_000;
@@ -49,7 +49,7 @@ impl Rlc {
 
 /// The template without its queue discipline.
 fn fifos() -> Pipeline {
-    let mut pipeline = Sojourn::default().pipeline();
+    let mut pipeline = LowLatency::default().pipeline();
     pipeline.queues[0].discipline = QueueDiscipline::Fifo { drop: FifoDrop::Tail };
     pipeline
 }

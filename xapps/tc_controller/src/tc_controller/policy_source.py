@@ -10,6 +10,7 @@ import structlog
 from ric.clock import Clock
 from ric.health import Condition
 
+from tc_controller.core.conflicts import former_names
 from tc_controller.core.policy import Policy
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.settings import ControllerSettings
@@ -45,6 +46,8 @@ class PolicySource:
         """The policy; raises `PolicyError`. Blocks for as long as the file system does."""
         self._seen = self._stamp()
         policy = load_policy(self._path)
+        for each in former_names(policy):
+            _log.warning("policy uses a former name", place=each.place, problem=each.problem)
         self.loaded_at_us = self._clock.now_us()
         return dry(policy) if self._dry_run else policy
 

@@ -16,7 +16,7 @@ from tc_evaluate.regret import Comparison
 from tc_evaluate.run import CONTROLLER, NONE
 
 #: Arms shown beside the controller's, in the colours of the plot.
-_SHOWN = {NONE: "#9aa5ad", "fq_codel": "#d5740f", "sojourn": "#2a9d63", CONTROLLER: "#0b6fa4"}
+_SHOWN = {NONE: "#9aa5ad", "fq_codel": "#d5740f", "low_latency": "#2a9d63", CONTROLLER: "#0b6fa4"}
 
 
 def table(comparisons: Sequence[Comparison]) -> Table:
@@ -192,5 +192,5 @@ def plot(comparisons: Sequence[Comparison], path: Path) -> None:
 
 def _save(figure: Figure, path: Path) -> None:
     # The same runs give the same file.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "sojourn"}):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "low_latency"}):
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from e2sm_tc import _native
 from e2sm_tc._native import (
+    FORMER_TEMPLATES,
     OID_V0,
     OID_V1,
     TEMPLATES,
@@ -27,6 +28,7 @@ from e2sm_tc._native import (
 )
 
 __all__ = [
+    "FORMER_TEMPLATES",
     "OID_V0",
     "OID_V1",
     "TEMPLATES",

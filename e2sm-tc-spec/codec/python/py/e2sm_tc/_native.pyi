@@ -103,6 +103,7 @@ class FlowRecord:
 def decode_indication(data: bytes) -> tuple[str, Any]:
     """Style, and objects of the bearers or events as JSON."""
 
+FORMER_TEMPLATES: dict[str, str]
 TEMPLATES: list[str]
 
 class TemplateError(ValueError):

@@ -15,7 +15,7 @@ pub(super) const BEARERS: [(u16, u8); 4] = [(1, 1), (1, 2), (2, 1), (3, 1)];
 pub(super) const OWNERS: [Option<&str>; 3] = [Some("a"), Some("b"), None];
 
 /// Pipelines of a gNB before any control.
-const TEMPLATES: [&str; 4] = ["transparent", "sojourn", "bdp_only", "bode_diffserv"];
+const TEMPLATES: [&str; 4] = ["transparent", "low_latency", "bdp_only", "bode_diffserv"];
 
 /// A gNB.
 #[derive(Clone, Debug)]

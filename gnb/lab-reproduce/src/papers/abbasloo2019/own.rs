@@ -1,8 +1,8 @@
-//! Not in the paper: the template `sojourn` with BoDe in its queues.
+//! Not in the paper: the template `low_latency` with BoDe in its queues.
 
 use e2sm_tc::v1::QueueDiscipline;
 use serde_json::json;
-use tc_rf::templates::Sojourn;
+use tc_rf::templates::LowLatency;
 
 use super::super::super::{Experiment, Figure, Inputs, ReproduceError};
 use super::{
@@ -33,17 +33,17 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         for bound_ms in BOUNDS_MS {
             let bode =
                 QueueDiscipline::Bode { bound_us: bound_ms * 1_000, spare_bytes: Some(15_000) };
-            let mut pipeline = Sojourn::default().pipeline();
+            let mut pipeline = LowLatency::default().pipeline();
             if let Some(classic) = pipeline.queues.first_mut() {
                 classic.discipline = bode;
             }
-            let scheme = format!("{sender}, Sojourn {bound_ms} ms");
+            let scheme = format!("{sender}, LowLatency {bound_ms} ms");
             for link in &LINKS {
                 all.push(cell(&scheme, with_link(link, inputs)?, |builder| {
                     builder.set(FLOW, flow.clone())?.set_as(PIPELINE, &pipeline)
                 })?);
             }
-            let own = format!("Sojourn {bound_ms} ms");
+            let own = format!("LowLatency {bound_ms} ms");
             comparisons.push(quotient(Some(sender), P99, &own, "BoDe"));
             comparisons.push(quotient(Some(sender), THROUGHPUT, &own, "CoDel"));
         }
@@ -60,7 +60,7 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         ..Experiment::new(
             "own",
             "not of the paper",
-            "the template `sojourn` with BoDe in its queues beside CoDel and BoDe, D = 20 ms, mean over \
+            "the template `low_latency` with BoDe in its queues beside CoDel and BoDe, D = 20 ms, mean over \
              the links",
         )
     })

@@ -81,7 +81,7 @@ const DYN_RLC: Scheme = scheme!("DynRLC", "dyn_rlc.yaml");
 const E5G_BDP: Scheme = scheme!("e5G-BDP", "e5g_bdp.yaml");
 const DRQL: Scheme = scheme!("DRQL", "drql.yaml");
 /// Not in the paper.
-const SOJOURN: Scheme = scheme!("Sojourn", "sojourn.yaml");
+const SOJOURN: Scheme = scheme!("Sojourn", "low_latency.yaml");
 
 impl Scheme {
     /// The static scenario, measured from when the calls begin.

@@ -105,7 +105,7 @@ fn deployed(
 }
 
 fn own() -> Pipeline {
-    templates::Sojourn::default().pipeline()
+    templates::LowLatency::default().pipeline()
 }
 
 fn pings() -> Flows {

@@ -22,7 +22,7 @@ const END_S: f64 = 32.0;
 const SPLITS: [(u32, u32); 2] = [(10, 20), (40, 50)];
 /// Bulk traffic and the change of the scenarios by which it is sent.
 const TRAFFIC: [(&str, Change); 2] = [("UDP", with_udp_to_end), ("TCP", with_tcp_to_end)];
-const SOJOURN: &str = "sojourn, monolithic";
+const LOW_LATENCY: &str = "low_latency, monolithic";
 
 /// A recorded radio: its name and the channel of a scenario.
 type Radio = (String, Value);
@@ -41,7 +41,7 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
             let base = Schemes { channel: Some(channel), change, ..Schemes::of_paper(trained) };
             let monolithic = base.monolithic();
             cells.push(monolithic.drql("each_slot")?.cell(named(MONOLITHIC)).under(name));
-            cells.push(monolithic.sojourn()?.cell(named(SOJOURN)).under(name));
+            cells.push(monolithic.low_latency()?.cell(named(LOW_LATENCY)).under(name));
             for (t_c_ms, lost_milli) in SPLITS {
                 let schemes = Schemes { t_c_us: t_c_ms * 1_000, ..base };
                 for (scheme, made) in disaggregated(schemes, lost_milli)? {
@@ -54,7 +54,7 @@ pub(super) fn experiment(inputs: &Inputs) -> Result<Experiment, ReproduceError> 
         all.sort();
         all.dedup();
         for of in all {
-            for over in [MONOLITHIC, SOJOURN] {
+            for over in [MONOLITHIC, LOW_LATENCY] {
                 comparisons.push(compared(&of, By::Quotient, "goodput", &named(over)));
                 comparisons.push(compared(&of, By::Difference, "ping_rtt", &named(over)));
             }

@@ -1,7 +1,7 @@
 //! Schemes: how the CU learns the state of the RLC, each a scenario with an optional RIC.
 
 use serde_json::{Value, json};
-use tc_rf::templates::{CodelParameters, DrqlForecast, Sojourn};
+use tc_rf::templates::{CodelParameters, DrqlForecast, LowLatency};
 
 use super::super::super::{
     At, Cell, ForecasterKind, Forecasts, ReproduceError, ScenarioBuilder, Trained,
@@ -101,9 +101,9 @@ impl<'a> Schemes<'a> {
         self.changed(builder)
     }
 
-    /// The template `sojourn`, by which the MAC pulls packets just in time.
-    pub(super) fn sojourn(self) -> Result<Scheme, ReproduceError> {
-        let pipeline = json!(Sojourn::default().pipeline());
+    /// The template `low_latency`, by which the MAC pulls packets just in time.
+    pub(super) fn low_latency(self) -> Result<Scheme, ReproduceError> {
+        let pipeline = json!(LowLatency::default().pipeline());
         let builder = self.drql_builder("each_slot")?;
         let builder = each_drb(builder, |drb| drb["pipeline"] = pipeline.clone())?;
         Ok(Scheme::Run(Box::new(builder)))

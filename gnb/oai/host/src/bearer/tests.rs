@@ -26,7 +26,7 @@ fn a_panic_makes_the_bearer_transparent_and_loses_no_packet() {
         pool: BufferPool::new(64),
         events: EventLog::new(),
     };
-    let sojourn = templates::by_name("sojourn").expect("a template");
+    let sojourn = templates::by_name("low_latency").expect("a template");
     let bearer = Bearer::new(1, 1, false, sojourn, 1).expect("a pipeline");
     bearer.status_asked(&around, 0, 500, 100);
     let packet = |number: u8| Sdu::copy(&around.pool, &[number; 60], false).expect("a buffer");

@@ -37,7 +37,7 @@ fn allocates_nothing(pipeline: &str) {
 
 #[test]
 fn packets_and_blocks_cost_no_allocation() {
-    for pipeline in ["transparent", "sojourn", "fq_codel", "bdp_only", "l4s"] {
+    for pipeline in ["transparent", "low_latency", "fq_codel", "bdp_only", "l4s"] {
         allocates_nothing(pipeline);
     }
 }

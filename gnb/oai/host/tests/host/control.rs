@@ -22,9 +22,9 @@ fn codel() -> Vec<u8> {
 #[test]
 fn a_lease_that_ends_brings_the_safe_pipeline_back_without_traffic() {
     let (host, _fake) = host("transparent");
-    let pipeline = templates::by_name("sojourn").expect("a template");
+    let pipeline = templates::by_name("low_latency").expect("a template");
     install(&host, RNTI, pipeline, 0);
-    assert_eq!(host.status(1_000).bearers[0].pipeline.as_deref(), Some("sojourn"));
+    assert_eq!(host.status(1_000).bearers[0].pipeline.as_deref(), Some("low_latency"));
     host.poll(60_000_001);
     let status = host.status(60_001_000);
     assert_eq!(status.bearers[0].pipeline.as_deref(), Some("transparent"));
@@ -61,7 +61,7 @@ fn a_bearer_that_is_set_up_starts_with_the_node_default() {
     assert_eq!(support.matches, ["drb"], "PDCP knows neither 5QI nor slice");
     let rule = |rule| DefaultRule {
         rule,
-        pipeline: templates::by_name("sojourn"),
+        pipeline: templates::by_name("low_latency"),
         lease_ms: Some(60_000),
         as_safe: false,
     };
@@ -87,7 +87,7 @@ fn a_bearer_that_is_set_up_starts_with_the_node_default() {
     host.bearer_up(UE, DRB, false, 500_000).expect("a DRB identity");
     // Before its first packet, which then waits for the block that carries it.
     let status = host.status(500_020);
-    assert_eq!(status.bearers[0].pipeline.as_deref(), Some("sojourn"));
+    assert_eq!(status.bearers[0].pipeline.as_deref(), Some("low_latency"));
     let events: Vec<_> = status.events.iter().map(|event| event.what).collect();
     assert!(events.ends_with(&["bearer_up", "pipeline_changed"]), "{events:?}");
     assert_eq!(host.status_asked(RNTI, LCID, 0, 500_030), 0);
@@ -116,7 +116,7 @@ fn message(host: &Host, request: u32, now_us: u64) -> Option<IndicationMessage> 
 
 #[test]
 fn reports_name_the_bearer_and_the_time_of_the_clock_on_the_wall() {
-    let (host, _fake) = host("sojourn");
+    let (host, _fake) = host("low_latency");
     host.packet_in(UE, DRB, &packet(1, 0, 100), 10);
     let status = action(ReportStyle::PipelineStatus, vec![]);
     assert_eq!(host.subscribe_v1(1, &periodic(20), &status), Ok(20));
@@ -224,7 +224,7 @@ fn bearers_of(message: &[u8]) -> Vec<BearerId> {
 #[test]
 fn where_a_report_has_no_room_for_all_bearers_each_has_its_turn() {
     for style in [ReportStyle::PipelineStatus, ReportStyle::FlowInventory] {
-        let (host, _fake) = host("sojourn");
+        let (host, _fake) = host("low_latency");
         for ue in 0..100 {
             attach(&host, 1_000 + ue, 100 + ue as u16);
             host.packet_in(1_000 + ue, DRB, &packet(1, 0, 100), 10);
@@ -250,7 +250,7 @@ fn where_a_report_has_no_room_for_all_bearers_each_has_its_turn() {
 
 #[test]
 fn traffic_of_a_bearer_that_had_no_room_is_in_its_next_report() {
-    let (host, _fake) = host("sojourn");
+    let (host, _fake) = host("low_latency");
     for ue in 0..40 {
         attach(&host, 1_000 + ue, 100 + ue as u16);
     }
@@ -277,7 +277,7 @@ fn traffic_of_a_bearer_that_had_no_room_is_in_its_next_report() {
 #[test]
 fn events_and_changed_bearers_that_had_no_room_are_in_the_next_reports() {
     for style in [ReportStyle::Events, ReportStyle::PipelineStatus] {
-        let (host, _fake) = host("sojourn");
+        let (host, _fake) = host("low_latency");
         let on_change = v1::encode(&EventTrigger::OnChange).expect("a trigger");
         host.subscribe_v1(1, &on_change, &action(style, vec![])).expect("accepted");
         for ue in 0..100 {

@@ -24,7 +24,7 @@ fn without_a_pacer_packets_go_on_at_once_and_the_mac_sees_the_rlc_alone() {
 
 #[test]
 fn blocks_are_filled_and_the_rlc_holds_the_rest_of_one_sdu() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     let mut number = 0;
     let (mut carried, mut blocks) = (0, 0);
     for n in 0..4_000_u64 {
@@ -48,7 +48,7 @@ fn blocks_are_filled_and_the_rlc_holds_the_rest_of_one_sdu() {
 
 #[test]
 fn an_rlc_that_cannot_send_gets_no_more_than_a_block() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     let mut most = 0;
     for n in 0..200_u64 {
         let now_us = n * SLOT_US;
@@ -64,7 +64,7 @@ fn an_rlc_that_cannot_send_gets_no_more_than_a_block() {
 
 #[test]
 fn a_call_beside_an_overload_waits_for_a_slot_not_for_the_overload() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     let (mut bulk, mut voice, mut worst_us) = (0, 0, 0);
     let mut sent_us = vec![];
     for n in 0..8_000_u64 {
@@ -93,7 +93,7 @@ fn a_call_beside_an_overload_waits_for_a_slot_not_for_the_overload() {
 
 #[test]
 fn pdcp_numbers_in_the_order_of_the_air_without_gaps() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     for n in 0..2_000_u64 {
         for flow in 0..3 {
             host.packet_in(UE, DRB, &packet(flow, n as u32, 1_400), n * SLOT_US);
@@ -113,7 +113,7 @@ fn pdcp_numbers_in_the_order_of_the_air_without_gaps() {
 
 #[test]
 fn a_block_with_no_room_worth_a_segment_is_left_to_padding() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     host.status_asked(RNTI, LCID, 0, 100);
     host.packet_in(UE, DRB, &packet(1, 0, 1_400), 200);
     assert_eq!(host.status_asked(RNTI, LCID, 0, 600), 1_400 + 6, "with its headers");

@@ -13,7 +13,7 @@ fn events(host: &Host) -> Vec<&'static str> {
 #[test]
 fn a_ue_that_is_reestablished_keeps_pipeline_packets_and_order() {
     let (host, fake) = host("transparent");
-    let sojourn = templates::by_name("sojourn").expect("a template");
+    let sojourn = templates::by_name("low_latency").expect("a template");
     let outcome = install(&host, RNTI, sojourn, 1_000);
     assert!(matches!(outcome, ControlOutcome::Accepted { revision: 2, .. }), "{outcome:?}");
     host.status_asked(RNTI, LCID, 0, 1_500);
@@ -40,7 +40,7 @@ fn a_ue_that_is_reestablished_keeps_pipeline_packets_and_order() {
 
 #[test]
 fn what_waits_for_a_removed_bearer_is_dropped_and_its_buffers_return() {
-    let (host, _fake) = host("sojourn");
+    let (host, _fake) = host("low_latency");
     host.status_asked(RNTI, LCID, 0, 100);
     for number in 0..100 {
         host.packet_in(UE, DRB, &packet(1, number, 500), 200);
@@ -56,7 +56,7 @@ fn what_waits_for_a_removed_bearer_is_dropped_and_its_buffers_return() {
 
 #[test]
 fn a_bearer_that_is_set_up_anew_starts_anew() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     host.status_asked(RNTI, LCID, 0, 100);
     host.packet_in(UE, DRB, &packet(1, 7, 500), 200);
     host.bearer_up(UE, DRB, false, 300).expect("a DRB identity");
@@ -71,7 +71,7 @@ fn a_bearer_that_is_set_up_anew_starts_anew() {
 
 #[test]
 fn bearers_of_many_ues_do_not_mix() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     for ue in 2..40_u64 {
         attach(&host, ue, RNTI + ue as u16);
         host.status_asked(RNTI + ue as u16, LCID, 0, 100);
@@ -119,7 +119,7 @@ fn settings_that_cannot_be_used_are_refused_with_what_was_expected() {
 
 #[test]
 fn a_bearer_of_which_the_mac_does_not_ask_goes_on_by_polls() {
-    let (host, fake) = host("sojourn");
+    let (host, fake) = host("low_latency");
     // A question makes the pacer wait for blocks; then the UE is not scheduled any more.
     host.status_asked(RNTI, LCID, 0, 1_000);
     for number in 0..30 {

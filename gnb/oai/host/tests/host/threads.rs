@@ -104,7 +104,7 @@ fn all_threads_at_once_lose_nothing_and_keep_order() {
             }
         });
         scope.spawn(|| {
-            let names = ["sojourn", "transparent", "fq_codel", "bdp_only", "bode_diffserv"];
+            let names = ["low_latency", "transparent", "fq_codel", "bdp_only", "bode_diffserv"];
             for name in names.iter().cycle().take(500) {
                 for ue in STAY {
                     let pipeline = templates::by_name(name).expect("a template");

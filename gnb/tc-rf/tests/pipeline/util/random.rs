@@ -4,7 +4,7 @@ use e2sm_tc::v1::*;
 use proptest::prelude::*;
 use tc_rf::capabilities;
 use tc_rf::templates::{
-    CakeDiffserv, FlowSlicing, FqCodel, FqL4s, SegregateGreedy, Slice, Sojourn, by_name,
+    CakeDiffserv, FlowSlicing, FqCodel, FqL4s, LowLatency, SegregateGreedy, Slice, by_name,
 };
 
 use super::{aqm, fifo, flow, osi, target};
@@ -232,7 +232,7 @@ pub(crate) fn template() -> impl Strategy<Value = Pipeline> {
                 }
                 "fq_codel" => FqCodel { queues, ..FqCodel::default() }.pipeline(),
                 "fq_l4s" => FqL4s { queues, ..FqL4s::default() }.pipeline(),
-                "sojourn" => Sojourn { queues, ..Sojourn::default() }.pipeline(),
+                "low_latency" => LowLatency { queues, ..LowLatency::default() }.pipeline(),
                 "cake_diffserv" => CakeDiffserv { queues, ..CakeDiffserv::default() }.pipeline(),
                 _ => by_name(name).expect("a template"),
             };

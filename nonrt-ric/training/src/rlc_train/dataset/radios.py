@@ -36,7 +36,7 @@ CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
 F1_DELAYS_US: Final = (0, 0, 1_000, 10_000, 40_000)
 """CU to DU: monolithic in two runs of five, a near DU, and T_c of stolidis2024."""
 
-_PACERS: Final = ("drql", "dql", "e5g_bdp", "dyn_rlc", "sojourn")
+_PACERS: Final = ("drql", "dql", "e5g_bdp", "dyn_rlc", "low_latency")
 _PACER_WEIGHTS: Final = (6, 2, 2, 2, 6)
 _LONGEST_RUN: Final = 64
 """Characters of a partition's name."""
@@ -164,7 +164,7 @@ def _pair(
 
 def _pipeline(rng: random.Random) -> Any:
     (kind,) = rng.choices(_PACERS, weights=_PACER_WEIGHTS)
-    return kind if kind == "sojourn" else wide.paced_pipeline(kind, rng)
+    return kind if kind == "low_latency" else wide.paced_pipeline(kind, rng)
 
 
 def _run_name(radio: str) -> str:

@@ -37,6 +37,7 @@ class _Codec(Protocol):
     CodecError: type[Exception]
     TemplateError: type[Exception]
     PipelineError: type[Exception]
+    FORMER_TEMPLATES: dict[str, str]
     TEMPLATES: list[str]
 
     def template_schema(self, name: str) -> dict[str, Any]: ...
@@ -119,6 +120,11 @@ def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:
 def templates() -> tuple[str, ...]:
     """The names of the templates of pipelines."""
     return tuple(_codec().TEMPLATES)
+
+
+def former_templates() -> dict[str, str]:
+    """Former names of templates, which are still understood, and the names in force."""
+    return dict(_codec().FORMER_TEMPLATES)
 
 
 def template_schema(name: str) -> dict[str, Any]:

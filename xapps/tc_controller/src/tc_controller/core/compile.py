@@ -28,7 +28,7 @@ from tc_controller.core.ladder import Rung
 #: The template that has classes.
 CLASSES: Final = "classes"
 #: Templates with a queue per flow by hash: within a class, flows are served as in these.
-PER_FLOW: Final = ("sojourn", "fq_codel", "fq_l4s")
+PER_FLOW: Final = ("low_latency", "fq_codel", "fq_l4s")
 #: Parameters that `classes` has as well, with the same meaning.
 _KEPT: Final = ("quantum_bytes", "threshold_us", "bulk_bound_us", "pacer", "buffer")
 #: Parameters that `classes` cannot honour.
@@ -111,8 +111,7 @@ def _discipline(objective: ClassObjective, shaped: bool) -> dict[str, Any]:
         return {"fifo": True}
     if objective.bound_ms is not None:
         return {"bound_us": max(1, round(objective.bound_ms * 1000))}
-    # A shaped queue does not follow the radio, for which `sojourn` leaves queues long: CoDel keeps
-    # it short and loses no rate.
+    # A shaped queue does not follow the radio: CoDel keeps it short and loses no rate.
     return {"codel": {}} if shaped else {}
 
 

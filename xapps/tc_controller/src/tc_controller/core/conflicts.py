@@ -39,6 +39,8 @@ class Severity(enum.Enum):
     ERROR = "error"
     #: The policy does something that it may not be meant to.
     WARNING = "warning"
+    #: What it does is meant, and better written otherwise.
+    NOTICE = "notice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,28 @@ def findings(policy: Policy) -> list[Finding]:
         found += _ladder(rule, place)
         found += _trial(rule, place)
     found += _left_out(policy)
-    return found
+    return found + former_names(policy)
+
+
+def former_names(policy: Policy) -> list[Finding]:
+    """Templates that the policy gives by a former name."""
+    return [
+        Finding(
+            Severity.NOTICE,
+            f"rules[{position}].{place}.template",
+            f"'{rung.former_name}' is a former name; write {rung.template}",
+        )
+        for position, rule in enumerate(policy.rules)
+        for place, rung in _rungs(rule)
+        if rung.former_name is not None
+    ]
+
+
+def _rungs(rule: Rule) -> Iterator[tuple[str, Rung]]:
+    for name, rungs in (("base", rule.base), ("ladder", rule.ladder)):
+        yield from ((f"{name}[{index}]", rung) for index, rung in enumerate(rungs))
+    if rule.trial is not None:
+        yield "trial.against", rule.trial.against
 
 
 # ------------------------------------------------------------------------------------- rules

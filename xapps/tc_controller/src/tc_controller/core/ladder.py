@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 from ric.errors import TemplateParameterError
 from ric.explain import PlacedError
@@ -57,10 +65,28 @@ class Rung(BaseModel):
         default=10, ge=1, le=1000, description="flow_slicing: bucket depth at that rate, ms."
     )
 
+    #: The former name by which the policy gives the template.
+    _former: str | None = PrivateAttr(default=None)
+
+    @property
+    def former_name(self) -> str | None:
+        """The former name by which the policy gives the template."""
+        return self._former
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The template's parameters that the policy gives."""
         return dict(self.model_extra or {})
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _by_name_in_force(cls, data: Any, handler: ModelWrapValidatorHandler[Rung]) -> Rung:
+        given = data.get("template") if isinstance(data, dict) else None
+        now = tc.former_templates().get(given) if isinstance(given, str) else None
+        rung = handler(data if now is None else {**data, "template": now})
+        if now is not None:
+            rung._former = given
+        return rung
 
     @model_validator(mode="after")
     def _makes_a_pipeline(self) -> Rung:
@@ -120,11 +146,12 @@ def _alternative(name: str, own: dict[str, Any]) -> dict[str, Any]:
     properties.pop(CHOSEN.get(name, ""), None)
     if name == "flow_slicing":
         properties |= {key: own[key] for key in _SLICING}
+    names = [name, *(former for former, now in tc.former_templates().items() if now == name)]
     return {
         "title": name,
         "type": "object",
         "description": taken.get("description", ""),
-        "properties": {"template": {"const": name}, "when": own["when"], **properties},
+        "properties": {"template": {"enum": names}, "when": own["when"], **properties},
         "required": ["template"],
         "additionalProperties": False,
     }

@@ -33,7 +33,7 @@ const INTERVAL_US: u32 = 150_000;
 /// `bulk_bound_us`. ECT(1) flows (L4S) are marked above `threshold_us`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Sojourn {
+pub struct LowLatency {
     /// Queues of the stochastic hash, as many again for L4S; 1024 (RFC 8290 §4.1.2).
     #[schemars(range(min = 1, max = 2048))]
     pub queues: u16,
@@ -78,7 +78,7 @@ pub struct Sojourn {
     pub buffer: Buffer,
 }
 
-impl Default for Sojourn {
+impl Default for LowLatency {
     fn default() -> Self {
         Self {
             queues: 1024,
@@ -96,7 +96,7 @@ impl Default for Sojourn {
     }
 }
 
-impl Sojourn {
+impl LowLatency {
     /// Eight as in CAKE, or as many as divide the queues.
     fn ways(&self) -> u8 {
         [8, 4, 2].into_iter().find(|ways| self.queues.is_multiple_of(u16::from(*ways))).unwrap_or(1)
@@ -107,7 +107,7 @@ impl Sojourn {
         let (classic, scalable) = (run(0, self.queues), run(self.queues, self.queues));
         let step = marking_by_step(CodelParameters::default(), self.threshold_us);
         Pipeline {
-            name: "sojourn".to_owned(),
+            name: "low_latency".to_owned(),
             classifier: isolating(scalable, classic, Some(self.ways()), self.isolation),
             queues: vec![queues(classic, self.bulk()), queues(scalable, step)],
             scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: self.quantum_bytes },
