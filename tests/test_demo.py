@@ -48,7 +48,7 @@ async def test_the_live_page_shows_the_bearer_bloat_heal_and_the_end_of_the_cont
 ) -> None:
     playwright = pytest.importorskip("playwright.async_api")
     expect = playwright.expect
-    demo = await start(tmp_path, "--before", "8", "--after", "8")
+    demo = await start(tmp_path, "--before", "8", "--after", "8", "--rpm", "0")
     assert demo.stdout is not None
     async with playwright.async_playwright() as driver, asyncio.timeout(4 * PATIENCE_S):
         browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -71,7 +71,7 @@ async def test_the_live_page_shows_the_bearer_bloat_heal_and_the_end_of_the_cont
 
 
 async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> None:
-    demo = await start(tmp_path, "--before", "2", "--after", "5")
+    demo = await start(tmp_path, "--before", "2", "--after", "15", "--rpm", "6")
     output, _ = await asyncio.wait_for(demo.communicate(), 4 * PATIENCE_S)
     text = output.decode()
     assert demo.returncode == 0, text
@@ -88,6 +88,12 @@ async def test_a_short_demo_leaves_a_report_and_a_summary(tmp_path: Path) -> Non
     assert (first["template"], first["trigger"]) == ("low_latency", "base")
     assert first["at_s"] == summary["switched_s"] == after["from_s"] == before["to_s"]
     assert len(summary["first_seconds"]) == 6
+    # The test of responsiveness follows the phases, is of both runs and sees what they did.
+    assert after["to_s"] == pytest.approx(19.0)
+    scores = summary["responsiveness"]
+    for score in ("rpm", "foreign_rpm", "loaded_rpm"):
+        assert scores["with_control"][score] > 3 * scores["without_control"][score] > 0
+    assert "Responsiveness under load" in text
     lengths = [
         json.loads((tmp_path / run / "summary.json").read_text())["duration_s"]
         for run in ("with_control", "without_control")

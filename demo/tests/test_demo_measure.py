@@ -14,11 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
-from sojourn_demo import DemoError, picture, report
+from sojourn_demo import DemoError, picture, report, responsiveness
 from sojourn_demo.colours import VARIABLES
+from sojourn_demo.lead import lead
 from sojourn_demo.live import Trend, read_decisions
 from sojourn_demo.measure import summarise
 from sojourn_demo.recording import read_recording
+from sojourn_demo.responsiveness import Score
 from sojourn_demo.tables import UNANSWERED, cells, first_cells, tables
 
 EPOCH_US = 1_700_000_000_000_000
@@ -92,6 +94,8 @@ RECORDS = [
     decision("answered", DECIDED_S, detect_to_ack_us=1_500, outcome={"accepted": {"revision": 2}}),
     decision("verified", DECIDED_S + 2, verdict="kept"),
 ]
+SCORES = (Score(2813.9, 4693.7, 934.2), Score(101.7, 116.0, 87.4))
+"""With control and without."""
 STATS = {
     "indication_latency_us": {"p50": 210.0, "p99": 900.0},
     "detect_to_ack_us": {"p50": 1_500.0, "p99": 1_500.0},
@@ -204,6 +208,32 @@ def test_the_page_follows_the_colour_scheme_of_its_reader(
     assert "prefers-color-scheme:dark" in style
     assert set(re.findall(r"var\(--(\w+)\)", page)) <= set(VARIABLES)
     assert not re.search("|".join(light for light, _ in VARIABLES.values()), body)
+
+
+def test_report_terminal_and_lead_have_both_scores(summary: dict[str, Any]) -> None:
+    summary.update(responsiveness.figures(*SCORES, test="The last 10 s."))
+    assert summary["responsiveness"]["with_control"] == {
+        "rpm": 2813.9,
+        "foreign_rpm": 4693.7,
+        "loaded_rpm": 934.2,
+    }
+    assert lead(summary).endswith(
+        "Responsiveness under load is <b>2,814 RPM</b>; without control <b>102 RPM</b>."
+    )
+    console = Console(record=True, width=100)
+    for table in tables(summary):
+        console.print(table)
+    assert "RPM in a loading connection (loaded) │          934 │      87" in console.export_text()
+    plot = responsiveness.plot(summary)
+    for shown in ("4,694", "116", "934", "87"):
+        assert f">{shown}<" in plot
+
+
+def test_without_a_score_nothing_is_said(summary: dict[str, Any]) -> None:
+    assert responsiveness.figures(SCORES[0], None, test="") == {}
+    assert responsiveness.plot(summary) == ""
+    assert "RPM" not in lead(summary)
+    assert len(list(tables(summary))) == 2
 
 
 def test_no_two_quantities_share_a_colour() -> None:

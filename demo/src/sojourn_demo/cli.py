@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import os
 import sys
 import webbrowser
@@ -12,11 +13,11 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
-from sojourn_demo import DemoError
+from sojourn_demo import DemoError, responsiveness
 from sojourn_demo.conclusion import TITLE, conclude
 from sojourn_demo.flexric import FlexRic
 from sojourn_demo.gateways import ANY_PORT, THROUGH, policy_of, start_gateway
@@ -28,6 +29,10 @@ from sojourn_demo.recording import read_recording, write_scenario
 from sojourn_demo.report import Footnote
 
 INTERRUPTED = 130
+START_S: Final = 2.0
+"""From the start of the gNB to that of the controller: the phases end, and the test of
+responsiveness begins, at fixed times of the gNB's clock, which the scenario has."""
+MOST_TEST_S: Final = 60.0
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -37,9 +42,15 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
         DemoError: A file or program is missing or invalid.
     """
     out: Path = arguments.out
-    seconds = arguments.before + arguments.after
+    seconds = arguments.before + arguments.after + arguments.rpm
     scenario = write_scenario(
-        arguments.scenario, out, duration_s=seconds, trace=arguments.trace, seed=arguments.seed
+        arguments.scenario,
+        out,
+        # The view begins when all programs run, and lasts `seconds` from then on.
+        duration_s=START_S + seconds,
+        trace=arguments.trace,
+        seed=arguments.seed,
+        change=partial(_add_test, arguments),
     )
     recorded, log, stats = out / "with_control", out / "decisions.jsonl", out / "stats.json"
     log.unlink(missing_ok=True)
@@ -69,11 +80,23 @@ async def run(arguments: argparse.Namespace, console: Console) -> None:
             if arguments.open:
                 webbrowser.open(page)
             view = View(console, partial(scrape, gnb.ready["metrics"]), log, arguments.before)
-            await view.run(programs, seconds)
+            await view.run(programs, seconds, least_s=START_S + seconds)
             # The other programs stop at the end of the block.
             await programs.stop(controller)
             await programs.stop(forecaster)
     await finish(arguments, console, scenario, recorded)
+
+
+def _add_test(arguments: argparse.Namespace, scenario: dict[str, Any]) -> None:
+    """Ends the scenario with the test of responsiveness, if there is one."""
+    if arguments.rpm > 0:
+        from_s = _phases_end_s(arguments)
+        responsiveness.add_test(scenario, from_s, from_s + arguments.rpm)
+
+
+def _phases_end_s(arguments: argparse.Namespace) -> float:
+    """Where the phases end and the test begins, s of the gNB's clock."""
+    return float(START_S + arguments.before + arguments.after)
 
 
 async def finish(
@@ -104,11 +127,22 @@ async def finish(
         drained="those that the MAC took from the RLC",
         clock="Times are of the gNB's clock",
     )
+    runs = (recording, read_recording(uncontrolled))
+    scores: dict[str, Any] = {}
+    if arguments.rpm > 0:
+        end_s = _phases_end_s(arguments)
+        runs = (runs[0].until(end_s), runs[1].until(end_s))
+        scores = responsiveness.figures(
+            *(responsiveness.read_score(folder) for folder in (recorded, uncontrolled)),
+            test=f"The last {arguments.rpm:g} s, in place of bulk flows: a download more each"
+            " second, and probes on new connections and in those that download; trimmed means over"
+            " the last 4 s (draft-ietf-ippm-responsiveness-09).",
+        )
     conclude(
-        *(out, console, title, (recording, read_recording(uncontrolled)), footnote),
+        *(out, console, title, runs, footnote),
         control_from_s=arguments.before,
         own_revisions=arguments.through == "lab",
-        extra={"through": arguments.through},
+        extra={"through": arguments.through, **scores},
     )
 
 
@@ -117,7 +151,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sojourn-demo",
         description="Run gNB, forecaster and controller on loopback and write a report.",
-        epilog="example:\n  sojourn-demo --before 10 --after 30 --out out/demo",
+        epilog="example:\n  sojourn-demo --before 10 --after 60 --out out/demo",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -175,13 +209,32 @@ def make_parser() -> argparse.ArgumentParser:
         "--before", type=float, default=10.0, help="uncontrolled seconds (default: %(default)g)"
     )
     parser.add_argument(
-        "--after", type=float, default=30.0, help="controlled seconds (default: %(default)g)"
+        "--after", type=float, default=20.0, help="controlled seconds (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--rpm",
+        type=_test_s,
+        default=10.0,
+        help="seconds of a test of responsiveness after them, in place of bulk flows; 0: none; not"
+        " with --through oai (default: %(default)g)",
     )
     parser.add_argument("--seed", type=int, help="seed of the scenario (default: the scenario's)")
     parser.add_argument(
         "--out", type=Path, default=Path("out/demo"), help="folder to write (default: %(default)s)"
     )
     return parser
+
+
+def _test_s(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if value != 0 and not responsiveness.LEAST_S <= value <= MOST_TEST_S:
+        raise argparse.ArgumentTypeError(
+            f"{text}; expected 0, or {responsiveness.LEAST_S:g} to {MOST_TEST_S:g} seconds"
+        )
+    return value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ from sojourn_demo.recording import Series
 
 PING, GOODPUT, DRAINED = "#0b6fa4", "#00805f", "#7a4fb5"
 RLC, TC, RADIO, DECISION = "#b85c00", "#a0357a", "#7b5b3a", "#b03050"
-VIDEO, PAGES = "#3949ab", "#6b7300"
+VIDEO, PAGES, RESPONSIVENESS = "#3949ab", "#6b7300", "#00758a"
 INK, MUTED, GRID, PAPER, SHADE = "#1c2530", "#5b6772", "#dde3e8", "#ffffff", "#f1f4f6"
 VARIABLES: Final = {
     "ping": (PING, "#5ab4ec"),
@@ -33,6 +33,7 @@ VARIABLES: Final = {
     "decision": (DECISION, "#ff7a93"),
     "video": (VIDEO, "#93a1ff"),
     "pages": (PAGES, "#c3cc4a"),
+    "responsiveness": (RESPONSIVENESS, "#4fd0e0"),
     "ink": (INK, "#e6ebf0"),
     "muted": (MUTED, "#9aa7b3"),
     "grid": (GRID, "#333d47"),

@@ -32,13 +32,20 @@ def both(colour: str, what: str = "") -> tuple[Key, Key]:
 
 
 def new_plot(summary: Mapping[str, Any], unit: str) -> tuple[Figure, Axes]:
-    """An empty plot over `unit`, with a line where each decision of `summary` was made."""
+    """An empty plot over `unit`, with a line where each decision of `summary` was made before the
+    end of its phases."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axis = figure.subplots()
     axis.set_xlabel(unit)
-    for decision in summary.get("decisions", ()):
+    for decision in shown_decisions(summary):
         axis.axvline(decision["at_s"], color=DECISION, linewidth=1, linestyle=":")
     return figure, axis
+
+
+def shown_decisions(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The decisions of `summary` before the end of its phases."""
+    decisions = summary.get("decisions", ())
+    return [d for d in decisions if d["at_s"] <= summary["phases"][1]["to_s"]]
 
 
 def figure_of(figure: Figure, caption: str, keys: Iterable[Key]) -> str:

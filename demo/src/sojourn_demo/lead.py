@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sojourn_demo import responsiveness
+
 
 def lead(summary: Mapping[str, Any]) -> str:
     """The result in a few sentences of HTML: delay, goodput, and what applications had."""
@@ -19,6 +21,7 @@ def lead(summary: Mapping[str, Any]) -> str:
         f"Ping p95 went from <b>{p95[0]:,.0f} ms</b> to <b>{p95[1]:,.1f} ms</b>. From the decision"
         f" on, the bulk goodput is <b>{ratio:.0%}</b> of that without control in the same"
         f" seconds{least}.{_of_applications(after, summary['without_control'])}"
+        f"{responsiveness.sentence(summary)}"
     )
 
 

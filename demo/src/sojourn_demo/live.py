@@ -82,12 +82,13 @@ class View:
         self._trends = [Trend(name, unit, colour) for name, unit, colour, *_ in TRENDS]
         self._before: tuple[float, float] | None = None
 
-    async def run(self, programs: Programs, seconds: float) -> None:
-        """Displays `seconds` of the gNB's clock; raises `DemoError` if a program ends."""
+    async def run(self, programs: Programs, seconds: float, *, least_s: float = 0.0) -> None:
+        """Displays `seconds` of the gNB's clock, at least until it has `least_s`; raises
+        `DemoError` if a program ends."""
         # Whatever the gNB's clock does, the run ends.
         give_up_s = time.monotonic() + PATIENCE * seconds
         await self._poll()
-        end_s = self._node_s + seconds
+        end_s = max(self._node_s + seconds, least_s)
         terminal = self._console.is_terminal
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
             next_line_s = 0.0

@@ -17,11 +17,11 @@ STEP_S = 0.5
 
 def draw(run: Path, path: Path) -> None:
     """Draws ping round trip, goodput and drained bytes, with and without control."""
-    controlled, without = (
-        read_recording(run / "with_control"),
-        read_recording(run / "without_control"),
-    )
     summary = json.loads((run / "summary.json").read_text())
+    end_s = summary["phases"][1]["to_s"]
+    controlled, without = (
+        read_recording(run / name).until(end_s) for name in ("with_control", "without_control")
+    )
     decision, switched_s = summary["decisions"][0], summary["switched_s"]
     figure = Figure(figsize=(8.4, 3.8), layout="constrained")
     delay, data = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))

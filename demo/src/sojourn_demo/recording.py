@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -42,6 +43,11 @@ class Series:
         """The same values later."""
         return Series(self.at_s + by_s, self.value)
 
+    def until(self, end_s: float) -> Series:
+        """The values before `end_s`."""
+        here = self.at_s < end_s
+        return Series(self.at_s[here], self.value[here])
+
     def between(self, from_s: float, to_s: float) -> Floats:
         """The values within ``[from_s, to_s)``."""
         return self.value[(self.at_s >= from_s) & (self.at_s < to_s)]
@@ -57,6 +63,11 @@ class Counter:
     def later(self, by_s: float) -> Counter:
         """The same quantity later."""
         return Counter(self.at_s + by_s, self.total)
+
+    def until(self, end_s: float) -> Counter:
+        """The quantity up to `end_s`."""
+        here = self.at_s <= end_s
+        return Counter(self.at_s[here], self.total[here])
 
     def rates(self, edges_s: Floats) -> Floats:
         """Its mean rate per second between neighbouring edges."""
@@ -106,16 +117,32 @@ class Recording:
 
     def later(self, by_s: float) -> Recording:
         """The same run, all of it later."""
+        return replace(
+            self,
+            duration_s=self.duration_s + by_s,
+            pings_s=self.pings_s + by_s,
+            **self._each(lambda values: values.later(by_s)),
+        )
+
+    def until(self, end_s: float) -> Recording:
+        """The run up to `end_s`."""
+        return replace(
+            self,
+            duration_s=min(self.duration_s, end_s),
+            pings_s=self.pings_s[self.pings_s < end_s],
+            **self._each(lambda values: values.until(end_s)),
+        )
+
+    def _each(self, change: Callable[[Any], Any]) -> dict[str, Any]:
+        """Each series and counter changed, by the name of its field."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved: dict[str, Any] = {
-            name: value.later(by_s)
+        changed: dict[str, Any] = {
+            name: change(value)
             for name, value in values.items()
             if isinstance(value, Series | Counter)
         }
-        moved["own_ms"] = {name: delay.later(by_s) for name, delay in self.own_ms.items()}
-        return replace(
-            self, duration_s=self.duration_s + by_s, pings_s=self.pings_s + by_s, **moved
-        )
+        changed["own_ms"] = {name: change(delay) for name, delay in self.own_ms.items()}
+        return changed
 
     def switched_s(self) -> float | None:
         """When a pipeline other than the first came into force; None if none did."""
@@ -228,9 +255,15 @@ def _goodput(flows: dict[str, NDArray[Any]]) -> Counter:
 
 
 def write_scenario(
-    base: Path, out: Path, *, duration_s: float, trace: Path | None, seed: int | None
+    base: Path,
+    out: Path,
+    *,
+    duration_s: float,
+    trace: Path | None,
+    seed: int | None,
+    change: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> Path:
-    """Writes ``scenario.yaml`` to `out`, derived from `base`.
+    """Writes ``scenario.yaml`` to `out`, derived from `base`; `change` edits it last.
 
     Raises:
         DemoError: A file cannot be read, or `base` has no UE.
@@ -253,6 +286,7 @@ def write_scenario(
         scenario["name"] = f"{scenario.get('name', base.stem)} on {trace.name}"
         for ue in ues:
             ue["channel"] = {"mahimahi": {"path": str(trace.resolve())}}
+    change(scenario)
     path = out / "scenario.yaml"
     path.write_text(yaml.safe_dump(scenario, sort_keys=False))
     return path

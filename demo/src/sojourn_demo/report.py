@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from sojourn_demo import responsiveness
 from sojourn_demo.colours import (
     DECISION,
     DRAINED,
@@ -20,7 +21,7 @@ from sojourn_demo.colours import (
     TC,
     line,
 )
-from sojourn_demo.figures import both, figure_of, new_plot, plain
+from sojourn_demo.figures import both, figure_of, new_plot, plain, shown_decisions
 from sojourn_demo.lead import lead
 from sojourn_demo.measure import FIRST_SECONDS
 from sojourn_demo.recording import Counter, Floats, Recording, Series
@@ -28,6 +29,8 @@ from sojourn_demo.tables import (
     AFTER,
     BEFORE_AND_AFTER,
     FIRST_HEADS,
+    RESPONSIVENESS,
+    RESPONSIVENESS_HEADS,
     WITH,
     cells,
     first_cells,
@@ -92,6 +95,7 @@ def write_report(
         _first_seconds(summary),
         f"<h2>{BEFORE_AND_AFTER}</h2>",
         _phases(summary),
+        *_scores(summary),
         "<h2>The loop</h2>",
         _loop(summary["loop"]),
         "<h2>Decisions</h2>",
@@ -123,7 +127,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     highest_ms = max((run.rtt_ms.value.max(initial=1.0) for run, _ in runs), default=1.0)
     axis.set(yscale="log", ylim=(None, 4 * highest_ms), ylabel="ms")
     plain(axis.yaxis)
-    for number, decision in enumerate(summary["decisions"]):
+    for number, decision in enumerate(shown_decisions(summary)):
         axis.annotate(
             decision["template"],
             (decision["at_s"], 1),
@@ -142,6 +146,7 @@ def _plots(recording: Recording, without: Recording, summary: dict[str, Any]) ->
     axis.set(xscale="log", ylim=(0, 101), ylabel="% of pings sent")
     plain(axis.xaxis)
     yield figure_of(figure, "Ping round trip from the decision on, distribution", both(PING))
+    yield responsiveness.plot(summary)
 
     figure, axis = new_plot(summary, "s")
     span = np.arange(max(0.0, from_s - BEFORE_S), min(from_s + AFTER_S, recording.duration_s), 0.1)
@@ -210,6 +215,19 @@ def _phases(summary: dict[str, Any]) -> str:
         for name, unit, a, b, c in cells(summary)
     )
     return _table(f"<tr><th></th>{head}</tr>", rows)
+
+
+def _scores(summary: dict[str, Any]) -> Iterable[str]:
+    if not (rows := responsiveness.cells(summary)):
+        return
+    test = summary[responsiveness.KIND]
+    yield f"<h2>{RESPONSIVENESS}</h2><p>{html.escape(test['test'])}</p>"
+    head = "".join(f"<th class=n>{head}</th>" for head in RESPONSIVENESS_HEADS)
+    cells_of_rows = (
+        f"<tr><td>{name}</td><td class='n c'>{a}</td><td class=n>{b}</td></tr>"
+        for name, a, b in rows
+    )
+    yield _table(f"<tr><th></th>{head}</tr>", "".join(cells_of_rows))
 
 
 def _first_seconds(summary: dict[str, Any]) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from sojourn_demo import responsiveness
+
 ROWS: Final = (
     ("ping round trip p50", "ms", ("ping_rtt_ms", "p50")),
     ("ping round trip p95", "ms", ("ping_rtt_ms", "p95")),
@@ -43,6 +45,8 @@ FIRST_HEADS: Final = (
 """Groups of columns of the first seconds, after their time."""
 AFTER: Final = "s after it"
 BEFORE_AND_AFTER: Final = "Before and after"
+RESPONSIVENESS: Final = "Responsiveness under load"
+RESPONSIVENESS_HEADS: Final = ("with control", "without")
 
 
 def spans(summary: dict[str, Any]) -> tuple[str, str, str]:
@@ -107,7 +111,7 @@ def first_cells(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
-def tables(summary: dict[str, Any]) -> tuple[Table, Table]:
+def tables(summary: dict[str, Any]) -> Iterator[Table]:
     """The tables for the terminal."""
     phases = Table(title=BEFORE_AND_AFTER, title_style="bold", title_justify="left")
     phases.add_column("")
@@ -126,7 +130,15 @@ def tables(summary: dict[str, Any]) -> tuple[Table, Table]:
             first.add_column(head, justify="right", style="bold" if column == WITH else None)
     for cells_of_row in first_cells(summary):
         first.add_row(*cells_of_row)
-    return phases, first
+    yield from (phases, first)
+    if rows := responsiveness.cells(summary):
+        scores = Table(title=RESPONSIVENESS, title_style="bold", title_justify="left")
+        scores.add_column("")
+        for head, style in zip(RESPONSIVENESS_HEADS, ("bold", None), strict=True):
+            scores.add_column(head, justify="right", style=style)
+        for score in rows:
+            scores.add_row(*score)
+        yield scores
 
 
 def first_title(summary: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from sojourn_demo import DemoError
 from sojourn_demo.colours import DECISION, MUTED, PAGES, VIDEO, line
-from sojourn_demo.figures import SIZE, both, figure_of, new_plot
+from sojourn_demo.figures import SIZE, both, figure_of, new_plot, shown_decisions
 from sojourn_demo.kernel.media import LADDER_KBPS
 from sojourn_demo.kernel.qoe import Session, page_figures
 from sojourn_demo.kernel.setup import BROWSER, MEASURED
@@ -155,7 +155,7 @@ def _strip(controlled: Measured, without: Measured, summary: Mapping[str, Any]) 
     axis.set(yticks=range(len(rows)), yticklabels=[name for name, _ in rows], xlabel="s")
     axis.set(ylim=(len(rows) - 0.5, -0.5))
     axis.grid(visible=False)
-    for decision in summary.get("decisions", ()):
+    for decision in shown_decisions(summary):
         axis.axvline(decision["at_s"], color=DECISION, linewidth=1, linestyle=":")
     low, high = LADDER_KBPS[0] / 1e3, LADDER_KBPS[-1] / 1e3
     keys = (
