@@ -122,6 +122,7 @@ TRUSTED: Final = {
         "sojourn_demo.recording:read_recording",
         "sojourn_demo.recording:_table",
         "sojourn_demo.recording:write_scenario",
+        "sojourn_demo.responsiveness:read_score",
         "sojourn_dashboards.check:Prometheus.get",
         "sojourn_dashboards.check:check",
     ],
