@@ -4,6 +4,10 @@ A value that is best on one cell and ruins another is no default. `l4s`: the mar
 `low_latency`; `codel`: interval and target of `fq_codel` with CU and DU apart, beside
 `low_latency`; `target`: the target of a download's queue in `low_latency`, fixed and as the node
 adapts it.
+
+`queue` compares disciplines of that queue, and senders whose window is constant and who lose
+nothing: the smallest window with 98 % of the best goodput, known afterwards, is what a download
+needs on that radio if its sender does not follow it.
 """
 
 from __future__ import annotations
@@ -17,10 +21,14 @@ from typing import Any
 import gnb_lab
 import numpy as np
 from measuring import write
+from ric.bounded_yaml import parse_yaml
 from tc_evaluate.situation import Situation, find_situations
 
 ROOT = Path(__file__).parent
 _TARGETS_MS = (5, 15, 30, 60, 100)
+_WINDOWS_KB = (10, 15, 22, 32, 47, 68, 100, 150, 220, 320, 470, 680, 1000, 1500)
+#: Share of the best goodput of a cell that the smallest window has.
+_ENOUGH = 0.98
 _VARYING = ("cell_edge", "far_server", "radio_", "recorded_")
 #: A template and its parameters by the name of an arm.
 Arms = dict[str, dict[str, Any]]
@@ -59,10 +67,26 @@ def _targets() -> Arms:
     }
 
 
+def _disciplines() -> Arms:
+    long, never = 300_000, 10_000_000
+    least, most = ("target_us", "interval_us"), "max_target_us"
+    undropped = {**dict.fromkeys((*least, most), never), "bulk_bound_us": None}
+    windows = {f"{kb} kB": {**undropped, "receive_window_bytes": kb * 1000} for kb in _WINDOWS_KB}
+    pulled = {"template": "fq_codel", "pacer": "just_in_time"}
+    return {
+        "300 ms": {"template": "low_latency", **dict.fromkeys((*least, most), long)},
+        "CoDel 20/400": {**pulled, "codel": dict(zip(least, (20_000, 400_000), strict=True))},
+        "CoDel 40/200": {**pulled, "codel": dict(zip(least, (40_000, 200_000), strict=True))},
+        "adapted": {"template": "low_latency"},
+        **{name: {"template": "low_latency", **each} for name, each in windows.items()},
+    }
+
+
 STUDIES = {
     "l4s": Study("parameters", ("l4s_",), "prague", _thresholds()),
     "codel": Study("parameters", ("f1_",), "bulk", _intervals()),
     "target": Study("situations", _VARYING, "bulk", _targets()),
+    "queue": Study("situations", _VARYING, "bulk", _disciplines()),
 }
 
 
@@ -74,7 +98,8 @@ class Result:
     arm: str
     #: Payload of all flows but pings.
     goodput_mbps: float
-    #: p95 of the queueing of the study's flows, mean over the flows.
+    #: p50 and p95 of the queueing of the study's flows, mean over the flows.
+    queueing_p50_ms: float
     queueing_p95_ms: float
     ping_p95_ms: float
     #: Seconds with pings above 100 ms.
@@ -84,13 +109,19 @@ class Result:
 def measure(study: Study, situation: Situation, arm: str, seed: int) -> Result:
     """One run from its first second to its last."""
     overrides: dict[str, Any] = {**situation.overrides, "seed": seed}
+    pipeline = dict(study.arms[arm])
+    window_bytes = pipeline.pop("receive_window_bytes", None)
     for ue, drb in situation.bearers:
-        overrides[f"ues[{ue}].drbs[{drb}].pipeline"] = study.arms[arm]
+        overrides[f"ues[{ue}].drbs[{drb}].pipeline"] = pipeline
+    if window_bytes is not None:
+        for number, flow in enumerate(parse_yaml(situation.path.read_text())["flows"]):
+            if flow["name"].startswith(study.flow):
+                overrides[f"flows[{number}].receive_window_bytes"] = window_bytes
     world = gnb_lab.World(situation.path, overrides=overrides)
     world.step_until(round(situation.duration_s * 1e6))
     end_us = world.now_us
     flows = world.summary()["flows"]
-    queueing = [f["queuing_ms"]["p95"] or 0.0 for f in flows if f["name"].startswith(study.flow)]
+    studied = [flow["queuing_ms"] for flow in flows if flow["name"].startswith(study.flow)]
     pings_us: list[int] = []
     for flow in flows:
         if flow["kind"] == "ping":
@@ -100,7 +131,8 @@ def measure(study: Study, situation: Situation, arm: str, seed: int) -> Result:
         cell=situation.name,
         arm=arm,
         goodput_mbps=sum(flow["goodput_mbps"] for flow in flows if flow["kind"] != "ping"),
-        queueing_p95_ms=float(np.mean(queueing)),
+        queueing_p50_ms=float(np.mean([each["p50"] or 0.0 for each in studied])),
+        queueing_p95_ms=float(np.mean([each["p95"] or 0.0 for each in studied])),
         ping_p95_ms=float(np.percentile(pings_us, 95, method="higher")) / 1e3,
         bloat_s=float(np.mean(np.array(pings_us) > 100_000)) * end_us / 1e6,
     )
@@ -115,6 +147,7 @@ def mean(results: Sequence[Result]) -> Result:
     return replace(
         results[0],
         goodput_mbps=of("goodput_mbps"),
+        queueing_p50_ms=of("queueing_p50_ms"),
         queueing_p95_ms=of("queueing_p95_ms"),
         ping_p95_ms=of("ping_p95_ms"),
         bloat_s=of("bloat_s"),
@@ -146,6 +179,32 @@ def table(results: Sequence[Result], arms: Sequence[str]) -> list[str]:
     return ["| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
 
 
+def queues(results: Sequence[Result], arms: Sequence[str]) -> list[str]:
+    """A row per cell: of each discipline, and of the smallest window that keeps the rate, the share
+    of the best goodput, p50 and p95 of the queue."""
+    named = [arm for arm in arms if not arm.endswith(" kB")]
+    rows = [["cell", "best Mbit/s", *named, "constant window"]]
+    rows.append(["---"] * len(rows[0]))
+    for cell in dict.fromkeys(each.cell for each in results):
+        of = {each.arm: each for each in results if each.cell == cell}
+        best = max(each.goodput_mbps for each in of.values())
+
+        def shown(each: Result, best: float = best) -> str:
+            share = each.goodput_mbps / best
+            return f"{share:.3f}, {each.queueing_p50_ms:.0f}, {each.queueing_p95_ms:.0f}"
+
+        smallest = next(
+            (
+                f"{arm}: {shown(of[arm])}"
+                for arm in arms
+                if arm not in named and of[arm].goodput_mbps >= _ENOUGH * best
+            ),
+            "none",
+        )
+        rows.append([cell, f"{best:.1f}", *(shown(of[arm]) for arm in named), smallest])
+    return ["| " + " | ".join(row) + " |" for row in rows]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("study", choices=STUDIES)
@@ -163,8 +222,13 @@ def main() -> None:
             seeds = [situation.seed + 100 * number for number in range(options.seeds)]
             runs = [measure(study, situation, arm, seed) for seed in seeds]
             results.append(mean(runs))
-    print("Goodput Mbit/s, p95 of that flow's queueing ms, p95 of ping ms\n")
-    print("\n".join([*table(results, list(study.arms)), "", *skipped]))
+    if options.study == "queue":
+        print("Share of the best goodput; p50, p95 of that flow's queueing ms\n")
+        lines = queues(results, list(study.arms))
+    else:
+        print("Goodput Mbit/s, p95 of that flow's queueing ms, p95 of ping ms\n")
+        lines = table(results, list(study.arms))
+    print("\n".join([*lines, "", *skipped]))
     write(options.out, f"parameters-{options.study}.json", [asdict(each) for each in results])
 
 
