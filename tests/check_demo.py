@@ -29,7 +29,7 @@ Check = tuple[str, float | None, str, float]
 def responsiveness(summary: dict[str, Any]) -> tuple[Check, ...]:
     """What is checked of the scores; nothing through another gateway than the lab's."""
     scores = summary.get("responsiveness", {})
-    with_control, without = scores.get("with_control", {}), scores.get("without_control", {})
+    with_control, without = (scores.get(f"{run}_control") or {} for run in ("with", "without"))
     if summary["through"] != "lab":
         print(f"responsiveness: {with_control} with control, {without} without")
         return ()

@@ -107,10 +107,33 @@ async def test_without_irtt_and_browser_the_rest_is_shown(tmp_path: Path) -> Non
     text = await finished(demo)
     assert "No irtt (Debian: apt install irtt)" in text
     assert "No video and no pages: no chromium on PATH" in text
+    assert "No RPM: no networkQuality on PATH" in text
     before, after, _ = results(tmp_path / "out")
     assert before["ping_rtt_ms"]["p50"] > 2 * after["ping_rtt_ms"]["p50"]
     assert after["voip_one_way_ms"]["p50"] is not None
     assert "video" not in after
+    assert running_with(str(tmp_path)) == []
+
+
+@pytest.mark.skipif(
+    LACKING is None and Tools.found().quality is None,
+    reason="no networkQuality (goresponsiveness), nginx and openssl on PATH",
+)
+async def test_the_communitys_client_sees_that_control_makes_the_path_responsive(
+    tmp_path: Path,
+) -> None:
+    client = Tools.found().quality
+    assert client is not None
+    programs = ("iperf3", "ping", "setpriv", "stdbuf", "sh", "nginx", "openssl", Path(client).name)
+    path = only(tmp_path / "bin", *programs)
+    demo = await start(tmp_path / "out", "--before", "5", "--after", "6", path=path)
+    text = await finished(demo)
+    assert "Responsiveness under load" in text
+    scores = json.loads((tmp_path / "out" / "summary.json").read_text())["responsiveness"]
+    with_control, without = scores["with_control"], scores["without_control"]
+    assert 60_000 / 1_000 < with_control["loaded_rpm"] < with_control["foreign_rpm"]
+    # Behind a queue of more than a second the client may have no answer at all.
+    assert without is None or with_control["rpm"] > 4 * without["rpm"]
     assert running_with(str(tmp_path)) == []
 
 

@@ -113,6 +113,7 @@ TRUSTED: Final = {
         "sojourn_demo.oai.cell:Cell.status",
         "sojourn_demo.load.flow:receive",
         "sojourn_demo.load.irtt:downlink",
+        "sojourn_demo.load.network_quality:_read",
         "sojourn_demo.load.rows:read_rows",
         "sojourn_demo.oai.recorder:Recorder.write",
         "sojourn_demo.oai.run:write_policy",

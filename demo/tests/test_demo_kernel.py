@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 from sojourn_demo import DemoError
-from sojourn_demo.kernel import page, setup, tools, webm
+from sojourn_demo.kernel import page, quality, setup, tools, webm
 from sojourn_demo.kernel.__main__ import main
 from sojourn_demo.kernel.devtools import started
 from sojourn_demo.kernel.lateness import Lateness
@@ -26,6 +27,7 @@ from sojourn_demo.kernel.run import Run, conclude_runs
 from sojourn_demo.kernel.setup import Schedule
 from sojourn_demo.kernel.site import Site, script
 from sojourn_demo.kernel.tools import Tools
+from sojourn_demo.load import network_quality
 from sojourn_demo.load.radio_clock import RadioClock
 from sojourn_demo.load.rows import Row, write_rows
 from sojourn_demo.programs import Programs, free_address
@@ -306,9 +308,14 @@ def on_path(monkeypatch: pytest.MonkeyPatch, *names: str, kernel: str = "reno cu
 
 
 def test_each_missing_program_has_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, "iperf3", "ping", "setpriv", "irtt", "google-chrome")
+    server = ("nginx", "openssl")
+    on_path(
+        monkeypatch,
+        *("iperf3", "ping", "setpriv", "irtt", "google-chrome", "goresponsiveness", *server),
+    )
     found = Tools.found()
     assert (found.skipped, found.chromium) == ((), "/bin/google-chrome")
+    assert found.quality == "/bin/goresponsiveness"
     on_path(monkeypatch, "iperf3", "ping", "setpriv", kernel="reno cubic")
     found = Tools.found()
     assert found.controls == ("cubic",)
@@ -317,7 +324,76 @@ def test_each_missing_program_has_a_sentence(monkeypatch: pytest.MonkeyPatch) ->
         "No irtt (Debian: apt install irtt): numbered UDP packets of the demo's own are the"
         " VoIP-like flow.",
         "No video and no pages: no chromium on PATH (Debian: apt install chromium).",
+        "No RPM: no networkQuality on PATH, the IETF community's client for responsiveness"
+        " (docs/kernel-traffic.md says where it is from).",
     )
+    on_path(monkeypatch, "iperf3", "ping", "setpriv", "irtt", "chromium", "networkQuality")
+    found = Tools.found()
+    assert found.quality is None
+    assert found.skipped == (
+        "No RPM: no nginx, openssl on PATH (Debian: apt install nginx-light openssl).",
+    )
+
+
+def test_client_and_server_of_the_test_of_responsiveness_speak_of_the_same_place(
+    tmp_path: Path,
+) -> None:
+    words = network_quality.client("networkQuality", f"198.51.100.1:{quality.PORT}", tmp_path)
+    assert words[1:3] == ("-url", "https://198.51.100.1:8443/.well-known/nq")
+    found = quality.configuration(f"198.51.100.1:{quality.PORT}")
+    assert found["version"] == 1
+    assert found["urls"] == {
+        "small_https_download_url": "https://198.51.100.1:8443/small",
+        "large_https_download_url": "https://198.51.100.1:8443/large",
+        "https_upload_url": "https://198.51.100.1:8443/upload",
+    }
+    assert "listen 8443 ssl http2;" in quality.settings(tmp_path)
+
+
+def test_connections_of_the_server_hold_a_frame_back_whatever_the_machines_default() -> None:
+    with quality.listener(0, "reno") as listening:
+        port = listening.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)), listening.accept()[0] as accepted:
+            held = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
+            control = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    assert held == 16_384
+    assert control.rstrip(b"\0") == b"reno"
+
+
+def quality_probes(folder: Path, foreign_s: float, loaded_s: float) -> None:
+    """Probes of a test in a run."""
+    heads = (network_quality.ROUND_TRIPS, network_quality.DURATION_S, network_quality.TYPE)
+    logs = folder / setup.QUALITY
+    logs.mkdir()
+    for name, row in (
+        ("foreign", (3, 3 * foreign_s, "Foreign")),
+        ("self", (1, loaded_s, "SelfDown")),
+    ):
+        lines = (", ".join(map(str, line)) for line in (heads, row))
+        (logs / f"probes-{name}-now.csv").write_text("\n".join(lines) + "\n")
+
+
+def test_responsiveness_by_real_connections_is_in_summary_and_report(
+    tmp_path: Path, runs: tuple[Run, Run]
+) -> None:
+    assert "responsiveness" not in conclude(tmp_path, runs)
+    quality_probes(tmp_path / "with", 0.015, 0.06)
+    summary = conclude(tmp_path, (read(tmp_path / "with"), runs[1]))
+    assert summary["responsiveness"]["with_control"] == {
+        **{"rpm": 2500.0, "foreign_rpm": 4000.0, "loaded_rpm": 1000.0}
+    }
+    # Of 1.2 s of queue no probe came back in time.
+    assert summary["responsiveness"]["without_control"] is None
+    text = (tmp_path / "report.html").read_text()
+    assert (
+        "Responsiveness under load was <b>2,500 RPM</b>; without control it could not be measured,"
+        " as too few probes were answered."
+    ) in text
+    quality_probes(tmp_path / "without", 1.2, 1.5)
+    conclude(tmp_path, (read(tmp_path / "with"), read(tmp_path / "without")))
+    text = (tmp_path / "report.html").read_text()
+    row = "<tr><td>RPM in a loading connection (loaded)</td>"
+    assert f"{row}<td class='n c'>1,000</td><td class=n>40</td></tr>" in text
 
 
 def test_without_a_load_there_is_nothing_to_show(

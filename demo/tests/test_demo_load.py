@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sojourn_demo import DemoError
-from sojourn_demo.load import iperf, irtt, ping
+from sojourn_demo.load import iperf, irtt, network_quality, ping
 from sojourn_demo.load.flow import read_received
 from sojourn_demo.load.radio_clock import RadioClock
 from sojourn_demo.load.rows import in_radio_time, read_rows, write_rows
@@ -135,6 +135,59 @@ def test_irtt_asks_no_second_time_while_an_answer_may_come() -> None:
     words = irtt.client("198.51.100.1", 60, Path("out.json"))
     (timeouts,) = (word for word in words if word.startswith("--timeouts="))
     assert all(int(each.removesuffix("s")) >= 20 for each in timeouts.split("=")[1].split(","))
+
+
+HEADS = (
+    "Time of the generation of the data point., The number of round trips measured by this data"
+    " point., The duration for this measurement., The underlying connection's RTT at probe time.,"
+    " The underlying connection's congestion window at probe time., The type of the probe.,"
+    " The congestion control algorithm used., \n"
+)
+
+
+def log_probes(folder: Path, name: str, *probes: tuple[int, float, str]) -> Path:
+    """A log as the client writes it: round trips, s, type."""
+    rows = (f"11-28-2026-12-09-03.149,{n}, {s:.9f},0,0, {kind},prague, \n" for n, s, kind in probes)
+    path = folder / f"probes-{name}-11-28-2026-12-08-57.csv"
+    path.write_text(HEADS + "".join(rows))
+    return path
+
+
+def test_the_score_of_network_quality_is_the_drafts_of_its_probes_of_the_downlink(
+    tmp_path: Path,
+) -> None:
+    # 19 of 20 are kept: a probe of three round trips in 180 ms has 60 ms each.
+    slow = (3, 30.0, "Foreign")
+    log_probes(tmp_path, "foreign", *[(3, 0.18, "Foreign")] * 19, slow)
+    upload = [(1, 9.0, "SelfUp")] * 40
+    log_probes(tmp_path, "self", *[(1, 0.24, "SelfDown")] * 19, (1, 5.0, "SelfDown"), *upload)
+    score = network_quality.score(tmp_path)
+    assert score is not None
+    assert (score.foreign_rpm, score.loaded_rpm) == pytest.approx((1000.0, 250.0))
+    assert score.rpm == pytest.approx(625.0)
+
+
+def test_a_test_that_answered_no_probe_has_no_score(tmp_path: Path) -> None:
+    assert network_quality.score(tmp_path / "none") is None
+    log_probes(tmp_path, "foreign", (3, 0.18, "Foreign"))
+    log_probes(tmp_path, "self")
+    assert network_quality.score(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("a, b\n1, 2\n", r"probes-foreign-x.csv: KeyError.*expected probes of goresponsiveness"),
+        (HEADS + "now,3\n", r"probes-foreign-x.csv: AttributeError.*expected probes"),
+        (HEADS + "now,0, 0.1,0,0, Foreign,prague, \n", r"ZeroDivisionError.*expected probes"),
+        (HEADS + "now,3, soon,0,0, Foreign,prague, \n", r"ValueError.*'soon'.*expected probes"),
+        (HEADS + "now,3, nan,0,0, Foreign,prague, \n", r"takes nan ms; expected a time"),
+    ],
+)
+def test_a_log_of_another_program_gives_one_line(tmp_path: Path, text: str, named: str) -> None:
+    (tmp_path / "probes-foreign-x.csv").write_text(text)
+    with pytest.raises(DemoError, match=named):
+        network_quality.score(tmp_path)
 
 
 def test_rows_are_told_in_the_time_of_a_radio_that_fell_behind(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class Program:
         *,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        inherited: Sequence[int] = (),
         has_ready_line: bool = True,
         append: bool = True,
         name: str | None = None,
@@ -55,7 +56,7 @@ class Program:
         """Starts `command` in `folder`; its standard error goes to `log`.
 
         Without a ready line, its standard output does, too. `name` is for messages, where the first
-        word is not the program's.
+        word is not the program's. `inherited` are descriptors that it has, too.
         """
         self.log = log
         self.name = name or Path(command[0]).name
@@ -69,6 +70,7 @@ class Program:
                 stderr=written,
                 env=environment,
                 cwd=folder,
+                pass_fds=inherited,
                 bufsize=0,
                 # A separate group: Ctrl-C reaches only the parent, which stops the programs in
                 # order.
@@ -192,13 +194,18 @@ class Programs:
         await self.wait_until(program, is_ready)
         return program
 
-    async def wait_until(self, program: Program, condition: Callable[[], bool]) -> None:
+    async def wait_until(
+        self,
+        program: Program,
+        condition: Callable[[], bool],
+        timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
         """Waits for an effect of `program`; raises `DemoError` if any program ends, or if late."""
-        give_up_s = time.monotonic() + START_TIMEOUT_S
+        give_up_s = time.monotonic() + timeout_s
         while not condition():
             self.check()
             if time.monotonic() > give_up_s:
-                raise program.late(START_TIMEOUT_S)
+                raise program.late(timeout_s)
             await asyncio.sleep(POLL_S)
 
     async def stop(self, program: Program) -> None:

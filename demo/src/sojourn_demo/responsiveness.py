@@ -27,6 +27,7 @@ LEAST_S: Final = 5.0
 """Of a test: a score is over four intervals."""
 LOADS: Final = ("tcp", "udp_cbr", "download")
 """Kinds of flows that end before the test, which loads the path itself."""
+UNMEASURED: Final = "–"
 ROWS: Final = (
     ("RPM", "rpm"),
     ("RPM on new connections (foreign)", "foreign_rpm"),
@@ -96,11 +97,12 @@ def read_score(folder: Path) -> Score | None:
 def figures(
     controlled: Score | None, without: Score | None, **test: Any
 ) -> dict[str, dict[str, Any]]:
-    """The entry of the summary; nothing unless both runs have a score. `test` says what it was."""
-    if controlled is None or without is None:
+    """The entry of the summary, null for a run without a score; nothing if neither has one. `test`
+    says what it was."""
+    if controlled is None and without is None:
         return {}
-    found = {"with_control": controlled.rounded(), "without_control": without.rounded()}
-    return {KIND: {**test, **found}}
+    sides = {"with_control": controlled, "without_control": without}
+    return {KIND: {**test, **{name: side and side.rounded() for name, side in sides.items()}}}
 
 
 def cells(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -109,7 +111,11 @@ def cells(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     if found is None:
         return []
     with_control, without = found["with_control"], found["without_control"]
-    return [(name, f"{with_control[key]:,.0f}", f"{without[key]:,.0f}") for name, key in ROWS]
+    return [(name, _shown(with_control, key), _shown(without, key)) for name, key in ROWS]
+
+
+def _shown(side: Mapping[str, float] | None, key: str) -> str:
+    return UNMEASURED if side is None else f"{side[key]:,.0f}"
 
 
 def sentence(summary: Mapping[str, Any]) -> str:
@@ -117,10 +123,12 @@ def sentence(summary: Mapping[str, Any]) -> str:
     if not (rows := cells(summary)):
         return ""
     _, with_control, without = rows[0]
-    return (
-        f" Responsiveness under load is <b>{with_control} RPM</b>; without control"
-        f" <b>{without} RPM</b>."
-    )
+    return f" Responsiveness under load {_said(with_control)}; without control it {_said(without)}."
+
+
+def _said(rpm: str) -> str:
+    unmeasured = "could not be measured, as too few probes were answered"
+    return unmeasured if rpm == UNMEASURED else f"was <b>{rpm} RPM</b>"
 
 
 def plot(summary: Mapping[str, Any]) -> str:
@@ -130,9 +138,13 @@ def plot(summary: Mapping[str, Any]) -> str:
         return ""
     figure = Figure(figsize=SIZE, layout="constrained")
     axis = figure.subplots()
+    shown: list[float] = []
     for at, (_, key) in enumerate(ROWS):
         for side, offset, solid in (("with_control", -0.2, True), ("without_control", 0.2, False)):
+            if found[side] is None:
+                continue
             value = found[side][key]
+            shown.append(value)
             axis.barh(
                 at + offset,
                 value,
@@ -144,7 +156,6 @@ def plot(summary: Mapping[str, Any]) -> str:
             axis.annotate(
                 f"{value:,.0f}", (value, at + offset), (3, -4), textcoords="offset points"
             )
-    shown = [found[side][key] for side in ("with_control", "without_control") for _, key in ROWS]
     # Room for the numbers.
     axis.set(xscale="log", xlim=(min(shown) / 3, 4 * max(shown)), xlabel="round trips per minute")
     axis.set(yticks=range(len(ROWS)), yticklabels=("RPM", "foreign", "loaded"), ylim=(2.5, -0.5))

@@ -85,7 +85,26 @@ fn a_run_leaves_summary_tables_and_report() {
 
     let page = std::fs::read_to_string(out.0.join("report.html")).unwrap();
     assert_eq!(page.matches("<svg").count(), 5);
+    assert!(!page.contains("RPM"), "no test of responsiveness runs");
     assert!(!page.contains("http-equiv") && !page.contains("<script"), "nothing is fetched");
+}
+
+#[test]
+fn a_report_has_the_scores_of_a_test_of_responsiveness_beside_the_delays() {
+    let scenario = scenarios().join("responsiveness.yaml");
+    let out = Folder::new("rpm");
+    let test = "flows[0].responsiveness={interval_ms: 500}";
+    let output = run(&scenario, &out.0, &["--duration", "3", "--set", test]);
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(out.0.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let app = &summary["flows"][0]["app"];
+    let [rpm, foreign, loaded] = ["rpm", "foreign_rpm", "loaded_rpm"]
+        .map(|name| format!("<td>{:.0}</td>", app[name].as_f64().unwrap()));
+    let page = std::fs::read_to_string(out.0.join("report.html")).unwrap();
+    assert!(page.contains("<th>RPM</th><th>foreign</th><th>loaded</th>"));
+    assert!(page.contains(&format!("{rpm}{foreign}{loaded}</tr>")), "{page}");
+    assert!(page.contains("rpm self probe"), "a line of the plot of delays");
 }
 
 /// All files of a folder by name.

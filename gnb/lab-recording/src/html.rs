@@ -46,10 +46,16 @@ pub(super) fn page(summary: &Summary, trail: &Trail, world: &World) -> String {
 }
 
 fn flow_table(page: &mut String, summary: &Summary) {
+    let has_test = summary.flows.iter().any(|flow| flow.app.get("rpm").is_some());
+    let rpm: &[&str] = if has_test { &["rpm", "foreign_rpm", "loaded_rpm"] } else { &[] };
     page.push_str(
         "<h2>Flows</h2><table><tr><th>flow</th><th>kind</th><th>goodput Mbit/s</th><th>lost</th>\
-         <th>one-way p50 ms</th><th>p95</th><th>RTT p50 ms</th><th>p95</th></tr>",
+         <th>one-way p50 ms</th><th>p95</th><th>RTT p50 ms</th><th>p95</th>",
     );
+    if has_test {
+        page.push_str("<th>RPM</th><th>foreign</th><th>loaded</th>");
+    }
+    page.push_str("</tr>");
     for flow in &summary.flows {
         let rtt = |pick: fn(&DelayMs) -> f64| {
             flow.rtt_ms.as_ref().map_or_else(|| "–".to_owned(), |rtt| format!("{:.1}", pick(rtt)))
@@ -57,7 +63,7 @@ fn flow_table(page: &mut String, summary: &Summary) {
         let _ = write!(
             page,
             "<tr><td>{}</td><td>{}</td><td>{:.3}</td><td>{}</td><td>{:.1}</td><td>{:.1}</td>\
-             <td>{}</td><td>{}</td></tr>",
+             <td>{}</td><td>{}</td>",
             escape(&flow.name),
             flow.kind,
             flow.goodput_mbps,
@@ -67,6 +73,11 @@ fn flow_table(page: &mut String, summary: &Summary) {
             rtt(|rtt| rtt.p50),
             rtt(|rtt| rtt.p95),
         );
+        for name in rpm {
+            let score = flow.app.get(name).map_or("–".to_owned(), |rpm| format!("{rpm:.0}"));
+            let _ = write!(page, "<td>{score}</td>");
+        }
+        page.push_str("</tr>");
     }
     page.push_str("</table>");
 }
@@ -125,7 +136,7 @@ fn delay(world: &World) -> String {
                 "ping" => ("RTT", flow.rtt()?),
                 "voip" => ("one way", flow.one_way_delay()),
                 // Pages and chunks take seconds and would flatten the rest.
-                "game" | "call" => flow.app_delay()?,
+                "game" | "call" | "responsiveness" => flow.app_delay()?,
                 _ => return None,
             };
             Some(Line { name: format!("{name} {what}"), points: series(delay.samples()) })

@@ -206,7 +206,9 @@ fn a_comparison_has_intervals_over_seeds_and_differences_to_the_first() {
     assert!(row(0, Scope::Drb, "17921/1", "queued_peak_bytes").estimate.mean > 0.0);
 
     let text = compare::text(&comparison);
-    for said in ["cell", "flow ping", "drb 17921/1", "difference", " ± ", "in time %", "RPM"] {
+    for said in
+        ["cell", "flow ping", "drb 17921/1", "difference", " ± ", "in time %", "RPM", "loaded RPM"]
+    {
         assert!(text.contains(said), "{said}: {text}");
     }
     let rows: Vec<Value> = serde_json::from_str(&compare::json(&comparison)).unwrap();

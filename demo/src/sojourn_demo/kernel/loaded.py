@@ -20,10 +20,10 @@ from sojourn_demo.kernel.setup import Schedule, Setup
 from sojourn_demo.kernel.tools import Tools, gnb_lab
 from sojourn_demo.kernel.ue import PING
 from sojourn_demo.live import NODE_TIME, PERIOD_S, View, scrape
-from sojourn_demo.load import ping
+from sojourn_demo.load import network_quality, ping
 from sojourn_demo.load.commands import ENDS_WITH_PARENT, python
 from sojourn_demo.load.radio_clock import RadioClock
-from sojourn_demo.programs import Programs, free_address
+from sojourn_demo.programs import START_TIMEOUT_S, Programs, free_address
 
 NEVER_S: Final = 86_400.0
 BEFORE_THE_END_S: Final = 0.5
@@ -60,9 +60,11 @@ class Gnb:
         await self.programs.wait_until(self.program, lambda: _answers(url))
         await self.appeared(setup.UE_READY)
 
-    async def appeared(self, name: str) -> None:
+    async def appeared(self, name: str, timeout_s: float = START_TIMEOUT_S) -> None:
         """Waits for a file of a program at server or UE; raises `DemoError` if one failed."""
-        await self.programs.wait_until(self.program, lambda: setup.is_there(self.folder / name))
+        await self.programs.wait_until(
+            self.program, lambda: setup.is_there(self.folder / name), timeout_s
+        )
 
     async def follow(self) -> None:
         """Reads clock and metrics until it is cancelled."""
@@ -105,14 +107,14 @@ class Loaded:
         Raises:
             DemoError: A program does not start, or fails.
         """
-        Setup(tools.controls, tools.irtt, tools.chromium).write(self.folder)
+        Setup(tools.controls, tools.irtt, tools.chromium, tools.quality).write(self.folder)
         async with Programs(self.folder) as programs:
             gnb = Gnb(programs, self.folder, self.scenario)
             following = asyncio.create_task(gnb.follow())
             try:
                 await gnb.ready()
                 launched_s = await self._start_xapps(gnb, launch_s)
-                schedule = await self._watch(gnb)
+                schedule = await self._watch(gnb, tools)
             except DemoError:
                 # The gNB ends with a program at server or UE, which knows why.
                 setup.check(self.folder)
@@ -149,7 +151,7 @@ class Loaded:
         await gnb.programs.wait_until(controller, lambda: _answers(f"{site}/readyz"))
         return launched_s
 
-    async def _watch(self, gnb: Gnb) -> Schedule:
+    async def _watch(self, gnb: Gnb, tools: Tools) -> Schedule:
         """Goes through the phases; returns when the applications are over."""
         before_s, after_s = self.arguments.before, self.arguments.after
         begin_us = time.time_ns() // 1000
@@ -158,7 +160,9 @@ class Loaded:
         schedule.write(self.folder)
         view = View(self.console, gnb.values, self._own("decisions.jsonl"), before_s)
         await view.run(gnb.programs, before_s + after_s - BEFORE_THE_END_S)
-        await gnb.appeared(setup.DONE)
+        if tools.quality is not None:
+            self.console.print("test of responsiveness by networkQuality, about a minute")
+        await gnb.appeared(setup.DONE, START_TIMEOUT_S + network_quality.PATIENCE_S)
         return schedule
 
     def _own(self, name: str) -> Path:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from sojourn_demo import responsiveness
 from sojourn_demo.conclusion import TITLE, Applications, conclude
 from sojourn_demo.kernel import media, setup
 from sojourn_demo.kernel.applications import Measured, plots
@@ -21,10 +22,12 @@ from sojourn_demo.kernel.lateness import Lateness
 from sojourn_demo.kernel.loaded import Loaded
 from sojourn_demo.kernel.setup import Schedule
 from sojourn_demo.kernel.tools import Tools, check_namespaces
+from sojourn_demo.load import network_quality
 from sojourn_demo.load.radio_clock import RadioClock
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import Recording, read_recording, write_scenario
 from sojourn_demo.report import Footnote
+from sojourn_demo.responsiveness import Score
 
 SETTLE_S: Final = 8.0
 """From the start of the gNB to that of the controller: load, browser and forecaster start. Where a
@@ -32,6 +35,12 @@ machine needs longer, the second run takes as long as the first, so that their p
 same seconds."""
 EXTRA_S: Final = 300.0
 """The scenario lasts this much longer than all phases together."""
+
+
+TEST: Final = (
+    "After the phases, in place of the downloads: networkQuality (goresponsiveness) over HTTP/2,"
+    " TLS and this kernel's TCP to nginx; trimmed means of all its probes."
+)
 
 
 async def run(arguments: Namespace, console: Console) -> None:
@@ -77,6 +86,7 @@ class Run:
     recording: Recording
     measured: Measured
     lateness: Lateness
+    score: Score | None
     begin_s: float
     switch_s: float
 
@@ -84,12 +94,13 @@ class Run:
     def read(cls, folder: Path, schedule: Schedule, clock: RadioClock) -> Run:
         """Reads the folder of a run; raises `DemoError` if it is incomplete."""
         measured = Measured.read(folder, clock)
-        whole = read_recording(folder)
         times = (schedule.begin_us, schedule.switch_us, schedule.end_us)
         begin_s, switch_s, end_s = (clock.at(times) / 1e6).tolist()
-        # What programs did while they were stopped is no part of the run.
-        recording = replace(whole, duration_s=min(whole.duration_s, end_s))
-        return cls(recording, measured, Lateness.read(folder), begin_s, switch_s)
+        # The test of responsiveness is told apart, and what programs did while they were stopped is
+        # no part of the run.
+        recording = read_recording(folder).until(end_s)
+        score = network_quality.score(folder / setup.QUALITY)
+        return cls(recording, measured, Lateness.read(folder), score, begin_s, switch_s)
 
     def beginning(self, begin_s: float) -> Run:
         """The same run, moved so that its first phase begins at `begin_s`."""
@@ -143,6 +154,7 @@ def conclude_runs(
                 for name, run in named.items()
             },
             "skipped": list(tools.skipped),
+            **responsiveness.figures(controlled.score, alone.score, test=TEST),
         },
         applications=Applications(
             figures, lambda summary: plots(controlled.measured, moved.measured, summary)

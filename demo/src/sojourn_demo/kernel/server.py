@@ -8,15 +8,19 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from sojourn_demo.kernel import page
+from sojourn_demo.kernel import page, quality
 from sojourn_demo.kernel.program import run_program
 from sojourn_demo.kernel.setup import (
     HTTP_PORT,
     IPERF_PORT,
     MEDIA,
+    QUALITY,
+    QUALITY_BEGINS,
+    QUALITY_READY,
     SERVER_READY,
     VOIP_PORT,
     Setup,
+    is_there,
 )
 from sojourn_demo.kernel.site import Content, Site, script
 from sojourn_demo.kernel.video import PATH
@@ -24,6 +28,7 @@ from sojourn_demo.load import iperf, irtt
 from sojourn_demo.load.commands import ENDS_WITH_PARENT, python
 from sojourn_demo.programs import Program, Programs
 
+CUBIC = "cubic"
 TYPES = {".json": "application/json", ".webm": "video/webm"}
 
 
@@ -52,6 +57,11 @@ async def serve(folder: Path) -> None:
             while True:
                 await asyncio.sleep(1.0)
                 programs.check()
+                if is_there(folder / QUALITY_BEGINS) and not is_there(folder / QUALITY_READY):
+                    cubic = CUBIC if CUBIC in setup.controls else None
+                    address = os.environ["SOJOURN_SERVER"]
+                    await quality.start(programs, folder / QUALITY, address, cubic)
+                    (folder / QUALITY_READY).touch()
 
 
 def _is_listening(log: Path) -> bool:

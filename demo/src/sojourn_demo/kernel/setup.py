@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -28,6 +29,11 @@ GNB: Final = "gnb.json"
 """The gNB's summary, with how late it was."""
 MEASURED: Final = "measured.csv"
 """What the other programs measured: rows with Unix times."""
+QUALITY_BEGINS: Final = "quality.begins"
+"""The downloads are over; the server of the test of responsiveness may start."""
+QUALITY_READY: Final = "quality.ready"
+QUALITY: Final = "responsiveness"
+"""Folder with the files of the server of the test of responsiveness, and the probes."""
 FAILED: Final = "failed.txt"
 POLL_S: Final = 0.05
 
@@ -47,25 +53,36 @@ class Setup:
         controls: Congestion controls of the downloads, one each.
         irtt: Whether irtt is the VoIP-like flow, or numbered packets of this program.
         chromium: The browser, if there is one.
+        quality: The client of the test of responsiveness, if there are client and server.
     """
 
     controls: tuple[str, ...]
     irtt: bool
     chromium: str | None
+    quality: str | None = None
 
     def write(self, folder: Path) -> None:
         """Writes it for server and UE, and removes what an earlier run left."""
         folder.mkdir(parents=True, exist_ok=True)
-        states = (SERVER_READY, UE_READY, DONE, FAILED, Schedule.FILE)
+        states = (
+            SERVER_READY,
+            UE_READY,
+            DONE,
+            FAILED,
+            Schedule.FILE,
+            QUALITY_BEGINS,
+            QUALITY_READY,
+        )
         for name in (*states, BROWSER, MEASURED, APPLICATIONS, GNB):
             (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / QUALITY, ignore_errors=True)
         write_json(folder / "setup.json", asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Reads it."""
         found = json.loads((folder / "setup.json").read_text())
-        return cls(tuple(found["controls"]), found["irtt"], found["chromium"])
+        return cls(tuple(found["controls"]), found["irtt"], found["chromium"], found["quality"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from sojourn_demo import DemoError
+from sojourn_demo.kernel import quality
+from sojourn_demo.load import network_quality
 
 NEEDED: Final = {"iperf3": "iperf3", "ping": "iputils-ping", "setpriv": "util-linux"}
 """Program and the package of Debian that has it."""
+QUALITY_SERVER: Final = {quality.NGINX: "nginx-light", quality.OPENSSL: "openssl"}
+"""The same for the server of the test of responsiveness."""
 CHROMIUM: Final = ("chromium", "chromium-browser", "google-chrome")
 CONTROLS: Final = ("cubic", "bbr")
 SETTINGS: Final = Path("/proc/sys/net/ipv4")
@@ -27,6 +31,7 @@ class Tools:
         controls: Congestion controls of the downloads that the kernel has.
         irtt: Whether irtt is here.
         chromium: The browser.
+        quality: The client of the test of responsiveness, where its server is here, too.
         skipped: A sentence for each thing that is missing.
     """
 
@@ -34,6 +39,7 @@ class Tools:
     irtt: bool
     chromium: str | None
     skipped: tuple[str, ...]
+    quality: str | None = None
 
     @classmethod
     def found(cls) -> Tools:
@@ -68,7 +74,19 @@ class Tools:
             skipped.append(
                 "No video and no pages: no chromium on PATH (Debian: apt install chromium)."
             )
-        return cls(controls, irtt, chromium, tuple(skipped))
+        client = next(filter(None, map(shutil.which, network_quality.CLIENTS)), None)
+        if client is None:
+            skipped.append(
+                f"No RPM: no {network_quality.CLIENTS[0]} on PATH, the IETF community's client for"
+                " responsiveness (docs/kernel-traffic.md says where it is from)."
+            )
+        elif missing := [name for name in QUALITY_SERVER if shutil.which(name) is None]:
+            packages = " ".join(QUALITY_SERVER[name] for name in missing)
+            skipped.append(
+                f"No RPM: no {', '.join(missing)} on PATH (Debian: apt install {packages})."
+            )
+            client = None
+        return cls(controls, irtt, chromium, tuple(skipped), client)
 
 
 def kernel_controls() -> tuple[str, ...]:

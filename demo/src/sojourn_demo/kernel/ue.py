@@ -9,12 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from sojourn_demo import DemoError
-from sojourn_demo.kernel import page, video
+from sojourn_demo.kernel import page, quality, video
 from sojourn_demo.kernel.devtools import Browser, started
 from sojourn_demo.kernel.pages import load_pages
 from sojourn_demo.kernel.program import run_program
@@ -24,6 +24,9 @@ from sojourn_demo.kernel.setup import (
     HTTP_PORT,
     IPERF_PORT,
     MEASURED,
+    QUALITY,
+    QUALITY_BEGINS,
+    QUALITY_READY,
     SERVER_READY,
     UE_READY,
     VOIP_PORT,
@@ -32,7 +35,7 @@ from sojourn_demo.kernel.setup import (
     appeared,
     write_json,
 )
-from sojourn_demo.load import iperf, irtt, ping
+from sojourn_demo.load import iperf, irtt, network_quality, ping
 from sojourn_demo.load.commands import BY_LINES, ENDS_WITH_PARENT, python
 from sojourn_demo.load.flow import read_received
 from sojourn_demo.load.rows import Row, write_rows
@@ -41,6 +44,8 @@ from sojourn_demo.programs import Program, Programs
 IRTT_JSON: Final = "irtt.json"
 VOIP_CSV: Final = "voip.csv"
 PING: Final = "ping"
+IPERF: Final = "iperf3-"
+"""Begins the names of downloads."""
 IRTT_LATE_S: Final = 30.0
 """How long irtt may take beyond its time and that of late answers."""
 
@@ -78,6 +83,8 @@ class Ue:
                 raise program.ended()
         if self._setup.irtt:
             await _ended_well(voip)
+        if self._setup.quality is not None:
+            await self._test_responsiveness(self._setup.quality)
         (self._folder / DONE).touch()
 
     def rows(self) -> Iterator[Row]:
@@ -104,7 +111,7 @@ class Ue:
                 *(*ENDS_WITH_PARENT, "iperf3", "-c", self._server, "-p", str(port), "-R"),
                 *("-C", control, "-t", str(iperf.ENDLESS_S), *iperf.REPORTS),
             ),
-            name=f"iperf3-{control}",
+            name=f"{IPERF}{control}",
         )
         goodput = self._downloads[control] = iperf.Goodput()
         threading.Thread(target=goodput.read, args=(client.process.stdout,), daemon=True).start()
@@ -133,6 +140,22 @@ class Ue:
                 raise errors.exceptions[0] from errors
             phases.append({"video": watched.result(), "pages": loaded.result()})
         return phases
+
+    async def _test_responsiveness(self, program: str) -> None:
+        """Runs the client in place of the downloads, which it loads the path with itself.
+
+        What it did not measure is missing in its log; the run is good without.
+        """
+        for client in [p for p in self._programs.started if p.name.startswith(IPERF)]:
+            await self._programs.stop(client)
+        (self._folder / QUALITY_BEGINS).touch()
+        await appeared(self._folder / QUALITY_READY)
+        address = f"{self._server}:{quality.PORT}"
+        words = network_quality.client(program, address, self._folder / QUALITY)
+        client = self._start(network_quality.CLIENTS[0], *words)
+        with suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(client.process.wait, network_quality.PATIENCE_S)
+        await self._programs.stop(client)
 
     def _start(self, name: str, *command: str) -> Program:
         return self._programs.spawn(

@@ -12,7 +12,7 @@ use crate::measures::Subject;
 const MAX_SUBJECTS: usize = 20;
 
 /// Columns of tables: measures, the first that a subject has, and the heading.
-pub(super) const COLUMNS: [(&[&str], &str); 9] = [
+pub(super) const COLUMNS: [(&[&str], &str); 10] = [
     (&["goodput_mbps"], "goodput Mbit/s"),
     (&["sojourn_mean_ms"], "sojourn mean ms"),
     (&["sojourn_p50_ms"], "p50"),
@@ -22,6 +22,7 @@ pub(super) const COLUMNS: [(&[&str], &str); 9] = [
     (&["marked_packets"], "marks"),
     (&["in_time_pct"], "in time %"),
     (&["rpm"], "RPM"),
+    (&["loaded_rpm"], "loaded RPM"),
 ];
 
 /// A table per subject with its common measures: a row per side and another with its difference to the
