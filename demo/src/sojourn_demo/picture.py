@@ -41,7 +41,7 @@ def draw(run: Path, path: Path) -> None:
     for axes in (delay, data):
         axes.axvline(switched_s, color=DECISION, linewidth=1, linestyle=":")
     after_s = switched_s + 0.3
-    delay.text(after_s, 500, f"the controller applies {decision['template']}", color=DECISION)
+    delay.text(after_s, 180, f"the controller applies {decision['template']}", color=DECISION)
     for text, y in (("dashed: no control", 700), ("solid: Sojourn", 24)):
         delay.text(controlled.duration_s, y, text, color=PING, ha="right")
     for text, y, colour in (

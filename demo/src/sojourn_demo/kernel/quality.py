@@ -20,6 +20,7 @@ from sojourn_demo.programs import Programs
 NGINX: Final = "nginx"
 OPENSSL: Final = "openssl"
 PORT: Final = 8443
+LARGE: Final = Path("files/large")
 LARGE_BYTES: Final = 8 << 30
 """A sparse file; more than any test takes."""
 CERTIFICATE_DAYS: Final = 2
@@ -49,23 +50,23 @@ def configuration(address: str) -> dict[str, object]:
 def settings(folder: Path) -> str:
     """The configuration of nginx, all of whose files are in `folder`."""
     temporary = "".join(
-        f"  {kind}_temp_path {folder}/{kind};\n"
+        f'  {kind}_temp_path "{folder}/{kind}";\n'
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     return (
         # Else a worker of root's nginx is nobody, who may not read a folder of root's.
         f"{'user root;' if os.geteuid() == 0 else ''}\n"
         # Without a master nginx 1.22 crashes on an inherited socket.
-        f"daemon off;\nworker_processes 1;\npid {folder}/{PID};\n"
+        f'daemon off;\nworker_processes 1;\npid "{folder}/{PID}";\n'
         "events { worker_connections 4096; }\n"
         f"http {{\n{temporary}"
         "  access_log off;\n  default_type application/octet-stream;\n"
         f"  sendfile off;\n  output_buffers 1 {PIECE};\n  postpone_output 0;\n"
         f"  http2_chunk_size {PIECE};\n"
         "  server {\n"
-        f"    listen {PORT} ssl http2;\n    root {folder}/files;\n"
-        f"    ssl_certificate {folder}/certificate.pem;\n"
-        f"    ssl_certificate_key {folder}/key.pem;\n"
+        f'    listen {PORT} ssl http2;\n    root "{folder}/files";\n'
+        f'    ssl_certificate "{folder}/certificate.pem";\n'
+        f'    ssl_certificate_key "{folder}/key.pem";\n'
         f"    ssl_buffer_size {PIECE};\n    ssl_session_cache off;\n"
         "  }\n}\n"
     )
@@ -99,7 +100,7 @@ async def start(
     entry.parent.mkdir(parents=True)
     entry.write_text(json.dumps(configuration(f"{address}:{PORT}")))
     (files / "small").write_bytes(b"x")
-    with (files / "large").open("wb") as large:
+    with (folder / LARGE).open("wb") as large:
         large.truncate(LARGE_BYTES)
     _certify(folder, address)
     (folder / "nginx.conf").write_text(settings(folder))

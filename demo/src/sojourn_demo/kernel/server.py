@@ -54,14 +54,18 @@ async def serve(folder: Path) -> None:
                 to = f"{os.environ['SOJOURN_UE']}:{VOIP_PORT}"
                 start("voip-sender", *python("sojourn_demo.load.flow"), "send", to)
             (folder / SERVER_READY).touch()
-            while True:
-                await asyncio.sleep(1.0)
-                programs.check()
-                if is_there(folder / QUALITY_BEGINS) and not is_there(folder / QUALITY_READY):
-                    cubic = CUBIC if CUBIC in setup.controls else None
-                    address = os.environ["SOJOURN_SERVER"]
-                    await quality.start(programs, folder / QUALITY, address, cubic)
-                    (folder / QUALITY_READY).touch()
+            try:
+                while True:
+                    await asyncio.sleep(1.0)
+                    programs.check()
+                    if is_there(folder / QUALITY_BEGINS) and not is_there(folder / QUALITY_READY):
+                        cubic = CUBIC if CUBIC in setup.controls else None
+                        address = os.environ["SOJOURN_SERVER"]
+                        await quality.start(programs, folder / QUALITY, address, cubic)
+                        (folder / QUALITY_READY).touch()
+            finally:
+                # Whoever copies the results need not know of sparse files.
+                (folder / QUALITY / quality.LARGE).unlink(missing_ok=True)
 
 
 def _is_listening(log: Path) -> bool:
