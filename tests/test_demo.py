@@ -60,7 +60,7 @@ async def test_the_live_page_shows_the_bearer_bloat_heal_and_the_end_of_the_cont
         for text in ("Violated", "Met"):
             await expect(state).to_contain_text(text, timeout=1000 * PATIENCE_S)
         await expect(page.locator("#bearer .decisions")).to_contain_text(
-            "satisfied: low_latency", timeout=1000 * PATIENCE_S
+            "satisfied: sojourn", timeout=1000 * PATIENCE_S
         )
         await expect(page.locator("#notice")).to_contain_text(
             "Disconnected since", timeout=1000 * PATIENCE_S
