@@ -27,6 +27,15 @@ def program(text: str, *arguments: object) -> str:
     return done.stdout
 
 
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.symlink_to(os.devnull)
+    with pytest.raises(OSError, match="is no regular file; expected one, or none"):
+        replace_file(path, b"[]")
+    assert path.is_symlink()
+    assert [one.name for one in tmp_path.iterdir()] == ["results.json"]
+
+
 ABOUT = """
 import errno, os, sys
 from pathlib import Path

@@ -83,7 +83,7 @@ def test_the_parser_agrees_with_the_vectors(case: dict[str, Any], tmp_path: Path
         return
     with pytest.raises(SettingsError) as refused:
         read_access_file(path)
-    place = f"access.yaml: {case['error']}: " if case["error"] else "access.yaml: "
+    place = f"{path}: {case['error']}: " if case["error"] else f"{path}: "
     assert refused.value.problems[0].startswith(place)
     assert TOKEN not in str(refused.value)
 
@@ -130,7 +130,7 @@ def read(path: Path, content: bytes) -> None:
     try:
         read_access_file(path)
     except SettingsError as error:
-        assert all(problem.startswith(path.name) for problem in error.problems)
+        assert all(problem.startswith(str(path)) for problem in error.problems)
 
 
 def test_the_committed_schema_is_that_of_the_parser() -> None:

@@ -142,6 +142,28 @@ def test_ric_reports_an_unreachable_gateway(capsys: pytest.CaptureFixture[str]) 
     assert "E2 gateway 127.0.0.1:1: not available" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["watch", "zzz"], "'zzz'; expected rlc, mac, kpm, tc_v0, tc_v1, or an OID"),
+        (["watch", "rlc", "--count", "-1"], "'-1'; expected a whole number, 0 or more"),
+        (["watch", "rlc", "--period-ms", "0"], "'0'; expected a whole number, 1 to 4294967295"),
+    ],
+)
+def test_ric_watch_refuses_what_no_gateway_can_answer(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        ric_cli.main([*arguments, "--gateway", "127.0.0.1:1"])
+    assert ended.value.code == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_wrong_setting_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ric_cli.main(["nodes", "--gateway", "nonsense"]) == 2
+    assert "--gateway: 'nonsense': not an address" in capsys.readouterr().err
+
+
 def test_a_subcommand_of_a_missing_distribution_names_the_distribution(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,7 +235,7 @@ def test_no_control_character_of_an_input_reaches_the_terminal(
 ) -> None:
     settings = tmp_path / "settings.yaml"
     settings.write_text('"\\e[31mgateway\\u009b": {}\n"a\\u202eb": 1\n')
-    assert ric_cli.main(["nodes", "--config", str(settings)]) == 1
+    assert ric_cli.main(["nodes", "--config", str(settings)]) == 2
     with pytest.raises(SystemExit):
         ric_cli.main(["nodes", "--\x1b[2J"])
     shown = capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 from ric.errors import SettingsError
 from ric.explain import explain_validation_error
-from ric.flags import FormerName
+from ric.flags import FormerName, ProgramParser, number, whole_number
 from ric.settings import (
     GatewaySettings,
     HttpSettings,
@@ -124,6 +124,41 @@ def test_a_misspelt_flag_is_refused_with_the_right_one(
         load(*arguments)
     assert stopped.value.code == 2
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["show", "--log", "x"], "tool show: error: --log: unknown flag; expected one that --help"),
+        (["show", "--fromat", "x"], "tool show: error: --fromat: unknown flag; expected --format"),
+        (["run", "--lgo", "x"], "tool run: error: --lgo: unknown flag; expected --log"),
+    ],
+)
+def test_unknown_flags_are_answered_by_the_command_that_was_given(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = ProgramParser(prog="tool")
+    commands = parser.add_subparsers(dest="action", required=True)
+    commands.add_parser("run").add_argument("--log")
+    commands.add_parser("show").add_argument("--format")
+    with pytest.raises(SystemExit):
+        parser.parse_args(words)
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["x", "0", "11", "1.5", ""])
+def test_a_number_out_of_range_is_refused_with_the_range(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = ProgramParser(prog="tool")
+    parser.add_argument("--seeds", type=whole_number(1, 10))
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--seeds", text])
+    assert f"{text!r}; expected a whole number, 1 to 10" in capsys.readouterr().err
+    parser.add_argument("--seconds", type=number(0.1, 5, "seconds"))
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--seconds", "nan"])
+    assert "'nan'; expected 0.1 to 5 seconds" in capsys.readouterr().err
 
 
 def test_yes_or_no_settings_are_switches() -> None:
@@ -324,8 +359,9 @@ def test_paths_are_those_of_the_file_even_through_unions() -> None:
 
 def test_a_missing_key_is_described() -> None:
     assert explained(Step, {"kind": "step"}) == [
-        "policy.yaml: at_ms: missing; expected when it is taken, ms"
+        "policy.yaml: at_ms: missing; expected a whole number: when it is taken, ms"
     ]
+    assert explained(Plan, {})[0].startswith("policy.yaml: steps: missing; expected a list")
 
 
 def test_long_values_are_cut() -> None:

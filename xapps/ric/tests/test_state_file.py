@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -55,6 +56,25 @@ def test_an_unusable_file_is_moved_aside_and_counted(
     assert not path.exists()
     assert path.with_name("state.json.unusable").read_text() == text
     assert failures(registry, "read") == 1
+
+
+@pytest.mark.parametrize("kind", ["directory", "fifo", "link"])
+def test_what_is_no_regular_file_is_refused_and_stays(
+    tmp_path: Path, registry: CollectorRegistry, kind: str
+) -> None:
+    path = tmp_path / "state.json"
+    if kind == "directory":
+        path.mkdir()
+        (path / "other").write_text("of others")
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(os.devnull)
+    before = path.lstat()
+    with pytest.raises(StateError, match=r"state\.json: a .*; expected a regular file"):
+        StateFile(path, registry)
+    assert os.path.samestat(path.lstat(), before)
+    assert [one.name for one in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_a_file_that_cannot_be_written_is_counted(

@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 from prometheus_client import CollectorRegistry, generate_latest
 from ric import XApp
+from ric.clock import SystemClock
 from ric.health import Readiness
 from ric.sm import rlc
 from ric.testing import FakeNode, FakeRic, ran_function
@@ -24,6 +25,17 @@ NODE = "gnb-001-01-0xe00"
 def time_us(k: int) -> int:
     """Time of report `k`."""
     return 1_700_000_000_000_000 + 1_000 * k
+
+
+class HeldClock(SystemClock):
+    """The wall clock stands still: no report is late, and passed over for it, on a busy machine."""
+
+    def __init__(self) -> None:
+        self._held_us = super().now_us()
+
+    def now_us(self) -> int:
+        """The time at which the clock was made."""
+        return self._held_us
 
 
 @dataclass(slots=True)
@@ -65,12 +77,13 @@ class Running:
 @asynccontextmanager
 async def running(**settings: Any) -> AsyncIterator[Running]:
     """A forecaster on free ports."""
-    ric = FakeRic()
+    clock = HeldClock()
+    ric = FakeRic(clock=clock)
     node = ric.add_node(NODE, ran_function(rlc.OID))
     made = ForecasterSettings.model_validate(
         {"door": {"listen": "127.0.0.1:0"}, "http": {"listen": ""}, "model": "none", **settings}
     )
-    app = XApp("rlc-forecaster", made, link=ric.link())
+    app = XApp("rlc-forecaster", made, link=ric.link(), clock=clock)
     started: asyncio.Future[ForecasterApp] = asyncio.get_running_loop().create_future()
 
     async def main(xapp: XApp[ForecasterSettings]) -> None:

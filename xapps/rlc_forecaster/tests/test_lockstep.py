@@ -65,7 +65,7 @@ def lockstep(
         [sys.executable, "-m", "rlc_forecaster.cli", "lockstep", "--model", str(model), *options],
         input=incoming,
         capture_output=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     return done.returncode, answers(done.stdout), done.stderr.decode()
@@ -234,7 +234,7 @@ def test_the_service_still_checks_its_settings() -> None:
         [sys.executable, "-m", "rlc_forecaster.cli", "--gateway", "example.org:1"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 2

@@ -56,6 +56,7 @@ def test_a_former_name_of_a_template_is_understood_and_noticed() -> None:
         ("{drbs: [1]}", "{drbs: [1], slices: [gold]}"),
         ("{slices: [gold]}", "{rntis: [7]}"),
         ("{slices: [gold, all]}", "{slices: [gold]}"),
+        ("{five_qis: [1, 2]}", "{five_qis: [1], drbs: [1]}"),
     ],
 )
 def test_a_rule_that_is_never_reached_is_an_error(wide: str, narrow: str) -> None:
@@ -185,6 +186,40 @@ def test_a_class_bound_that_costs_downloads_their_rate_is_found() -> None:
         "downloads, the drops of a bound below 15 cost rate: the queue runs empty after each"
     )
     assert not in_classes(bound % 15)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("{five_qis: [1]}", "{}"),
+        ("{five_qis: [1]}", "{five_qis: [1, 2]}"),
+        ("{slices: [one]}", "{}"),
+    ],
+)
+def test_a_rule_for_5qis_or_an_s_nssai_leaves_the_other_bearers_to_the_next(
+    first: str, second: str
+) -> None:
+    slices = "one: {s_nssai: {sst: 1}}"
+    assert not found(f"{{name: a, match: {first}}}, {{name: b, match: {second}}}", slices)
+    alone = parse_policy(f"version: 1\nslices: {{{slices}}}\nrules: [{{name: a, match: {first}}}]")
+    assert "no rule matches every bearer" in str(findings(alone)[0])
+
+
+@pytest.mark.parametrize(
+    ("match", "is_found"),
+    [
+        ("{protocol: icmp, source_port: 443}", True),
+        ("{protocol: 132, destination_port: [80, 90]}", True),
+        ("{protocol: icmp, source_port: [0, 443]}", False),
+        ("{protocol: udp, source_port: 443}", False),
+        ("{source_port: 443}", False),
+    ],
+)
+def test_ports_of_a_protocol_without_ports_match_nothing(match: str, is_found: bool) -> None:
+    expected = "has no ports, so no packet matches; expected tcp or udp"
+    assert [expected in one for one in in_classes(f"{{name: a, match: [{match}]}}")] == (
+        [True] * is_found
+    )
 
 
 def test_a_dscp_class_before_a_qfi_class_is_found() -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ric.errors import SettingsError
 from ric.sm import tc
 from tc_controller import cli
 from tc_controller.core.controller import Controller
@@ -212,10 +213,46 @@ def test_explain_names_a_missing_decision(
 ) -> None:
     assert cli.main(["explain", "t-99", "--log", str(log)]) == 1
     assert "no decision t-99; --list shows those it has" in capsys.readouterr().err
-    assert cli.main(["explain", "--log", str(log)]) == 1
+    assert cli.main(["explain", "--log", str(log)]) == 2
     assert "expected the id of a decision, --list or --state" in capsys.readouterr().err
-    assert cli.main(["explain", "x", "--log", str(tmp_path / "none")]) == 1
+    assert cli.main(["explain", "x", "--log", str(tmp_path / "none")]) == 2
     assert "no such decision log" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--list"], ["--state"], ["t-1"]])
+def test_a_folder_is_no_decision_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str]
+) -> None:
+    assert cli.main(["explain", *flags, "--log", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"tc-controller: {tmp_path}: Is a directory; expected a decision log\n"
+    )
+
+
+def test_a_list_without_decisions_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "decisions.jsonl"
+    log.write_text('no record\n{"event": "compliance"}\n')
+    assert cli.main(["explain", "--list", "--log", str(log)]) == 0
+    assert capsys.readouterr().err == f"tc-controller: {log}: has no decision\n"
+
+
+def test_a_device_is_written_to_and_never_renamed(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    path.symlink_to(os.devnull)
+    with DecisionLog(path, max_bytes=10) as log:
+        for number in range(3):
+            log.write({"event": "x", "number": number})
+    assert log.lost == 0
+    assert path.is_symlink()
+    assert [one.name for one in tmp_path.iterdir()] == ["decisions.jsonl"]
+
+
+def test_a_log_that_cannot_be_opened_is_a_wrong_setting(tmp_path: Path) -> None:
+    expected = "Is a directory; expected a file that can be written"
+    with pytest.raises(SettingsError, match=rf"decision_log\.path: {tmp_path}: {expected}"):
+        DecisionLog(tmp_path).__enter__()
 
 
 def test_check_and_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,9 +266,9 @@ def test_check_and_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert fair.startswith("  ladder 1. fq_codel: buffer.bytes 33554432, ")
     assert "pacer bdp5g, quantum_bytes 1514, queues 64 (default 1024), " in fair
     assert plain == "  ladder 2. transparent: no parameters"
-    assert cli.main(["check", str(bad)]) == 1
+    assert cli.main(["check", str(bad)]) == 2
     assert capsys.readouterr().err.startswith(
-        "tc-controller: bad.yaml: rules[0].objective.bound_ms: 0 "
+        f"tc-controller: {bad}: rules[0].objective.bound_ms: 0 "
     )
     assert cli.main(["schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
@@ -248,9 +285,9 @@ def test_a_bad_policy_or_setting_stops_the_start_with_its_place(
 ) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text("version: 1\n")
-    assert cli.main(["--policy", str(bad)]) == 1
+    assert cli.main(["--policy", str(bad)]) == 2
     assert "bad.yaml: rules: missing" in capsys.readouterr().err
-    assert cli.main(["run", "--observe-for-s", "-3"]) == 1
+    assert cli.main(["run", "--observe-for-s", "-3"]) == 2
     assert "--observe-for-s" in capsys.readouterr().err
-    assert cli.main(["run", "--forecasts", "example.org:1"]) == 1
+    assert cli.main(["run", "--forecasts", "example.org:1"]) == 2
     assert "--forecasts: plain text to example.org:1" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_bad_policies_name_the_place(text: str, expected: str) -> None:
             "[{template: magic}]",
             "rules[0].ladder[0].template: 'magic'; expected one of transparent, bdp_only, ",
         ),
-        ("[{}]", "rules[0].ladder[0].template: missing; expected the name of a template"),
+        ("[{}]", "rules[0].ladder[0].template: missing; expected text: the name of a template"),
         (
             "[{template: fq_codel, codel: {target_us: 0}}]",
             "rules[0].ladder[0].codel.target_us: 0; expected 1 to 100000",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tc_controller.cli import main
 from tc_controller.policy_source import default_policy
-from tc_evaluate import campaign
+from tc_evaluate import campaign, command
 from tc_evaluate.campaign import read_results, run_all
 from tc_evaluate.errors import EvaluationError
 from tc_evaluate.regret import compare
@@ -141,10 +141,37 @@ def test_the_command_names_what_it_cannot_use(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write("one")
-    assert main(["evaluate", str(path), "--arms", "codel"]) == 1
+    assert main(["evaluate", str(path), "--arms", "codel"]) == 2
     assert "--arms: 'codel'; expected some of none, " in capsys.readouterr().err
-    assert main(["evaluate", str(tmp_path / "none.yaml")]) == 1
+    assert main(["evaluate", str(tmp_path / "none.yaml")]) == 2
     assert "no such file or folder" in capsys.readouterr().err
     path.write_text(path.read_text().replace("n_prb: 24", "n_prb: 0"))
-    assert main(["evaluate", str(path)]) == 1
+    assert main(["evaluate", str(path)]) == 2
     assert "cell.n_prb" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("--plot", "power.xyz", "power.xyz: expected a name that ends in one of .svg, .png, .pdf"),
+        ("--plot", "none/power.svg", "none: no such directory; expected one"),
+        ("--report", "file", "file: is a file; expected a directory"),
+        ("--traces", "none", "none: no such directory; expected one"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_runs(
+    write: Write,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    case: tuple[str, str, str],
+) -> None:
+    flag, name, problem = case
+
+    def run_all(*_: object, **__: object) -> None:
+        raise AssertionError("nothing may run")
+
+    monkeypatch.setattr(command, "run_all", run_all)
+    (tmp_path / "file").touch()
+    assert main(["evaluate", str(write("one")), flag, str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err == f"tc-controller: {flag}: {tmp_path}/{problem}\n"

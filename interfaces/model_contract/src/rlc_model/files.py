@@ -36,8 +36,11 @@ _NO_EXCHANGE: Final = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which replaces `path` if the block ends without an exception.
 
-    It is on the disk when the block has ended. Raises `OSError`.
+    It is on the disk when the block has ended. Raises `OSError`; also for a `path` that is no
+    regular file, such as `/dev/stdout`, which would be gone.
     """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is no regular file; expected one, or none", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_left(path)
     made = _name(path, _NEW)

@@ -17,7 +17,14 @@ from ric.errors import SettingsError
 from ric.lifecycle import run_service
 from ric.security import check_files
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
-from ric.state_file import StateError, claim, read_document, require_version, write_document
+from ric.state_file import (
+    StateError,
+    check_state_path,
+    claim,
+    read_document,
+    require_version,
+    write_document,
+)
 from ric.terminal import complain
 from ric.version import VERSION
 
@@ -40,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return preflight(given.ric, given.wait_s, partial(print, flush=True))
         settings = settings_from(BridgeSettings, given)
         check_files(settings)
+        if settings.state is not None:
+            check_state_path(settings.state)
     except (SettingsError, StateError) as error:
         complain(NAME, error)
         return 2

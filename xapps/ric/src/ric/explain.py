@@ -6,7 +6,10 @@ For settings, and for other files that people write, such as policies.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import types
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -35,6 +38,17 @@ _COMPARISONS: Final = {
     "less_than_equal": ("le", "≤"),
     "multiple_of": ("multiple_of", "a multiple of"),
 }
+_NAMES: Final[tuple[tuple[type, str], ...]] = (
+    # A bool is an int, a str is a sequence: the first that fits.
+    (bool, "true or false"),
+    (int, "a whole number"),
+    (float, "a number"),
+    (str, "text"),
+    (Path, "a file name"),
+    (BaseModel, "a mapping"),
+    (Mapping, "a mapping"),
+    (Collection, "a list"),
+)
 _KINDS: Final = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
@@ -89,7 +103,7 @@ def dotted(location: Sequence[int | str]) -> str:
 
 def _describe(problem: Any, location: Location, model: type[BaseModel] | None) -> str:
     if problem["type"] == "missing":
-        return f"missing; expected {field_description(model, location) or 'a value'}"
+        return f"missing; expected {_what_belongs(model, location)}"
     if problem["type"] == "extra_forbidden":
         return _unknown_key(location, model)
     # A whole group is not shown: it is long, and may hold a secret.
@@ -129,6 +143,32 @@ def _unknown_key(location: Location, model: type[BaseModel] | None) -> str:
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
     hint = f" (did you mean {close[0]}?)" if close else ""
     return f"unknown key{hint}; expected one of {', '.join(known)}"
+
+
+def _what_belongs(model: type[BaseModel] | None, location: Location) -> str:
+    """The kind of a field's value and what it is for: `a list: the rules of the policy`."""
+    parent = _model_at(model, location[:-1])
+    field = _keys_of(parent).get(str(location[-1])) if parent is not None and location else None
+    kind = "a value" if field is None else _kind_of(field.annotation)
+    text = field_description(model, location)
+    return f"{kind}: {text}" if text else kind
+
+
+def _kind_of(annotation: Any) -> str:
+    """A type as people name it."""
+    origin = typing.get_origin(annotation)
+    arguments = typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " or ".join(map(str, arguments))
+    if origin is typing.Annotated:
+        return _kind_of(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        kinds = dict.fromkeys(_kind_of(one) for one in arguments if one is not type(None))
+        return " or ".join(kinds)
+    plain = origin or annotation
+    if not isinstance(plain, type):
+        return "a value"
+    return next((text for kind, text in _NAMES if issubclass(plain, kind)), "a value")
 
 
 def field_description(model: type[BaseModel] | None, location: Location) -> str:

@@ -31,6 +31,25 @@ class UnreadableFile(RicError, ValueError):  # noqa: N818 - says what happened
         self.missing = missing
 
 
+def require_regular_or_absent(path: Path) -> None:
+    """Raise `UnreadableFile` for what a program must not replace by a file: a directory, a device.
+
+    Links are followed. What cannot be examined, as in a directory that may not be searched, passes.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return
+    _require_regular(path, mode)
+
+
+def _require_regular(path: Path, mode: int) -> None:
+    kind = stat.S_IFMT(mode)
+    if kind != stat.S_IFREG:
+        found = _KINDS.get(kind, "no regular file")
+        raise UnreadableFile(path, f"{found}; expected a regular file")
+
+
 def read_file(path: Path, max_bytes: int) -> bytes:
     """The content of a regular file of at most `max_bytes`; raises `UnreadableFile`.
 
@@ -48,10 +67,7 @@ def read_file(path: Path, max_bytes: int) -> bytes:
         raise UnreadableFile(path, f"{detail}; expected a readable file") from None
     content = bytearray()
     try:
-        kind = stat.S_IFMT(os.fstat(number).st_mode)
-        if kind != stat.S_IFREG:
-            found = _KINDS.get(kind, "no regular file")
-            raise UnreadableFile(path, f"{found}; expected a regular file")
+        _require_regular(path, os.fstat(number).st_mode)
         while chunk := os.read(number, min(max_bytes + 1 - len(content), _CHUNK_BYTES)):
             content += chunk
     except OSError as error:

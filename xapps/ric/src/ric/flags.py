@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import types
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -103,6 +104,24 @@ class ProgramParser(argparse.ArgumentParser):
         if example:
             self.epilog = "\n\n".join(filter(None, (self.epilog, f"example:\n  {example}")))
 
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """As of `ArgumentParser`; what is unknown is answered by the command that was given."""
+        given, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self._chosen(given).error(f"unrecognized arguments: {' '.join(unknown)}")
+        return given
+
+    def _chosen(self, given: argparse.Namespace) -> argparse.ArgumentParser:
+        """The parser of the command in `given`, or this one without commands."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parser = action.choices.get(getattr(given, action.dest, ""))
+                if isinstance(parser, ProgramParser):
+                    return parser._chosen(given)
+        return self
+
     def error(self, message: str) -> NoReturn:
         """Print usage and message and exit; unknown flags are answered with known ones."""
         unknown = message.removeprefix("unrecognized arguments: ")
@@ -163,6 +182,37 @@ def add_settings_arguments(
         former = [mark.name for mark in setting.field.metadata if isinstance(mark, FormerName)]
         paths = [".".join((*setting.path[:-1], name)) for name in former]
         action.former_flags = [f"--{_kebab(path)}" for path in paths]  # type: ignore[attr-defined]
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A type for `add_argument`: a whole number from `least` to `most`."""
+    expected = f"{least} or more" if most is None else f"{least} to {most}"
+
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least or (most is not None and value > most):
+            raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number, {expected}")
+        return value
+
+    return convert
+
+
+def number(least: float, most: float, unit: str) -> Callable[[str], float]:
+    """A type for `add_argument`: a number from `least` to `most`, of `unit`."""
+
+    def convert(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r}; expected {least:g} to {most:g} {unit}")
+        return value
+
+    return convert
 
 
 def _kebab(text: str) -> str:

@@ -85,7 +85,7 @@ def settings_from(
 
 def read_yaml_mapping(path: Path, max_bytes: int = MAX_FILE_BYTES) -> dict[str, Any]:
     """The mapping a YAML file holds; raises `SettingsError` naming the file and the line."""
-    name = path.name
+    name = str(path)
     try:
         value = parse_yaml(read_file(path, max_bytes).decode())
     except UnreadableFile as error:

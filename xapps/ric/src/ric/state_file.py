@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ric.claim import AlreadyClaimed, Claim
 from ric.errors import RicError
-from ric.files import UnreadableFile, read_file
+from ric.files import UnreadableFile, read_file, require_regular_or_absent
 from ric.health import Condition
 
 T = TypeVar("T")
@@ -41,8 +41,10 @@ class StateFile:
     def __init__(self, path: Path | None, registry: CollectorRegistry) -> None:
         """`path` is `None` to keep no state: `restore` returns `None`, `save` does nothing.
 
-        Raises `StateError` if another process keeps the file.
+        Raises `StateError` if another process keeps the file, or if `path` is no regular file.
         """
+        if path is not None:
+            check_state_path(path)
         self.path = path
         self._claim = None if path is None else claim(path)
         self._writing = threading.Lock()
@@ -115,6 +117,17 @@ class StateFile:
         if self.path is None:
             return Condition(True, "not kept")
         return Condition(True, f"not saved, retrying: {self.problem}" if self.problem else "saved")
+
+
+def check_state_path(path: Path) -> None:
+    """Raise `StateError` for a path that state must not be written to, such as a directory.
+
+    For programs, which fail before they start anything.
+    """
+    try:
+        require_regular_or_absent(path)
+    except UnreadableFile as error:
+        raise StateError(str(error)) from None
 
 
 def read_document(path: Path) -> dict[str, Any] | None:

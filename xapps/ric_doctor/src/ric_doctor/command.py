@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import math
 import sys
-from collections.abc import Callable
 
 from ric.errors import SettingsError
+from ric.flags import number, whole_number
 from ric.settings import add_settings_arguments, settings_from
 from ric.terminal import complain, show
 
@@ -34,20 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", help="subscribe to this node only")
     parser.add_argument(
         "--nodes",
-        type=_at_least(1),
+        type=whole_number(1),
         default=default.nodes,
         help="largest number of nodes to subscribe to (default: %(default)s)",
     )
     parser.add_argument(
         "--seconds",
-        type=_seconds,
+        type=number(0.1, 600, "seconds"),
         default=default.seconds,
         help="duration of the subscriptions to a node, and to the forecaster"
         " (default: %(default)s)",
     )
     parser.add_argument(
         "--rlc-period-ms",
-        type=_at_least(1),
+        type=whole_number(1),
         default=default.periods.rlc_ms,
         help="period of the RLC subscription; use that of the xApps for a gateway that shares"
         " subscriptions (default: %(default)s)",
@@ -80,20 +79,3 @@ def run(given: argparse.Namespace) -> int:
 def _progress(step: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"examining {step}\n")
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    def number(given: str) -> int:
-        value = int(given)
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{given}; expected {least} or more")
-        return value
-
-    return number
-
-
-def _seconds(given: str) -> float:
-    value = float(given)
-    if not (math.isfinite(value) and 0.1 <= value <= 600):
-        raise argparse.ArgumentTypeError(f"{given}; expected 0.1 to 600 seconds")
-    return value

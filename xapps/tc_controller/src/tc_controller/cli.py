@@ -14,6 +14,7 @@ from ric.errors import SettingsError
 from ric.lifecycle import XApp, run_xapp
 from ric.security import check_files
 from ric.settings import ProgramParser, add_settings_arguments, settings_from
+from ric.state_file import StateError, check_state_path
 from ric.terminal import complain, show
 from ric.version import VERSION
 
@@ -88,9 +89,11 @@ def _run(options: argparse.Namespace) -> int:
         settings = settings_from(ControllerSettings, options)
         # Fail before anything is started, with messages and without a traceback.
         check_files(settings)
+        if settings.state is not None:
+            check_state_path(settings.state)
         load_policy(settings.policy or default_policy())
-    except (SettingsError, PolicyError) as error:
-        return _fail(str(error))
+    except (SettingsError, PolicyError, StateError) as error:
+        return _wrong(str(error))
 
     async def run(xapp: XApp[ControllerSettings]) -> None:
         await ControllerApp(xapp).main()
@@ -112,7 +115,7 @@ def _check(options: argparse.Namespace) -> int:
     try:
         policy = load_policy(options.policy)
     except PolicyError as error:
-        return _fail(str(error))
+        return _wrong(str(error))
     for rule in policy.rules:
         show(f"{rule.name}: within {rule.objective.bound_ms:g} ms\n")
         if not rule.base and not rule.ladder:
@@ -172,17 +175,29 @@ def _shown(value: object) -> str:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    try:
+        return _explain_from(options)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        return _wrong(f"{options.log}: {error.strerror}; expected a decision log")
+
+
+def _explain_from(options: argparse.Namespace) -> int:
     if not options.log.exists():
-        return _fail(f"{options.log}: no such decision log")
+        return _wrong(f"{options.log}: no such decision log")
     if options.list:
-        for line in decision_ids(read_log(options.log)):
+        lines = list(decision_ids(read_log(options.log)))
+        if not lines:
+            complain("tc-controller", f"{options.log}: has no decision")
+        for line in lines:
             show(line + "\n")
         return 0
     if options.state:
         show(explain_state(read_log(options.log)) + "\n")
         return 0
     if options.id is None:
-        return _fail("explain: expected the id of a decision, --list or --state")
+        return _wrong("explain: expected the id of a decision, --list or --state")
     story = explain(read_log(options.log), options.id)
     if story is None:
         return _fail(f"{options.log}: no decision {options.id}; --list shows those it has")
@@ -193,6 +208,12 @@ def _explain(options: argparse.Namespace) -> int:
 def _fail(message: str) -> int:
     complain("tc-controller", message)
     return 1
+
+
+def _wrong(message: str) -> int:
+    """Complains about what was given; returns the exit status of every program for that."""
+    _fail(message)
+    return 2
 
 
 def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]:

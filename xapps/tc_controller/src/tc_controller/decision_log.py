@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from functools import partial
 from logging import Handler, LogRecord, makeLogRecord
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import structlog
+from ric.errors import SettingsError
 
 DEFAULT_NAME: Final = "decisions.jsonl"
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -42,12 +44,15 @@ class DecisionLog:
         self._writer: QueueListener | None = None
 
     def __enter__(self) -> Self:
-        """Open for appending; raises `OSError` unless it is for want of space."""
+        """Open for appending; raises `SettingsError` unless it is for want of space."""
         try:
             self._file.open()
         except OSError as error:
             if error.errno not in _NO_SPACE:
-                raise
+                expected = "expected a file that can be written"
+                raise SettingsError(
+                    [f"decision_log.path: {self.path}: {error.strerror}; {expected}"]
+                ) from error
         self._writer = QueueListener(self._queue, self._file)
         self._writer.start()
         return self
@@ -96,6 +101,7 @@ class _RotatingFile(Handler):
         self._keep = keep
         self._number: int | None = None
         self._size = 0
+        self._rotates = True
         self.failed = 0
         self.problem = ""
 
@@ -111,6 +117,8 @@ class _RotatingFile(Handler):
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
             number = os.open(self._path, flags, 0o644)
             try:
+                # What is no regular file, such as /dev/stdout, is written to and never renamed.
+                self._rotates = stat.S_ISREG(os.fstat(number).st_mode)
                 self._size = _end_last_line(number)
             except OSError:
                 os.close(number)
@@ -144,7 +152,7 @@ class _RotatingFile(Handler):
 
     def _append(self, line: bytes) -> None:
         number = self.open()
-        if self._size and self._size + len(line) > self._max_bytes:
+        if self._rotates and self._size and self._size + len(line) > self._max_bytes:
             # On failure the present file grows.
             with contextlib.suppress(OSError):
                 self._rotate()

@@ -37,7 +37,7 @@ def load_policy(path: Path) -> Policy:
     Raises:
         PolicyError: the file cannot be read, is too large, is not YAML, or is no policy.
     """
-    source = path.name
+    source = str(path)
     try:
         text = read_file(path, MAX_BYTES).decode("utf-8")
     except UnreadableFile as error:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from ric.flags import whole_number
 from ric.terminal import complain
 from rich.console import Console
 from rich.progress import Progress
@@ -50,13 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seeds",
-        type=_positive,
+        type=whole_number(1),
         default=1,
         help="seeds per scenario, from its own on (default: 1)",
     )
     parser.add_argument(
         "--jobs",
-        type=_positive,
+        type=whole_number(1),
         default=os.cpu_count() or 1,
         help="runs at a time (default: %(default)s, the number of CPUs)",
     )
@@ -79,6 +80,7 @@ def run(given: argparse.Namespace) -> int:
     """Evaluate; returns the exit status."""
     console = Console()
     try:
+        _check_outputs(given)
         tasks, skipped = _tasks(given)
         for sentence in skipped:
             complain("tc-controller", sentence)
@@ -91,7 +93,7 @@ def run(given: argparse.Namespace) -> int:
             results = run_all(tasks, jobs=given.jobs, file=given.json, done=done)
     except (EvaluationError, PolicyError) as error:
         complain("tc-controller", error)
-        return 1
+        return 2
     except KeyboardInterrupt:
         kept = f"; {given.json} has the runs that ended" if given.json else ""
         sys.stderr.write(f"tc-controller: interrupted{kept}\n")
@@ -109,6 +111,16 @@ def run(given: argparse.Namespace) -> int:
     if given.report is not None:
         report.write_report(comparisons, given.report)
     return 0
+
+
+def _check_outputs(given: argparse.Namespace) -> None:
+    """Refuses what cannot be written after minutes of runs."""
+    if given.plot is not None:
+        report.check_plot(given.plot)
+    if given.report is not None and given.report.exists() and not given.report.is_dir():
+        raise EvaluationError(f"--report: {given.report}: is a file; expected a directory")
+    if given.traces is not None and not given.traces.is_dir():
+        raise EvaluationError(f"--traces: {given.traces}: no such directory; expected one")
 
 
 def _tasks(given: argparse.Namespace) -> tuple[list[Task], list[str]]:
@@ -141,10 +153,3 @@ def _arms(given: str | None) -> list[str]:
         if arm not in every:
             raise EvaluationError(f"--arms: {arm!r}; expected some of {', '.join(every)}")
     return arms
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}; expected at least 1")
-    return number

@@ -12,9 +12,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from tc_evaluate.axes import AXES, Axis, geometric_mean
+from tc_evaluate.errors import EvaluationError
 from tc_evaluate.regret import Comparison
 from tc_evaluate.run import CONTROLLER, NONE
 
+_PLOTS: Final = (".svg", ".png", ".pdf")
 #: Arms shown beside the controller's, in the colours of the plot.
 _SHOWN = {NONE: "#9aa5ad", "fq_codel": "#d5740f", "low_latency": "#2a9d63", CONTROLLER: "#0b6fa4"}
 
@@ -165,6 +167,15 @@ def _best(item: Comparison, axis: Axis) -> float:
     templates = [arm for arm in item.results if arm not in (CONTROLLER, NONE)]
     values = [item.points[arm][axis.name] for arm in templates or item.results]
     return max(values) if axis.higher_is_better else min(values)
+
+
+def check_plot(path: Path) -> None:
+    """Raise `EvaluationError` for a file that `plot` cannot write, before the runs."""
+    if path.suffix not in _PLOTS:
+        formats = ", ".join(_PLOTS)
+        raise EvaluationError(f"--plot: {path}: expected a name that ends in one of {formats}")
+    if not path.parent.is_dir():
+        raise EvaluationError(f"--plot: {path.parent}: no such directory; expected one")
 
 
 def plot(comparisons: Sequence[Comparison], path: Path) -> None:

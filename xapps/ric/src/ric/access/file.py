@@ -156,12 +156,12 @@ def read_access_file(path: Path) -> tuple[AccessList, str]:
     Raises `SettingsError` with a line for each problem: `access.yaml: clients[0].may[1]: …`.
     """
     data = read_yaml_mapping(path, MAX_FILE_BYTES)
-    group_writable = _group_writable(path, path.name)
+    group_writable = _group_writable(path, str(path))
     try:
         document = AccessDocument.model_validate(data)
     except ValidationError as error:
         raise SettingsError(
-            explain_validation_error(error, path.name, AccessDocument, data)
+            explain_validation_error(error, str(path), AccessDocument, data)
         ) from None
     digest = hashlib.sha256(document.model_dump_json().encode())
     clients: list[tuple[Client, Iterable[str], bytes | None]] = []
@@ -172,7 +172,7 @@ def read_access_file(path: Path) -> tuple[AccessList, str]:
         )
         token = None
         if entry.token_file is not None:
-            place = f"{path.name}: {dotted(('clients', index, 'token_file'))}"
+            place = f"{path}: {dotted(('clients', index, 'token_file'))}"
             file = path.parent / entry.token_file
             token = hashlib.sha256(read_token(file, place)).digest()
             group_writable += _group_writable(file, place)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
@@ -19,7 +20,8 @@ from pydantic import Field
 
 from ric import logs
 from ric.e2 import Indication, Node
-from ric.errors import RicError, ServiceModelError
+from ric.errors import RicError, ServiceModelError, SettingsError
+from ric.flags import whole_number
 from ric.gateway import E2GatewayClient, GrpcLink
 from ric.settings import (
     GatewaySettings,
@@ -80,6 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asyncio.run(_nodes(settings, as_json=given.json))
         else:
             asyncio.run(_watch(settings, given))
+    except SettingsError as error:
+        complain("ric", error)
+        return 2
     except RicError as error:
         complain("ric", error)
         return 1
@@ -102,7 +107,7 @@ async def _nodes(settings: GatewaySettings, *, as_json: bool) -> None:
 
 
 async def _watch(settings: GatewaySettings, given: argparse.Namespace) -> None:
-    oid = _OIDS.get(given.ran_function, given.ran_function)
+    oid = given.ran_function
     trigger, actions = _subscription_of(oid, given)
     async with E2GatewayClient(settings) as gateway:
         node_id = given.node
@@ -212,6 +217,15 @@ def _decoded(indication: Indication) -> Any:
     return indication.message.hex()
 
 
+def _ran_function(text: str) -> str:
+    """The OID of a RAN function by its short name or itself."""
+    if text in _OIDS:
+        return _OIDS[text]
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)+", text):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected {', '.join(_OIDS)}, or an OID")
+    return text
+
+
 def _parser(
     installed: Mapping[str, EntryPoint], words: Sequence[str]
 ) -> tuple[ProgramParser, dict[str, Command]]:
@@ -235,11 +249,18 @@ def _parser(
         example="ric watch rlc --gateway 127.0.0.1:36421 --period-ms 10 --count 5",
     )
     watch.add_argument(
-        "ran_function", help=f"{', '.join(_OIDS)}, or an OID", metavar="RAN_FUNCTION"
+        "ran_function",
+        type=_ran_function,
+        help=f"{', '.join(_OIDS)}, or an OID",
+        metavar="RAN_FUNCTION",
     )
     watch.add_argument("--node", help="node id (default: the first that connects)")
-    watch.add_argument("--period-ms", type=int, default=100, help="default: %(default)s")
-    watch.add_argument("--count", type=int, default=0, help="stop after so many (0: never)")
+    watch.add_argument(
+        "--period-ms", type=whole_number(1, 0xFFFF_FFFF), default=100, help="default: %(default)s"
+    )
+    watch.add_argument(
+        "--count", type=whole_number(0), default=0, help="stop after so many (0: never)"
+    )
     watch.add_argument(
         "--measurement", action="append", default=[], help="KPM measurement name; repeat it"
     )

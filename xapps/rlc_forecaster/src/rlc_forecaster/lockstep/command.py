@@ -14,6 +14,7 @@ from typing import BinaryIO, Final
 
 import rlc_model
 from ric.errors import RicError
+from ric.flags import whole_number
 from ric.settings import ProgramParser
 from ric.terminal import complain
 from rlc_model import ContractError, read_contract
@@ -118,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--measure",
-        type=_positive,
+        type=whole_number(1, 100_000),
         nargs="*",
         default=[1],
         metavar="BEARERS",
@@ -126,16 +127,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--reports",
-        type=_positive,
+        type=whole_number(1, 100_000),
         default=400,
         metavar="N",
         help="reports whose median T_m is (default: %(default)s)",
     )
     return parser
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 100_000:
-        raise argparse.ArgumentTypeError(f"{value}; expected 1 to 100000")
-    return value

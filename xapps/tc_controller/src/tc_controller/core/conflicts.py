@@ -19,7 +19,10 @@ from tc_controller.core.classes import FlowMatch, TrafficClass, networks, ports,
 from tc_controller.core.ladder import CHOSEN, Rung
 from tc_controller.core.policy import Policy, Rule
 from tc_controller.core.quality import DEFAULT, SHIPPED
-from tc_controller.core.selectors import Selector
+from tc_controller.core.selectors import Selector, Slice, SliceId
+
+_WITH_PORTS: Final = (None, 6, 17)
+"""TCP and UDP, of which gNBs read ports; without a protocol those of any packet."""
 
 #: Shortest slot of data, 120 kHz (TS 38.211 §4.2): a packet that waits for one waits longer than
 #: any bound below.
@@ -149,7 +152,13 @@ def _covers(wide: Selector, narrow: Selector) -> bool:
         and _contains(wide.rntis, narrow.rntis)
         and _contains(wide.drbs, narrow.drbs)
         and _contains(wide.qfis, narrow.qfis)
+        and _contains(wide.five_qis, narrow.five_qis)
+        and _slice_id(wide) in (None, _slice_id(narrow))
     )
+
+
+def _slice_id(selector: Selector) -> SliceId | None:
+    return selector.s_nssai if isinstance(selector, Slice) else None
 
 
 def _contains(wide: tuple[int, ...], narrow: tuple[int, ...]) -> bool:
@@ -218,6 +227,8 @@ def _classes(classes: Sequence[TrafficClass], place: str) -> Iterator[Finding]:
         own = list(before)
         for number, match in enumerate(each.match):
             at = f"{place}.classes[{index}].match[{number}]"
+            if (portless := _ports_without_such(match)) is not None:
+                yield Finding(Severity.ERROR, at, portless)
             for name, other in own:
                 if _match_covers(other, match):
                     problem = f"its flows all belong to class {name!r} before it"
@@ -236,6 +247,14 @@ def _classes(classes: Sequence[TrafficClass], place: str) -> Iterator[Finding]:
                     break
             own.append((each.name, match))
         before = own
+
+
+def _ports_without_such(match: FlowMatch) -> str | None:
+    """What is wrong with ports of a protocol that has none, and counts as having port 0."""
+    lowest = max(ports(match.source_port)[0], ports(match.destination_port)[0])
+    if lowest == 0 or protocol_number(match) in _WITH_PORTS:
+        return None
+    return f"protocol {match.protocol} has no ports, so no packet matches; expected tcp or udp"
 
 
 def _match_covers(wide: FlowMatch, narrow: FlowMatch) -> bool:
