@@ -39,6 +39,15 @@ def quick_rules(folder: Path) -> list[Path]:
     return copies
 
 
+async def scraped(prometheus: Prometheus, job: str) -> None:
+    """Waits until Prometheus has samples of a job."""
+    while True:
+        asked = check.Prometheus(f"http://{prometheus.address}", time.time(), 60)
+        if await asyncio.to_thread(asked.query, f'up{{job="{job}"}} == 1'):
+            return
+        await asyncio.sleep(0.5)
+
+
 async def findings_of(
     programs: Programs, prometheus: Prometheus, began_s: float, but: Collection[str] = ()
 ) -> list[check.Finding]:

@@ -6,14 +6,13 @@ import time
 from pathlib import Path
 
 import yaml
-from dashboard_queries import findings_of, prometheus_binary, quick_rules
+from dashboard_queries import findings_of, prometheus_binary, quick_rules, scraped
 from loop import ANY_PORT, SCENARIO
 from sojourn_demo.ops.stack import start_prometheus
 from sojourn_demo.programs import Programs, free_address
 
-# The download starts when Prometheus has seen the controller: violation and decision are counted.
 FLOWS = [
-    {"name": "bulk", "kind": "tcp", "start_s": 25},
+    {"name": "bulk", "kind": "tcp", "start_s": 2},
     {"name": "ping", "kind": "ping", "interval_ms": 100},
 ]
 POLICY = {
@@ -26,33 +25,35 @@ async def test_every_query_returns_data_from_a_running_loop(tmp_path: Path) -> N
     binary = prometheus_binary()
     (tmp_path / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO | {"flows": FLOWS}))
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
-    forecasts, metrics = free_address(), free_address()
+    gateway, forecasts, gnb, metrics = (free_address() for _ in range(4))
     async with Programs(tmp_path) as programs:
-        gnb = await programs.start(
-            *("gnb-lab", "serve", str(tmp_path / "scenario.yaml"), "--listen", ANY_PORT),
-            *("--metrics-listen", ANY_PORT, "--forecasts", forecasts),
-        )
-        gateway = ("--gateway", gnb.ready["listen"])
+        began_s = time.time()
         forecaster = await programs.start(
-            *("rlc-forecaster", *gateway, "--listen", forecasts, "--metrics-listen", ANY_PORT)
+            *("rlc-forecaster", "--gateway", gateway, "--listen", forecasts),
+            *("--metrics-listen", ANY_PORT),
+        )
+        await programs.start(
+            *("tc-controller", "--gateway", gateway, "--forecasts", forecasts),
+            *("--metrics-listen", metrics, "--policy", str(tmp_path / "policy.yaml")),
+            *("--state", str(tmp_path / "state.json")),
+            *("--decision-log", str(tmp_path / "decisions.jsonl")),
         )
         prometheus = await start_prometheus(
             programs,
             binary,
             tmp_path,
             targets={
-                "gnb-lab": gnb.ready["metrics"],
+                "gnb-lab": gnb,
                 "rlc-forecaster": forecaster.ready["metrics"],
                 "tc-controller": metrics,
             },
             rules=quick_rules(tmp_path),
         )
-        # Started last, so that Prometheus sees the first violation and decision.
-        began_s = time.time()
+        # The gNB comes last: the first violation and decision are counted between two scrapes.
+        await scraped(prometheus, "tc-controller")
         await programs.start(
-            *("tc-controller", *gateway, "--metrics-listen", metrics, "--forecasts", forecasts),
-            *("--policy", str(tmp_path / "policy.yaml"), "--state", str(tmp_path / "state.json")),
-            *("--decision-log", str(tmp_path / "decisions.jsonl")),
+            *("gnb-lab", "serve", str(tmp_path / "scenario.yaml"), "--listen", gateway),
+            *("--metrics-listen", gnb, "--forecasts", forecasts),
         )
         findings = await findings_of(programs, prometheus, began_s)
     assert [str(finding) for finding in findings if not finding.good] == []
