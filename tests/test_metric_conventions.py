@@ -51,9 +51,9 @@ from tc_evaluate.lockstep import Lockstep
 SCENARIO = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
 OF_A_FORECAST, SCRAPED = 60, 100
 """Series of the forecaster's own with one bearer, and all that a scrape of it then has."""
-PER_NODE, PER_BEARER = 45, 7
+PER_NODE, PER_BEARER = 47, 7
 """Series that a further node and bearer may add in controller and forecaster together. The
-gateway may add 15 and 1."""
+gateway may add 13 and 1."""
 DOCUMENTED = (
     ric.limits.limits,
     ric.metrics,

@@ -189,6 +189,40 @@ _DELAY = Row(
         ),
     ),
 )
+_KINDS = {"sparse": SERIES[0], "bulk": SERIES[1], "inherited": SERIES[2]}
+
+
+def by_kind(kind: str) -> str:
+    """Longest mean delay over 5 minutes of a kind of packet, over slices and rules."""
+    delay = selector("sojourn_controller_sdu_delay_dl_5m_seconds", _HERE, f'kind="{kind}"')
+    return f"max({by_owner(delay)})"
+
+
+_GAINED = Row(
+    "Sparse, bulk and inherited packets",
+    (
+        lines(
+            card(
+                "Mean delay by kind",
+                "s",
+                *(Query(by_kind(kind), kind, colour) for kind, colour in _KINDS.items()),
+                Query(
+                    'max(node_slice_rule:cu_du_delay_dl_seconds:mean_rate5m{node=~"$node"})',
+                    "all (TS 28.552)",
+                    BOUND,
+                    dashed=True,
+                ),
+                about="Over 5 minutes, in pipeline and RLC. Sparse: packets of flows below their "
+                "fair share, what users feel. Bulk: of others. Inherited: waited when the pipeline "
+                "took effect; no line while there are none. `All` is DRB.PdcpSduDelayDl + "
+                "DRB.RlcSduDelayDl, which is nearly that of bulk.",
+                empty=f"No bearer sends, or the node reports no flows. Else: {NO_CONTROLLER}",
+                size=(24, 8),
+            ),
+            logarithmic=True,
+        ),
+    ),
+)
 _GNB_MARKED = rate("sojourn_gnb_marked_packets_total", _HERE)
 _PARTS = Row(
     "Where it waits",
@@ -347,7 +381,7 @@ BOARD = Board(
     name="cell",
     title="Sojourn / Cell",
     description="One gNB: how long sparse traffic waits, where, and what users get.",
-    rows=(_NOW, _DELAY, _PARTS, _SERVICE, _PIPELINES),
+    rows=(_NOW, _DELAY, _GAINED, _PARTS, _SERVICE, _PIPELINES),
     variables=(NODE.single(),),
     drill={"Controller": board_url("controller")},
 )

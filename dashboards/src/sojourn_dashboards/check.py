@@ -38,6 +38,7 @@ MAY_BE_EMPTY: Final[Mapping[str, str]] = {
     "sojourn_forecaster_model_refused_info": "no model is refused",
     "sojourn_controller_reconciliations_total": "nobody else sets pipelines",
     'seconds{job=~".+", instance=~".+", state="violated"}': "no bearer is in violation now",
+    'kind="inherited"': "no pipeline took over a backlog in the window",
     "ALERTS": "no alert fires",
 }
 """Part of a query → why it may be empty in a healthy loop."""

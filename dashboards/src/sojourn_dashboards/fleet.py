@@ -251,6 +251,50 @@ _ALERTS = Row(
         ),
     ),
 )
+
+
+def _by_kind(kind: str) -> str:
+    delay = selector("sojourn_controller_sdu_delay_dl_5m_seconds", f'kind="{kind}"')
+    return f"max by (node, slice, rule) ({by_owner(delay)})"
+
+
+_GAINED = Row(
+    "What was gained",
+    (
+        rows(
+            card(
+                "Delay of sparse, bulk and inherited packets",
+                "s",
+                *(
+                    Query(query, instant=True, table=True)
+                    for query in (
+                        _by_kind("sparse"),
+                        _by_kind("bulk"),
+                        _by_kind("inherited"),
+                        "node_slice_rule:cu_du_delay_dl_seconds:mean_rate5m",
+                    )
+                ),
+                about="Means over 5 minutes in pipeline and RLC. Sparse: packets of flows below "
+                "their fair share, what users feel. Bulk: of others. Inherited: waited when the "
+                "pipeline took effect. `All` is DRB.PdcpSduDelayDl + DRB.RlcSduDelayDl "
+                "(TS 28.552), which bulk dominates.",
+                empty=NO_RULES,
+                size=(24, 7),
+            ),
+            (
+                Column("node", "Node", links=CELL_LINK),
+                Column("slice", "Slice"),
+                Column("rule", "Rule"),
+                Column("Value #A", "Sparse", unit="s", decimals=1),
+                Column("Value #B", "Bulk", unit="s", decimals=1),
+                Column("Value #C", "Inherited", unit="s", decimals=1),
+                Column("Value #D", "All", unit="s", decimals=1),
+            ),
+            sort="Sparse",
+            descending=True,
+        ),
+    ),
+)
 _VIOLATED = selector("sojourn_bearer_state_since_timestamp_seconds", 'state="violated"')
 _CONTROLLER = Row(
     "What the controller does",
@@ -297,6 +341,6 @@ BOARD = Board(
     title="Sojourn / Fleet",
     description="Who suffers, where, since when, what limits them, what the controller does and "
     "what holds it. Rows lead to the cell and the bearer.",
-    rows=(_NOW, _WORST, _CELLS, _LIMIT, _CONTROLLER, _ALERTS),
+    rows=(_NOW, _WORST, _CELLS, _GAINED, _LIMIT, _CONTROLLER, _ALERTS),
     drill={"Error budget": board_url("slo")},
 )

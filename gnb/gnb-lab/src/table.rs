@@ -3,7 +3,7 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 
-use lab_world::{DelayMs, Summary, Worst};
+use lab_world::{DelayMs, PacketKind, Summary, Worst};
 
 /// Rows beyond this are for `summary.json`.
 const MAX_ROWS: usize = 20;
@@ -101,20 +101,37 @@ pub(super) fn of(summary: &Summary) -> String {
             format!("{:.0}", bearer.queued_bytes.peak as f64 / 1e3),
         ]);
     }
+    let mut kinds = begin(&["RNTI/DRB", "packets of", "count", "mean ms", "gNB p50/95/99 ms"]);
+    for bearer in summary.bearers.iter().take(MAX_ROWS) {
+        for kind in PacketKind::ALL {
+            let delay = bearer.sojourn_by_kind_ms.of(kind);
+            if delay.count > 0 {
+                kinds.add_row(vec![
+                    format!("{}/{}", bearer.rnti, bearer.drb),
+                    kind.name().to_owned(),
+                    delay.count.to_string(),
+                    ms(delay.mean),
+                    percentiles(delay),
+                ]);
+            }
+        }
+    }
     let apps = if apps.row_count() == 0 { String::new() } else { format!("{apps}\n") };
     align(&mut flows, 3);
     align(&mut bearers, 2);
+    align(&mut kinds, 2);
     let more = |rows: usize| match rows.saturating_sub(MAX_ROWS) {
         0 => String::new(),
         rest => format!("and {rest} more in summary.json\n"),
     };
     format!(
-        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}{}used RBs {:.2} %, {}",
+        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}{kinds}\n{}\n{}used RBs {:.2} %, {}",
         summary.scenario,
         summary.duration_s,
         summary.seed,
         more(summary.flows.len()),
         more(summary.bearers.len()),
+        summary.ts_28_552,
         worst(&summary.worst),
         summary.cell.used_rb_pct,
         summary.cell.bound,

@@ -7,7 +7,7 @@ use traffic::video::ChunkLog;
 
 use super::trail::{BIN_US, Trail};
 use crate::plots::{self, Line};
-use lab_world::{DelayMs, Summary, World};
+use lab_world::{DelayMs, PacketKind, Summary, World};
 
 /// Maximum number of flows in a plot.
 const MAX_LINES: usize = 8;
@@ -38,6 +38,7 @@ pub(super) fn page(summary: &Summary, trail: &Trail, world: &World) -> String {
     flow_table(&mut page, summary);
     app_table(&mut page, summary);
     bearer_table(&mut page, summary);
+    kind_table(&mut page, summary);
     for plot in [delay(world), queue(trail), throughput(world), used(trail), video(world)] {
         page.push_str(&plot);
     }
@@ -123,6 +124,34 @@ fn bearer_table(page: &mut String, summary: &Summary) {
         );
     }
     page.push_str("</table>");
+}
+
+/// Delays by kind of packet: a mean over all is that of bulk.
+fn kind_table(page: &mut String, summary: &Summary) {
+    page.push_str(
+        "<h2>Sparse, bulk, inherited</h2><table><tr><th>RNTI / DRB</th><th>packets of</th>\
+         <th>count</th><th>SDAP+RLC mean ms</th><th>p50 ms</th><th>p95 ms</th></tr>",
+    );
+    for bearer in &summary.bearers {
+        for kind in PacketKind::ALL {
+            let delay = bearer.sojourn_by_kind_ms.of(kind);
+            if delay.count > 0 {
+                let _ = write!(
+                    page,
+                    "<tr><td>{} / {}</td><td>{}</td><td>{}</td><td>{:.1}</td><td>{:.1}</td>\
+                     <td>{:.1}</td></tr>",
+                    bearer.rnti,
+                    bearer.drb,
+                    kind.name(),
+                    delay.count,
+                    delay.mean,
+                    delay.p50,
+                    delay.p95,
+                );
+            }
+        }
+    }
+    let _ = write!(page, "</table><p>{}</p>", summary.ts_28_552);
 }
 
 fn delay(world: &World) -> String {

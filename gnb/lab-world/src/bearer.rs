@@ -8,6 +8,7 @@ use super::delays::Delays;
 use super::drops::Drops;
 use super::drql_limit::DrqlLimit;
 use super::f1::F1Bearer;
+use super::kinds::DelaysByKind;
 use super::packet::GnbPacket;
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
@@ -135,6 +136,8 @@ pub(crate) struct Measured {
     /// SDAP and RLC together: from SDAP ingress to the last byte forwarded to the MAC
     /// (irazabal2021 §V-G).
     pub(crate) sojourn: Delays,
+    /// The same by kind of packet.
+    pub(crate) by_kind: DelaysByKind,
 }
 
 /// Bytes that wait in the TC pipeline and in the RLC of a bearer, sampled each ms.

@@ -2,6 +2,7 @@
 //! cause, marks. Delay distributions have the names of 3GPP TS 28.552 clause 5.1.3.3 in comments.
 
 use super::World;
+use super::kinds::{ByKind, PacketKind};
 
 /// Upper edges of the bins of a [`DelayDistribution`], inclusive; the last bin has none.
 pub const DELAY_EDGES_US: [u64; 8] =
@@ -17,10 +18,15 @@ pub struct DelayDistribution {
 }
 
 impl DelayDistribution {
-    fn record(&mut self, delay_us: u64) {
+    pub(crate) fn record(&mut self, delay_us: u64) {
         self.sum_us += delay_us;
         // Counted rather than searched: without branches, for it runs per packet.
         self.bins[DELAY_EDGES_US.iter().filter(|edge_us| delay_us > **edge_us).count()] += 1;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.sum_us += other.sum_us;
+        self.bins.iter_mut().zip(other.bins).for_each(|(bin, packets)| *bin += packets);
     }
 
     /// Packets in all bins.
@@ -56,6 +62,8 @@ impl DownlinkDelays {
 pub struct GnbCounters {
     /// Delays of delivered packets.
     pub delays: DownlinkDelays,
+    /// Their sum by kind of packet, of the seconds that have ended.
+    pub by_kind: ByKind<DelayDistribution>,
     /// Packets dropped by queue disciplines of TC pipelines.
     pub aqm_dropped: u64,
     /// Packets dropped at limits of queues and buffers of TC pipelines.
@@ -77,6 +85,10 @@ impl World {
     pub fn gnb_counters(&self) -> GnbCounters {
         let mut counters = GnbCounters { delays: self.delays, ..GnbCounters::default() };
         for bearer in self.bearers.iter() {
+            let by_kind = bearer.measured.by_kind.distributions(self.now_us);
+            for kind in PacketKind::ALL {
+                counters.by_kind.of_mut(kind).add(by_kind.of(kind));
+            }
             let tally = &bearer.tally;
             counters.aqm_dropped += tally.aqm_dropped;
             counters.policer_dropped += tally.policer_dropped;

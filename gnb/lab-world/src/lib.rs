@@ -21,6 +21,7 @@ mod f1;
 mod flow;
 mod flows;
 mod hosts;
+mod kinds;
 mod ledger;
 mod links;
 mod measure;
@@ -47,12 +48,13 @@ pub use e2::types::{
     SubscribeError, SubscriptionId, SubscriptionRequest, periodic_trigger,
 };
 pub use hosts::{AirPacket, HostCounts, HostFlow, HostSide};
+pub use kinds::{ByKind, PacketKind};
 pub use ledger::PacketLedger;
 pub use packet::{SERVER, SERVER_V6, ue_address};
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{
     BearerSummary, Bound, CellSummary, DeadlineSummary, DelayMs, FlowSummary, QueuedBytesSummary,
-    Summary, Worst, WorstBearer, WorstFlow,
+    Summary, Ts28552, Worst, WorstBearer, WorstFlow,
 };
 
 pub(crate) use bearer::Bearer;

@@ -2,17 +2,21 @@
 
 use super::World;
 use super::bearer::Bearer;
+use super::counters::DelayDistribution;
 use super::drops::Drops;
 use super::flow::BoundFlow;
 use super::hosts::AirPacket;
 use super::snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 use super::summary::{
     BearerSummary, Bound, CellSummary, DeadlineSummary, DelayMs, FlowSummary, QueuedBytesSummary,
-    Summary, Worst, percent,
+    Summary, Ts28552, Worst, percent,
 };
 
 /// Time between two samples of the bearers; also the finest period of reports.
 pub(crate) const SAMPLE_PERIOD_US: u64 = 1_000;
+
+/// Unit of the delays of TS 28.552, µs.
+const TENTH_MS_US: f64 = 100.0;
 
 /// Rows recorded since they were last taken; `None` if not recorded.
 #[derive(Clone, Debug, Default)]
@@ -224,9 +228,30 @@ impl World {
                 lost_sdus: totals.lost_sdus,
                 bound: Bound::of(totals.used_prb_pct(), &bearers),
             },
+            ts_28_552: self.kpis(&bearers),
             worst: Worst::of(&bearers, &flows),
             bearers,
             flows,
+        }
+    }
+
+    fn kpis(&self, bearers: &[BearerSummary]) -> Ts28552 {
+        let sum = |count: fn(&BearerSummary) -> u64| bearers.iter().map(count).sum::<u64>();
+        let ppm = |part: u64, whole: u64| (whole > 0).then(|| part as f64 * 1e6 / whole as f64);
+        let mean = |delays: &DelayDistribution| {
+            let packets = delays.packets();
+            (packets > 0).then(|| delays.sum_us as f64 / packets as f64 / TENTH_MS_US)
+        };
+        let in_pdcp = sum(|bearer| bearer.ingress_packets);
+        let pdcp_dropped = sum(|bearer| bearer.tc_dropped_packets);
+        let rlc_dropped = sum(|bearer| bearer.rlc_dropped_packets);
+        let drained = sum(|bearer| bearer.drained_packets);
+        Ts28552 {
+            pdcp_sdu_delay_dl: mean(&self.delays.pdcp),
+            pdcp_f1_delay_dl: mean(&self.delays.f1),
+            rlc_sdu_delay_dl: mean(&self.delays.rlc),
+            pdcp_packet_drop_rate_dl: ppm(pdcp_dropped, in_pdcp),
+            rlc_packet_drop_rate_dl: ppm(rlc_dropped, rlc_dropped + drained),
         }
     }
 
@@ -299,6 +324,7 @@ impl World {
             rlc_hol_ms: DelayMs::from(&measured.rlc_hol),
             rlc_sojourn_ms: DelayMs::from(&measured.rlc_sojourn),
             sojourn_ms: DelayMs::from(&measured.sojourn),
+            sojourn_by_kind_ms: measured.by_kind.summary(self.now_us),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! seed.
 
 use ran::Delivery;
-use tc_rf::RlcStatus;
+use tc_rf::{Packet as _, RlcStatus};
 use traffic::Body;
 
 use super::bearer::Bearer;
@@ -13,6 +13,7 @@ use super::cu::{Cu, GnbParts};
 use super::du;
 use super::flows::Flows;
 use super::hosts::AirPacket;
+use super::kinds::Departure;
 use super::measure::SAMPLE_PERIOD_US;
 use super::packet::GnbPacket;
 use super::snapshot::PacketSample;
@@ -177,16 +178,21 @@ impl World {
         measured.drained_bytes += u64::from(packet.len_bytes());
         let rlc_us = delivery.dequeued_us - packet.rlc_us;
         let f1_us = u64::from(packet.f1_delay_us);
-        self.delays.record(
-            (packet.rlc_us - packet.ingress_us).saturating_sub(f1_us),
-            f1_us,
-            rlc_us,
-        );
+        let pdcp_us = (packet.rlc_us - packet.ingress_us).saturating_sub(f1_us);
+        self.delays.record(pdcp_us, f1_us, rlc_us);
         measured.rlc_sojourn.record(rlc_us);
         if !*is_am {
             measured.removed.add(rlc_us);
         }
         measured.sojourn.record(sojourn_us);
+        let departure = Departure {
+            flow: packet.flow(),
+            len_bytes: packet.len_bytes(),
+            ingress_us: packet.ingress_us,
+            pipeline_us: pdcp_us,
+            sojourn_us,
+        };
+        measured.by_kind.record(&departure, self.now_us);
         let flow = self.flows.record_sojourn(packet.inner.flow, self.now_us, sojourn_us);
         if let Some(packets) = &mut self.recording.packets {
             packets.push(PacketSample {

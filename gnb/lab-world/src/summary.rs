@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use traffic::{Deadlines, DelaySummary, Figures};
 
+use super::kinds::ByKind;
+
 /// Metrics of a run from virtual time 0 until now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -18,6 +20,8 @@ pub struct Summary {
     pub duration_s: f64,
     /// The cell.
     pub cell: CellSummary,
+    /// What an operator reports of the cell.
+    pub ts_28_552: Ts28552,
     /// The bearer and the flow whose packets waited longest.
     pub worst: Worst,
     /// A row per bearer, in the order of the scenario.
@@ -53,6 +57,45 @@ pub struct CellSummary {
     pub lost_sdus: u64,
     /// What the run could not have more of.
     pub bound: Bound,
+}
+
+/// Measurements of all bearers in the names and units of 3GPP TS 28.552: delays are means over packets in
+/// 0.1 ms, rates of drops are in 10⁻⁶; absent without packets. A pipeline moves delay from the RLC to the
+/// CU-UP: judge by the sum. What its queue disciplines drop to signal senders counts as dropped by PDCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ts28552 {
+    /// CU-UP with the TC pipeline (5.1.3.3.1).
+    #[serde(rename = "DRB.PdcpSduDelayDl")]
+    pub pdcp_sdu_delay_dl: Option<f64>,
+    /// F1-U (5.1.3.3.2).
+    #[serde(rename = "DRB.PdcpF1DelayDl")]
+    pub pdcp_f1_delay_dl: Option<f64>,
+    /// gNB-DU (5.1.3.3.3).
+    #[serde(rename = "DRB.RlcSduDelayDl")]
+    pub rlc_sdu_delay_dl: Option<f64>,
+    /// Dropped by the pipelines (5.1.3.2.1).
+    #[serde(rename = "DRB.PdcpPacketDropRateDl")]
+    pub pdcp_packet_drop_rate_dl: Option<f64>,
+    /// Dropped by the RLC (5.1.3.2.2).
+    #[serde(rename = "DRB.RlcPacketDropRateDl")]
+    pub rlc_packet_drop_rate_dl: Option<f64>,
+}
+
+impl fmt::Display for Ts28552 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value =
+            |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.0}"));
+        write!(
+            f,
+            "TS 28.552, 0.1 ms and 10^-6: DRB.PdcpSduDelayDl {}, DRB.PdcpF1DelayDl {}, \
+             DRB.RlcSduDelayDl {}, DRB.PdcpPacketDropRateDl {}, DRB.RlcPacketDropRateDl {}",
+            value(self.pdcp_sdu_delay_dl),
+            value(self.pdcp_f1_delay_dl),
+            value(self.rlc_sdu_delay_dl),
+            value(self.pdcp_packet_drop_rate_dl),
+            value(self.rlc_packet_drop_rate_dl),
+        )
+    }
 }
 
 /// What bounded the traffic of a run.
@@ -238,6 +281,9 @@ pub struct BearerSummary {
     pub rlc_sojourn_ms: DelayMs,
     /// From SDAP ingress to the last byte at the MAC.
     pub sojourn_ms: DelayMs,
+    /// The same of the packets of sparse flows, of greedy ones, and of those that waited when the
+    /// pipeline in force took effect; of the seconds that have ended.
+    pub sojourn_by_kind_ms: ByKind<DelayMs>,
 }
 
 /// Queue memory of a bearer, bytes.

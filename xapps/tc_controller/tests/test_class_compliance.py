@@ -220,7 +220,7 @@ def test_what_flows_lose_that_do_not_back_off_is_judged_in_each_class() -> None:
                 ungreedy_queues=(),
                 dropped_packets=0,
             )
-            packets.add(status, None, totals, 0)  # type: ignore[arg-type]
+            packets.add(status, None, totals, 0, 0.0)  # type: ignore[arg-type]
             for at_ms in range(0, 1_000, 10):
                 meter.add(second * 1_000_000 + at_ms * 1_000, queues)
                 for queue in queues:

@@ -86,7 +86,7 @@ def test_a_bloated_bearer_is_shown_with_bound_figures_reason_and_blocker() -> No
     row = watched.row()
     assert (row["state"], row["bound_ms"], row["pipeline"]) == ("violated", 10.0, "transparent")
     assert "above 10 ms" in row["reason"]
-    sojourn_ms, rate_kbps, queue_bytes = row["values"]
+    sojourn_ms, rate_kbps, queue_bytes, *_ = row["values"]
     assert sojourn_ms > 100
     assert 35_000 < rate_kbps <= 40_000
     assert queue_bytes > 100_000
@@ -194,7 +194,7 @@ def test_a_silent_node_is_a_fault_with_its_first_step_and_its_bearer_has_no_data
     assert (fault["name"], fault["since_us"]) == ("silent", silent_us)
     assert "Check the E2 agent" in fault["advice"]
     assert watched.row()["state"] == "no_data"
-    assert watched.row()["values"] == [None, None, None]
+    assert watched.row()["values"] == [None] * 5
     assert watched.detail()["advice"] == "The node sends no RLC reports of this bearer."
 
 
@@ -291,7 +291,8 @@ def test_the_history_keeps_the_last_seconds_and_shows_gaps() -> None:
     history.add(0, [history.columns[one]], [Sample(1.26, 10.4, 100)])
     history.keep([one, other])
     history.add(1, [history.columns[other]], [Sample(float("nan"), 20, 200)])
-    assert history.series(one) == [[1.3, None], [10, None], [100, None]]
+    unknown = [None, None]
+    assert history.series(one) == [[1.3, None], [10, None], [100, None], unknown, unknown]
     assert history.series(other)[1] == [None, 20]
     for at_us in (2, 3):
         history.add(at_us, [history.columns[one]], [Sample(at_us, 0, 0)])
@@ -307,8 +308,8 @@ def test_a_column_that_is_given_to_another_bearer_forgets_the_former() -> None:
     freed = history.keep([])
     history.keep([other])
     assert freed == [history.columns[other]]
-    assert history.series(other) == [[None], [None], [None]]
-    assert history.series(one) == [[], [], []]
+    assert history.series(other) == [[None]] * 5
+    assert history.series(one) == [[]] * 5
 
 
 # ------------------------------------------------------------------ decisions

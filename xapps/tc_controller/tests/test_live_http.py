@@ -143,7 +143,7 @@ async def test_histories_and_details_of_bearers_by_name(served: Served) -> None:
     status, history = await served.get(f"/live/history?bearer={BEARER}&bearer=unknown")
     assert status == 200
     assert list(history["series"]) == [BEARER]
-    sojourn, rate, queue = history["series"][BEARER]
+    sojourn, rate, queue, _bulk, _inherited = history["series"][BEARER]
     assert len(sojourn) == len(rate) == len(queue) == len(history["at_us"]) == 3
     status, detail = await served.get(f"/live/bearer?id={BEARER}")
     assert (status, detail["id"]) == (200, BEARER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tc_controller.core.controller import Controller
+from tc_controller.live.decisions import RecentDecisions
+from tc_controller.live.detail import bearer_detail
+from tc_controller.live.feed import Feed
 from tc_controller.policy_file import load_policy, parse_policy
 from tc_evaluate import lockstep
 
@@ -143,3 +147,77 @@ def test_templates_hold_the_objective(template: str) -> None:
     lab.run(8)
     assert lab.ping_p95_ms(3, 8) <= 30
     assert not lab.events("rolled_back")
+
+
+def test_sparse_bulk_and_inherited_delays_are_those_that_the_gnb_measures() -> None:
+    """Means derived from E2SM-TC and RLC reports, beside the gNB's own of each packet."""
+    controller = Controller(load_policy(DEFAULT), acting=False)
+    lab = Lockstep(controller)
+
+    def so_far() -> dict[str, tuple[float, float]]:
+        """Packets and sum of delays, ms, by kind and who measures."""
+        (totals,) = controller.counters.service.values()
+        (bearer,) = lab.world.summary()["bearers"]
+        kinds = totals.delays_by_kind(15, lab.world.now_us + lab.world.epoch_us).items()
+        found = dict.fromkeys(("e2 sparse", "e2 bulk", "e2 inherited"), (0.0, 0.0))
+        found |= {f"e2 {kind.value}": (mean.count, mean.sum_us / 1e3) for kind, mean in kinds}
+        gnb = bearer["sojourn_by_kind_ms"].items()
+        return found | {f"gnb {k}": (d["count"], d["count"] * d["mean"]) for k, d in gnb}
+
+    def means(from_s: float, to_s: float) -> dict[str, float]:
+        lab.run(from_s)
+        before = so_far()
+        lab.run(to_s)
+        grown = {k: np.subtract(now, before[k]) for k, now in so_far().items()}
+        return {k: total / packets for k, (packets, total) in grown.items() if packets}
+
+    bloated = means(4, 10)
+    assert set(bloated) == {"e2 sparse", "gnb sparse", "e2 bulk", "gnb bulk"}
+    for kind in ("sparse", "bulk"):
+        assert bloated[f"gnb {kind}"] > 1_000
+        assert bloated[f"e2 {kind}"] == pytest.approx(bloated[f"gnb {kind}"], rel=0.1)
+    controller.enable()
+    # Each second is counted a little after its end: what waited before is left out.
+    relieved = means(11.5, 24)
+    assert relieved["gnb sparse"] < 1
+    assert 10 < relieved["gnb bulk"] < 100
+    assert relieved["e2 sparse"] == pytest.approx(relieved["gnb sparse"], abs=0.2)
+    assert relieved["e2 bulk"] == pytest.approx(relieved["gnb bulk"], rel=0.25)
+    at_end = so_far()
+    for who, share in (("e2", 0.2), ("gnb", 0.05)):
+        packets, total_ms = at_end[f"{who} inherited"]
+        assert packets == pytest.approx(5_867, rel=share), "8.4 MB of 1428 bytes"
+        assert total_ms / packets == pytest.approx(1_670, rel=0.02)
+
+
+def test_the_live_page_shows_bulk_and_until_it_has_left_what_was_inherited() -> None:
+    controller = Controller(load_policy(DEFAULT), acting=False)
+    lab = Lockstep(controller)
+    feed = Feed(controller, RecentDecisions(), dict, {}, 60)
+
+    def values(to_s: float) -> list[float | None]:
+        lab.run(to_s)
+        for _ in feed.sample(lab.world.now_us + lab.world.epoch_us):
+            pass
+        for _ in feed.changes():
+            pass
+        (row,) = json.loads("".join(feed.whole()))["bearers"]
+        found: list[float | None] = row["values"]
+        return found
+
+    values(9)
+    sojourn_ms, _, _, bulk_ms, inherited_ms = values(10)
+    assert min(sojourn_ms or 0, bulk_ms or 0) > 1_000
+    assert inherited_ms is None
+    controller.enable()
+    seconds = [values(10 + second) for second in range(1, 8)]
+    inherited = [each[4] for each in seconds]
+    assert max(filter(None, inherited)) > 1_500
+    assert inherited[-1] is None
+    sojourn_ms, _, _, bulk_ms, _ = seconds[-1]
+    assert 0 < (sojourn_ms or 0) < 10 < (bulk_ms or 0) < 50
+    (node,) = controller.nodes.values()
+    (key,) = node.bearers
+    facts = dict(bearer_detail(controller, key, (), lab.world.now_us)["facts"])
+    assert facts["Delay of packets"].startswith("sparse ")
+    assert ", bulk " in facts["Delay of packets"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tc_controller.core.distribution import BUCKETS, EDGES_US, MinuteRing, percentile_us
 from tc_controller.core.inputs import BearerKey
+from tc_controller.core.inventory import read_inventory
+from tc_controller.core.kinds import Kind
+from tc_controller.core.policy import GreedyFlows
 from tc_controller.core.rlc_windows import RlcWindows
 from tc_controller.core.service import PacketMeter, ServiceMeter, ServiceTotals
 from tc_controller.core.unresponsive import tcp_packets_per_s
 from tc_controller.worst_bearers import WorstBearers
-from tc_world import RLC_FIELDS
+from tc_world import RLC_FIELDS, Source, inventories
 
 MINUTE_US = 60_000_000
 
@@ -125,6 +128,7 @@ class Queue:
     marked_packets: int = 0
     mean_sojourn_us: int = 0
     forwarded_bytes: int = 0
+    last_sojourn_us: int = 0
 
 
 @dataclass
@@ -145,7 +149,7 @@ class Pipeline:
 def feed(*statuses: Pipeline) -> tuple[ServiceTotals, float | None]:
     totals, meter, delay_us = ServiceTotals(), PacketMeter(), None
     for status in statuses:
-        delay_us = meter.add(status, None, totals, 0)  # type: ignore[arg-type]
+        delay_us = meter.add(status, None, totals, 0, 0.0)  # type: ignore[arg-type]
     return totals, delay_us
 
 
@@ -172,6 +176,97 @@ def test_another_pipeline_polices_nothing_by_its_change() -> None:
         Pipeline([Queue(5, 3, 1)], dropped_packets=4, revision=2),
     )
     assert (totals.queue_drops, totals.policer_drops) == (4, 0)
+
+
+def test_a_queue_that_a_status_leaves_out_is_not_counted_anew_when_it_is_back() -> None:
+    _, delay_us = feed(
+        Pipeline([Queue(0, 1_000), Queue(1, 1_000)]),
+        Pipeline([Queue(1, 1_100, mean_sojourn_us=1_000)]),
+        Pipeline([Queue(0, 1_010, mean_sojourn_us=9_000), Queue(1, 1_110, mean_sojourn_us=1_000)]),
+    )
+    assert delay_us == 5_000, "10 packets of each"
+
+
+def test_a_queue_without_packets_in_the_last_100_ms_counts_with_its_last_sojourn() -> None:
+    _, delay_us = feed(
+        Pipeline([Queue(0)]), Pipeline([Queue(0, 5, mean_sojourn_us=0, last_sojourn_us=3_000)])
+    )
+    assert delay_us == 3_000
+
+
+class KindBench:
+    """A ping in queue 0 and a download in queue 1, or both in queue 0; a status each second."""
+
+    def __init__(self, *, apart: bool = True) -> None:
+        sources = (Source("ping", 8, 1, packet_bytes=100), Source("bulk", 40_000, 2))
+        self.bulk_queue = int(apart)
+        flows = [
+            source.record(source.kbps, 0, queue)
+            for source, queue in zip(sources, (0, self.bulk_queue), strict=True)
+        ]
+        bearer = key(1).ie()
+        given = {"bearer": bearer, "active_flows": 2, "window_ms": 1000, "flows": flows}
+        self.flows = read_inventory(0, inventories(given)[0], GreedyFlows())
+        self.totals, self.meter, self.at_us = ServiceTotals(), PacketMeter(), 0
+        self.sent = {0: 0, 1: 0}
+
+    def second(
+        self, ping_us: int, bulk_us: int, *, rlc_us: float = 0.0, revision: int = 1
+    ) -> dict[str, tuple[int, float]]:
+        """Packets and mean delay, µs, by kind; 10 packets of the ping, 3400 of the download."""
+        self.at_us += 1_000_000
+        self.sent[0] += 10
+        self.sent[self.bulk_queue] += 3_400
+        waits_us = {0: ping_us, self.bulk_queue: bulk_us}
+        queues = [Queue(id_, self.sent[id_], mean_sojourn_us=us) for id_, us in waits_us.items()]
+        status = Pipeline(queues, revision=revision, collected_at_us=self.at_us)
+        # The status that shows a new revision comes half a second before the one that counts.
+        self.meter.see(replace(status, collected_at_us=self.at_us - 500_000))  # type: ignore[arg-type]
+        self.meter.add(status, self.flows, self.totals, 0, rlc_us)  # type: ignore[arg-type]
+        return {kind.value: (m.count, m.mean_us) for kind, m in self.meter.by_kind.items()}
+
+
+def test_the_delay_of_sparse_and_of_bulk_packets_is_that_of_their_queues_and_the_rlc() -> None:
+    bench = KindBench()
+    bench.second(0, 0)
+    found = bench.second(1_000, 20_000, rlc_us=500.0)
+    assert found == {"sparse": (10, 1_500.0), "bulk": (3_400, 20_500.0)}
+
+
+def test_packets_of_a_shared_queue_are_divided_by_the_rates_of_its_flows() -> None:
+    bench = KindBench(apart=False)
+    bench.second(0, 0)
+    (sparse, wait_us), (bulk, bulk_us) = bench.second(900_000, 900_000).values()
+    assert wait_us == bulk_us == 900_000
+    assert sparse + bulk == 3_410
+    assert sparse == pytest.approx(10, abs=5)
+
+
+def test_what_waited_when_the_pipeline_took_effect_is_inherited_until_it_has_left() -> None:
+    bench = KindBench()
+    bench.second(1_600_000, 1_600_000)
+    before = bench.second(1_600_000, 1_600_000)
+    assert set(before) == {"sparse", "bulk"}, "no change was seen"
+    first = bench.second(1_000, 1_600_000, revision=2)
+    assert first == {"sparse": (10, 1_000.0), "inherited": (3_400, 1_600_000.0)}
+    # 100 ms of it are left after 1.5 s.
+    assert bench.second(1_000, 1_600_000, revision=2)["inherited"] == (3_400, 1_600_000.0)
+    last = {"sparse": (10, 1_000.0), "bulk": (3_060, 20_000.0), "inherited": (340, 1_600_000.0)}
+    assert bench.second(1_000, 20_000, revision=2) == last
+    after = bench.second(1_000, 20_000, revision=2)
+    assert after == {"sparse": (10, 1_000.0), "bulk": (3_400, 20_000.0)}
+    # Another second of as long a wait is bulk's own.
+    assert "inherited" not in bench.second(1_000, 1_600_000, revision=2)
+    found = bench.totals.delays_by_kind(15, 0)
+    assert found[Kind.INHERITED].count == 7_140
+    assert found[Kind.INHERITED].mean_us == 1_600_000
+
+
+def test_without_an_inventory_no_kind_is_known() -> None:
+    bench = KindBench()
+    bench.flows = None  # type: ignore[assignment]
+    bench.second(0, 0)
+    assert bench.second(1_000, 20_000) == {}
 
 
 def seconds(count: int, sent: int, lost: int, *, sojourn_us: int = 5_000) -> list[Pipeline]:
@@ -204,7 +299,7 @@ def test_what_a_flow_loses_that_does_not_back_off_counts_from_the_third_second_o
     assert totals.recent.over(15, 0).tolist()[:2] == [3 * 410, 450 + 3 * 590]
     meter = PacketMeter()
     for status in seconds(5, 590, 410):
-        meter.add(status, None, totals, 0)  # type: ignore[arg-type]
+        meter.add(status, None, totals, 0, 0.0)  # type: ignore[arg-type]
     loss = meter.unresponsive_loss()
     assert loss is not None
     assert loss.ratio == pytest.approx(0.41)

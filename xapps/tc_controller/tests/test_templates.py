@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import e2sm_tc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -279,3 +280,9 @@ def test_queues_beyond_the_capacity_are_not_sent(queues: int, capacity: int) -> 
     ladder = rungs({"template": "fq_codel", "queues": queues})
     choice = choose(ladder, None, None, set(), Facts(None, None, {"max_queues": capacity}))
     assert (choice.rung is not None) == (queues <= capacity)
+
+
+def test_the_bounds_of_greedy_flows_are_those_of_the_gnb_unless_a_policy_has_others() -> None:
+    rule = GreedyFlows()
+    bounds = (rule.fair_share_ratio, rule.min_rate_kbps, rule.min_backlog_bytes)
+    assert bounds == e2sm_tc.greedy_defaults()

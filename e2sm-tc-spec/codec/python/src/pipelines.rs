@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use tc_pipelines::templates::{self, Template, TemplateError as InvalidTemplate};
-use tc_pipelines::{PipelineError as InvalidPipeline, candidate, limits};
+use tc_pipelines::{FlowLoad, GreedyFlows, PipelineError as InvalidPipeline, candidate, limits};
 
 use crate::{codec_error, with_attribute};
 
@@ -129,6 +129,27 @@ fn check_pipeline(py: Python<'_>, pipeline: &str, capabilities: &str) -> PyResul
     limits::check(&pipeline, &capabilities).map_err(|error| pipeline_error(py, &error))
 }
 
+/// Whether each flow of a bearer is greedy, of rates in kbit/s and backlogs in bytes.
+#[pyfunction]
+#[pyo3(signature = (loads, /, *, fair_share_ratio, min_rate_kbps, min_backlog_bytes))]
+fn greedy_flows(
+    loads: Vec<(u64, u64)>,
+    fair_share_ratio: f64,
+    min_rate_kbps: u64,
+    min_backlog_bytes: u64,
+) -> Vec<bool> {
+    let load = |(rate_kbps, backlog_bytes)| FlowLoad { rate_kbps, backlog_bytes };
+    let flows: Vec<FlowLoad> = loads.into_iter().map(load).collect();
+    GreedyFlows { fair_share_ratio, min_rate_kbps, min_backlog_bytes }.among(&flows)
+}
+
+/// Bounds of `greedy_flows` unless a policy has others: part of the fair share, kbit/s, bytes.
+#[pyfunction]
+fn greedy_defaults() -> (f64, u64, u64) {
+    let GreedyFlows { fair_share_ratio, min_rate_kbps, min_backlog_bytes } = GreedyFlows::default();
+    (fair_share_ratio, min_rate_kbps, min_backlog_bytes)
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TemplateError", module.py().get_type::<TemplateError>())?;
     module.add("PipelineError", module.py().get_type::<PipelineError>())?;
@@ -137,5 +158,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(template_schema, module)?)?;
     module.add_function(wrap_pyfunction!(pipeline, module)?)?;
     module.add_function(wrap_pyfunction!(changed, module)?)?;
-    module.add_function(wrap_pyfunction!(check_pipeline, module)?)
+    module.add_function(wrap_pyfunction!(check_pipeline, module)?)?;
+    module.add_function(wrap_pyfunction!(greedy_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(greedy_defaults, module)?)
 }

@@ -199,6 +199,11 @@ impl FlowRecord {
     }
 
     #[getter]
+    fn mean_packet_bytes(&self) -> u16 {
+        self.0.mean_packet_bytes
+    }
+
+    #[getter]
     fn backlog_bytes(&self) -> u32 {
         self.0.backlog_bytes
     }

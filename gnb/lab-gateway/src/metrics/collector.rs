@@ -3,10 +3,12 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use lab_world::{BearerSample, CellSample, DELAY_EDGES_US, DelayDistribution, GnbCounters};
+use lab_world::{
+    BearerSample, CellSample, DELAY_EDGES_US, DelayDistribution, GnbCounters, PacketKind,
+};
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet},
+    encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet},
     metrics::MetricType,
 };
 
@@ -44,6 +46,12 @@ struct PartLabels {
 struct CauseLabels {
     node: String,
     cause: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet)]
+struct KindLabels {
+    node: String,
+    kind: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet)]
@@ -254,30 +262,23 @@ impl WorldCollector {
                 &delays.sojourn,
             ),
         ] {
-            self.distribution(encoder, name, help, delay)?;
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+            histogram(metric.encode_family(&NodeLabels { node: self.node() })?, delay)?;
+        }
+        let mut metric = encoder.encode_descriptor(
+            "gnb_kind_sojourn_seconds",
+            "Delay of downlink packets from SDAP to the MAC, by kind: sparse (of flows below their \
+             fair share), bulk (of others), inherited (in the gNB when the pipeline in force took \
+             effect).",
+            None,
+            MetricType::Histogram,
+        )?;
+        for kind in PacketKind::ALL {
+            let labels = KindLabels { node: self.node(), kind: kind.name() };
+            let delay = self.scrape.counters.by_kind.of(kind);
+            histogram(metric.encode_family(&labels)?, delay)?;
         }
         Ok(())
-    }
-
-    fn distribution(
-        &self,
-        encoder: &mut DescriptorEncoder<'_>,
-        name: &str,
-        help: &str,
-        delay: &DelayDistribution,
-    ) -> fmt::Result {
-        let edges = DELAY_EDGES_US.iter().map(|edge_us| float(*edge_us) / 1e6);
-        let edges = edges.chain([f64::INFINITY]);
-        let buckets: Vec<(f64, u64)> = edges.zip(delay.bins).collect();
-        encoder
-            .encode_descriptor(name, help, None, MetricType::Histogram)?
-            .encode_family(&NodeLabels { node: self.node() })?
-            .encode_histogram::<NoLabelSet>(
-                float(delay.sum_us) / 1e6,
-                delay.packets(),
-                &buckets,
-                None,
-            )
     }
 
     fn flows(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -306,6 +307,14 @@ impl WorldCollector {
         }
         Ok(())
     }
+}
+
+fn histogram(mut metric: MetricEncoder<'_>, delay: &DelayDistribution) -> fmt::Result {
+    let edges = DELAY_EDGES_US.iter().map(|edge_us| float(*edge_us) / 1e6);
+    let edges = edges.chain([f64::INFINITY]);
+    let buckets: Vec<(f64, u64)> = edges.zip(delay.bins).collect();
+    let (sum_s, packets) = (float(delay.sum_us) / 1e6, delay.packets());
+    metric.encode_histogram::<NoLabelSet>(sum_s, packets, &buckets, None)
 }
 
 #[allow(clippy::cast_precision_loss)] // PRBs of one second are far below 2^52

@@ -314,6 +314,10 @@ impl World {
             {
                 changes.push((rnti, drb, *by_forecast));
             }
+            if matches!(kind, EventKind::PipelineChanged { .. } | EventKind::LeaseExpired { .. }) {
+                let measured = &mut self.bearers[index as usize].measured;
+                measured.by_kind.pipeline_changed(self.now_us);
+            }
             self.report_event(index, kind);
         }
     }

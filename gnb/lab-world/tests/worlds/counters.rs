@@ -1,8 +1,10 @@
 //! Counters of the gNB for monitoring: what they sum up is what bearers report one by one.
 
-use lab_world::{DelayDistribution, World};
+use e2sm_tc::v1::ControlMessage;
+use lab_world::{ByKind, DelayDistribution, PacketKind, World};
 
-use crate::common::run;
+use crate::common::{flow, run};
+use crate::setup::{control, replace};
 
 /// Counters of a full download, compared with the summary of its bearer.
 fn checked(overrides: &[&str]) -> World {
@@ -14,6 +16,10 @@ fn checked(overrides: &[&str]) -> World {
     let own = world.bearer_delays()[0];
     assert_eq!((own.packets, own.delay_us), (bearer.drained_packets, delays.sojourn.sum_us));
     assert_eq!(delays.pdcp.sum_us + delays.f1.sum_us + delays.rlc.sum_us, delays.sojourn.sum_us);
+    let by_kind = PacketKind::ALL.map(|kind| *counters.by_kind.of(kind));
+    // The second that begins now is not over.
+    let packets: u64 = by_kind.iter().map(|delay| delay.packets()).sum();
+    assert!((0..50).contains(&(bearer.drained_packets - packets)), "{by_kind:?}");
     let dropped = counters.aqm_dropped + counters.overflow_dropped + counters.policer_dropped;
     assert_eq!(dropped, bearer.tc_dropped_packets);
     assert_eq!(counters.rlc_dropped, bearer.rlc_dropped_packets);
@@ -51,4 +57,70 @@ fn drops_of_the_queue_discipline_and_of_a_full_queue_are_apart() {
     let flood = "flows=[{name: a, kind: udp_cbr, rate_kbps: 200000}]";
     let full = checked(&["ues[0].drbs[0].pipeline=bdp_only", flood]).gnb_counters();
     assert!(full.overflow_dropped > 0 && full.aqm_dropped == 0, "{full:?}");
+}
+
+/// Goodput of the download, bit/s, and the mean delay of its own packets in the gNB, ms, of each of
+/// `seconds`.
+fn seconds_of_bulk(world: &mut World, seconds: u64) -> Vec<(f64, f64)> {
+    let so_far = |world: &World| {
+        let summary = world.summary();
+        let bulk = flow(&summary, "bulk");
+        let packets = bulk.queuing_ms.count as f64;
+        (bulk.goodput_bytes as f64, packets, bulk.queuing_ms.mean * packets)
+    };
+    let mut before = so_far(world);
+    let second = |_| {
+        world.step_until(world.now_us() + 1_000_000, &mut |_| {});
+        let after = so_far(world);
+        let row = ((after.0 - before.0) * 8.0, (after.2 - before.2) / (after.1 - before.1));
+        before = after;
+        row
+    };
+    (0..seconds).map(second).collect()
+}
+
+#[test]
+fn sparse_bulk_and_inherited_packets_are_apart_where_a_mean_over_all_hides_two_of_them() {
+    let mut world = run("default.yaml", 7.0, &[]);
+    let before = world.gnb_counters().by_kind;
+    assert_eq!(before.inherited.packets(), 0);
+    assert!(
+        mean_ms(before.sparse) > 500.0,
+        "without control sparse packets wait behind the download"
+    );
+    let queued = world.summary().bearers[0].queued_bytes.peak;
+    assert!(queued > 8_000_000, "{queued}");
+
+    control(&mut world, 1, &ControlMessage::Transaction(replace("low_latency")));
+    let seconds = seconds_of_bulk(&mut world, 12);
+    let after = world.gnb_counters();
+    let ByKind { sparse, bulk, inherited } = after.by_kind;
+    assert!(mean_ms(inherited) > 800.0, "{inherited:?}");
+    assert!(inherited.packets() > 5_000 && inherited.packets() < 7_000, "{inherited:?}");
+    let since = |now: DelayDistribution, then: DelayDistribution| {
+        (now.sum_us - then.sum_us) as f64 / (now.packets() - then.packets()) as f64 / 1e3
+    };
+    assert!(since(sparse, before.sparse) < 10.0, "{before:?} {sparse:?}");
+    assert!(since(bulk, before.bulk) < 100.0, "{bulk:?}");
+    // The download keeps its rate in each second, and within ten its own delay is short.
+    for (number, (goodput_bps, _)) in seconds.iter().enumerate() {
+        assert!(*goodput_bps > 0.7 * 39.8e6, "second {number}: {seconds:?}");
+    }
+    for (_, own_ms) in &seconds[5..] {
+        assert!(*own_ms < 100.0, "{seconds:?}");
+    }
+}
+
+#[test]
+fn the_summary_has_the_names_and_units_of_ts_28_552() {
+    let world = checked(&["ues[0].drbs[0].pipeline=transparent"]);
+    let (summary, delays) = (world.summary(), world.gnb_counters().delays);
+    let kpis = summary.ts_28_552;
+    let tenth_ms = 10.0 * mean_ms(delays.rlc);
+    assert!((kpis.rlc_sdu_delay_dl.unwrap() - tenth_ms).abs() < 1e-6, "{kpis:?}");
+    assert_eq!(kpis.pdcp_packet_drop_rate_dl, Some(0.0));
+    let text = summary.to_json().unwrap();
+    for name in ["DRB.PdcpSduDelayDl", "DRB.RlcSduDelayDl", "DRB.PdcpPacketDropRateDl"] {
+        assert!(text.contains(&format!("\"{name}\"")), "{name} is not in {text}");
+    }
 }

@@ -25,6 +25,8 @@ from e2sm_tc._native import (
     QueueStatus,
     TemplateError,
     ValidationError,
+    greedy_defaults,
+    greedy_flows,
 )
 
 __all__ = [
@@ -50,6 +52,8 @@ __all__ = [
     "decode",
     "decode_indication",
     "encode",
+    "greedy_defaults",
+    "greedy_flows",
     "pacer_limits",
     "pipeline",
     "template_schema",

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 OID_V0: str
@@ -96,6 +97,8 @@ class FlowRecord:
     @property
     def rate_kbps(self) -> int: ...
     @property
+    def mean_packet_bytes(self) -> int: ...
+    @property
     def backlog_bytes(self) -> int: ...
     @property
     def queue(self) -> int: ...
@@ -140,6 +143,19 @@ def template_schema(name: str) -> str: ...
 def pipeline(template: str, parameters: str) -> str: ...
 def candidate(current: str, safe: str, change: str, capabilities: str) -> str: ...
 def check_pipeline(pipeline: str, capabilities: str) -> None: ...
+def greedy_flows(
+    loads: Sequence[tuple[int, int]],
+    /,
+    *,
+    fair_share_ratio: float,
+    min_rate_kbps: int,
+    min_backlog_bytes: int,
+) -> list[bool]:
+    """Whether each flow of a bearer is greedy, of rates in kbit/s and backlogs in bytes; the others
+    are sparse (RFC 8290 §4.1)."""
+
+def greedy_defaults() -> tuple[float, int, int]:
+    """Bounds of `greedy_flows` unless a policy has others, in the order of its parameters."""
 
 class UnsupportedInV0(PipelineError): ...  # noqa: N818 - a property of the pipeline
 class V0ControlError(ValueError): ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from ric.errors import ServiceModelError, ServiceModelUnavailable, TemplateParameterError
@@ -51,6 +52,16 @@ class _Codec(Protocol):
     def decode(self, kind: str, data: bytes, encoding: str = ...) -> Any: ...
 
     def decode_indication(self, data: bytes) -> Report: ...
+
+    def greedy_flows(
+        self,
+        loads: Sequence[tuple[int, int]],
+        /,
+        *,
+        fair_share_ratio: float,
+        min_rate_kbps: int,
+        min_backlog_bytes: int,
+    ) -> list[bool]: ...
 
     def pacer_limits(self, data: bytes) -> tuple[list[int], list[int], list[int]]: ...
 
@@ -103,6 +114,29 @@ def decode_indication(data: bytes) -> Report:
         return codec.decode_indication(data)
     except codec.CodecError as error:
         raise _as_service_model_error("indication", "v1", error) from error
+
+
+def greedy_flows(
+    loads: Sequence[tuple[int, int]],
+    *,
+    fair_share_ratio: float,
+    min_rate_kbps: int,
+    min_backlog_bytes: int,
+) -> list[bool]:
+    """Whether each flow of a bearer is greedy; the others are sparse (RFC 8290 §4.1).
+
+    Args:
+        loads: rate in kbit/s and backlog in bytes of each.
+        fair_share_ratio: a flow below this part of its max-min fair share of the bearer is sparse.
+        min_rate_kbps: a slower one is greedy by its backlog only.
+        min_backlog_bytes: one with this much queued is greedy whatever its rate.
+    """
+    return _codec().greedy_flows(
+        loads,
+        fair_share_ratio=fair_share_ratio,
+        min_rate_kbps=min_rate_kbps,
+        min_backlog_bytes=min_backlog_bytes,
+    )
 
 
 def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:

@@ -132,6 +132,7 @@ class BearerControl(BearerEffects):
         self, status: PipelineView, view: BearerView | None, now_us: int, out: list[Action]
     ) -> None:
         """A status report of the bearer's pipeline."""
+        self.packets.see(status)
         occurrence = Occurrence(
             now_us,
             out,
@@ -179,6 +180,7 @@ class BearerControl(BearerEffects):
 
     def observe_status(self, status: PipelineView) -> None:
         """A status report while the controller only observes."""
+        self.packets.see(status)
         if self.desired is None:
             self.revision = status.revision
             self.safe_in_force = status.safe
@@ -324,7 +326,7 @@ class BearerControl(BearerEffects):
             return
         service, delay_us = self.service, None
         if service is not None and view is not None and view.pipeline is not None:
-            delay_us = self.packets.add(view.pipeline, view.flows, service, now_us)
+            delay_us = self.packets.add(view.pipeline, view.flows, service, now_us, view.mean_us)
         delay, measured, classes = self._measured(view, self.rule, silent_for_us)
         self.delay_assessment = begun(delay, self.delay_assessment, now_us)
         if service is not None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from ric.sm import tc
+
 from tc_controller.core.inputs import Flow, FlowId, FlowInventory
 from tc_controller.core.policy import GreedyFlows
 
@@ -91,6 +93,26 @@ class FlowView:
     def _in_queue(self) -> Counter[int]:
         return Counter(flow.queue for flow in self.reported)
 
+    def sparse_share(self, queue: int) -> float:
+        """Part of the packets of a queue that are of sparse flows. A queue without a reported flow
+        has only flows below the largest: 1."""
+        sparse, greedy = self._packet_rates.get(queue, (1.0, 0.0))
+        return sparse / (sparse + greedy)
+
+    @cached_property
+    def _packet_rates(self) -> dict[int, tuple[float, float]]:
+        """Packets/s of the sparse and of the greedy flows of each queue."""
+        rates: dict[int, tuple[float, float]] = {}
+        for flow in self.reported:
+            # One that sends nothing now may have a backlog.
+            rate = max(1e-3, flow.rate_kbps * 125.0 / max(1, flow.mean_packet_bytes))
+            sparse, greedy = rates.get(flow.queue, (0.0, 0.0))
+            if flow.five_tuple in self.greedy_until_us:
+                rates[flow.queue] = sparse, greedy + rate
+            else:
+                rates[flow.queue] = sparse + rate, greedy
+        return rates
+
     def qfis(self) -> frozenset[int]:
         """QoS flow identifiers seen."""
         return frozenset(flow.qfi for flow in self.reported if flow.qfi is not None)
@@ -140,24 +162,11 @@ def read_inventory(
 
 
 def greedy_flows(flows: Sequence[Flow], rule: GreedyFlows) -> tuple[Flow, ...]:
-    """The flows that are not sparse.
-
-    A sparse flow arrives at well below its max-min fair share of the bearer: what all flows bring,
-    less what the smaller ones take, divided among the rest. And a flow that backed off still holds
-    the queue it built, so a backlog makes a flow greedy whatever its rate.
-    """
-    rates_kbps = sorted(flow.rate_kbps for flow in flows)
-    rest_kbps, rest = sum(rates_kbps), len(rates_kbps)
-    least_kbps = 0.0
-    for rate_kbps in rates_kbps:
-        least_kbps = rule.fair_share_ratio * rest_kbps / rest
-        if rate_kbps >= least_kbps:
-            break
-        rest_kbps -= rate_kbps
-        rest -= 1
-    least_kbps = max(least_kbps, rule.min_rate_kbps)
-    return tuple(
-        flow
-        for flow in flows
-        if flow.rate_kbps >= least_kbps or flow.backlog_bytes >= rule.min_backlog_bytes
+    """The flows that are not sparse; see `ric.sm.tc.greedy_flows`."""
+    are_greedy = tc.greedy_flows(
+        [(flow.rate_kbps, flow.backlog_bytes) for flow in flows],
+        fair_share_ratio=rule.fair_share_ratio,
+        min_rate_kbps=rule.min_rate_kbps,
+        min_backlog_bytes=rule.min_backlog_bytes,
     )
+    return tuple(flow for flow, greedy in zip(flows, are_greedy, strict=True) if greedy)

@@ -24,7 +24,9 @@ from tc_controller.core.distribution import (
     MinuteRing,
     percentile_us,
 )
+from tc_controller.core.inputs import QueueStatus
 from tc_controller.core.inventory import FlowView
+from tc_controller.core.kinds import Kind, KindMeter, Mean, Passed
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.quality import Requirement, Score, score
 from tc_controller.core.rlc_windows import RlcWindows
@@ -51,19 +53,6 @@ class ServiceKey(NamedTuple):
     #: Name in the policy; "" for none.
     slice_name: str
     rule: str
-
-
-@dataclass(slots=True)
-class Mean:
-    """Observations of a mean and their sum, µs."""
-
-    count: int = 0
-    sum_us: float = 0.0
-
-    def observe(self, value_us: float) -> None:
-        """Count one."""
-        self.count += 1
-        self.sum_us += value_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +100,8 @@ class ServiceTotals:
     #: Of the last 15 minutes: samples by bucket; `_DROPPED` and so on.
     recent_sojourns: MinuteRing = field(default_factory=lambda: MinuteRing((BUCKETS,)))
     recent: MinuteRing = field(default_factory=lambda: MinuteRing((4,)))
+    #: The same: packets of each kind, and their delays in pipeline and RLC together, µs.
+    recent_kinds: MinuteRing = field(default_factory=lambda: MinuteRing((len(Kind), 2)))
 
     def observe(
         self,
@@ -139,6 +130,12 @@ class ServiceTotals:
             recent = self.recent.now(now_us)
             recent[_SENT_BITS] += round(saturated_kbps * 1000)
             recent[_SATURATED_S] += 1
+
+    def delays_by_kind(self, minutes: int, now_us: int) -> dict[Kind, Mean]:
+        """Over a window; a kind without packets is absent."""
+        rows = self.recent_kinds.over(minutes, now_us).tolist()
+        means = zip(Kind, (Mean(*row) for row in rows), strict=True)
+        return {kind: mean for kind, mean in means if mean.count}
 
     def quality(self, requirement: Requirement, minutes: int, now_us: int) -> Quality:
         """The score over a window."""
@@ -237,10 +234,35 @@ class ServiceMeter:
             self._by_slot.planes = np.pad(self._by_slot.planes, ((0, 0), (0, extra), (0, 0)))
 
 
+_Counts = tuple[int, int, int, int]
+_NONE: Final[_Counts] = (0, 0, 0, 0)
+
+
+def _counts(queue: QueueStatus) -> _Counts:
+    """Packets forwarded, dropped and marked and bytes forwarded, cumulative."""
+    return (
+        queue.forwarded_packets,
+        queue.dropped_packets,
+        queue.marked_packets,
+        queue.forwarded_bytes,
+    )
+
+
 class PacketMeter:
     """Counts the packets of one bearer from its status reports, once a second."""
 
-    __slots__ = ("_at_us", "_queues", "_revision", "_total", "_unresponsive", "passed", "span_s")
+    __slots__ = (
+        "_at_us",
+        "_kinds",
+        "_queues",
+        "_revision",
+        "_seen",
+        "_total",
+        "_unresponsive",
+        "by_kind",
+        "passed",
+        "span_s",
+    )
 
     def __init__(self) -> None:
         #: Of the last status: node time, revision, packets dropped, and per queue packets
@@ -248,53 +270,79 @@ class PacketMeter:
         self._at_us = 0
         self._revision: int | None = None
         self._total = 0
-        self._queues: dict[int, tuple[int, int, int, int]] = {}
+        self._queues: dict[int, _Counts] = {}
         self._unresponsive = Unresponsive()
+        #: Revision of the newest status.
+        self._seen: int | None = None
+        self._kinds = KindMeter()
         #: Over the last second: the packets of each queue with flows that do not back off.
         self.passed: dict[int, QueuePackets] = {}
         self.span_s = 0.0
+        #: The same: delays in front of the radio by kind of packet; empty without an inventory.
+        self.by_kind: dict[Kind, Mean] = {}
+
+    def see(self, pipeline: PipelineView) -> None:
+        """A status: counting begins with the first; another revision than before took effect."""
+        if pipeline.revision == self._seen:
+            return
+        if self._seen is None:
+            self._queues = {queue.id: _counts(queue) for queue in pipeline.queues}
+        else:
+            self._kinds.took_effect(pipeline.collected_at_us)
+        self._seen = pipeline.revision
 
     def add(
-        self, pipeline: PipelineView, flows: FlowView | None, totals: ServiceTotals, now_us: int
+        self,
+        pipeline: PipelineView,
+        flows: FlowView | None,
+        totals: ServiceTotals,
+        now_us: int,
+        rlc_us: float,
     ) -> float | None:
-        """Add what the newest status has more than the last one; returns the mean delay of the
-        packets forwarded meanwhile, µs, ``None`` without any."""
+        """Add what the newest status has more than the last one; ``rlc_us`` is the mean delay in
+        the RLC. Returns the mean delay of the packets forwarded meanwhile in the pipeline, µs,
+        ``None`` without any."""
         first, same = self._revision is None, self._revision == pipeline.revision
         sparse = {queue.id for queue in pipeline.ungreedy_queues}
         dropped = forwarded = waited_us = 0
-        queues: dict[int, tuple[int, int, int, int]] = {}
         passed: dict[int, QueuePackets] = {}
+        waits: list[Passed] = []
         for queue in pipeline.queues:
-            now = (
-                queue.forwarded_packets,
-                queue.dropped_packets,
-                queue.marked_packets,
-                queue.forwarded_bytes,
-            )
-            queues[queue.id] = now
-            before = now if first else self._queues.get(queue.id, (0, 0, 0, 0))
+            now = _counts(queue)
+            # A status leaves out queues without a backlog and without traffic since the last one:
+            # what is known of these stays.
+            before = self._queues.get(queue.id, now if first and self._seen is None else _NONE)
+            self._queues[queue.id] = now
             if now[0] < before[0]:
-                before = (0, 0, 0, 0)
+                before = _NONE
             sent, lost = now[0] - before[0], max(0, now[1] - before[1])
             forwarded, dropped = forwarded + sent, dropped + lost
             totals.marks += max(0, now[2] - before[2])
-            waited_us += sent * queue.mean_sojourn_us
+            # Without packets in the last 100 ms there is no mean.
+            wait_us = queue.mean_sojourn_us or queue.last_sojourn_us
+            waited_us += sent * wait_us
+            waits.append(Passed(queue.id, sent, wait_us))
             if sent or lost:
                 count = 1 if flows is None else flows.in_queue(queue.id, len(pipeline.queues))
                 sent_bytes = max(0, now[3] - before[3])
-                passed[queue.id] = QueuePackets(
-                    sent, lost, sent_bytes, queue.mean_sojourn_us, count
-                )
+                passed[queue.id] = QueuePackets(sent, lost, sent_bytes, wait_us, count)
+        at_us, span_us = pipeline.collected_at_us, pipeline.collected_at_us - self._at_us
+        self.by_kind = (
+            {} if flows is None else self._kinds.add(waits, flows, rlc_us, at_us, span_us)
+        )
+        kinds = totals.recent_kinds.now(now_us)
+        for index, kind in enumerate(Kind):
+            mean = self.by_kind.get(kind, Mean())
+            kinds[index] += (mean.count, round(mean.sum_us))
         every = 0 if first else max(0, pipeline.dropped_packets - self._total)
         self._revision, self._total = pipeline.revision, pipeline.dropped_packets
-        self._queues = queues
         if not same:
             # A queue that was removed took its count along: what is missing was not policed.
             dropped = max(dropped, every)
         totals.queue_drops += dropped
         totals.policer_drops += max(0, every - dropped)
-        self.span_s = (pipeline.collected_at_us - self._at_us) / 1e6
-        self._at_us = pipeline.collected_at_us
+        self.span_s = span_us / 1e6
+        self._at_us = at_us
         unresponsive = self._unresponsive.add(passed, self.span_s)
         self.passed = {number: passed[number] for number in unresponsive}
         harmed = [each for number, each in passed.items() if number in sparse | unresponsive]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tc_controller.core.bearer import BearerControl
 from tc_controller.core.compliance import Assessment, Compliance
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
+from tc_controller.core.kinds import Kind, Mean
 from tc_controller.core.node import Node
 from tc_controller.core.pipeline_view import PipelineView
 from tc_controller.core.policy import Rule
@@ -96,6 +97,8 @@ def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
             if pipeline.backlog_bytes > 0:
                 queued += f", {_size(pipeline.ungreedy_backlog_bytes)} of it with sparse flows"
         facts.append(("Queued", queued))
+    if bearer.packets.by_kind:
+        facts.append(("Delay of packets", _by_kind(bearer.packets.by_kind)))
     if pipeline is not None:
         drops = f"{pipeline.dropped_packets} dropped, {pipeline.marked_packets} marked"
         facts.append(("Packets", f"{drops} since the pipeline's start"))
@@ -117,6 +120,14 @@ def _stays(bearer: BearerControl, pipeline: PipelineView) -> str:
     if pipeline.lease_left_ms is None:
         return f"without a lease{owner}"
     return f"under a lease, {pipeline.lease_left_ms / 1000:.1f} s left{owner}"
+
+
+def _by_kind(means: Mapping[Kind, Mean]) -> str:
+    parts = (
+        f"{kind.value} {mean.mean_us / 1000:.1f} ms ({mean.count} packets)"
+        for kind, mean in means.items()
+    )
+    return f"{', '.join(parts)} in the last second"
 
 
 def _size(count: int) -> str:

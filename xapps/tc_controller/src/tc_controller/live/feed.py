@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from ric.health import Condition
 
+from tc_controller.core.bearer import BearerControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
+from tc_controller.core.kinds import Kind
 from tc_controller.core.node import Node
 from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.history import History, Sample
@@ -105,7 +107,7 @@ class Feed:
                 # New since the sample began.
                 continue
             assessment, rule, slot = bearer.assessment, bearer.rule, windows.slot(key)
-            sojourn_ms = rate_kbps = queue_bytes = nan
+            sojourn_ms = rate_kbps = queue_bytes = bulk_ms = inherited_ms = nan
             if assessment is not None and assessment.sojourn_us is not None:
                 sojourn_ms = assessment.sojourn_us / 1000.0
             before, before_us = self._drained.get(key, (None, 0))
@@ -115,6 +117,9 @@ class Feed:
                 pipeline = node.pipelines.get(key)
                 queue_bytes = occupancies[slot]
                 queue_bytes += 0 if pipeline is None else pipeline.backlog_bytes
+                bulk_ms, inherited_ms = (
+                    _mean_ms(bearer, kind) for kind in (Kind.BULK, Kind.INHERITED)
+                )
                 drained = all_drained[slot]
                 if before is not None and at_us > before_us and drained >= before:
                     rate_kbps = (drained - before) * 8000.0 / (at_us - before_us)
@@ -125,7 +130,7 @@ class Feed:
             bound_ms = nan if rule is None else rule.objective.bound_ms
             rank.step(now_us, state_of(bearer), sojourn_ms / bound_ms)
             columns.append(column)
-            samples.append(Sample(sojourn_ms, rate_kbps, queue_bytes))
+            samples.append(Sample(sojourn_ms, rate_kbps, queue_bytes, bulk_ms, inherited_ms))
 
     def _note_gone(self, nodes: Mapping[str, Node], now_us: int) -> None:
         for node_id in self._known - nodes.keys():
@@ -206,6 +211,12 @@ class Feed:
         for begin in range(0, len(rows), _CHUNK):
             yield ("," if begin else "") + encode(rows[begin : begin + _CHUNK])[1:-1]
         yield "]}"
+
+
+def _mean_ms(bearer: BearerControl, kind: Kind) -> float:
+    """Of the last second; NaN without packets of the kind."""
+    mean = bearer.packets.by_kind.get(kind)
+    return nan if mean is None else mean.mean_us / 1000.0
 
 
 def encode(document: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import isnan
+from math import isnan, nan
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from tc_controller.core.inputs import BearerKey
 
 #: Quantities of a sample.
-SOJOURN_MS, RATE_KBPS, QUEUE_BYTES = range(3)
-_QUANTITIES: Final = 3
+SOJOURN_MS, RATE_KBPS, QUEUE_BYTES, BULK_MS, INHERITED_MS = range(5)
+_QUANTITIES: Final = 5
 #: After the point, of each.
-_DIGITS: Final = 1, None, None
+_DIGITS: Final = 1, None, None, 1, 1
 
 
 class Sample(NamedTuple):
@@ -24,10 +24,14 @@ class Sample(NamedTuple):
     sojourn_ms: float
     rate_kbps: float
     queue_bytes: float
+    #: Mean delay of the packets of greedy flows, and of those that waited when the pipeline in
+    #: force took effect.
+    bulk_ms: float = nan
+    inherited_ms: float = nan
 
 
 class History:
-    """A column for each bearer; 12 bytes for a bearer and second.
+    """A column for each bearer; 20 bytes for a bearer and second.
 
     Args:
         seconds: samples kept.

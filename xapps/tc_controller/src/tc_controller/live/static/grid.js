@@ -4,7 +4,7 @@ import { STATES, badge, bytes, duration, html, rate, setText, svg } from "./word
 
 const SPARE = 6;
 const SPARK = { width: 120, height: 30, bound: 18 };
-const COLUMNS = ["State", "Bearer", "Sojourn", "Last minutes", "Rate, queued", "Pipeline"];
+const COLUMNS = ["State", "Bearer", "Sparse", "Last minutes", "Bulk, inh.", "Rate, queued", "Pipeline"];
 
 export class Grid {
   /** `onSelect(id)`: a row was chosen; `historyOf(id)`: its samples, or undefined while they are loaded. */
@@ -115,14 +115,16 @@ function newRow() {
   const sojourn = html("b");
   const bound = html("small");
   const spark = newSpark();
+  const bulk = html("span", { title: "Mean delay of the packets of greedy flows" });
+  const inherited = html("small", { title: "Mean delay of what waited when the pipeline took effect" });
   const rates = html("span");
   const queue = html("small");
   const pipeline = html("span");
   const revision = html("small");
   const element = html("div", { role: "row", id: `row-${made++}` },
     state, cell("name", name, " ", node), cell("sojourn", sojourn, " ", bound), cell("spark", spark.element),
-    cell("rate", rates, " ", queue), cell("pipeline", pipeline, " ", revision));
-  return { element, state, name, node, sojourn, bound, spark, queue, rates, pipeline, revision, drawn: null, curve: null };
+    cell("bulk", bulk, " ", inherited), cell("rate", rates, " ", queue), cell("pipeline", pipeline, " ", revision));
+  return { element, state, name, node, sojourn, bound, spark, bulk, inherited, queue, rates, pipeline, revision, drawn: null, curve: null };
 }
 
 function drawRow(cells, row, index, height, selected, history) {
@@ -142,6 +144,8 @@ function drawRow(cells, row, index, height, selected, history) {
   setText(cells.sojourn, duration(row.values[0]));
   setText(cells.bound, row.bound_ms == null ? "" : `of ${duration(row.bound_ms)}`);
   cells.sojourn.classList.toggle("over", row.bound_ms != null && row.values[0] > row.bound_ms);
+  setText(cells.bulk, duration(row.values[3]));
+  setText(cells.inherited, row.values[4] == null ? "" : `inh. ${duration(row.values[4])}`);
   setText(cells.queue, bytes(row.values[2]));
   setText(cells.rates, rate(row.values[1]));
   setText(cells.pipeline, row.pipeline ?? "–");

@@ -65,7 +65,7 @@ function change(update) {
     if (row.id === undefined) Object.assign(model.columns.get(row.column), row);
     else {
       forget(row.column);
-      model.columns.set(row.column, { values: [null, null, null], ...row });
+      model.columns.set(row.column, { values: Array(5).fill(null), ...row });
       model.rows.set(row.id, model.columns.get(row.column));
     }
   }
