@@ -173,7 +173,7 @@ def of_status(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_inventory(value: dict[str, Any]) -> dict[str, Any]:
-    absent = ("flow", "dscp", "mean_packet_bytes")
+    absent = ("flow", "dscp")
     flows = [
         {
             **{name: item for name, item in flow.items() if name not in absent},
