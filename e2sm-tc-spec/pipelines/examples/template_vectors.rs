@@ -66,12 +66,12 @@ fn cases() -> Vec<(&'static str, Value)> {
         (
             "low_latency",
             json!({"target_us": 10_000, "max_target_us": 50_000, "interval_us": 100_000, "ecn": false,
-                "bulk_bound_us": null, "queues": 512, "isolation": "flows"}),
+                "bulk_bound_us": null, "queues": 512, "isolation": "flows", "inelastic": null}),
         ),
         (
             "low_latency",
             json!({"bulk_bound_us": 100_000, "quantum_bytes": 600, "threshold_us": 1_000, "pacer": "forecast",
-                "buffer": buffer}),
+                "inelastic": {"part_milli": 700, "qfis": [1, 2]}, "buffer": buffer}),
         ),
         (
             "classes",

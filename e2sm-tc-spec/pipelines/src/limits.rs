@@ -125,10 +125,16 @@ fn check_isolation(pipeline: &Pipeline, capabilities: &Capabilities) -> Result {
         let detail = format!("{}; expected none for {kind}", isolation.kind());
         return Err(PipelineError::new(Cause::Inconsistent, element, detail));
     }
-    let by_turns = matches!(pipeline.scheduler, Scheduler::DeficitRoundRobin { .. });
+    let by_turns = matches!(
+        pipeline.scheduler,
+        Scheduler::DeficitRoundRobin { .. } | Scheduler::InelasticFirst(_)
+    );
     if isolation.has_turns_of_hosts() && !by_turns {
         let found = pipeline.scheduler.kind();
-        let detail = format!("{} under {found}; expected deficit_round_robin", isolation.kind());
+        let detail = format!(
+            "{} under {found}; expected deficit_round_robin or inelastic_first",
+            isolation.kind()
+        );
         return Err(PipelineError::new(Cause::Inconsistent, element, detail));
     }
     Ok(())

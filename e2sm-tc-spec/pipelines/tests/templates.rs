@@ -72,6 +72,16 @@ fn what_a_template_does_not_take_is_refused_by_its_place() {
             "codel.target_us: 200000; expected 1 to 100000",
         ),
         ("low_latency", json!({"queues": 4096}), "queues: 4096; expected 1 to 2048"),
+        (
+            "low_latency",
+            json!({"inelastic": {"part_milli": 1_000}}),
+            "inelastic.part_milli: 1000; expected 1 to 900",
+        ),
+        (
+            "low_latency",
+            json!({"inelastic": {"qfis": [64]}}),
+            "inelastic.qfis: 64; expected 0 to 63",
+        ),
         ("low_latency", json!({"quantum_bytes": 64}), "quantum_bytes: 64; expected 256 to"),
         ("bdp_only", json!({"pacer": "bdp"}), "pacer: unknown variant `bdp`"),
         ("bdp_only", json!({"pacer": {"kind": "drql"}}), "pacer: kind: \"drql\"; expected"),

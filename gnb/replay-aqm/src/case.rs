@@ -120,6 +120,7 @@ impl Bench {
                     deficit: state.deficit,
                     list: match state.place {
                         Place::New => "new",
+                        Place::First => "first",
                         Place::Old => "old",
                         Place::Inactive | Place::Parked => "inactive",
                     },

@@ -110,6 +110,7 @@ impl Bench {
             deficit: state.deficit,
             list: match state.place {
                 Place::New => "new",
+                Place::First => "first",
                 Place::Old => "old",
                 Place::Inactive => "inactive",
                 Place::Parked => "shaped",

@@ -4,7 +4,7 @@
 //! that sent least in the window makes room; a heavy flow is therefore never pushed out by light
 //! ones (the idea of Space-Saving, Metwally et al. 2005).
 
-use e2sm_tc::v1::{BearerId, Ecn, FlowInventory, FlowRecord, QueueId};
+use e2sm_tc::v1::{BearerId, Ecn, FlowInventory, FlowRecord, Inelastic, QueueId};
 
 use crate::{FiveTuple, Packet};
 
@@ -184,8 +184,14 @@ impl Inventory {
         }
     }
 
-    /// The `top` flows by bytes in the window.
-    pub(crate) fn report(&self, bearer: BearerId, top: u16, now_us: u64) -> FlowInventory {
+    /// The `top` flows by bytes in the window; `inelastic` says what was decided about a queue.
+    pub(crate) fn report(
+        &self,
+        bearer: BearerId,
+        top: u16,
+        now_us: u64,
+        inelastic: impl Fn(QueueId) -> Option<Inelastic>,
+    ) -> FlowInventory {
         let slot = now_us / SLOT_US;
         let mut active: Vec<(u64, &Entry)> = self
             .entries
@@ -202,7 +208,10 @@ impl Inventory {
             flows: active
                 .iter()
                 .take(usize::from(top).min(MAX_TOP))
-                .map(|(bytes, entry)| record(entry, *bytes, now_us))
+                .map(|(bytes, entry)| FlowRecord {
+                    inelastic: inelastic(entry.queue),
+                    ..record(entry, *bytes, now_us)
+                })
                 .collect(),
         }
     }
@@ -223,5 +232,6 @@ fn record(entry: &Entry, bytes: u64, now_us: u64) -> FlowRecord {
         mean_packet_bytes: u16::try_from(mean).unwrap_or(u16::MAX),
         backlog_bytes: u32::try_from(entry.backlog_bytes).unwrap_or(u32::MAX),
         queue: entry.queue,
+        inelastic: None,
     }
 }

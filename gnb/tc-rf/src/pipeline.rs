@@ -65,6 +65,11 @@ const FIRST_REVISION: u32 = 1;
 /// Sequence number of the first arrival; recalled packets have lower ones.
 const FIRST_SEQUENCE: u64 = 1 << 63;
 
+/// Whether QoS flows of a 5QI have a guaranteed rate (TS 23.501 table 5.7.4-1).
+fn has_gbr(five_qi: &u8) -> bool {
+    matches!(five_qi, 1..=4 | 65..=67 | 71..=76 | 82..=90)
+}
+
 impl<P: Packet> TrafficControl<P> {
     /// A bearer that starts with `initial` as its safe pipeline, at revision 1. All randomness comes from `seed`.
     ///
@@ -98,6 +103,7 @@ impl<P: Packet> TrafficControl<P> {
 
     /// Reports what the bearer carries; nothing if the node knows nothing of it.
     pub fn set_qos(&mut self, qos: BearerQos) {
+        self.stage.is_gbr = !qos.five_qis.is_empty() && qos.five_qis.iter().all(has_gbr);
         self.qos = (qos != BearerQos::default()).then_some(qos);
     }
 
@@ -360,7 +366,8 @@ impl<P: Packet> TrafficControl<P> {
 
     /// The largest flows of the last second for a report (style 2).
     pub fn flow_inventory(&mut self, top: u16, now_us: u64) -> FlowInventory {
-        self.inventory.report(self.bearer, top, now_us)
+        let inelastic = |queue| self.stage.inelastic(queue);
+        self.inventory.report(self.bearer, top, now_us, inelastic)
     }
 
     /// Age of the oldest packet of all queues; 0 when they are empty.

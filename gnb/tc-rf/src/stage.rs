@@ -14,12 +14,11 @@ mod service_gaps;
 mod takeover;
 mod touched;
 
-use e2sm_tc::v1::{BufferLimit, Overflow, QueueId};
+use e2sm_tc::v1::{BufferLimit, Inelastic, Overflow, QueueId};
 
 use crate::arena::{Arena, Backlog, Queued};
 use crate::queue::{QueueConfig, QueueRules, Room, State, make_room};
-use crate::scheduler::{HeadOfLine, Heads};
-use crate::scheduler::{Place, Scheduler, SchedulerConfig};
+use crate::scheduler::{Arrived, HeadOfLine, Heads, Place, Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
 use crate::stats::QueueStats;
 use crate::{BufferStatus, DropReason, Packet};
@@ -31,6 +30,8 @@ use touched::Touched;
 
 /// Most packets dropped at once from the fattest queue (RFC 8290 §4.1).
 pub const DROP_BATCH_PACKETS: u32 = 64;
+/// Protocol number.
+const TCP: u8 = 6;
 
 /// One queue: what each packet touches, in a cache line of its own.
 #[derive(Clone, Debug)]
@@ -78,6 +79,8 @@ pub(crate) struct Stage<P> {
     /// While a backlog from before the pipeline took effect is worked off.
     takeover: Option<Box<Takeover>>,
     gaps: ServiceGaps,
+    /// Whether the bearer carries QoS flows of guaranteed rates only.
+    pub(crate) is_gbr: bool,
 }
 
 impl<P: Packet> Stage<P> {
@@ -107,6 +110,7 @@ impl<P: Packet> Stage<P> {
             bytes: 0,
             takeover: None,
             gaps: ServiceGaps::default(),
+            is_gbr: false,
         }
     }
 
@@ -123,6 +127,9 @@ impl<P: Packet> Stage<P> {
         sink: &mut impl StageSink<P>,
     ) {
         let len_bytes = queued.len_bytes;
+        if self.scheduler.watches_arrivals() {
+            self.scheduler.arrived(index, &self.arrived(index, &queued, now_us));
+        }
         loop {
             let queue = &self.queues[index as usize];
             match make_room(self.rules(queue), &queue.backlog, len_bytes) {
@@ -153,6 +160,26 @@ impl<P: Packet> Stage<P> {
         if self.exceeds_buffer(0, 0) {
             self.drop_from_fattest(now_us, sink);
         }
+    }
+
+    fn arrived(&self, index: u32, queued: &Queued<P>, now_us: u64) -> Arrived {
+        let packet = &queued.packet;
+        let protocol = packet.inner().map_or_else(|| packet.flow(), |inner| inner.flow).protocol;
+        Arrived {
+            now_us,
+            len_bytes: queued.len_bytes,
+            found_empty: self.queues[index as usize].backlog.is_empty(),
+            is_tcp: protocol == TCP,
+            dscp: queued.header.dscp,
+            qfi: packet.qfi(),
+            of_gbr_bearer: self.is_gbr,
+        }
+    }
+
+    /// What the scheduler decided about a queue of an inelastic flow.
+    pub(crate) fn inelastic(&self, queue: QueueId) -> Option<Inelastic> {
+        let index = self.queues.binary_search_by_key(&queue, |queue| queue.id).ok()?;
+        self.scheduler.inelastic(index as u32)
     }
 
     /// Makes room for packets to come, in one allocation.

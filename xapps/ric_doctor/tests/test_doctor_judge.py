@@ -48,6 +48,7 @@ KINDS = {
         "strict_priority",
         "weighted",
         "conditional_priority",
+        "inelastic_first",
     ],
     "pacers": ["none", "bdp5g", "just_in_time", "forecast"],
 }

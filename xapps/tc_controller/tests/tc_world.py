@@ -68,6 +68,7 @@ class Source:
     ecn: str = "not-ect"
     packet_bytes: int = 1500
     qfi: int | None = None
+    inelastic: str | None = None
 
     def record(self, rate_kbps: int, backlog: int, queue: int) -> dict[str, Any]:
         return {
@@ -85,6 +86,7 @@ class Source:
             "mean_packet_bytes": self.packet_bytes,
             "backlog_bytes": backlog,
             "queue": queue,
+            "inelastic": self.inelastic,
         }
 
 

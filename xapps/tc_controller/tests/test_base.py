@@ -17,6 +17,8 @@ from tc_world import NODE, World, bulk, ping, statuses
 #: Of the default policy.
 BASE = (
     "base: [{template: low_latency}, {template: low_latency, pacer: forecast},"
+    " {template: low_latency, inelastic: null},"
+    " {template: low_latency, inelastic: null, pacer: forecast},"
     " {template: fq_codel, codel: {target_us: 20000, interval_us: 400000}, pacer: just_in_time},"
     " {template: fq_codel, pacer: bdp5g}]"
 )
@@ -67,7 +69,7 @@ def test_a_bloated_bearer_is_verified_but_its_base_is_never_rolled_back() -> Non
     ("unsupported", "installed", "tried"),
     [
         ({"just_in_time"}, ["low_latency"], [0, 1]),
-        ({"just_in_time", "forecast"}, ["fq_codel"], [0, 1, 2, 3]),
+        ({"just_in_time", "forecast"}, ["fq_codel"], [0, 1, 2, 3, 4, 5]),
     ],
 )
 def test_without_its_pacer_the_next_of_the_list_is_taken(
@@ -86,6 +88,19 @@ def test_without_its_pacer_the_next_of_the_list_is_taken(
     world.run(1_000)
     assert world.tc.names() == installed
     assert [record["rung"]["index"] for record in world.events("decided")] == tried
+
+
+def test_a_node_without_the_scheduler_of_inelastic_flows_gets_the_base_without_it() -> None:
+    def refuse(message: dict[str, Any]) -> dict[str, Any] | None:
+        replaced = message.get("transaction", {}).get("change")
+        unknown = isinstance(replaced, dict) and "inelastic_first" in str(replaced["replace"])
+        return {"cause": "unsupported"} if unknown else None
+
+    world = World(controller(BASE), bulk(), ping())
+    world.tc.refuse = refuse
+    world.run(1_000)
+    assert world.tc.names() == ["low_latency"]
+    assert [record["rung"]["index"] for record in world.events("decided")] == [0, 1, 2]
 
 
 def test_the_default_policy_has_these_bases() -> None:

@@ -9,6 +9,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,8 @@ def _log(tmp_path: Path) -> Path:
     policy = parse_policy(
         f"version: 1\nrules: [{{name: r, ladder: {LADDER}, enforce: {{cool_down_ms: 500}}}}]"
     )
-    world = World(Controller(policy, id_prefix="t"), bulk(), ping(), start_us=1_700_000_000_000_000)
+    stream = replace(bulk(), inelastic="over_part")
+    world = World(Controller(policy, id_prefix="t"), stream, ping(), start_us=1_700_000_000_000_000)
     world.run(6_000)
     path = tmp_path / "decisions.jsonl"
     with DecisionLog(path) as log:
@@ -197,7 +199,8 @@ def test_explain_shows_inputs_decision_control_answer_and_verdict(
         "Decision t-1 on gnb-1/0x4601/drb1 at 2023-11-14 22:13:20.035Z",
         "Rule r: p95 of the sojourn within 10 ms over 100 ms",
         "Reason: sojourn 11.0 ms, above 10 ms for 3 ms",
-        "tcp 10.0.0.1:443 > 10.1.0.2:5000  60000 kbit/s  greedy",
+        "tcp 10.0.0.1:443 > 10.1.0.2:5000  60000 kbit/s  greedy"
+        "  inelastic, refused: exceeds the part of the bearer for such flows",
         "Skipped: fq_l4s, no ECT(1) traffic seen",
         "Ladder 2: flow_slicing (pacer bdp5g), lease 6000 ms, expected revision 1",
         "Accepted after 0.50 ms: revision 2",

@@ -2,7 +2,7 @@
 //! cost ten times as much.
 
 use e2sm_tc::json::CodecError as JsonCodecError;
-use e2sm_tc::v1::{self, BearerId, IndicationMessage, UeId};
+use e2sm_tc::v1::{self, BearerId, IndicationMessage, Inelastic, UeId};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -211,6 +211,11 @@ impl FlowRecord {
     #[getter]
     fn queue(&self) -> u16 {
         self.0.queue
+    }
+
+    #[getter]
+    fn inelastic(&self) -> Option<&'static str> {
+        self.0.inelastic.as_ref().map(Inelastic::kind)
     }
 }
 

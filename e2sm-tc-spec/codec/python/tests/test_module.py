@@ -176,6 +176,7 @@ def of_inventory(value: dict[str, Any]) -> dict[str, Any]:
     absent = ("flow", "dscp")
     flows = [
         {
+            "inelastic": None,
             **{name: item for name, item in flow.items() if name not in absent},
             "five_tuple": tuple(flow["flow"].values()),
         }

@@ -136,6 +136,7 @@ mod tests {
             mean_packet_bytes: 100,
             backlog_bytes: 0,
             queue: 0,
+            inelastic: None,
         };
         let flows = FlowInventory {
             bearer: event(1).bearer,

@@ -1,7 +1,7 @@
 //! The template of this project, deployed by default.
 
 use e2sm_tc::v1::{
-    AdaptiveCodel, Isolation, Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler,
+    AdaptiveCodel, InelasticFirst, Isolation, Overflow, Pacer, Pipeline, QueueDiscipline, Scheduler,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::ParameterError;
 use super::l4s::{isolating, marking_by_step, threshold};
 use super::parameters::{
-    Buffer, CodelParameters, DELAY_US, QUANTUM_BYTES, QUEUES, isolation_schema, pacer,
-    pacer_schema, within,
+    Buffer, CodelParameters, DELAY_US, InelasticParameters, QUANTUM_BYTES, QUEUES,
+    isolation_schema, pacer, pacer_schema, within,
 };
 use super::parts::{queues, run};
 
@@ -70,6 +70,8 @@ pub struct LowLatency {
     /// keeps its rate beside a download of many connections, and a host behind the UE beside others.
     #[schemars(schema_with = "isolation_schema")]
     pub isolation: Isolation,
+    /// Inelastic flows, which drops do not slow, before shares are fair. None when null.
+    pub inelastic: Option<InelasticParameters>,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]
     #[schemars(schema_with = "pacer_schema")]
@@ -90,6 +92,7 @@ impl Default for LowLatency {
             ecn: true,
             bulk_bound_us: Some(BULK_BOUND_US),
             isolation: Isolation::DualHosts,
+            inelastic: Some(InelasticParameters::default()),
             pacer: Pacer::JustInTime,
             buffer: Buffer::default(),
         }
@@ -110,9 +113,21 @@ impl LowLatency {
             name: "low_latency".to_owned(),
             classifier: isolating(scalable, classic, Some(self.ways()), self.isolation),
             queues: vec![queues(classic, self.bulk()), queues(scalable, step)],
-            scheduler: Scheduler::DeficitRoundRobin { quantum_bytes: self.quantum_bytes },
+            scheduler: self.scheduler(),
             pacer: self.pacer,
             buffer: self.buffer.dropping(Overflow::FattestHead),
+        }
+    }
+
+    fn scheduler(&self) -> Scheduler {
+        let quantum_bytes = self.quantum_bytes;
+        match &self.inelastic {
+            None => Scheduler::DeficitRoundRobin { quantum_bytes },
+            Some(inelastic) => Scheduler::InelasticFirst(InelasticFirst {
+                quantum_bytes,
+                part_milli: inelastic.part_milli,
+                qfis: inelastic.qfis.clone(),
+            }),
         }
     }
 
@@ -125,6 +140,9 @@ impl LowLatency {
         within("interval_us", self.interval_us, self.target_us..=*DELAY_US.end())?;
         if let Some(bound_us) = self.bulk_bound_us {
             within("bulk_bound_us", bound_us, DELAY_US)?;
+        }
+        if let Some(inelastic) = &self.inelastic {
+            inelastic.check()?;
         }
         self.buffer.check()
     }

@@ -12,7 +12,7 @@
 //! | `fq_l4s` | ECN, then hash | CoDel, step marking | DRR with new and old lists |
 //! | `cake_diffserv` | DSCP, then hash | COBALT | weights per class, DRR within |
 //! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |
-//! | `low_latency` | ECN, then hash | BoDe or FIFO, step marking; filled as the MAC pulls | DRR with new and old lists |
+//! | `low_latency` | ECN, then hash | adaptive CoDel, step marking; filled as the MAC pulls | inelastic flows, then DRR with new and old lists |
 //! | `classes` | filters and ECN, then hash | FIFO, CoDel or BoDe with shaper, step marking | guarantees, weights per class, DRR within |
 //!
 //! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, by the
@@ -38,7 +38,7 @@ pub use diffserv::{BodeDiffserv, BoundedClass, CakeDiffserv};
 pub use fair::{DrqlForecast, FqCodel};
 pub use l4s::{FqL4s, L4s};
 pub use low_latency::LowLatency;
-pub use parameters::{Buffer, CodelParameters, FlowScheduler};
+pub use parameters::{Buffer, CodelParameters, FlowScheduler, InelasticParameters};
 pub use parts::exactly;
 pub use plain::{BdpOnly, Transparent, transparent};
 pub use slicing::{FlowSlicing, SegregateGreedy, Slice};

@@ -58,6 +58,33 @@ impl CodelParameters {
     }
 }
 
+/// Flows that go before shares are fair, because drops do not slow them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct InelasticParameters {
+    /// Most of what the bearer drains that goes first, thousandths; half.
+    #[schemars(range(min = 1, max = 900))]
+    pub part_milli: u16,
+    /// QoS flows whose packets count as marked, beside those of the DSCPs of inelastic traffic and those
+    /// of a bearer whose 5QIs have guaranteed rates.
+    #[schemars(length(max = 64), inner(range(max = 63)))]
+    pub qfis: Vec<u8>,
+}
+
+impl Default for InelasticParameters {
+    fn default() -> Self {
+        Self { part_milli: 500, qfis: Vec::new() }
+    }
+}
+
+impl InelasticParameters {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        within("inelastic.part_milli", self.part_milli, 1..=900)?;
+        within("inelastic.qfis", self.qfis.len(), 0..=64)?;
+        self.qfis.iter().try_for_each(|&qfi| within("inelastic.qfis", qfi, 0..=63))
+    }
+}
+
 /// Bound on all queues of a pipeline together: 10240 packets (RFC 8290 §5.2.3) and 32 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

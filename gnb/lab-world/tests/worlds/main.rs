@@ -11,6 +11,7 @@ mod counters;
 mod e2;
 mod faults;
 mod hosts;
+mod inelastic;
 mod leases;
 mod radio;
 mod recorded_radio;

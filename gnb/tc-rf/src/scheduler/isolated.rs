@@ -145,8 +145,16 @@ impl Isolated {
 }
 
 impl Algorithm for Isolated {
-    fn activate(&mut self, links: &mut [Link], queue: u32) {
+    fn hold(&mut self, queue: u32) {
         self.for_hosts(queue, |host| host.queues += 1);
+    }
+
+    fn release(&mut self, queue: u32) {
+        self.for_hosts(queue, |host| host.queues -= 1);
+    }
+
+    fn activate(&mut self, links: &mut [Link], queue: u32) {
+        self.hold(queue);
         let link = &mut links[queue as usize];
         link.place = Place::New;
         link.deficit = self.quantum;
@@ -207,7 +215,7 @@ impl Algorithm for Isolated {
             self.become_old(links, queue);
         } else {
             links[queue as usize].place = Place::Inactive;
-            self.for_hosts(queue, |host| host.queues -= 1);
+            self.release(queue);
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Place {
     New,
     /// On the list of old queues.
     Old,
+    /// On the list of inelastic flows, which go before the old ones.
+    First,
     /// Held back by its shaper.
     Parked,
 }

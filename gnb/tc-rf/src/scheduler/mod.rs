@@ -8,6 +8,7 @@ mod conditional_priority;
 mod drr;
 mod edf;
 mod guaranteed;
+mod inelastic;
 mod isolated;
 mod list;
 mod round_robin;
@@ -21,6 +22,7 @@ use conditional_priority::ConditionalPriority;
 use drr::Drr;
 use edf::EarliestDeadlineFirst;
 use guaranteed::Guaranteed;
+use inelastic::InelasticFirst;
 use isolated::Isolated;
 use list::Link;
 pub use list::Place;
@@ -73,6 +75,13 @@ pub(crate) trait Algorithm {
 
     /// Older packets were inserted at the heads of queues.
     fn heads_replaced(&mut self) {}
+
+    /// An inactive queue received a packet and waits elsewhere, until [`resume`](Self::resume) or
+    /// [`release`](Self::release).
+    fn hold(&mut self, _queue: u32) {}
+
+    /// A queue that was held is inactive again.
+    fn release(&mut self, _queue: u32) {}
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +89,8 @@ enum Kind {
     RoundRobin(RoundRobin),
     Drr(Drr),
     Isolated(Isolated),
+    InelasticFirst(InelasticFirst<Drr>),
+    InelasticIsolated(InelasticFirst<Isolated>),
     SharedDrr(SharedDrr),
     Guaranteed(Guaranteed),
     StrictPriority(StrictPriority),
@@ -94,6 +105,8 @@ macro_rules! dispatch {
             Kind::RoundRobin($algorithm) => $call,
             Kind::Drr($algorithm) => $call,
             Kind::Isolated($algorithm) => $call,
+            Kind::InelasticFirst($algorithm) => $call,
+            Kind::InelasticIsolated($algorithm) => $call,
             Kind::SharedDrr($algorithm) => $call,
             Kind::Guaranteed($algorithm) => $call,
             Kind::StrictPriority($algorithm) => $call,
@@ -117,6 +130,17 @@ pub enum SchedulerConfig {
     Isolated {
         /// Bytes a queue, and a host, may send per turn.
         quantum_bytes: u32,
+    },
+    /// Queues of inelastic flows first, within a part of what is drained; the rest by deficit round robin.
+    InelasticFirst {
+        /// Bytes a queue, and a host, may send per turn.
+        quantum_bytes: u32,
+        /// Most that goes first, thousandths of what is drained.
+        part_milli: u16,
+        /// QoS flows whose packets are marked as inelastic, a bit each.
+        qfis: u64,
+        /// Whether hosts have turns.
+        by_host: bool,
     },
     /// Strict priority; the level of each queue by queue index, 0 the highest.
     StrictPriority {
@@ -175,6 +199,12 @@ impl SchedulerConfig {
         let classifier = &pipeline.classifier;
         Some(match &pipeline.scheduler {
             Model::RoundRobin => Self::RoundRobin,
+            Model::InelasticFirst(model) => Self::InelasticFirst {
+                quantum_bytes: model.quantum_bytes,
+                part_milli: model.part_milli,
+                qfis: model.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 63)),
+                by_host: classifier.isolation().has_turns_of_hosts(),
+            },
             Model::DeficitRoundRobin { quantum_bytes }
                 if classifier.isolation().has_turns_of_hosts() =>
             {
@@ -211,6 +241,33 @@ impl SchedulerConfig {
 pub(crate) struct Scheduler {
     links: Vec<Link>,
     kind: Kind,
+    /// QoS flows whose packets are marked as inelastic, a bit each.
+    qfis: u64,
+}
+
+/// DSCPs of inelastic traffic (RFC 4594 §2.3, RFC 5865 §2.3): EF, VOICE-ADMIT, CS5, AF4x and CS4.
+const INELASTIC_DSCPS: u64 = 1 << 46 | 1 << 44 | 1 << 40 | 1 << 38 | 1 << 36 | 1 << 34 | 1 << 32;
+
+/// A packet that comes for a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) now_us: u64,
+    pub(crate) len_bytes: u32,
+    /// Whether no other packet was queued.
+    pub(crate) found_empty: bool,
+    pub(crate) is_tcp: bool,
+    pub(crate) dscp: u8,
+    pub(crate) qfi: Option<u8>,
+    /// Whether its bearer carries QoS flows of guaranteed rates only.
+    pub(crate) of_gbr_bearer: bool,
+}
+
+impl Arrived {
+    /// Whether it is marked as inelastic.
+    fn asks(&self, qfis: u64) -> bool {
+        let of_flow = self.qfi.is_some_and(|qfi| qfis >> (qfi & 63) & 1 == 1);
+        of_flow || self.of_gbr_bearer || INELASTIC_DSCPS >> (self.dscp & 63) & 1 == 1
+    }
 }
 
 impl Kind {
@@ -240,6 +297,16 @@ impl Kind {
             SchedulerConfig::Isolated { quantum_bytes } => {
                 Self::Isolated(Isolated::new(*quantum_bytes, queues))
             }
+            SchedulerConfig::InelasticFirst {
+                quantum_bytes, part_milli, by_host: false, ..
+            } => {
+                let rest = Drr::new(*quantum_bytes);
+                Self::InelasticFirst(InelasticFirst::new(rest, *part_milli, queues))
+            }
+            SchedulerConfig::InelasticFirst { quantum_bytes, part_milli, .. } => {
+                let rest = Isolated::new(*quantum_bytes, queues);
+                Self::InelasticIsolated(InelasticFirst::new(rest, *part_milli, queues))
+            }
             SchedulerConfig::StrictPriority { level_of_queue } => {
                 let mut levels = level_of_queue.clone();
                 levels.resize(queues, u32::from(u16::MAX));
@@ -268,7 +335,11 @@ fn completed(share_of_queue: &[u32], queues: usize) -> Vec<u32> {
 
 impl Scheduler {
     pub(crate) fn new(config: &SchedulerConfig, queues: usize) -> Self {
-        Self { links: vec![Link::default(); queues], kind: Kind::new(config, queues) }
+        let qfis = match config {
+            SchedulerConfig::InelasticFirst { qfis, .. } => *qfis,
+            _ => 0,
+        };
+        Self { links: vec![Link::default(); queues], kind: Kind::new(config, queues), qfis }
     }
 
     pub(crate) fn place(&self, queue: u32) -> Place {
@@ -281,13 +352,41 @@ impl Scheduler {
 
     /// Whether a queue that becomes active now counts against hosts that [`bind`](Self::bind) names.
     pub(crate) fn binds(&self, queue: u32) -> bool {
-        matches!(self.kind, Kind::Isolated(_)) && self.place(queue) == Place::Inactive
+        matches!(self.kind, Kind::Isolated(_) | Kind::InelasticIsolated(_))
+            && self.place(queue) == Place::Inactive
     }
 
     /// Names the hosts of a queue that is about to become active, by keyed hashes.
     pub(crate) fn bind(&mut self, queue: u32, hosts: [u64; 2]) {
-        if let Kind::Isolated(isolated) = &mut self.kind {
-            isolated.bind(queue, hosts);
+        match &mut self.kind {
+            Kind::Isolated(isolated) => isolated.bind(queue, hosts),
+            Kind::InelasticIsolated(first) => first.rest_mut().bind(queue, hosts),
+            _ => {}
+        }
+    }
+
+    /// Whether [`arrived`](Self::arrived) is to be called for each packet.
+    #[inline]
+    pub(crate) fn watches_arrivals(&self) -> bool {
+        matches!(self.kind, Kind::InelasticFirst(_) | Kind::InelasticIsolated(_))
+    }
+
+    /// A packet came for a queue, whether it is then queued or dropped.
+    pub(crate) fn arrived(&mut self, queue: u32, packet: &Arrived) {
+        let asks = packet.asks(self.qfis);
+        match &mut self.kind {
+            Kind::InelasticFirst(first) => first.arrived(queue, packet, asks),
+            Kind::InelasticIsolated(first) => first.arrived(queue, packet, asks),
+            _ => {}
+        }
+    }
+
+    /// What was decided about a queue of an inelastic flow, or of one that says that it is.
+    pub(crate) fn inelastic(&self, queue: u32) -> Option<v1::Inelastic> {
+        match &self.kind {
+            Kind::InelasticFirst(first) => first.inelastic(queue),
+            Kind::InelasticIsolated(first) => first.inelastic(queue),
+            _ => None,
         }
     }
 

@@ -57,6 +57,7 @@ impl<P: Packet> Stage<P> {
     ) {
         let mut stage = Self::new(configs, scheduler, shapers, buffer, self.seed);
         stage.arena = std::mem::take(&mut self.arena);
+        stage.is_gbr = self.is_gbr;
         for index in 0..stage.queues.len() {
             let id = stage.queues[index].id;
             if let Ok(old) = self.queues.binary_search_by_key(&id, |queue| queue.id) {

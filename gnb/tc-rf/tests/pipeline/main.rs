@@ -12,6 +12,7 @@ mod disciplines;
 mod dual_pi2;
 mod forecast_pacer;
 mod fq_codel;
+mod inelastic;
 mod inventory;
 mod just_in_time;
 mod leases;

@@ -117,6 +117,22 @@ fn a_value_out_of_range_names_its_place() {
         ),
         (
             Box::new(|p| {
+                let qfis = vec![];
+                let first = InelasticFirst { quantum_bytes: 300, part_milli: 901, qfis };
+                p.scheduler = Scheduler::InelasticFirst(first);
+            }),
+            "scheduler.inelastic_first.part_milli",
+        ),
+        (
+            Box::new(|p| {
+                let qfis = vec![9, 64];
+                let first = InelasticFirst { quantum_bytes: 300, part_milli: 500, qfis };
+                p.scheduler = Scheduler::InelasticFirst(first);
+            }),
+            "scheduler.inelastic_first.qfis[1]",
+        ),
+        (
+            Box::new(|p| {
                 let budgets = vec![QueueBudget { target: target(0, 1), budget_us: 0 }];
                 p.scheduler = Scheduler::EarliestDeadlineFirst { budgets };
             }),

@@ -96,6 +96,8 @@ def _decided(record: Record) -> list[str]:
         lines.append(f"  Flows: {flows['active_flows']} active")
         lines += [
             f"    {flow['flow']}  {flow['rate_kbps']} kbit/s{'  greedy' if flow['greedy'] else ''}"
+            # Records of former versions do not have it.
+            f"{'  ' + flow['inelastic'] if flow.get('inelastic') else ''}"
             for flow in flows["top"]
         ]
     lines += [f"  Skipped: {item['template']}, {item['reason']}" for item in record["skipped"]]

@@ -102,6 +102,9 @@ class FlowRecord:
     def backlog_bytes(self) -> int: ...
     @property
     def queue(self) -> int: ...
+    @property
+    def inelastic(self) -> str | None:
+        """What the scheduler ``inelastic_first`` decided (E2SM-TC v1 §6.3), if anything."""
 
 def decode_indication(data: bytes) -> tuple[str, Any]:
     """Style, and objects of the bearers or events as JSON."""

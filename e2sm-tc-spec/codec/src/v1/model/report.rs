@@ -257,6 +257,25 @@ sequence! {
         backlog_bytes: u32,
         /// Queue its last packet went to.
         queue: QueueId,
+        ...
+        /// What the scheduler `inelastic_first` decided about its queue; absent for other flows.
+        inelastic: Option<Inelastic>,
+    }
+}
+
+enumerated! {
+    /// Whether a flow goes first as inelastic, or why not.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Inelastic { ...
+        /// It goes first.
+        0 "admitted" => Admitted,
+        /// Its rate, with the lower ones of others, exceeds the part.
+        1 "over_part" => OverPart,
+        /// It sent more once it went first, or a flow in its queue did.
+        2 "grew" => Grew,
+        /// It is marked and is not known to keep its rate.
+        3 "unsteady" => Unsteady,
     }
 }
 

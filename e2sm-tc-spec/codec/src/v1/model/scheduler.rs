@@ -15,6 +15,8 @@ const QUANTUM_BYTES: RangeInclusive<u64> = 256..=1 << 20;
 const MTU_BYTES: RangeInclusive<u64> = 68..=9216;
 /// A limit below the smallest MTU never takes a packet.
 const LIMIT_BYTES: RangeInclusive<u64> = 68..=0xffff_ffff;
+/// At least a tenth is left to all others.
+const PART_MILLI: RangeInclusive<u64> = 1..=900;
 /// From the shortest slot (62.5 µs) to a minute.
 const DELAY_US: RangeInclusive<u64> = 63..=60_000_000;
 /// α of DynRLC: 0 would never move the limit, more than 1 would move it beyond its bounds.
@@ -71,6 +73,10 @@ choice! {
             /// Shares; an unlisted queue is a share of weight 1 without a guarantee.
             shares: Vec<QueueShare> as ListOf<QueueShare, 0, 256>,
         },
+        ...
+        /// Queues of inelastic flows first, while their rates fit a part of what the bearer drains; the rest
+        /// as in `deficit_round_robin`.
+        0 inelastic_first => InelasticFirst(InelasticFirst),
     }
     check distinct_queues
 }
@@ -87,7 +93,9 @@ impl Scheduler {
             targets.enumerate().map(path).collect()
         }
         match self {
-            Self::RoundRobin | Self::DeficitRoundRobin { .. } => Vec::new(),
+            Self::RoundRobin | Self::DeficitRoundRobin { .. } | Self::InelasticFirst(_) => {
+                Vec::new()
+            }
             Self::StrictPriority { order } => listed("order", order.iter().copied(), ""),
             Self::Weighted { weights, .. } => {
                 listed("weights", weights.iter().map(|weight| weight.target), ".target")
@@ -113,6 +121,20 @@ fn distinct_queues(scheduler: &Scheduler) -> Result<(), Violation> {
             Err(ViolationKind::Inconsistent.at(element, "another queue than l4s", classic))
         }
         _ => Ok(()),
+    }
+}
+
+sequence! {
+    /// Inelastic flows before shares are fair.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct InelasticFirst { ...
+        /// Bytes a queue may send per turn.
+        quantum_bytes: u32 where QUANTUM_BYTES,
+        /// Most of what the bearer drains that goes first, thousandths.
+        part_milli: u16 as Int<1, 1000> where PART_MILLI,
+        /// QoS flows whose packets count as marked, beside those with the DSCPs of inelastic traffic.
+        qfis: Vec<u8> as ListOf<Int<0, 63>, 0, 64>,
     }
 }
 

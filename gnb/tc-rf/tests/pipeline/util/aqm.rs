@@ -163,6 +163,14 @@ pub(crate) fn schedulers(count: u16) -> Vec<Scheduler> {
                 ],
             },
         ),
+        (
+            "inelastic_first",
+            Scheduler::InelasticFirst(InelasticFirst {
+                quantum_bytes: 1514,
+                part_milli: 400,
+                qfis: vec![1],
+            }),
+        ),
     ];
     let declared = tc_rf::capabilities().schedulers;
     let known = |name: &str| declared.iter().any(|declared| declared == name);

@@ -15,6 +15,14 @@ from tc_controller.core.policy import GreedyFlows
 #: ECN codepoints of L4S traffic (RFC 9331 §5.1): ECT(1), and CE, which may have been ECT(1).
 ECT1 = "ect1"
 
+#: What the scheduler ``inelastic_first`` decided about a flow (E2SM-TC v1 §6.3), for people.
+INELASTIC = {
+    "admitted": "inelastic, goes first",
+    "over_part": "inelastic, refused: exceeds the part of the bearer for such flows",
+    "grew": "refused as inelastic: sent more once it went first",
+    "unsteady": "marked as inelastic, keeps no rate",
+}
+
 
 def label(flow: Flow) -> str:
     """For people: ``tcp 10.0.0.1:443 > 10.1.0.2:5001``."""
@@ -129,6 +137,7 @@ class FlowView:
                     "backlog_bytes": flow.backlog_bytes,
                     "ecn": flow.ecn,
                     "greedy": flow.five_tuple in self.greedy_until_us,
+                    "inelastic": INELASTIC.get(flow.inelastic or ""),
                 }
                 for flow in self.flows[:5]
             ],

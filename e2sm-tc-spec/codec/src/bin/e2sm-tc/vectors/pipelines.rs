@@ -239,6 +239,11 @@ fn schedulers() -> Vec<Scheduler> {
                 QueueShare { target: target(1, 1), weight: 1, guarantee: None },
             ],
         },
+        Scheduler::InelasticFirst(InelasticFirst {
+            quantum_bytes: 300,
+            part_milli: 500,
+            qfis: vec![1, 63],
+        }),
     ]
 }
 

@@ -22,7 +22,8 @@ pub(super) fn all(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     triggers(vectors)?;
     indications(vectors)?;
     ran_function(vectors)?;
-    node_default(vectors)
+    node_default(vectors)?;
+    inelastic(vectors)
 }
 
 fn controls(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
@@ -289,6 +290,7 @@ fn inventory() -> FlowInventory {
         mean_packet_bytes: 1_448,
         backlog_bytes: 70_000,
         queue: 17,
+        inelastic: None,
     };
     let v4 = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 5));
     let v6 = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x99));
@@ -324,6 +326,7 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     let names = |kinds: &[&str]| kinds.iter().map(|kind| (*kind).to_owned()).collect();
     // Those before the extension marker: this vector is published.
     let queues = QueueDiscipline::KINDS.get(..8).unwrap_or_default();
+    let schedulers = Scheduler::KINDS.get(..7).unwrap_or_default();
     let full = RanFunctionDefinition {
         short_name: SHORT_NAME.to_owned(),
         oid: OID.to_owned(),
@@ -331,7 +334,7 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
         capabilities: Capabilities {
             classifiers: names(Classifier::KINDS),
             queues: names(queues),
-            schedulers: names(Scheduler::KINDS),
+            schedulers: names(schedulers),
             pacers: names(Pacer::KINDS),
             policer: true,
             shaper: true,
@@ -410,4 +413,14 @@ fn node_default(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     ];
     let message = IndicationMessage::PipelineStatus(statuses);
     vectors.v1(Kind::Indication, "indication_status_by_default", &message)
+}
+
+fn inelastic(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
+    let verdicts =
+        [Inelastic::Admitted, Inelastic::OverPart, Inelastic::Grew, Inelastic::Unsteady].map(Some);
+    let all = inventory();
+    let flows = all.flows.into_iter().zip(verdicts);
+    let flows = flows.map(|(flow, inelastic)| FlowRecord { inelastic, ..flow }).collect();
+    let message = IndicationMessage::FlowInventory(vec![FlowInventory { flows, ..all }]);
+    vectors.v1(Kind::Indication, "indication_flows_inelastic", &message)
 }

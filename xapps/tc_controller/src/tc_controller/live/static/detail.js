@@ -63,7 +63,7 @@ export class Detail {
     replace(this.classes, detail.classes.length ? [detail.classes] : [], (classes) => table("Classes of traffic",
       ["Class", "State", "Reason"], classes.map((each) => [each.name, badge(each.state), each.reason])));
     replace(this.flows, detail.flows?.top.length ? [detail.flows.top] : [], (flows) => table(`Largest flows of ${detail.flows.active_flows}`,
-      ["Flow", "Rate", ""], flows.map((flow) => [flow.flow, rate(flow.rate_kbps), flow.greedy ? "greedy" : "sparse"])));
+      ["Flow", "Rate", ""], flows.map((flow) => [flow.flow, rate(flow.rate_kbps), flow.inelastic ?? (flow.greedy ? "greedy" : "sparse")])));
     drawDecisions(this.decisions, detail.decisions, false);
   }
 }
