@@ -150,7 +150,7 @@ pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, CodecError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = match error.path().to_string() {
-            path if path == "." => "value".to_owned(),
+            path if path == "." || path == "?" => "value".to_owned(),
             path => path,
         };
         CodecError::Json { path, reason: reason(&error.into_inner()) }
@@ -163,9 +163,33 @@ pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, CodecError> {
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
-        Some(at) if error.is_data() => text[..at].to_owned(),
+        Some(at) if error.is_data() => in_words(&text[..at]),
         _ => text,
     }
+}
+
+/// A message of serde with what was expected as people name it, not as a type of Rust: `a whole
+/// number, 0 to 255` for `u8`. For every JSON or YAML that people write.
+#[must_use]
+pub fn in_words(message: &str) -> String {
+    let Some((found, kind)) = message.rsplit_once(", expected ") else {
+        return message.to_owned();
+    };
+    let whole = |low: String, high: String| format!("a whole number, {low} to {high}");
+    let kind = match kind {
+        "u8" => whole("0".to_owned(), u8::MAX.to_string()),
+        "u16" => whole("0".to_owned(), u16::MAX.to_string()),
+        "u32" => whole("0".to_owned(), u32::MAX.to_string()),
+        "i8" => whole(i8::MIN.to_string(), i8::MAX.to_string()),
+        "i16" => whole(i16::MIN.to_string(), i16::MAX.to_string()),
+        "i32" => whole(i32::MIN.to_string(), i32::MAX.to_string()),
+        "u64" | "usize" => "a whole number, 0 or more".to_owned(),
+        "i64" | "isize" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        other if other.starts_with("struct ") => "an object with its fields by name".to_owned(),
+        other => other.to_owned(),
+    };
+    format!("{found}, expected {kind}")
 }
 
 fn whole_value_error(error: &serde_json::Error) -> CodecError {

@@ -113,7 +113,11 @@ fn a_bad_line_gets_an_error_and_later_lines_are_processed() {
     for refused in &encoded[1..5] {
         assert!(refused["error"].is_string(), "{refused}");
     }
-    assert!(encoded[2]["error"].as_str().unwrap().starts_with("dummy: invalid value"));
+    assert_eq!(
+        encoded[2]["error"],
+        "dummy: invalid value: integer `-1`, expected a whole number, 0 to 4294967295"
+    );
+    assert!(encoded[1]["error"].as_str().unwrap().starts_with("value: EOF"), "{}", encoded[1]);
     assert_eq!(encoded[5], serde_json::json!({ "hex": "01000000" }));
 }
 

@@ -92,6 +92,16 @@ enum SchemaOf {
     Scenario,
 }
 
+/// A duration of a run, s.
+fn positive_s(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    if (1e-3..=1e6).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err("expected 0.001 to 1000000 s".to_owned())
+    }
+}
+
 fn main() -> ExitCode {
     let Cli { log, command } = Cli::parse();
     log.start();

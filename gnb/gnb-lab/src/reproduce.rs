@@ -12,7 +12,7 @@ use lab_gateway::cli::{Failure, command_line, quantile};
 use lab_reproduce::{Inputs, Options, Paper, ReproduceError, Reproduction, Trained, papers};
 
 use super::progress::RunsLine;
-use super::{print_line, stop_on_signal};
+use super::{positive_s, print_line, stop_on_signal};
 
 /// Name for all papers.
 const ALL: &str = "all";
@@ -46,7 +46,8 @@ pub(super) struct ReproduceArgs {
 
     /// End each run at this virtual time, to test all steps quickly; results then differ from the
     /// paper's.
-    #[arg(long, value_name = "SECONDS", value_parser = positive_s, help_heading = "Experiments")]
+    #[arg(long, value_name = "SECONDS", value_parser = positive_s,
+          allow_negative_numbers = true, help_heading = "Experiments")]
     duration: Option<f64>,
 
     /// Folder with the recorded radio traces that some experiments need; `--list` names the files.
@@ -164,15 +165,6 @@ fn reproduce_paper(
         print_line(&format!("written to {}", folder.display()))?;
     }
     Ok(reproduction)
-}
-
-fn positive_s(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
-    if (1e-3..=1e6).contains(&seconds) {
-        Ok(seconds)
-    } else {
-        Err("expected 0.001 to 1000000 s".to_owned())
-    }
 }
 
 fn inputs(args: &ReproduceArgs) -> Inputs {

@@ -14,7 +14,7 @@ use lab_recording::{CHUNK_US, Contents, Recorder};
 use lab_world::World;
 
 use super::contents::ContentsArgs;
-use super::{machine, print_line, stop_on_signal, table};
+use super::{machine, positive_s, print_line, stop_on_signal, table};
 
 /// Arguments of `gnb-lab run`.
 #[derive(Args, Debug)]
@@ -23,7 +23,8 @@ pub(super) struct RunArgs {
     scenario: ScenarioArgs,
 
     /// Virtual time to run, instead of the scenario's.
-    #[arg(long, value_name = "SECONDS", help_heading = "Scenario")]
+    #[arg(long, value_name = "SECONDS", value_parser = positive_s, allow_negative_numbers = true,
+          help_heading = "Scenario")]
     duration: Option<f64>,
 
     /// Folder for summary.json, curves.json, report.html and the tables bearers and flows.

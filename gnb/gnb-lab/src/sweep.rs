@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::contents::ContentsArgs;
 use super::progress::RunsLine;
-use super::{machine, print_line, stop_on_signal};
+use super::{machine, positive_s, print_line, stop_on_signal};
 
 /// Failed runs that are named.
 const MAX_NAMED: usize = 3;
@@ -26,7 +26,8 @@ pub(super) struct SweepArgs {
     scenario: ScenarioArgs,
 
     /// Virtual time of each run, instead of the scenario's.
-    #[arg(long, value_name = "SECONDS", help_heading = "Scenario")]
+    #[arg(long, value_name = "SECONDS", value_parser = positive_s, allow_negative_numbers = true,
+          help_heading = "Scenario")]
     duration: Option<f64>,
 
     // Not a documentation comment: rustdoc takes [*] for a link.

@@ -178,7 +178,7 @@ fn bad_input_is_one_line_and_exit_code_2() {
         (missing, &[], "no-such.yaml: cannot be opened"),
         (&default, &["--set", "flows[0].kind=tpc"], "flows[0].kind: unknown value 'tpc'"),
         (&default, &["--set", "flows[9].kind=tcp"], "--set: flows[9].kind: [9] is not there"),
-        (&default, &["--duration", "-1"], "unexpected argument"),
+        (&default, &["--duration", "-1"], "expected 0.001 to 1000000 s"),
     ];
     for (scenario, more, expected) in table {
         let output = run(scenario, &out.0, more);

@@ -92,7 +92,7 @@ impl Recorder {
         world: &mut World,
     ) -> Result<Self, RecordingError> {
         let Contents { formats, packets } = contents;
-        fs::create_dir_all(folder).map_err(RecordingError::io(folder))?;
+        make_folder(folder).map_err(RecordingError::io(folder))?;
         world.record_series(true);
         world.record_packets(*packets);
         Ok(Self {
@@ -145,6 +145,19 @@ impl Recorder {
 
 /// Virtual time between two calls of [`Recorder::record`], µs; in Parquet the length of a row group.
 pub const CHUNK_US: u64 = 1_000_000;
+
+/// Makes a folder for results, and those above it.
+///
+/// # Errors
+/// It cannot be made; of a file in its place the error says that a folder was expected.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            io::Error::new(error.kind(), "is not a folder; expected one, or none yet")
+        }
+        _ => error,
+    })
+}
 
 /// A value with enough significant digits to tell results apart.
 pub fn number(value: f64) -> String {

@@ -5,7 +5,6 @@
 //! another trace is never used.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use bounded_input::read_text;
@@ -93,7 +92,7 @@ impl Cache {
     /// # Errors
     /// [`ReproduceError::Io`] if it cannot be created or this program cannot be read.
     pub(super) fn open(folder: PathBuf) -> Result<Self, ReproduceError> {
-        fs::create_dir_all(&folder).map_err(ReproduceError::io(&folder))?;
+        lab_recording::make_folder(&folder).map_err(ReproduceError::io(&folder))?;
         Ok(Self { folder, program: identity::program().map_err(ReproduceError::Identity)? })
     }
 
@@ -173,6 +172,8 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::{Deploys, Flows, Metric};
 

@@ -257,7 +257,7 @@ pub(super) fn mahimahi(trace: &Mahimahi, path: &str) -> Check {
 
 /// Checks a series: `max` is the highest value and the quantity, `place` the path of the series and the
 /// key of its values.
-fn series<T: Copy + Default + PartialOrd + std::fmt::Display>(
+fn series<T: Copy + Default + PartialOrd + std::fmt::Debug + std::fmt::Display>(
     period_ms: u32,
     values: &[T],
     max: (T, &str),

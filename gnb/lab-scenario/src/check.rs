@@ -66,7 +66,7 @@ fn cell(cell: &Cell) -> Check {
 fn tdd(tdd: &Tdd) -> Check {
     let pattern = &tdd.pattern;
     if let Some((at, wrong)) = pattern.chars().enumerate().find(|(_, c)| !"DMU".contains(*c)) {
-        let message = format!("'{pattern}' has '{wrong}' at {at}; expected D, M or U");
+        let message = format!("'{pattern}' has '{wrong}' at {}; expected D, M or U", at + 1);
         return Err(Violation::new("cell.tdd.pattern", message));
     }
     let is_complete = pattern.contains('D') && pattern.contains('U') && pattern.len() <= 320;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use e2sm_tc::json::in_words;
+
 /// An invalid scenario: place, value found and value expected.
 ///
 /// Displays as one line, `FILE: PATH: MESSAGE`, e.g.
@@ -48,8 +50,7 @@ impl Violation {
     /// An error of serde, in the wording of the other messages.
     pub(crate) fn from_serde(path: &serde_path_to_error::Path, error: &impl fmt::Display) -> Self {
         let path = path.to_string();
-        let message = error
-            .to_string()
+        let message = in_words(&error.to_string())
             .replace("unknown variant", "unknown value")
             .replace("unknown field", "unknown key")
             .replace("missing field", "missing key")

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use e2sm_tc::json::in_words;
 use e2sm_tc::v1::Pipeline;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -63,7 +64,7 @@ fn strict_pipeline(value: Value) -> Result<Pipeline, String> {
     };
     let ignoring = serde_ignored::Deserializer::new(value, &mut record);
     let pipeline = serde_path_to_error::deserialize(ignoring)
-        .map_err(|error| format!("{}: {}", error.path(), error.inner()))?;
+        .map_err(|error| format!("{}: {}", error.path(), in_words(&error.inner().to_string())))?;
     match unknown {
         None => Ok(pipeline),
         Some(path) => Err(format!("{path}: unknown key")),

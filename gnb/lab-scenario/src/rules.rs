@@ -1,7 +1,7 @@
 //! Conditions and ranges that checks of a scenario use, and the error they give.
 
 use std::collections::HashMap;
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::ops::RangeInclusive;
 
 use super::error::Violation;
@@ -20,17 +20,27 @@ pub(super) fn ensure(condition: bool, path: impl Display, message: impl Display)
     if condition { Ok(()) } else { Err(Violation::new(path.to_string(), message.to_string())) }
 }
 
-pub(super) fn within<T: PartialOrd + Display>(
+pub(super) fn within<T: PartialOrd + Debug + Display>(
     path: impl Display,
     value: T,
     range: RangeInclusive<T>,
 ) -> Check {
     let (low, high) = (range.start(), range.end());
-    ensure(range.contains(&value), path, format_args!("{value} is outside {low}..={high}"))
+    ensure(
+        range.contains(&value),
+        path,
+        format_args!("{} is outside {low}..={high}", shown(&value)),
+    )
+}
+
+/// A number as a person would write it: no three hundred digits.
+fn shown<T: Debug + Display>(value: &T) -> String {
+    let text = value.to_string();
+    if text.len() > 24 { format!("{value:?}") } else { text }
 }
 
 /// As [`within`], for a value that may be unset.
-pub(super) fn within_if_set<T: PartialOrd + Display>(
+pub(super) fn within_if_set<T: PartialOrd + Debug + Display>(
     path: impl Display,
     value: Option<T>,
     range: RangeInclusive<T>,

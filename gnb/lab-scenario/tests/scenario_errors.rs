@@ -34,7 +34,6 @@ fn the_scenario_that_the_cases_change_is_valid() {
 
 /// `change -> start of the error`, each change applied to [`GOOD`]; a case may take two lines.
 const CASES: &str = r#"
-cell.tdd.pattern=DDXU -> cell.tdd.pattern: 'DDXU' has 'X' at 2; expected D, M or U
 flows[0].congestion_control=fast
   -> flows[0].congestion_control: unknown value 'fast'; expected one of 'cubic'
 flows[0]={name: bulk, kind: tcp, congestion_control: prague, ecn: false}
@@ -53,7 +52,13 @@ flows[1].pacing=true
 cell.tdd.pattern=DDDD -> cell.tdd.pattern: needs at least one D and one U
 cell.tdd.mixed_ul_symbols=9 -> cell.tdd.mixed_ul_symbols: 9 is outside 0..=8
 cell.n_prb=276 -> cell.n_prb: 276 is outside 1..=275
-cell.n_prb=many -> cell.n_prb: invalid type: string "many"; expected u16
+cell.n_prb=many -> cell.n_prb: invalid type: string "many"; expected a whole number, 0 to 65535
+cell.n_prb=-1 -> cell.n_prb: invalid value: integer '-1'; expected a whole number, 0 to 65535
+cell=7 -> cell: invalid type: integer '7'; expected an object with its fields by name
+flows[0].count=999999999
+  -> flows[0].count: invalid value: integer '999999999'; expected a whole number, 0 to 255
+cell.tdd.pattern=DDXU -> cell.tdd.pattern: 'DDXU' has 'X' at 3; expected D, M or U
+duration_s=1e300 -> duration_s: 1e300 is outside 0.001..=86400
 cell.rat=5g -> cell.rat: unknown value '5g'; expected 'nr' or 'lte'
 cell.scs_khz=20 -> cell.scs_khz: 20; expected 15, 30, 60 or 120
 cell.antennas=4 -> cell.antennas: unknown key 'antennas'; expected one of
@@ -197,7 +202,7 @@ flows[0].kind=6 -> flows[0].kind: unknown value 6; expected one of 'tcp'
 flows[0]=tcp -> flows[0]: expected a mapping with keys such as name and kind
 flows[0].pacing=fast -> flows[0].pacing: invalid type: string "fast"; expected a boolean
 flows[0]={name: v, kind: video, video: {ladder_kbps: [300, fast]}}
-  -> flows[0].video.ladder_kbps[1]: invalid type: string "fast"; expected u32
+  -> flows[0].video.ladder_kbps[1]: invalid type: string "fast"; expected a whole number, 0 to 4294967295
 flows[0]={name: v, kind: video, video: 3} -> flows[0].video: invalid type: integer
 flows[0]={name: p, kind: ping, ip_version: 6, packet_bytes: 40}
   -> flows[0].packet_bytes: 40; expected 28 to 9000 bytes, from 48 with IPv6

@@ -131,7 +131,7 @@ fn prepare<'a>(
             file.check_against(out)?;
         }
     }
-    fs::create_dir_all(&runs).map_err(SweepError::io(&runs))?;
+    lab_recording::make_folder(&runs).map_err(SweepError::io(&runs))?;
     let tasks = tasks(plan, &file.identity, &runs)?;
     file.write(out)?;
     Ok((file, tasks))

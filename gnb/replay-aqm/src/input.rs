@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use e2sm_tc::json::in_words;
 use e2sm_tc::v1::{BufferLimit, Overflow, QueueId, QueueSet, Scheduler};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -175,7 +176,7 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
             path if path == "." => "line".to_owned(),
             path => path,
         };
-        format!("{path}: {}", error.into_inner())
+        format!("{path}: {}", in_words(&error.into_inner().to_string()))
     })
 }
 

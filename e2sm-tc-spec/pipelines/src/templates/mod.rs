@@ -28,6 +28,7 @@ mod parts;
 mod plain;
 mod slicing;
 
+use e2sm_tc::json::in_words;
 use e2sm_tc::v1::{Pipeline, Validate as _};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -185,6 +186,6 @@ fn read<T: serde::de::DeserializeOwned>(parameters: Value) -> Result<T, Paramete
     serde_path_to_error::deserialize(parameters).map_err(|error| {
         let parameter = error.path().to_string();
         let parameter = if parameter == "." { "parameters".to_owned() } else { parameter };
-        ParameterError { parameter, detail: error.into_inner().to_string() }
+        ParameterError { parameter, detail: in_words(&error.into_inner().to_string()) }
     })
 }

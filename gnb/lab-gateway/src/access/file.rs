@@ -96,7 +96,7 @@ pub(crate) struct AccessFile {
 
 /// Why an access file is not valid.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {}{}expected {expected}", file.display(), place_prefix(place), found_prefix(found))]
+#[error("{}: {}{}", file.display(), place_prefix(place), problem(found, expected))]
 pub(crate) struct AccessError {
     file: PathBuf,
     /// Path of the element, e.g. `clients[0].may[1]`; empty for the file as a whole.
@@ -109,15 +109,21 @@ fn place_prefix(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!("{place}: ") }
 }
 
-fn found_prefix(found: &str) -> String {
-    if found.is_empty() { String::new() } else { format!("{found}; ") }
+/// `found; expected …`; what was found may say itself what was expected.
+fn problem(found: &str, expected: &str) -> String {
+    match (found, expected) {
+        (found, "") => found.to_owned(),
+        ("", expected) => format!("expected {expected}"),
+        _ => format!("{found}; expected {expected}"),
+    }
 }
 
 impl AccessFile {
     /// Reads the file and its token files.
     pub(crate) fn read(path: &Path) -> Result<Self, AccessError> {
         let parser = Parser { file: path };
-        let text = parser.file_text(path, "", "a readable file")?;
+        let text = read_text(path, MAX_FILE_BYTES)
+            .map_err(|error| parser.error("", &error.to_string(), ""))?;
         let mut access = Self::parse(path, &text)?;
         if parser.is_group_writable(path, "")? {
             access.group_writable.push(path.to_owned());
@@ -181,12 +187,6 @@ impl Parser<'_> {
             found: found.to_owned(),
             expected: expected.to_owned(),
         }
-    }
-
-    /// Text of a file of at most [`MAX_FILE_BYTES`].
-    fn file_text(&self, path: &Path, place: &str, expected: &str) -> Result<String, AccessError> {
-        read_text(path, MAX_FILE_BYTES)
-            .map_err(|error| self.error(place, &format!("{}: {error}", path.display()), expected))
     }
 
     /// Whether the group may write a file; an error if everyone may, who would then have every right.
@@ -314,7 +314,8 @@ impl Parser<'_> {
             return Err(self.error(place, &shown(Some(value)), "a file name"));
         };
         let path = self.file.parent().unwrap_or(Path::new("")).join(file);
-        let text = self.file_text(&path, place, EXPECTED)?;
+        let text = read_text(&path, MAX_FILE_BYTES)
+            .map_err(|error| self.error(place, &format!("{}: {error}", path.display()), ""))?;
         match first_line_token(&text) {
             Some(token) => Ok((Digest256::of(token), path)),
             // The text may be most of a secret: it is not shown.

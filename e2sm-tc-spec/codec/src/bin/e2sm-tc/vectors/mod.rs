@@ -36,7 +36,10 @@ pub(crate) fn append(encoding: Encoding, file: &Path) -> io::Result<()> {
     let mut printed = Vec::new();
     write(encoding, &mut printed)?;
     let printed = String::from_utf8(printed).map_err(io::Error::other)?;
-    let published = std::fs::read_to_string(file)?;
+    let named = |error: io::Error| {
+        io::Error::new(error.kind(), format!("--append-to {}: {error}", file.display()))
+    };
+    let published = std::fs::read_to_string(file).map_err(named)?;
     let known: HashSet<&str> = published.lines().collect();
     for (index, line) in published.lines().enumerate() {
         if !printed.lines().any(|now| now == line) {
@@ -47,7 +50,7 @@ pub(crate) fn append(encoding: Encoding, file: &Path) -> io::Result<()> {
             )));
         }
     }
-    let mut output = std::fs::OpenOptions::new().append(true).open(file)?;
+    let mut output = std::fs::OpenOptions::new().append(true).open(file).map_err(named)?;
     let new = printed.lines().filter(|line| !known.contains(line));
     new.map(|line| format!("{line}\n")).try_for_each(|line| output.write_all(line.as_bytes()))
 }
