@@ -153,15 +153,17 @@ def test_the_mac_is_named_where_it_gives_a_bearer_less_than_the_cell_carries() -
 REQUIREMENT = (
     "version: 1\nrequirements: {needed: {latency: [{percentile: 95, rop_ms: 25, cpup_ms: 80}], "
     "loss: {rop_ratio: 0.01, cpup_ratio: 0.05}, min_mbps: %d}}\n"
-    "rules: [{name: r, requirement: needed, base: [{template: low_latency}]}]"
+    "rules: [{name: r, requirement: needed, base: [%s]}]"
 )
 
 
-def served(min_mbps: int, *flows: dict[str, Any]) -> tuple[Score, Lockstep]:
+def served(
+    min_mbps: int, *flows: dict[str, Any], base: str = "{template: low_latency}"
+) -> tuple[Score, Lockstep]:
     """Quality of the bearer after 15 s."""
     ping = {"name": "ping", "kind": "ping", "interval_ms": 100, "qfi": 9}
     world = gnb_lab.World(SCENARIO, overrides={"flows": [*flows, ping]})
-    lab = Lockstep(world, Controller(parse_policy(REQUIREMENT % min_mbps)))
+    lab = Lockstep(world, Controller(parse_policy(REQUIREMENT % (min_mbps, base))))
     lab.run(15)
     (totals,) = lab.controller.counters.service.values()
     requirement = lab.controller.policy.requirements["needed"]
@@ -179,10 +181,13 @@ def test_a_stream_that_loses_packets_beside_downloads_is_no_good_outcome() -> No
         "qfi": 5,
         "start_s": 0.5,
     }
-    score, lab = served(1, tcp("bulk", 9, count=8), game)
+    fair = "{template: low_latency, inelastic: null}"
+    score, lab = served(1, tcp("bulk", 9, count=8), game, base=fair)
     assert score == Score(0.0, "loss")
     violated = [each for each in lab.events("compliance") if each["state"] == "violated"]
     assert any("flows that do not back off dropped" in each["reason"] for each in violated)
+    # By default it goes first.
+    assert served(1, tcp("bulk", 9, count=8), game)[0].value == 100.0
     # The same without the stream: what an AQM drops of downloads is no loss.
     score, lab = served(1, tcp("bulk", 9, count=8))
     assert score.value == 100.0
