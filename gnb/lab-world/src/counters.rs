@@ -2,7 +2,7 @@
 //! cause, marks. Delay distributions have the names of 3GPP TS 28.552 clause 5.1.3.3 in comments.
 
 use super::World;
-use super::kinds::{ByKind, PacketKind};
+use super::packet_kind::{ByKind, PacketKind};
 
 /// Upper edges of the bins of a [`DelayDistribution`], inclusive; the last bin has none.
 pub const DELAY_EDGES_US: [u64; 8] =

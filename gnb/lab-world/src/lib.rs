@@ -26,6 +26,7 @@ mod ledger;
 mod links;
 mod measure;
 mod packet;
+mod packet_kind;
 mod random;
 pub mod reports;
 mod rlc_query;
@@ -48,9 +49,9 @@ pub use e2::types::{
     SubscribeError, SubscriptionId, SubscriptionRequest, periodic_trigger,
 };
 pub use hosts::{AirPacket, HostCounts, HostFlow, HostSide};
-pub use kinds::{ByKind, PacketKind};
 pub use ledger::PacketLedger;
 pub use packet::{SERVER, SERVER_V6, ue_address};
+pub use packet_kind::{ByKind, PacketKind};
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{
     BearerSummary, Bound, CellSummary, DeadlineSummary, DelayMs, FlowSummary, QueuedBytesSummary,

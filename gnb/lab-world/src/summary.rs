@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use traffic::{Deadlines, DelaySummary, Figures};
 
-use super::kinds::ByKind;
+use super::packet_kind::ByKind;
 
 /// Metrics of a run from virtual time 0 until now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
