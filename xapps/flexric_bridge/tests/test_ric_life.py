@@ -7,6 +7,7 @@ import itertools
 import time
 from contextlib import aclosing
 from functools import partial
+from pathlib import Path
 
 import pytest
 from bridge_world import (
@@ -22,6 +23,7 @@ from bridge_world import (
 from fake_flexric import ABORT, DEFAULT, HANG, RLC, node, rlc_message
 from flexric_bridge.app import Bridge
 from flexric_bridge.budget import Use
+from flexric_bridge.child_process import ChildProcess, Deadlines
 from flexric_bridge.discovery import CHECK_S
 from flexric_bridge.ric_state import RicState
 from flexric_bridge.sdk import SdkError, SdkErrorKind
@@ -436,3 +438,26 @@ async def test_a_node_missing_in_a_new_session_is_queried_for_at_once(
     assert bridge.nodes.present(TWO.id) is None
     world.ric.add(TWO)
     await world.until(lambda: bridge.nodes.present(TWO.id) is not None, "TWO is back")
+
+
+def _descriptors() -> set[Path]:
+    return set(Path("/proc/self/fd").iterdir())
+
+
+async def test_a_child_whose_start_is_cancelled_leaves_no_descriptor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def forever(**_: object) -> None:
+        await asyncio.Event().wait()
+
+    before = _descriptors()
+    monkeypatch.setattr(asyncio, "open_connection", forever)
+    child = ChildProcess("fake_sdk:FakeSdk", Deadlines(1, 1), lambda _: None, lambda: None)
+    starting = asyncio.create_task(child.start())
+    while not child.alive:
+        await asyncio.sleep(0.005)
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    assert child._process is not None
+    await child._process.communicate()
+    assert _descriptors() <= before

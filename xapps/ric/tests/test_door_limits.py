@@ -89,6 +89,33 @@ async def port(
     await server.stop(0)
 
 
+async def test_a_stop_that_comes_first_leaves_nothing_to_start(
+    numbers: Numbers, security: Security
+) -> None:
+    server = DoorServer(
+        SERVICE,
+        numbers.handlers(),
+        DoorSettings(listen="127.0.0.1:0"),
+        rights={},
+        security=security,
+    )
+    await server.stop(0)
+    await server.start()
+    with pytest.raises(OSError, match="Connect call failed"):
+        await asyncio.open_connection("127.0.0.1", server.port)
+
+
+async def test_a_stop_while_it_starts_ends_it(numbers: Numbers, security: Security) -> None:
+    for turns in range(12):
+        settings = DoorSettings(listen="127.0.0.1:0")
+        server = DoorServer(SERVICE, numbers.handlers(), settings, rights={}, security=security)
+        starting = asyncio.create_task(server.start())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await asyncio.wait_for(server.stop(0), 30)
+        await starting
+
+
 def registry_of(security: Security) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(security)

@@ -100,24 +100,33 @@ class ChildProcess:
         for end in (reports, their_reports):
             for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
                 end.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
-        numbers = (theirs.fileno(), their_reports.fileno())
-        with theirs, their_reports:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "flexric_bridge.child", *map(str, numbers)),
-                self._factory,
-                pass_fds=numbers,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
-                start_new_session=True,
+        try:
+            numbers = (theirs.fileno(), their_reports.fileno())
+            with theirs, their_reports:
+                self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "flexric_bridge.child", *map(str, numbers)),
+                    self._factory,
+                    pass_fds=numbers,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.STDOUT,
+                    env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
+                    start_new_session=True,
+                )
+            loop = asyncio.get_running_loop()
+            self._reader, self._writer = await asyncio.open_connection(sock=commands)
+            transport, _ = await loop.create_connection(
+                lambda: BlockStream(self._on_reports, self._reports_ended), sock=reports
             )
-        loop = asyncio.get_running_loop()
-        self._reader, self._writer = await asyncio.open_connection(sock=commands)
-        transport, _ = await loop.create_connection(
-            lambda: BlockStream(self._on_reports, self._reports_ended), sock=reports
-        )
-        self._reports = transport
+            self._reports = transport
+        except BaseException:
+            # A stop may cancel it: the process ends when these are closed.
+            if self._writer is None:
+                commands.close()
+            else:
+                self._writer.transport.abort()
+            reports.close()
+            raise
         self._watching = asyncio.create_task(self._watch(), name="flexric child")
 
     async def versions(self) -> SdkVersions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final
 
@@ -123,14 +124,19 @@ class DoorServer:
             clock=clock,
             context=None if certificates is None else certificates.ssl_context(),
         )
+        self._starting_or_stopping = asyncio.Lock()
         self.port = split_address(address_of(sockets[0]))[1]
         """The TCP port in use; 0 of a Unix socket."""
 
     async def start(self) -> None:
-        """Start; health is NOT_SERVING until `set_ready`."""
-        await self.set_ready(False)
-        await self._server.start()
-        self._listener.start()
+        """Start, unless it was stopped; health is NOT_SERVING until `set_ready`."""
+        # gRPC's server that is stopped while it starts never ends.
+        async with self._starting_or_stopping:
+            if self._listener.stopped:
+                return
+            await self.set_ready(False)
+            await self._server.start()
+            self._listener.start()
 
     async def set_ready(self, ready: bool) -> None:
         """Set the status of the health service."""
@@ -141,7 +147,8 @@ class DoorServer:
 
     async def stop(self, grace_s: float) -> None:
         """Stop; streams are cancelled after `grace_s`."""
-        await self._listener.stop()
-        await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace_s)
-        await self._relay.stop()
+        async with self._starting_or_stopping:
+            await self._listener.stop()
+            await self._health.enter_graceful_shutdown()
+            await self._server.stop(grace_s)
+            await self._relay.stop()

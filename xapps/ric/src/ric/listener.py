@@ -62,9 +62,12 @@ class Listener:
         self._pauses: dict[socket.socket, asyncio.TimerHandle] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self._unix = count(1)
+        self.stopped = False
 
     def start(self) -> str:
-        """Accept connections; returns the address of the first socket."""
+        """Accept connections; returns the address of the first socket, "" after a stop."""
+        if self.stopped:
+            return ""
         for listening in self._sockets:
             self._listen(listening)
         self._end_silent()
@@ -72,6 +75,7 @@ class Listener:
 
     async def stop(self) -> None:
         """Accept no more connections; those that have said something stay."""
+        self.stopped = True
         if self._sweep is not None:
             self._sweep.cancel()
         for listening in self._sockets:
