@@ -129,7 +129,7 @@ def measure(cells: Sequence[Situation], times_s: Sequence[float]) -> list[Result
 
 
 SHOWN_S = 12
-#: Of the figures.
+#: Time over which the figures of delay are means.
 KPI_S = 60
 KINDS = ("sparse", "bulk", "inherited")
 DELAYS = ("DRB.PdcpSduDelayDl", "DRB.RlcSduDelayDl")
@@ -143,13 +143,13 @@ class Total:
     waited_ms: float
 
     def mean_ms_since(self, before: Total) -> float | None:
-        """Of the packets since then; ``None`` without any."""
+        """Mean wait of the packets since then; ``None`` without any."""
         packets = self.packets - before.packets
         return (self.waited_ms - before.waited_ms) / packets if packets else None
 
 
 def totals(world: gnb_lab.World) -> dict[str, Total]:
-    """By figure: the bulk flow's own packets, each kind, each delay of TS 28.552."""
+    """Totals by figure: the bulk flow's own packets, each kind, each delay of TS 28.552."""
     summary = world.summary()
     (bearer,) = summary["bearers"]
     bulk = next(flow for flow in summary["flows"] if flow["name"] == "bulk")["queuing_ms"]
@@ -204,12 +204,12 @@ def take_over(cell: Situation, name: str, pipeline: dict[str, Any] | None, at_s:
 
 
 def shown_ms(value: float | None) -> str:
-    """With a digit after the point; a dash without a value."""
+    """Format with a digit after the point; a dash without a value."""
     return "–" if value is None else f"{value:.1f}"
 
 
 def print_takeovers(takeovers: Sequence[Takeover]) -> None:
-    """By second, then over the minute."""
+    """Print the figures of each second, then those of the minute."""
     print(f"\n{takeovers[0].queued_bytes / 1e6:.1f} MB queued; Mbit/s and own delay ms by second")
     for one in takeovers:
         print(f"{one.pipeline:16}", *(f"{mbps:>6.1f}" for mbps in one.goodput_mbps))

@@ -190,7 +190,7 @@ def read(folder: Path) -> Run:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> tuple[Run, Run]:
-    """With control and without."""
+    """Scores with control and without."""
     return (
         read(record(tmp_path / "with", switched_s=18.1)),
         read(record(tmp_path / "without", switched_s=None)),

@@ -95,7 +95,7 @@ RECORDS = [
     decision("verified", DECIDED_S + 2, verdict="kept"),
 ]
 SCORES = (Score(2813.9, 4693.7, 934.2), Score(101.7, 116.0, 87.4))
-"""With control and without."""
+"""Scores with control and without."""
 STATS = {
     "indication_latency_us": {"p50": 210.0, "p99": 900.0},
     "detect_to_ack_us": {"p50": 1_500.0, "p99": 1_500.0},

@@ -30,7 +30,7 @@ from sojourn_demo.report import Footnote
 
 INTERRUPTED = 130
 START_S: Final = 2.0
-"""From the start of the gNB to that of the controller: the phases end, and the test of
+"""Time from the start of the gNB to that of the controller: the phases end, and the test of
 responsiveness begins, at fixed times of the gNB's clock, which the scenario has."""
 MOST_TEST_S: Final = 60.0
 

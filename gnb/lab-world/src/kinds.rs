@@ -59,9 +59,9 @@ pub(crate) struct DelaysByKind {
 
 #[derive(Clone, Debug, Default)]
 struct Counted {
-    /// For the summary; most of a thousand bearers have no packet of a kind.
+    /// Percentiles for the summary; most of a thousand bearers have no packet of a kind.
     delays: ByKind<Option<Box<Delays>>>,
-    /// For metrics.
+    /// Histograms for metrics.
     distributions: ByKind<DelayDistribution>,
 }
 
@@ -103,7 +103,7 @@ impl DelaysByKind {
         }
     }
 
-    /// Of all seconds that have ended.
+    /// Counts of all seconds that have ended.
     fn counted(&self, now_us: u64) -> Cow<'_, Counted> {
         let mut counted = Cow::Borrowed(&self.counted);
         if now_us / SECOND_US != self.second && !self.flows.is_empty() {

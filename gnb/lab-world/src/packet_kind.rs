@@ -1,15 +1,15 @@
-//! The kinds of packets that delays are told apart by, and a value for each.
+//! Kinds of packets whose delays are counted separately, and a value for each.
 
 use serde::Serialize;
 
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// Of a flow below its fair share of the bearer.
+    /// Packet of a flow below its fair share of the bearer.
     Sparse,
-    /// Of a greedy flow.
+    /// Packet of a greedy flow.
     Bulk,
-    /// Of any flow: it entered the gNB before the pipeline in force took effect.
+    /// Packet of any flow that entered the gNB before the pipeline in force took effect.
     Inherited,
 }
 
@@ -30,11 +30,11 @@ impl PacketKind {
 /// A value for each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ByKind<T> {
-    /// Of [`PacketKind::Sparse`].
+    /// Value of [`PacketKind::Sparse`].
     pub sparse: T,
-    /// Of [`PacketKind::Bulk`].
+    /// Value of [`PacketKind::Bulk`].
     pub bulk: T,
-    /// Of [`PacketKind::Inherited`].
+    /// Value of [`PacketKind::Inherited`].
     pub inherited: T,
 }
 

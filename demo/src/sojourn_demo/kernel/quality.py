@@ -33,7 +33,7 @@ INHERITED: Final = "NGINX"
 """Environment in which nginx finds numbers of open sockets, each followed by `;`: so it has options
 that its configuration cannot set."""
 PIECE: Final = "4k"
-"""Of frames, TLS records and reads: a probe is answered between two of them."""
+"""Size of frames, TLS records and reads: a probe is answered between two of them."""
 
 
 def configuration(address: str) -> dict[str, object]:

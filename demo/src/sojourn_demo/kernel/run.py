@@ -96,8 +96,8 @@ class Run:
         measured = Measured.read(folder, clock)
         times = (schedule.begin_us, schedule.switch_us, schedule.end_us)
         begin_s, switch_s, end_s = (clock.at(times) / 1e6).tolist()
-        # The test of responsiveness is told apart, and what programs did while they were stopped is
-        # no part of the run.
+        # The test of responsiveness comes after the phases and is scored separately; what programs
+        # did while they were stopped is no part of the run.
         recording = read_recording(folder).until(end_s)
         score = network_quality.score(folder / setup.QUALITY)
         return cls(recording, measured, Lateness.read(folder), score, begin_s, switch_s)

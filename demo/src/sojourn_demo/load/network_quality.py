@@ -23,7 +23,7 @@ PROBES_PER_S: Final = 20
 """Most pairs of probes a second. The draft also bounds them to 5 % of the path, here 40 a second;
 the client does not, and its default of 100 takes a core for handshakes."""
 PATIENCE_S: Final = 150.0
-"""For both directions: at most 20 s each, and 15 s more without stability."""
+"""Time for both directions: at most 20 s each, and 15 s more without stability."""
 LOG: Final = "probes.csv"
 ROUND_TRIPS: Final = "The number of round trips measured by this data point."
 DURATION_S: Final = "The duration for this measurement."

@@ -37,7 +37,7 @@ const REFUSED_US: std::ops::RangeInclusive<u64> = 1_000_000..=64_000_000;
 /// Rates of half a second differ by a quarter at most when they are the same: the probing gain of BBR, and more
 /// than the frames of a video of constant rate vary.
 const GROWN: (u64, u64) = (5, 4);
-/// Of what an unresponsive flow sends, no more than this share leaves.
+/// Largest share that leaves of what an unresponsive flow sends.
 const LEFT_OF_UNRESPONSIVE: (u64, u64) = (6, 7);
 /// Windows for which one that is admitted may exceed the part before it is bulk.
 const MISFIT_WINDOWS: u32 = 5;
@@ -197,7 +197,7 @@ fn sum(bytes: &[u32]) -> u64 {
 #[derive(Clone, Copy, Debug)]
 struct Drain {
     now_us: u64,
-    /// In the current window.
+    /// Bytes of the current window.
     bytes: u64,
     /// Time in which there was nothing to send.
     idle_us: u64,

@@ -13,7 +13,7 @@ pub enum Place {
     New,
     /// On the list of old queues.
     Old,
-    /// On the list of inelastic flows, which go before the old ones.
+    /// Member of the list of inelastic flows, which go before the old ones.
     First,
     /// Held back by its shaper.
     Parked,

@@ -46,7 +46,7 @@ impl Sender {
         Self { dscp, qfi: None, protocol, bytes: bytes.into_iter().collect() }
     }
 
-    /// Of UDP; 1500 bytes in a millisecond are 12 Mbit/s.
+    /// Rate of a UDP sender; 1500 bytes in a millisecond are 12 Mbit/s.
     fn constant(dscp: u8, bytes: u32) -> Self {
         Self::new(dscp, UDP, [bytes])
     }

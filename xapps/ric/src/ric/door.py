@@ -130,7 +130,7 @@ class DoorServer:
 
     async def start(self) -> None:
         """Start, unless it was stopped; health is NOT_SERVING until `set_ready`."""
-        # gRPC's server that is stopped while it starts never ends.
+        # gRPC's server that is stopped while it starts crashes the process or never ends.
         async with self._starting_or_stopping:
             if self._listener.stopped:
                 return

@@ -107,7 +107,7 @@ class ProgramParser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """As of `ArgumentParser`; what is unknown is answered by the command that was given."""
+        """Parse as `ArgumentParser` does; the command that was given refuses what is unknown."""
         given, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self._chosen(given).error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -15,7 +15,7 @@ const QUANTUM_BYTES: RangeInclusive<u64> = 256..=1 << 20;
 const MTU_BYTES: RangeInclusive<u64> = 68..=9216;
 /// A limit below the smallest MTU never takes a packet.
 const LIMIT_BYTES: RangeInclusive<u64> = 68..=0xffff_ffff;
-/// At least a tenth is left to all others.
+/// Range of the part; it leaves at least a tenth to all others.
 const PART_MILLI: RangeInclusive<u64> = 1..=900;
 /// From the shortest slot (62.5 µs) to a minute.
 const DELAY_US: RangeInclusive<u64> = 63..=60_000_000;

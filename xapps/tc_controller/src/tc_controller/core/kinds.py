@@ -58,7 +58,7 @@ class KindMeter:
     def __init__(self) -> None:
         #: Node time at which the pipeline in force was seen to take effect; ``None``: it was there.
         self._in_force_at_us: int | None = None
-        #: Of each queue that had inherited packets at the last sample: for how long it forwards
+        #: Queues that had inherited packets at the last sample, and for how long each it forwards
         #: more of them, and their delay, µs.
         self._left: dict[int, tuple[float, float]] = {}
 

@@ -132,7 +132,7 @@ class ServiceTotals:
             recent[_SATURATED_S] += 1
 
     def delays_by_kind(self, minutes: int, now_us: int) -> dict[Kind, Mean]:
-        """Over a window; a kind without packets is absent."""
+        """Mean delays over a window; a kind without packets is absent."""
         rows = self.recent_kinds.over(minutes, now_us).tolist()
         means = zip(Kind, (Mean(*row) for row in rows), strict=True)
         return {kind: mean for kind, mean in means if mean.count}

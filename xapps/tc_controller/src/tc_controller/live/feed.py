@@ -214,7 +214,7 @@ class Feed:
 
 
 def _mean_ms(bearer: BearerControl, kind: Kind) -> float:
-    """Of the last second; NaN without packets of the kind."""
+    """Mean delay of a kind in the last second; NaN without packets of it."""
     mean = bearer.packets.by_kind.get(kind)
     return nan if mean is None else mean.mean_us / 1000.0
 
