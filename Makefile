@@ -236,12 +236,12 @@ kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lo
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run
 	cargo bench --locked -p shared-features -p gnb-benchmarks -p lab-world
-	$(BIN)/python benchmarks/loop_latency.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/latency.py gnb --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_load.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/lockstep_speed.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
-	$(BIN)/python benchmarks/bridge_latency.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/latency.py bridge --out $(OUT)/bench
 	$(BIN)/python benchmarks/kernel_traffic.py --out $(OUT)/bench
 
 # SOAK_SECONDS=7200, RESUME=1 goes on after an interrupt.
@@ -260,8 +260,8 @@ hostile: setup ## What a hostile client can take from another, 30 s for each att
 
 .PHONY: bench-flexric
 bench-flexric: flexric-bridge flexric-sm ## The bridge under load behind a real FlexRIC; after make flexric-node
-	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_load.py --out $(OUT)/bench
-	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_transactions.py --out $(OUT)/bench
+	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_chain.py load --out $(OUT)/bench
+	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_chain.py transactions --out $(OUT)/bench
 
 .PHONY: chart-tools
 chart-tools: $(VENV)/.tools ## Helm, helm-unittest and the Kubernetes schemas, for the tests of the chart (needs Go)

@@ -2,7 +2,7 @@
 
 Records the reports and control outcomes of one emulated gNB under the default policy, then gives
 them to one controller as those of several nodes, as fast as it takes them. Prints CPU seconds per
-second of reports, by kind of report. The transport (gRPC) is not included: `loop_latency.py`.
+second of reports, by kind of report. The transport (gRPC) is not included: `latency.py`.
 """
 
 from __future__ import annotations

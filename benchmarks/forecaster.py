@@ -26,7 +26,7 @@ from typing import Any
 import grpc
 import numpy as np
 import onnxruntime
-from loop_latency import serving
+from clients import serving
 from measuring import cpu_s, memory_mib, percentiles, write
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper

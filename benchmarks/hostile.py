@@ -23,8 +23,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import grpc
+from clients import control_forever, scenario
 from hostile_acts import ATTACKS, FORECASTER_ATTACKS
-from loop_latency import control_forever, scenario
 from measuring import cpu_s, percentiles, write
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings

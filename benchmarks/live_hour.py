@@ -27,6 +27,7 @@ from typing import Any, Final
 
 import e2sm_tc
 import yaml
+from clients import HEADER, transaction
 from kernel_traffic import missing_devices
 from measuring import counted, memory_mib, write
 from ric import E2GatewayClient
@@ -37,7 +38,6 @@ from soak import as_json, show
 from soak_trend import Sample, Trend, overall, trends
 from sojourn_demo import DemoError
 from sojourn_demo.programs import Program, Programs, free_address
-from tc_messages import HEADER, transaction
 
 RNTIS: Final = (17921, 17922)
 TRAFFIC: Final = Path(__file__).parent / "live_traffic.py"

@@ -1,14 +1,19 @@
-"""Parts that benchmarks share: processes, percentiles, results."""
+"""Parts that benchmarks share: processes, percentiles, tables, results."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def cpu_s(pid: int) -> float:
@@ -46,8 +51,36 @@ def percentiles(values: Sequence[float]) -> tuple[float, float]:
     return float(np.percentile(values, 50)), float(np.percentile(values, 99))
 
 
+def show(rows: Sequence[DataclassInstance | Mapping[str, object]]) -> None:
+    """Prints records of one kind as a table in Markdown: a column for each of their fields."""
+    if not rows:
+        return
+    records = [dict(row) if isinstance(row, Mapping) else asdict(row) for row in rows]
+    head = [name.replace("_", " ") for name in records[0]]
+    lines = [head, *([shown(value) for value in record.values()] for record in records)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    for line in lines:
+        cells = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        print("|", " | ".join(cells), "|")
+
+
+def shown(value: object) -> str:
+    """A cell of a table: numbers with four significant digits, lists without brackets."""
+    match value:
+        case None:
+            return "–"
+        case float():
+            return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+        case Mapping():
+            return ", ".join(f"{name} {shown(each)}" for name, each in value.items())
+        case list() | tuple():
+            return ", ".join(map(shown, value))
+    return str(value)
+
+
 def write(folder: Path | None, name: str, result: object) -> None:
     """Writes a result as JSON, if there is a folder."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(json.dumps(result, indent=2) + "\n")
+        (folder / name).write_text(json.dumps(result, default=asdict, indent=2) + "\n")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import grpc
-from loop_latency import control_forever
+from clients import control_forever
 from measuring import percentiles
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings

@@ -1,4 +1,4 @@
-"""An SDK with periodic reports, for `bridge_latency.py`; runs in the bridge's child process."""
+"""An SDK with periodic reports, for `latency.py`; runs in the bridge's child process."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from typing import Any
 import e2sm_tc
 import numpy as np
 import pytest
+from clients import bearer_of, transaction
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
@@ -37,7 +38,6 @@ from sojourn_demo.oai.network import UE_ADDRESS
 from sojourn_demo.oai.run import run
 from sojourn_demo.programs import Programs
 from sojourn_demo.recording import read_recording
-from tc_messages import bearer_of, transaction
 
 pytestmark = [
     pytest.mark.skipif(
