@@ -20,7 +20,7 @@ from ric.sm import RLC_OID, tc
 from tc_controller.core.actions import Action, SendControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import NodeUp, Outcome
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.schema import Policy
 from tc_controller.core.quiet import Quiet
 from tc_controller.policy_file import load_policy
 from tc_controller.policy_source import default_policy

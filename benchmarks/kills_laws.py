@@ -19,7 +19,7 @@ from ric.errors import RicError
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
 from ric.state_file import read_document
-from tc_controller.core.reconcile import DesiredStore
+from tc_controller.core.act.reconcile import DesiredStore
 from tc_controller.decision_log import rotated
 
 WATCH_MS: Final = 100

@@ -29,8 +29,8 @@ from ric.state_file import StateError, read_document
 from rlc_forecaster.settings import ForecasterSettings
 from tc_controller.a1.identities import load_identities
 from tc_controller.a1.store import StatementError, instance
-from tc_controller.core.reconcile import DesiredStore
-from tc_controller.core.reconcile import StateError as CoreStateError
+from tc_controller.core.act.reconcile import DesiredStore
+from tc_controller.core.act.reconcile import StateError as CoreStateError
 from tc_controller.decision_log import read_log
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.policy_source import default_policy
@@ -353,7 +353,7 @@ STATE = [
         write=as_json,
     ),
     Peer(
-        "tc_controller.core.reconcile:DesiredStore.load",
+        "tc_controller.core.act.reconcile:DesiredStore.load",
         lambda data, _: desired(json_of(data)),
         (CoreStateError, NotJsonError),
         r"^(desired|kept|trials)(\[|: )|^expected an object|^not JSON",

@@ -79,7 +79,7 @@ TRUSTED: Final = {
         "ric.door:DoorServer.__init__",
         "ric.listener:bind",
         "ric.listener:is_named",
-        "tc_controller.core.backlog:Backlog.take",
+        "tc_controller.core.observe.backlog:Backlog.take",
         "tc_controller.latency:Recent.summary",
         "rlc_train.dataset.plan:seed_of",
         "rlc_train.lstm.checkpoint:save",

@@ -29,11 +29,11 @@ from typing import Any
 import pytest
 from ric.e2 import Node, RanFunction
 from ric.sm import TC_V1_OID, tc
+from tc_controller.core.act.ownership import Role
+from tc_controller.core.act.sharing import Replica
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, Indication, NodeDown, NodeUp, parse_outcome
-from tc_controller.core.ownership import Role
-from tc_controller.core.sharing import Replica
 from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
 from tc_laws_setting import (

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tc_controller.core.act.ownership import node_lease_us
 from tc_controller.core.controller import Controller
-from tc_controller.core.ownership import node_lease_us
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.schema import Policy
 from tc_controller.policy_file import parse_policy
 
 SCENARIO = Path(__file__).parents[3] / "gnb" / "scenarios" / "default.yaml"

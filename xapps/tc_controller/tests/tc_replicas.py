@@ -10,12 +10,12 @@ import pytest
 from e2sm_tc import Owners
 from ric.e2 import Node, RanFunction
 from ric.sm import TC_V1_OID, tc
+from tc_controller.core.act.ownership import Role
+from tc_controller.core.act.sharing import ALONE, Replica
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, NodeUp, PipelineStatus, parse_outcome
-from tc_controller.core.ownership import Role
-from tc_controller.core.policy import Policy
-from tc_controller.core.sharing import ALONE, Replica
+from tc_controller.core.policy.schema import Policy
 from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
 

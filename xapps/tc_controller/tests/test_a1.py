@@ -28,11 +28,11 @@ from tc_controller.a1.compile import Status
 from tc_controller.a1.identities import Identities, load_identities
 from tc_controller.a1.server import A1Server
 from tc_controller.a1.store import InstanceStore, instance
-from tc_controller.core.classes import ClassObjective
-from tc_controller.core.compliance import Assessment, Compliance, begun
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, NodeDown
-from tc_controller.core.policy import Policy, Rule
+from tc_controller.core.policy.classes import ClassObjective
+from tc_controller.core.policy.schema import Policy, Rule
+from tc_controller.core.verify.compliance import Assessment, Compliance, begun
 from tc_controller.settings import A1Settings
 from tc_ric import POLICY, Lab, in_lab
 from tc_world import NODE, RNTI, World, bulk, ping

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from ric.sm import tc
-from tc_controller.core.bearer_state import Occurrence
+from tc_controller.core.bearer.state import Occurrence
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import PipelineReport
-from tc_controller.core.verify import Verdict
+from tc_controller.core.verify.verifier import Verdict
 from tc_controller.policy_file import PolicyError, parse_policy
 from tc_controller.policy_source import default_policy
 from tc_world import NODE, World, bulk, ping, statuses

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tc_controller.core.backlog import Backlog
-from tc_controller.core.detect import Detector
-from tc_controller.core.drain_history import DrainHistory
-from tc_controller.core.policy import Objective
-from tc_controller.core.rlc_windows import RlcWindows
+from tc_controller.core.observe.backlog import Backlog
+from tc_controller.core.observe.detect import Detector
+from tc_controller.core.observe.drain_history import DrainHistory
+from tc_controller.core.observe.rlc_windows import RlcWindows
+from tc_controller.core.policy.schema import Objective
 from tc_world import RLC_FIELDS
 
 MS = 1_000

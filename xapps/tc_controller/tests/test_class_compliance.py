@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from ric.sm import tc
-from tc_controller.core.class_compliance import ClassMeter
-from tc_controller.core.compliance import Assessment, Compliance, begun
-from tc_controller.core.policy import Rule
-from tc_controller.core.service import PacketMeter, ServiceTotals
+from tc_controller.core.policy.schema import Rule
+from tc_controller.core.verify.class_compliance import ClassMeter
+from tc_controller.core.verify.compliance import Assessment, Compliance, begun
+from tc_controller.core.verify.service import PacketMeter, ServiceTotals
 
 #: Queues of a class, both kinds.
 RUN = 4

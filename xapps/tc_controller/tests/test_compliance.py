@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tc_controller.core.compliance import Assessment, Compliance, begun
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
+from tc_controller.core.verify.compliance import Assessment, Compliance, begun
 from tc_controller.policy_file import parse_policy
 from tc_world import DRB, NODE, RNTI, Source, World, bulk, ping
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tc_controller.core.detect import Detector
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.policy import Objective
-from tc_controller.core.rlc_windows import RlcWindows
+from tc_controller.core.observe.detect import Detector
+from tc_controller.core.observe.rlc_windows import RlcWindows
+from tc_controller.core.policy.schema import Objective
 from tc_world import RLC_FIELDS
 
 MS = 1_000

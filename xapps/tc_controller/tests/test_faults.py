@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tc_controller.core.controller import Controller
-from tc_controller.core.faults import Fault
+from tc_controller.core.node.faults import Fault
 from tc_controller.explain_state import explain_state
 from tc_controller.policy_file import parse_policy
 from tc_world import NODE, TcFunction, World, bulk, ping

@@ -9,9 +9,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tc_controller.core.act.node_default import NodeDefault
+from tc_controller.core.act.ownership import Ownership
 from tc_controller.core.inputs import Accepted, Outcome, Refused
-from tc_controller.core.node_default import NodeDefault
-from tc_controller.core.ownership import Ownership
 from tc_laws import Laws
 from tc_laws_setting import LawBrokenError
 from tc_storm import run_seed

@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 from tc_controller.cli import main
-from tc_controller.core.bearer import BearerControl
+from tc_controller.core.bearer.control import BearerControl
+from tc_controller.core.bearer.lifecycle import (
+    DECIDING,
+    LIFECYCLE,
+    TRANSITIONS,
+    Event,
+    State,
+    Transition,
+)
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, EventReport, NodeUp
-from tc_controller.core.lifecycle import DECIDING, LIFECYCLE, TRANSITIONS, Event, State, Transition
 from tc_controller.policy_file import parse_policy
 from tc_controller.states import label
 from tc_world import DRB, NODE, RNTI, World, bulk, ping

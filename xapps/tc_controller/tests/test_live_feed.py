@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from ric.health import Condition
-from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, NodeDown
+from tc_controller.core.verify.compliance import Compliance
 from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.detail import bearer_detail, find
 from tc_controller.live.feed import Feed

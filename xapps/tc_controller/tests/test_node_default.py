@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ric.sm import tc
+from tc_controller.core.act.node_default import compile_rules, why_not_in_advance
 from tc_controller.core.actions import SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import (
@@ -17,9 +18,8 @@ from tc_controller.core.inputs import (
     Refused,
     Unanswered,
 )
-from tc_controller.core.node_default import compile_rules, why_not_in_advance
-from tc_controller.core.policy import Policy
-from tc_controller.core.selectors import UNKNOWN, Carried
+from tc_controller.core.policy.schema import Policy
+from tc_controller.core.policy.selectors import UNKNOWN, Carried
 from tc_controller.policy_file import parse_policy
 
 NODE = "gnb-1"

@@ -9,7 +9,7 @@ import pytest
 from ric.sm import TC_V1_OID, tc
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.schema import Policy
 from tc_controller.policy_file import load_policy, parse_policy
 from tc_evaluate import lockstep
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ric.e2 import Node, RanFunction
 from ric.sm import tc
-from tc_controller.core.classes import FlowMatch
-from tc_controller.core.compile import CLASSES
-from tc_controller.core.policy import Rule
+from tc_controller.core.policy.classes import FlowMatch
+from tc_controller.core.policy.compile import CLASSES
+from tc_controller.core.policy.schema import Rule
 from tc_controller.policy_file import PolicyError, parse_policy
 from tc_controller.subscriptions import capabilities
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
-from tc_controller.core.quality import Score
+from tc_controller.core.policy.quality import Score
+from tc_controller.core.verify.compliance import Compliance
 from tc_controller.policy_file import parse_policy
 from tc_evaluate.lockstep import Lockstep
 

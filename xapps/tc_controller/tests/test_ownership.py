@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from tc_controller.core.act.ownership import Ownership, Role
+from tc_controller.core.act.sharing import Replica
 from tc_controller.core.actions import Action, SendControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, NodeUp, Refused
-from tc_controller.core.ownership import Ownership, Role
-from tc_controller.core.policy import Policy
-from tc_controller.core.sharing import Replica
+from tc_controller.core.policy.schema import Policy
 from tc_controller.policy_file import parse_policy
 from tc_replicas import LEASE_S, Replicas
 

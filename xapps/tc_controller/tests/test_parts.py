@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tc_controller.core.act import Outbox, Purpose
+from tc_controller.core.act.outbox import Outbox, Purpose
+from tc_controller.core.act.reconcile import DesiredStore, StateError
 from tc_controller.core.controller import Controller
-from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.inputs import (
     Accepted,
     BearerForecast,
@@ -25,12 +25,12 @@ from tc_controller.core.inputs import (
     Unanswered,
     parse_outcome,
 )
-from tc_controller.core.inventory import FlowView, read_inventory
-from tc_controller.core.pipeline_view import PipelineView
-from tc_controller.core.policy import GreedyFlows
-from tc_controller.core.prb_window import PrbRate, PrbWindow
-from tc_controller.core.reconcile import DesiredStore, StateError
-from tc_controller.core.rlc_windows import RlcWindows
+from tc_controller.core.observe.drain_history import DrainHistory
+from tc_controller.core.observe.inventory import FlowView, read_inventory
+from tc_controller.core.observe.pipeline_view import PipelineView
+from tc_controller.core.observe.prb_window import PrbRate, PrbWindow
+from tc_controller.core.observe.rlc_windows import RlcWindows
+from tc_controller.core.policy.schema import GreedyFlows
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
 from tc_controller.warm_up import rehearse

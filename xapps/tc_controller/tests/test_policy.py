@@ -14,7 +14,7 @@ from ric.e2 import SNssai
 from ric.sm import KPM_OID, RLC_OID
 from ric.testing import FakeRic, run_virtual
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.policy import json_schema
+from tc_controller.core.policy.schema import json_schema
 from tc_controller.policy_file import MAX_BYTES, PolicyError, load_policy, parse_policy
 from tc_controller.subscriptions import subscribe_all
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tc_controller.core.distribution import BUCKETS, EDGES_US
-from tc_controller.core.quality import SHIPPED, Requirement, Score, score
-from tc_controller.core.service import quality_of
+from tc_controller.core.policy.quality import SHIPPED, Requirement, Score, score
+from tc_controller.core.verify.distribution import BUCKETS, EDGES_US
+from tc_controller.core.verify.service import quality_of
 from tc_controller.policy_file import PolicyError, parse_policy
 
 DRAFT = Requirement.model_validate(

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tc_controller.core.distribution import BUCKETS, EDGES_US, MinuteRing, percentile_us
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.inventory import read_inventory
-from tc_controller.core.kinds import Kind
-from tc_controller.core.policy import GreedyFlows
-from tc_controller.core.rlc_windows import RlcWindows
-from tc_controller.core.service import PacketMeter, ServiceMeter, ServiceTotals
-from tc_controller.core.unresponsive import tcp_packets_per_s
+from tc_controller.core.observe.inventory import read_inventory
+from tc_controller.core.observe.rlc_windows import RlcWindows
+from tc_controller.core.policy.schema import GreedyFlows
+from tc_controller.core.verify.distribution import BUCKETS, EDGES_US, MinuteRing, percentile_us
+from tc_controller.core.verify.kinds import Kind
+from tc_controller.core.verify.service import PacketMeter, ServiceMeter, ServiceTotals
+from tc_controller.core.verify.unresponsive import tcp_packets_per_s
 from tc_controller.worst_bearers import WorstBearers
 from tc_world import RLC_FIELDS, Source, inventories
 

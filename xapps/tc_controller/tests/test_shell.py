@@ -10,8 +10,8 @@ import signal
 import pytest
 from ric.health import Condition
 from ric.sm import RLC_OID, TC_V1_OID
-from tc_controller.core.ownership import Role
-from tc_controller.core.sharing import Replica
+from tc_controller.core.act.ownership import Role
+from tc_controller.core.act.sharing import Replica
 from tc_controller.settings import ReplicaSettings
 from tc_ric import POLICY, Lab, in_lab
 from tc_world import NODE

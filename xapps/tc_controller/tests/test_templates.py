@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ric.sm import tc
-from tc_controller.core.act import Outbox, Purpose
-from tc_controller.core.decide import Facts, choose, compose
+from tc_controller.core.act.decide import Facts, choose, compose
+from tc_controller.core.act.outbox import Outbox, Purpose
 from tc_controller.core.inputs import BearerKey, Flow, FlowInventory
-from tc_controller.core.inventory import FlowView, greedy_flows, label, read_inventory
-from tc_controller.core.policy import GreedyFlows, Policy
+from tc_controller.core.observe.inventory import FlowView, greedy_flows, label, read_inventory
+from tc_controller.core.policy.schema import GreedyFlows, Policy
 from tc_world import Source, inventories
 
 TEMPLATES: dict[str, dict[str, Any]] = {

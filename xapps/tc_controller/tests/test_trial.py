@@ -8,13 +8,13 @@ from collections import Counter
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tc_controller.core.bearer_view import BearerView
-from tc_controller.core.drain_history import DrainHistory
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.prb_window import PrbWindow
-from tc_controller.core.rlc_windows import RlcWindows
-from tc_controller.core.trial import Arm, Schedule, arm_of_bearer
-from tc_controller.core.trial_effect import (
+from tc_controller.core.observe.bearer_view import BearerView
+from tc_controller.core.observe.drain_history import DrainHistory
+from tc_controller.core.observe.prb_window import PrbWindow
+from tc_controller.core.observe.rlc_windows import RlcWindows
+from tc_controller.core.policy.trial import Trial
+from tc_controller.core.trials.effect import (
     LAST_LOOK,
     Effect,
     least_pairs,
@@ -22,10 +22,10 @@ from tc_controller.core.trial_effect import (
     paired,
     two_sample,
 )
-from tc_controller.core.trial_meter import Measured, TrialMeter
-from tc_controller.core.trial_policy import Trial
-from tc_controller.core.trial_results import BearerResults, Effects, PairResults
-from tc_controller.core.trial_stop import Verdict, at_end, decided
+from tc_controller.core.trials.meter import Measured, TrialMeter
+from tc_controller.core.trials.results import BearerResults, Effects, PairResults
+from tc_controller.core.trials.schedule import Arm, Schedule, arm_of_bearer
+from tc_controller.core.trials.stop import Verdict, at_end, decided
 from tc_world import RLC_FIELDS
 
 PERIOD_US = 1_000_000

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from tc_controller import cli
-from tc_controller.core.trial_effect import Effect
-from tc_controller.core.trial_results import Effects
-from tc_controller.core.trial_text import summary
+from tc_controller.core.trials.effect import Effect
+from tc_controller.core.trials.results import Effects
+from tc_controller.core.trials.text import summary
 from tc_controller.decision_log import DecisionLog
 from tc_controller.policy_file import parse_policy
 from tc_ric import Lab, in_lab

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tc_controller.core.act.reconcile import StateError
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import NodeUp
-from tc_controller.core.reconcile import StateError
-from tc_controller.core.trial_run import Phase, TrialRun
+from tc_controller.core.trials.run import Phase, TrialRun
 from tc_controller.policy_file import PolicyError, parse_policy
 from tc_world import NODE, World, bulk, ping
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tc_controller.core.controller import Controller
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.schema import Policy
 from tc_controller.core.quiet import Quiet
 from tc_controller.policy_file import load_policy, parse_policy
 from tc_controller.policy_source import default_policy

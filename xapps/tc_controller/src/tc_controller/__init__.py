@@ -6,7 +6,7 @@ explain decisions; `states` prints the life of a bearer; `latency` and `metrics`
 """
 
 from tc_controller.core.controller import Controller
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.schema import Policy
 from tc_controller.policy_file import PolicyError, load_policy, parse_policy
 
 __all__ = ["Controller", "Policy", "PolicyError", "load_policy", "parse_policy"]

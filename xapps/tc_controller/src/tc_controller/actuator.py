@@ -16,6 +16,7 @@ from ric.health import Condition
 from ric.sm import TC_V1_OID, tc
 from ric.state_file import StateFile
 
+from tc_controller.core.act.ownership import Role
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.inputs import (
     Accepted,
@@ -27,7 +28,6 @@ from tc_controller.core.inputs import (
     Unanswered,
     parse_outcome,
 )
-from tc_controller.core.ownership import Role
 from tc_controller.decision_log import DecisionLog
 from tc_controller.latency import LoopLatencies
 from tc_controller.warm_up import probe

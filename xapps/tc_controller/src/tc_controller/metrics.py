@@ -55,9 +55,9 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from ric.metrics import counter, gauge, histogram
 
+from tc_controller.core.act.ownership import Role
 from tc_controller.core.controller import Controller
-from tc_controller.core.node import Node
-from tc_controller.core.ownership import Role
+from tc_controller.core.node.node import Node
 from tc_controller.latency import LoopLatencies
 from tc_controller.policy_source import PolicySource
 from tc_controller.service_metrics import service_metrics

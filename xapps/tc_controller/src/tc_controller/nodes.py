@@ -11,7 +11,7 @@ from ric.gateway import for_each_node
 from ric.sm import RLC_OID
 
 from tc_controller.core.inputs import NodeDown, NodeEvent, NodeUp
-from tc_controller.core.policy import Reports
+from tc_controller.core.policy.schema import Reports
 from tc_controller.subscriptions import capabilities, subscribe_all
 
 _log = structlog.get_logger()

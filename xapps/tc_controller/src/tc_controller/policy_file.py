@@ -10,7 +10,7 @@ from ric.bounded_yaml import YamlError, parse_yaml
 from ric.explain import explain_validation_error
 from ric.files import UnreadableFile, read_file
 
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.schema import Policy
 
 #: A policy is written by hand; a larger file was given by mistake.
 MAX_BYTES: Final = 1 << 20

@@ -10,8 +10,8 @@ import structlog
 from ric.clock import Clock
 from ric.health import Condition
 
-from tc_controller.core.conflicts import former_names
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.conflicts import former_names
+from tc_controller.core.policy.schema import Policy
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.settings import ControllerSettings
 

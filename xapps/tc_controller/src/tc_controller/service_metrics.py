@@ -50,11 +50,11 @@ import numpy as np
 from prometheus_client.core import HistogramMetricFamily, Metric
 from ric.metrics import counter, gauge, summary
 
-from tc_controller.core.compliance import Compliance
 from tc_controller.core.controller import Controller
-from tc_controller.core.distribution import EDGES_US
-from tc_controller.core.policy import Rule
-from tc_controller.core.service import ServiceKey, ServiceTotals
+from tc_controller.core.policy.schema import Rule
+from tc_controller.core.verify.compliance import Compliance
+from tc_controller.core.verify.distribution import EDGES_US
+from tc_controller.core.verify.service import ServiceKey, ServiceTotals
 
 _P: Final = "sojourn_controller_"
 _LABELS: Final = ("node", "slice", "rule")

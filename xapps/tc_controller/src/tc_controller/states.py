@@ -1,4 +1,4 @@
-"""Prints and draws the life of a bearer, as `tc_controller.core.lifecycle` defines it."""
+"""Prints and draws the life of a bearer, as `tc_controller.core.bearer.lifecycle` defines it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tc_controller.core.lifecycle import TRANSITIONS, Event, State, Transition
+from tc_controller.core.bearer.lifecycle import TRANSITIONS, Event, State, Transition
 
 
 def label(function: Callable[..., Any]) -> str:

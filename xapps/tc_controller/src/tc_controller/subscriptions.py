@@ -14,8 +14,8 @@ from ric.errors import RanFunctionUnknown, ServiceModelError, SubscriptionRefuse
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V1_OID, kpm, mac, rlc, tc
 
 from tc_controller.core.inputs import Ie
-from tc_controller.core.policy import Reports
-from tc_controller.core.prb_window import KPM_PRB
+from tc_controller.core.observe.prb_window import KPM_PRB
+from tc_controller.core.policy.schema import Reports
 
 _log = structlog.get_logger()
 

@@ -21,7 +21,7 @@ from ric.errors import RicError
 
 from tc_controller.core.actions import Action, SendControl
 from tc_controller.core.inputs import Accepted, BearerKey, Outcome
-from tc_controller.core.records import result_name
+from tc_controller.core.report.records import result_name
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

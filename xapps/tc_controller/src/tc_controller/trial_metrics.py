@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.core import Metric
 from ric.metrics import gauge
 
-from tc_controller.core.trial_effect import Effect
-from tc_controller.core.trial_run import Phase, TrialRun
+from tc_controller.core.trials.effect import Effect
+from tc_controller.core.trials.run import Phase, TrialRun
 
 Runs = Iterable[tuple[str, str, TrialRun]]
 

@@ -16,7 +16,7 @@ from ric.sm import rlc, tc
 from tc_controller.core.actions import SendControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, Ie, NodeUp, RlcReport
-from tc_controller.core.policy import Policy
+from tc_controller.core.policy.schema import Policy
 
 #: Above every bound a policy may set, µs.
 _BLOATED_US = 100_000_000

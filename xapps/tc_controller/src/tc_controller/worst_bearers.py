@@ -25,11 +25,11 @@ from typing import Final
 from prometheus_client.core import Metric
 from ric.metrics import counter, gauge
 
-from tc_controller.core.bearer import BearerControl
-from tc_controller.core.compliance import Compliance
+from tc_controller.core.bearer.control import BearerControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.node import Node
+from tc_controller.core.node.node import Node
+from tc_controller.core.verify.compliance import Compliance
 
 #: A bearer replaces one in the list only if it is worse by this: rows stay where they are.
 _WORSE: Final = 1.2

@@ -11,7 +11,7 @@ from tc_controller.core.actions import Action, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Indication as Report
 from tc_controller.core.inputs import KpmReport, NodeUp, RlcReports, parse_outcome
-from tc_controller.core.prb_window import KPM_PRB
+from tc_controller.core.observe.prb_window import KPM_PRB
 from tc_controller.core.quiet import Quiet
 from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted

@@ -18,13 +18,13 @@ from tc_controller.a1.types import (
     UeLevelObjectives,
     UeLevelTarget,
 )
-from tc_controller.core.bearer import BearerControl
-from tc_controller.core.classes import ClassObjective
-from tc_controller.core.compile import CLASSES
+from tc_controller.core.bearer.control import BearerControl
 from tc_controller.core.controller import Controller
-from tc_controller.core.policy import Policy
-from tc_controller.core.selectors import Selector
-from tc_controller.core.targets import Target, TargetedPolicy, class_name
+from tc_controller.core.policy.classes import ClassObjective
+from tc_controller.core.policy.compile import CLASSES
+from tc_controller.core.policy.schema import Policy
+from tc_controller.core.policy.selectors import Selector
+from tc_controller.core.policy.targets import Target, TargetedPolicy, class_name
 
 
 @dataclass(frozen=True, slots=True)

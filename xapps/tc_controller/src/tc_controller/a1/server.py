@@ -27,7 +27,7 @@ from tc_controller.a1.openapi import POLICY_ID, ROOT, openapi, policy_type
 from tc_controller.a1.store import MAX_INSTANCES, Instance, InstanceStore, StatementError, instance
 from tc_controller.a1.types import TYPES
 from tc_controller.core.controller import Controller
-from tc_controller.core.targets import TargetedPolicy
+from tc_controller.core.policy.targets import TargetedPolicy
 from tc_controller.settings import A1Settings
 
 _MAX_BODY: Final = 64 << 10

@@ -16,8 +16,8 @@ from ric.state_file import StateError, claim, read_document, require_version, wr
 from tc_controller.a1.compile import Status, compiled
 from tc_controller.a1.identities import Identities
 from tc_controller.a1.types import TYPES, Statement, corrected
-from tc_controller.core.policy import Policy
-from tc_controller.core.targets import Target, TargetedPolicy, with_targets
+from tc_controller.core.policy.schema import Policy
+from tc_controller.core.policy.targets import Target, TargetedPolicy, with_targets
 
 MAX_INSTANCES: Final = 1000
 _VERSION: Final = 1

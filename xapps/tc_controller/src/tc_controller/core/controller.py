@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from tc_controller.core import records
-from tc_controller.core.act import Outbox, Pending, Purpose
+from tc_controller.core.act.outbox import Outbox, Pending, Purpose
+from tc_controller.core.act.ownership import Role
+from tc_controller.core.act.reconcile import DesiredStore
+from tc_controller.core.act.sharing import ALONE, Replica
 from tc_controller.core.actions import Action, SaveDesired
-from tc_controller.core.bearer import BearerControl
-from tc_controller.core.bearer_state import Shared
-from tc_controller.core.compliance import PERIOD_US
-from tc_controller.core.faults import Periods
+from tc_controller.core.bearer.control import BearerControl
+from tc_controller.core.bearer.state import Shared
 from tc_controller.core.inputs import (
     BearerKey,
     EventReport,
@@ -31,17 +31,17 @@ from tc_controller.core.inputs import (
     RlcReport,
     Unanswered,
 )
-from tc_controller.core.inventory import read_inventory
-from tc_controller.core.node import Node, held_us
-from tc_controller.core.ownership import Role
-from tc_controller.core.pipeline_view import PipelineView
-from tc_controller.core.policy import Policy
+from tc_controller.core.node.faults import Periods
+from tc_controller.core.node.node import Node, held_us
+from tc_controller.core.observe.inventory import read_inventory
+from tc_controller.core.observe.pipeline_view import PipelineView
+from tc_controller.core.policy.schema import Policy
 from tc_controller.core.quiet import TICK_US, QuietReports
-from tc_controller.core.reconcile import DesiredStore
-from tc_controller.core.records import Counters
-from tc_controller.core.service import SAMPLE_US
-from tc_controller.core.sharing import ALONE, Replica
-from tc_controller.core.verify import standing_us
+from tc_controller.core.report import records
+from tc_controller.core.report.records import Counters
+from tc_controller.core.verify.compliance import PERIOD_US
+from tc_controller.core.verify.service import SAMPLE_US
+from tc_controller.core.verify.verifier import standing_us
 
 #: Desired pipelines of bearers that did not return are dropped this long after their node did.
 _RECLAIM_US = 60_000_000

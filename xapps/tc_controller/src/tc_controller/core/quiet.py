@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from tc_controller.core.actions import Action
 from tc_controller.core.inputs import Indication, RlcReport, RlcReports
-from tc_controller.core.node import ANY_WAIT_US, Node
+from tc_controller.core.node.node import ANY_WAIT_US, Node
 
 #: Period at which renewals, verifications and time-outs are checked.
 TICK_US: Final = 5_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tc_controller.core.bearer import BearerControl
-from tc_controller.core.compliance import Assessment, Compliance
+from tc_controller.core.bearer.control import BearerControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.kinds import Kind, Mean
-from tc_controller.core.node import Node
-from tc_controller.core.pipeline_view import PipelineView
-from tc_controller.core.policy import Rule
+from tc_controller.core.node.node import Node
+from tc_controller.core.observe.pipeline_view import PipelineView
+from tc_controller.core.policy.schema import Rule
+from tc_controller.core.verify.compliance import Assessment, Compliance
+from tc_controller.core.verify.kinds import Kind, Mean
 from tc_controller.explain_state import COMPLIANCE_ADVICE
 from tc_controller.live.decisions import DecisionStory
 from tc_controller.live.rows import stale_status, state_of

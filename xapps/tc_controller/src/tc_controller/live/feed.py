@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from ric.health import Condition
 
-from tc_controller.core.bearer import BearerControl
+from tc_controller.core.bearer.control import BearerControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.kinds import Kind
-from tc_controller.core.node import Node
+from tc_controller.core.node.node import Node
+from tc_controller.core.verify.kinds import Kind
 from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.history import History, Sample
 from tc_controller.live.ranking import Rank

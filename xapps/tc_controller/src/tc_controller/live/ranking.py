@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from tc_controller.core.compliance import Compliance
+from tc_controller.core.verify.compliance import Compliance
 
 #: States in the order of the list; a bearer without a rule comes last.
 _BANDS: Final = {

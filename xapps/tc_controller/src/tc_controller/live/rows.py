@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tc_controller.core.bearer import DRY_RUN, OBSERVING, BearerControl
-from tc_controller.core.compliance import Compliance
+from tc_controller.core.bearer.control import DRY_RUN, OBSERVING, BearerControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.node import Node
-from tc_controller.core.policy import Policy
+from tc_controller.core.node.node import Node
+from tc_controller.core.policy.schema import Policy
+from tc_controller.core.verify.compliance import Compliance
 from tc_controller.explain_state import FAULT_ADVICE
 
 Row = dict[str, Any]

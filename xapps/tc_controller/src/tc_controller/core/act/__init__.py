@@ -1,0 +1,1 @@
+"""What is sent to a node, when, and by which of several controllers."""

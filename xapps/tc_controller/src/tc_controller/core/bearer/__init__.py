@@ -1,0 +1,1 @@
+"""One bearer under control: its states, what changes them, and what is done then."""

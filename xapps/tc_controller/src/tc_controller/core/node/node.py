@@ -1,0 +1,340 @@
+"""One E2 node: its windows and its bearers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tc_controller.core.act.node_default import NodeDefault
+from tc_controller.core.act.ownership import Ownership
+from tc_controller.core.actions import Action
+from tc_controller.core.bearer.control import BearerControl
+from tc_controller.core.bearer.state import Shared
+from tc_controller.core.inputs import (
+    BearerKey,
+    FlowInventory,
+    Ie,
+    PipelineStatus,
+    RlcReport,
+    RlcReports,
+)
+from tc_controller.core.node.faults import NodeFaults
+from tc_controller.core.observe.backlog import Backlog
+from tc_controller.core.observe.bearer_view import BearerView
+from tc_controller.core.observe.detect import Detector, Predictor
+from tc_controller.core.observe.drain_history import DrainHistory
+from tc_controller.core.observe.inventory import FlowView
+from tc_controller.core.observe.pipeline_view import PipelineView
+from tc_controller.core.observe.prb_window import PrbWindow
+from tc_controller.core.observe.rlc_windows import RlcWindows
+from tc_controller.core.policy.schema import Policy, Rule
+from tc_controller.core.policy.selectors import UNKNOWN, Carried
+from tc_controller.core.trials.node import NodeTrials
+from tc_controller.core.verify.distribution import NO_SAMPLES, Counts
+from tc_controller.core.verify.service import ServiceMeter
+
+#: Longer than any packet waits: the field has 32 bits.
+ANY_WAIT_US = 0xFFFF_FFFF
+#: Most reports that wait.
+_MOST_WAITING = 100
+
+
+class Node:
+    """Windows, reports and bearers of one node."""
+
+    def __init__(
+        self, node_id: str, capabilities: Ie | None, policy: Policy, shared: Shared, now_us: int
+    ) -> None:
+        self.node_id = node_id
+        self.capabilities = capabilities
+        self.ownership = Ownership(
+            capabilities,
+            policy,
+            now_us,
+            owner=shared.owner,
+            preferred=shared.replica.prefers(node_id),
+        )
+        self._shared = shared
+        self.bearers: dict[BearerKey, BearerControl] = {}
+        self.inventories: dict[BearerKey, FlowView] = {}
+        self.pipelines: dict[BearerKey, PipelineView] = {}
+        #: What bearers carry, as the node reports it, where the policy asks for it.
+        self.carried: dict[BearerKey, Carried] = {}
+        self._slots: dict[BearerKey, int] = {}
+        #: Of the bearers that RLC reports have, by C-RNTI and DRB.
+        self._keys: dict[int, BearerKey] = {}
+        self._policy = policy
+        #: Controller time of the newest RLC report; ``None`` before the first.
+        self.reported_at_us: int | None = None
+        self.faults = NodeFaults(node_id, now_us)
+        self.trials = NodeTrials(node_id, policy, shared)
+        self.default = NodeDefault(node_id, capabilities, policy)
+        self._open_windows(policy)
+
+    def _open_windows(self, policy: Policy) -> None:
+        period_ms = policy.reports.rlc_period_ms
+        self._depth = depth(policy)
+        self._backlog = Backlog()
+        self.windows = RlcWindows(self.node_id, self._depth, gone_after=max(50, 200 // period_ms))
+        self.detector = Detector(self.windows, period_ms * 1000)
+        self.history = DrainHistory(self.windows)
+        self.prbs = PrbWindow(self._depth * period_ms * 1000)
+        self.predictor = Predictor()
+        self.service = ServiceMeter(self.windows, period_ms)
+        #: Slots whose bearer may be acted on.
+        self.ready: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._slots.clear()
+
+    def view(self, key: BearerKey) -> BearerView | None:
+        """The present state of a bearer; ``None`` while no RLC report has it."""
+        slot = self._slots.get(key)
+        if slot is None:
+            return None
+        self.catch_up()
+        return BearerView(
+            self.windows,
+            self.history,
+            self.prbs,
+            slot,
+            key.rnti,
+            self.pipelines.get(key),
+            self.inventories.get(key),
+        )
+
+    def key(self, report: PipelineStatus | FlowInventory) -> BearerKey | None:
+        """Bearer of a report; see `BearerKey.from_ie`."""
+        rnti, drb = report.rnti, report.drb
+        if rnti is None:
+            return None
+        key = self._keys.get(rnti << 8 | drb)
+        return BearerKey(self.node_id, rnti, drb) if key is None else key
+
+    def rlc(self, report: RlcReport, now_us: int, out: list[Action]) -> bool:
+        """Take a report in; ``False`` if it is not newer than the last one."""
+        self.catch_up()
+        changes = self.windows.update(report.collected_at_us, report.bearers)
+        if changes is None:
+            return False
+        new, gone = changes
+        for key in gone:
+            self.remove(key, now_us, out)
+        for slot in new:
+            self.add(slot, now_us, out)
+        self.history.step()
+        self._note(*self.detector.step())
+        return True
+
+    def follows(self, reports: RlcReports) -> bool:
+        """Whether `wait` takes these: they are of the bearers known and newer."""
+        at_us, backlog = reports.collected_at_us, self._backlog
+        after_us = backlog.newest_us if backlog.reports else self.windows.newest_us()
+        return not at_us or self.windows.continues(after_us, at_us, reports.bearers)
+
+    def wait(self, reports: RlcReports) -> None:
+        """Take in reports that need no decision; they are looked at when something is asked of the
+        bearers."""
+        if self._backlog.reports >= _MOST_WAITING:
+            self.catch_up()
+        self._backlog.add(reports.collected_at_us, reports.bearers, self.windows.pipeline_us)
+
+    def come_to(self, count: int) -> None:
+        """What follows happens after so many of the reports that `wait` took in last."""
+        self._backlog.come_to(count)
+
+    def catch_up(self) -> None:
+        """Look at the reports that wait."""
+        if self._backlog.reports:
+            for at_us, bearers, pipeline_us in self._backlog.take(self.detector.longest_block):
+                block = self.windows.extend(at_us, bearers, pipeline_us)
+                self.history.step_block(block)
+                self._note(*self.detector.step_block(block))
+
+    def _note(self, began: Sequence[int], ended: Sequence[int]) -> None:
+        """Violations of these slots began and ended."""
+        for slot in began:
+            bearer = self.at(slot)
+            if bearer is not None and bearer.rule is not None:
+                self._shared.counters.violations[bearer.rule.name] += 1
+        for slot in ended:
+            bearer = self.at(slot)
+            if bearer is not None:
+                bearer.violation_ended()
+
+    def settled(self) -> bool:
+        """Whether a status report of each bearer as the last one would change nothing."""
+        return all(bearer.settled for bearer in self.bearers.values())
+
+    def at(self, slot: int) -> BearerControl | None:
+        """The bearer of a slot."""
+        key = self.windows.keys[slot]
+        return None if key is None else self.bearers.get(key)
+
+    def decidable(self) -> NDArray[np.intp]:
+        """Slots of the bearers that violate their objective and may be acted on."""
+        violating = self.detector.violating
+        size = min(self.ready.size, violating.size)
+        return np.flatnonzero(violating[:size] & self.ready[:size])
+
+    def stop_above_us(self) -> int:
+        """Longest head of line for which no bearer needs a decision; negative: each may."""
+        if self.windows.absent:
+            return -1
+        slots = self.ready.nonzero()[0]
+        if slots.size == 0:
+            return ANY_WAIT_US
+        return -1 if self.detector.violating[slots].any() else self.detector.room_us(slots)
+
+    def add(self, slot: int, now_us: int, out: list[Action]) -> None:
+        """A report has a new bearer."""
+        key = self.windows.keys[slot]
+        if key is None:
+            return
+        self._slots[key] = slot
+        self._keys[key.rnti << 8 | key.drb] = key
+        self.history.born(slot)
+        bearer = self.bearers.get(key)
+        if bearer is None:
+            bearer = BearerControl(key, self._rule(key), self._shared, self.capabilities)
+            bearer.role = self.ownership.role
+            self._count_with_others(bearer)
+            self.bearers[key] = bearer
+            self.trials.joined(bearer, now_us)
+        self.detector.watch(slot, None if bearer.rule is None else bearer.rule.objective)
+        self.service.assign(slot, bearer.service, new=True)
+        pipeline = self.pipelines.get(key)
+        if pipeline is not None:
+            self.note_pipeline(key, pipeline)
+            if self.ownership.acts:
+                bearer.status(pipeline, self.view(key), now_us, out)
+            else:
+                bearer.observe_status(pipeline)
+        self.sync(bearer, now_us)
+
+    def note_pipeline(self, key: BearerKey, pipeline: PipelineView) -> None:
+        """Store the newest status; what an ungreedy flow waits in it is part of its sojourn."""
+        self.pipelines[key] = pipeline
+        slot, windows = self._slots.get(key), self.windows
+        if slot is None:
+            return
+        sojourn_us = pipeline.ungreedy_sojourn_us
+        if self._backlog.reports and windows.pipeline_us[slot] != sojourn_us:
+            # The reports before keep theirs.
+            windows.pipeline_us = self._backlog.changeable()
+        windows.pipeline_us[slot] = sojourn_us
+
+    def note_carried(self, key: BearerKey, status: PipelineStatus, now_us: int) -> None:
+        """The first status of a bearer: rules may select it by what it carries."""
+        five_qis, s_nssai = status.qos
+        carried = self.carried[key] = Carried(frozenset(five_qis), s_nssai)
+        bearer = self.bearers.get(key)
+        if bearer is not None and carried != UNKNOWN:
+            self.match_rule(bearer, now_us)
+
+    def sync(self, bearer: BearerControl, now_us: int) -> None:
+        """Update schedule and readiness; to be called after anything happened to a bearer."""
+        bearer.schedule(now_us)
+        slot = self._slots.get(bearer.key)
+        if slot is None:
+            return
+        if self.ready.size < self.windows.capacity:
+            extra = self.windows.capacity - self.ready.size
+            self.ready = np.pad(self.ready, (0, extra))
+        ready = bearer.ready(now_us)
+        if ready != self.ready[slot]:
+            # The reports that wait were of the bearer as it was.
+            self.catch_up()
+            self.ready[slot] = ready
+
+    def remove(self, key: BearerKey, now_us: int, out: list[Action]) -> None:
+        """A bearer is gone."""
+        self.catch_up()
+        bearer = self.bearers.pop(key, None)
+        if bearer is not None:
+            bearer.removed(now_us, out)
+        self._keys.pop(key.rnti << 8 | key.drb, None)
+        slot = self._slots.pop(key, None)
+        if slot is not None:
+            self.detector.watch(slot, None)
+            self.service.assign(slot, None)
+            self.ready[slot] = False
+            self.windows.forget(key)
+        self.pipelines.pop(key, None)
+        self.inventories.pop(key, None)
+        self.carried.pop(key, None)
+        self.predictor.forget(key)
+
+    def set_policy(self, policy: Policy, now_us: int) -> None:
+        """Another policy is in force."""
+        self.catch_up()
+        old, self._policy = self._policy, policy
+        self.ownership.set_policy(policy)
+        self.trials.set_policy(policy)
+        self.default.set_policy(policy)
+        self.carried.clear()
+        if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
+            # The windows begin anew; bearers find their slots with the next report.
+            self._open_windows(policy)
+        for bearer in self.bearers.values():
+            self.match_rule(bearer, now_us)
+            self.trials.joined(bearer, now_us)
+
+    def match_rule(self, bearer: BearerControl, now_us: int) -> None:
+        """Set the rule that matches the bearer now."""
+        rule, slot = self._rule(bearer.key), self._slots.get(bearer.key)
+        if rule != bearer.rule:
+            self.catch_up()
+            bearer.rule_changed(rule)
+            self.trials.joined(bearer, now_us)
+            if slot is not None:
+                self.detector.watch(slot, None if rule is None else rule.objective)
+        self._count_with_others(bearer)
+        if slot is not None:
+            self.service.assign(slot, bearer.service)
+        self.sync(bearer, now_us)
+
+    def _count_with_others(self, bearer: BearerControl) -> None:
+        """Set slice and requirement of a bearer."""
+        if bearer.rule is not None:
+            key = bearer.key
+            qfis, carried = self._qfis(key), self.carried.get(key, UNKNOWN)
+            bearer.slice_name = self._policy.slice_of(key, qfis, bearer.rule, carried)
+            bearer.requirement = self._policy.requirement_of(bearer.rule, bearer.slice_name)
+
+    def recent_sojourns(self, key: BearerKey, now_us: int) -> Counts:
+        """Sampled sojourns of a bearer over the last 15 minutes, by bucket."""
+        slot = self._slots.get(key)
+        return NO_SAMPLES if slot is None else self.service.recent(slot, now_us)
+
+    def slot_of(self, key: BearerKey) -> int | None:
+        """Column of a bearer in the arrays; ``None`` while no RLC report has it."""
+        return self._slots.get(key)
+
+    def _rule(self, key: BearerKey) -> Rule | None:
+        return self._policy.rule_for(key, self._qfis(key), self.carried.get(key, UNKNOWN))
+
+    def _qfis(self, key: BearerKey) -> frozenset[int]:
+        flows = self.inventories.get(key)
+        return frozenset() if flows is None else flows.qfis()
+
+    def bases_kept(self) -> int:
+        """Bearers whose base stays without the controller."""
+        bearers = self.bearers.values()
+        return sum(bearer.desired is not None and bearer.kept is not None for bearer in bearers)
+
+    def watched(self) -> int:
+        """Bearers matched by a rule."""
+        return sum(bearer.rule is not None for bearer in self.bearers.values())
+
+
+def held_us(policy: Policy) -> int:
+    """Longest span that is asked for of the windows."""
+    rules = policy.rules
+    return 1000 * max(max(rule.objective.window_ms, rule.verify.window_ms) for rule in rules)
+
+
+def depth(policy: Policy) -> int:
+    """Reports the windows must hold."""
+    # A quarter more, so that jitter of the reports does not cut a window short.
+    return held_us(policy) * 5 // (policy.reports.rlc_period_ms * 4000) + 2

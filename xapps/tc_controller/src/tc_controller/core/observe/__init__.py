@@ -1,0 +1,1 @@
+"""What the reports of a node say of its bearers."""

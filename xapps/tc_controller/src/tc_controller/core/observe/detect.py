@@ -1,0 +1,273 @@
+"""Detects sojourn violations of all bearers of a node at once.
+
+A bearer violates its objective when the sojourn *now* is above the bound and one of these
+confirms that it is not a short burst:
+
+- it has been above without a break for the confirm time,
+- the RLC's mean over 100 ms is above as well,
+- so many samples of the window are above that the percentile cannot be met any more: with W
+  samples, "the p-th percentile is within the bound" allows ⌊(1 − p)·W⌋ of them above it. Counting
+  needs no sorting and detects this before the window is full.
+
+The violation ends when the sojourn stayed below a share of the bound for the clear time
+(hysteresis), so that a queue that hovers at the bound makes one violation, not hundreds.
+
+While no bearer is above its bound, was so within its window or violates, a report costs one
+comparison and changes no counter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tc_controller.core.inputs import BearerForecast, BearerKey
+from tc_controller.core.observe.rlc_windows import Block, RlcWindows
+from tc_controller.core.policy.schema import Objective, Rule
+
+
+class Detector:
+    """Violation state of the bearers in `RlcWindows`."""
+
+    def __init__(self, windows: RlcWindows, period_us: int) -> None:
+        self._windows = windows
+        self._period_us = period_us
+        self._bound_us: NDArray[np.float32] = np.zeros(0, np.float32)
+        self._clear_us: NDArray[np.float32] = np.zeros(0, np.float32)
+        self._window: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._tolerated: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._confirm: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._clear: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._over_count: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._over_run: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._clear_run: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._judged = 0
+        self._slots: NDArray[np.intp] = np.empty(0, np.intp)
+        #: Samples above, of all bearers; and whether any violates.
+        self._over_total = 0
+        self.any_violating = False
+        #: Whether the bearer of a slot violates its objective.
+        self.violating: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def watch(self, slot: int, objective: Objective | None) -> None:
+        """Set the objective of a slot's bearer; ``None`` stops watching it."""
+        self._fit()
+        window = 1
+        if objective is None:
+            # No sojourn exceeds an infinite bound.
+            self._bound_us[slot] = self._clear_us[slot] = np.inf
+        else:
+            bound_us = objective.bound_ms * 1000.0
+            window = min(self._samples(objective.window_ms), self._windows.depth - 1)
+            self._bound_us[slot] = bound_us
+            self._clear_us[slot] = bound_us * objective.clear_ratio
+            self._tolerated[slot] = int((1.0 - objective.percentile / 100.0) * window + 1e-9)
+            self._confirm[slot] = self._samples(objective.confirm_ms)
+            self._clear[slot] = self._samples(objective.clear_ms)
+        self._window[slot] = window
+        # A report taken but not judged yet is counted by the coming step.
+        pending = self._windows.reports - self._judged
+        rows = (self._windows.row - pending - np.arange(window)) % self._windows.depth
+        ring = self._windows.sojourn_ring
+        self._over_count[slot] = int((ring[rows, slot] > self._bound_us[slot]).sum())
+        self._over_run[slot] = self._clear_run[slot] = 0
+        self.violating[slot] = False
+        self._sum_up()
+
+    def step(self) -> tuple[list[int], list[int]]:
+        """Judge the newest report; returns the slots where a violation began and where one ended.
+
+        Every new slot must have been given to `watch`, and every report to this or `step_block`.
+        """
+        self._fit()
+        windows = self._windows
+        self._judged = windows.reports
+        now = windows.sojourn_us
+        over = now > self._bound_us
+        if not (self._over_total or self.any_violating or np.count_nonzero(over)):
+            return [], []
+        self._over_count += over
+        self._over_count -= self._evicted(windows.row)
+        self._over_run += 1
+        self._over_run *= over
+        self._clear_run += 1
+        self._clear_run *= now <= self._clear_us
+        mean = windows.mean_us + windows.pipeline_us
+        confirmed = (
+            (self._over_run >= self._confirm)
+            | (self._over_count > self._tolerated)
+            | (mean > self._bound_us)
+        )
+        began = over & confirmed & ~self.violating
+        ended = self.violating & (self._clear_run >= self._clear)
+        self.violating |= began
+        self.violating &= ~ended
+        self._sum_up()
+        return began.nonzero()[0].tolist(), ended.nonzero()[0].tolist()
+
+    def step_block(self, block: Block) -> tuple[list[int], list[int]]:
+        """Judge the newest reports, at most `longest_block`, as `step` does one by one; a slot may
+        be given more than once."""
+        self._judged = self._windows.reports
+        over = block.sojourn_us > self._bound_us
+        above = bool(np.count_nonzero(over))
+        if not (self._over_total or self.any_violating or above):
+            return [], []
+        evicted = self._evicted(np.array(block.rows)[:, np.newaxis])
+        if not (self.any_violating or above):
+            self._over_count -= np.count_nonzero(evicted, axis=0)
+            self._over_run[:] = 0
+            self._sum_up()
+            return [], []
+        change = np.subtract(over, evicted, dtype=np.int64)
+        over_count = self._over_count + change.cumsum(axis=0)
+        over_run = _runs(over, self._over_run)
+        clear_run = _runs(block.sojourn_us <= self._clear_us, self._clear_run)
+        mean = block.mean_us + block.pipeline_us
+        confirmed = (
+            (over_run >= self._confirm) | (over_count > self._tolerated) | (mean > self._bound_us)
+        )
+        # No report begins a violation and ends one: above the bound the clear run is 0.
+        begins, ends = over & confirmed, clear_run >= self._clear
+        violating = _latest(begins, ends, self.violating)
+        before = np.vstack((self.violating, violating[:-1]))
+        self._over_count, self._over_run = over_count[-1], over_run[-1]
+        self._clear_run, self.violating = clear_run[-1], violating[-1]
+        self._sum_up()
+        began, ended = violating & ~before, before & ~violating
+        return began.nonzero()[1].tolist(), ended.nonzero()[1].tolist()
+
+    def _evicted(self, row: int | NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which slots were above their bound in the report that left their window with this row, or
+        with each of a column of rows."""
+        former = (row - self._window) % self._windows.depth
+        above: NDArray[np.bool_] = self._windows.sojourn_ring[former, self._slots] > self._bound_us
+        return above
+
+    @property
+    def longest_block(self) -> int:
+        """Reports that may be judged at once: none overwrites what left a window with another."""
+        longest = int(self._window.max()) if self._window.size else 0
+        return max(1, self._windows.depth - longest)
+
+    def _sum_up(self) -> None:
+        self._over_total = int(self._over_count.sum())
+        self.any_violating = bool(np.count_nonzero(self.violating))
+
+    def over_for_us(self, slot: int) -> int:
+        """How long the sojourn has been above the bound without a break."""
+        return int(self._over_run[slot]) * self._period_us
+
+    def room_us(self, slots: NDArray[np.intp]) -> int:
+        """Head of line with which the sojourn of each of these slots is within its bound, so that
+        no violation begins; negative if there is none."""
+        room_us = self._bound_us[slots] - self._windows.pipeline_us[slots]
+        # Sojourns are rounded to 24 bits: one less is on the safe side.
+        return int(min(float(room_us.min()), 1 << 24)) - 1
+
+    def _samples(self, span_ms: int) -> int:
+        return max(1, round(span_ms * 1000 / self._period_us))
+
+    def _fit(self) -> None:
+        extra = self._windows.capacity - self.violating.size
+        if extra <= 0:
+            return
+        self._bound_us = np.pad(self._bound_us, (0, extra), constant_values=np.inf)
+        self._clear_us = np.pad(self._clear_us, (0, extra), constant_values=np.inf)
+        self._window = np.pad(self._window, (0, extra), constant_values=1)
+        self._tolerated = np.pad(self._tolerated, (0, extra))
+        self._confirm = np.pad(self._confirm, (0, extra), constant_values=1)
+        self._clear = np.pad(self._clear, (0, extra), constant_values=1)
+        self._over_count = np.pad(self._over_count, (0, extra))
+        self._over_run = np.pad(self._over_run, (0, extra))
+        self._clear_run = np.pad(self._clear_run, (0, extra))
+        self.violating = np.pad(self.violating, (0, extra))
+        self._slots = np.arange(self.violating.size)
+
+
+def _runs(flags: NDArray[np.bool_], before: NDArray[np.int64]) -> NDArray[np.int64]:
+    """By row, how many rows in a row the flag of a column is set; ``before``: until the first."""
+    number = np.arange(1, len(flags) + 1)[:, np.newaxis]
+    unset = np.maximum.accumulate(np.where(flags, 0, number), axis=0)
+    return np.where(unset == 0, number + before, number - unset)
+
+
+def _latest(
+    sets: NDArray[np.bool_], resets: NDArray[np.bool_], before: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """By row, whether a column was set after it was last reset; ``before``: until the first."""
+    number = np.arange(1, len(sets) + 1)[:, np.newaxis]
+    last_set = np.maximum.accumulate(np.where(sets, number, 0), axis=0)
+    last_reset = np.maximum.accumulate(np.where(resets, number, 0), axis=0)
+    state = last_set > last_reset
+    return np.where(last_set == last_reset, before, state)
+
+
+class Predictor:
+    """Counts, per bearer, consecutive forecasts that cross the bound."""
+
+    def __init__(self) -> None:
+        self._runs: dict[BearerKey, int] = {}
+        #: By rule, why forecasts say nothing about its quantile.
+        self._unknown: dict[str, str] = {}
+
+    def unknown(self, rule: Rule, quantiles: tuple[float, ...]) -> tuple[str | None, bool]:
+        """Why forecasts with these quantiles predict nothing for a rule that wants to know, and
+        whether that is new."""
+        wanted = rule.objective.predict
+        why = beyond(quantiles, wanted.quantile) if wanted.enabled else None
+        if why is None:
+            self._unknown.pop(rule.name, None)
+            return None, False
+        former = self._unknown.get(rule.name)
+        self._unknown[rule.name] = why
+        return why, former != why
+
+    def step(
+        self,
+        key: BearerKey,
+        forecast: BearerForecast,
+        quantiles: tuple[float, ...],
+        objective: Objective,
+        drain_kbps: float | None,
+    ) -> bool:
+        """Whether the violation counts as predicted.
+
+        A packet that finds ``b`` bytes in the RLC waits ``b / drain``: the forecast occupancy at
+        the rule's quantile (interpolated linearly between those given) over the drain rate
+        measured now is the forecast sojourn. It must not be `unknown`.
+        """
+        rule = objective.predict
+        usable = rule.enabled and (forecast.from_model or rule.accept_persistence)
+        if not usable or not drain_kbps or forecast.occupancy_bytes.size == 0:
+            self._runs.pop(key, None)
+            return False
+        occupancy = _at_quantile(forecast, quantiles, rule.quantile)
+        sojourn_us = occupancy * 8_000.0 / drain_kbps
+        if float(sojourn_us.max()) <= objective.bound_ms * 1000.0:
+            self._runs.pop(key, None)
+            return False
+        run = self._runs.get(key, 0) + 1
+        self._runs[key] = run
+        return run >= rule.confirm_forecasts
+
+    def forget(self, key: BearerKey) -> None:
+        """The bearer is gone, or its prediction was acted on."""
+        self._runs.pop(key, None)
+
+
+def beyond(quantiles: tuple[float, ...], wanted: float) -> str | None:
+    """Why forecasts with these increasing quantiles say nothing about the wanted one."""
+    # In the precision of the message.
+    if quantiles and np.float32(quantiles[0]) <= np.float32(wanted) <= np.float32(quantiles[-1]):
+        return None
+    expected = f"{quantiles[0]:g} to {quantiles[-1]:g}" if quantiles else "forecasts with quantiles"
+    return f"predict.quantile: {wanted:g} is beyond those of the forecasts; expected {expected}"
+
+
+def _at_quantile(
+    forecast: BearerForecast, quantiles: tuple[float, ...], wanted: float
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Occupancy of each point at the wanted quantile, which is not `beyond` those given."""
+    values = forecast.occupancy_bytes.astype(np.float64)
+    return np.array([np.interp(wanted, quantiles, row) for row in values])

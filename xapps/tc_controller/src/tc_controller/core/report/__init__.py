@@ -1,0 +1,1 @@
+"""Records of the decision log, and counters behind the metrics."""

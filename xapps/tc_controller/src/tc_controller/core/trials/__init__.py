@@ -1,0 +1,1 @@
+"""Trials: what the base of a rule is worth against another pipeline."""

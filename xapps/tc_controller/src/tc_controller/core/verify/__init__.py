@@ -1,0 +1,1 @@
+"""What bearers get, against what they are promised."""
