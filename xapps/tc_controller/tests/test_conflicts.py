@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 from tc_controller.cli import main
-from tc_controller.core.policy.conflicts import findings
+from tc_controller.core.conflicts import findings
 from tc_controller.core.policy.schema import json_schema
 from tc_controller.policy_file import load_policy, parse_policy
 

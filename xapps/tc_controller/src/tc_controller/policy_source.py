@@ -10,7 +10,7 @@ import structlog
 from ric.clock import Clock
 from ric.health import Condition
 
-from tc_controller.core.policy.conflicts import former_names
+from tc_controller.core.conflicts import former_names
 from tc_controller.core.policy.schema import Policy
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.settings import ControllerSettings

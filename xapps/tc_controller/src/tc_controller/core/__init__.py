@@ -2,7 +2,8 @@
 
 A package knows those below it alone (import-linter enforces that, too):
 
-- `controller`: reports in (`inputs`), actions out (`actions`)
+- `controller`: reports in (`inputs`), actions out (`actions`); `quiet`: many reports at once
+- `conflicts`: what contradicts itself in a policy
 - `node`: one E2 node, its bearers and its faults
 - `trials`: what a base is worth, measured
 - `bearer`: the states of a bearer under control, its guards and effects

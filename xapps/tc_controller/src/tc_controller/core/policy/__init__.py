@@ -1,1 +1,1 @@
-"""What the operator states: the policy file, what it compiles to, and what contradicts itself."""
+"""What the operator states: the policy file and what it compiles to."""

@@ -8,11 +8,11 @@ from pydantic import Field, field_validator, model_validator
 from ric.explain import PlacedError
 
 from tc_controller.core.policy.ladder import CHOSEN, Condition, Rung, Strict
-from tc_controller.core.trials.effect import MOST_CONFIDENCE_OF_BEARERS, least_pairs
-from tc_controller.core.trials.schedule import Blocks, Schedule
 
 #: The interval is computed anew after each pair, in 20 ms after a thousand.
 MAX_PAIRS: Final = 2_000
+#: Above it the last look at a trial of bearers knows no bound.
+MOST_CONFIDENCE_OF_BEARERS: Final = 0.9995
 
 
 class TrialStop(Strict):
@@ -137,12 +137,6 @@ class Trial(Strict):
         """Length of a period."""
         return round(self.period_s * 1e6)
 
-    def schedule(self, seed: str, started_us: int) -> Schedule | Blocks:
-        """The periods of a trial that began then."""
-        if self.share_of_time is None:
-            return Blocks(started_us, self.period_us)
-        return Schedule(seed, started_us, self.period_us, self.share_of_time)
-
     def extent(self) -> str:
         """Share and longest duration in words."""
         if self.share_of_time is None:
@@ -151,16 +145,11 @@ class Trial(Strict):
 
     def pairs(self) -> tuple[int, int]:
         """Pairs of periods within the longest duration, and the length of a cycle, µs."""
-        cycle_us = Schedule("", 0, self.period_us, self.share_of_time or 0.5).cycle_us
+        cycle_us = cycle_of(self.period_us, self.share_of_time or 0.5)
         return int(self.max_duration_s * 1e6) // cycle_us, cycle_us
 
-    def too_short(self) -> str | None:
-        """Why the trial can decide nothing, if it cannot."""
-        (pairs, cycle_us), least = self.pairs(), least_pairs(self.stop.confidence)
-        if self.share_of_bearers is not None or pairs >= least:
-            return None
-        return (
-            f"{self.max_duration_s:g} s; it has {pairs} pairs of periods, and fewer than {least} "
-            f"prove nothing at a confidence of {self.stop.confidence:g}; expected at least "
-            f"{least * cycle_us / 1e6:g} s"
-        )
+
+def cycle_of(period_us: int, share: float) -> int:
+    """From the begin of a pair of periods to that of the next, µs; ``share`` of the time is spent
+    under the pipeline that is tried."""
+    return max(2 * period_us, round(period_us / share))

@@ -51,8 +51,6 @@ _MOST_DRAWS: Final = 1 << 15
 _DRAWN_AT_ONCE: Final = 1 << 12
 #: Above so many bearers, blocks of them exchange their assignments: a look takes bounded time.
 _MOST_BLOCKS: Final = 64
-#: Above it the last look at a trial of bearers knows no bound.
-MOST_CONFIDENCE_OF_BEARERS: Final = 0.9995
 
 
 @dataclass(frozen=True, slots=True)

@@ -421,7 +421,10 @@ class TrialRun:
         return self.phase is Phase.ENDED
 
     def _schedule(self) -> Schedule | Blocks:
-        return self.trial.schedule(self._seed(), self._started_us)
+        trial = self.trial
+        if trial.share_of_time is None:
+            return Blocks(self._started_us, trial.period_us)
+        return Schedule(self._seed(), self._started_us, trial.period_us, trial.share_of_time)
 
     def _seed(self) -> str:
         return f"{self.trial.seed}/{self.rule.name}/{self.node_id}"

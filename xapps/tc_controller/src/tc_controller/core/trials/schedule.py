@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tc_controller.core.inputs import BearerKey
+from tc_controller.core.policy.trial import cycle_of
 
 
 class Arm(enum.Enum):
@@ -57,7 +58,7 @@ class Schedule:
     @property
     def cycle_us(self) -> int:
         """From the begin of a pair to that of the next."""
-        return max(2 * self.period_us, round(self.period_us / self.share))
+        return cycle_of(self.period_us, self.share)
 
     def at(self, now_us: int) -> Period | None:
         """The period that this time is in; ``None`` between pairs, under the base."""

@@ -26,6 +26,7 @@ from tc_controller.core.policy.ladder import CHOSEN, Rung
 from tc_controller.core.policy.quality import DEFAULT, SHIPPED
 from tc_controller.core.policy.schema import Policy, Rule
 from tc_controller.core.policy.selectors import Selector, Slice, SliceId
+from tc_controller.core.trials.effect import least_pairs
 
 _WITH_PORTS: Final = (None, 6, 17)
 """TCP and UDP, of which gNBs read ports; without a protocol those of any packet."""
@@ -468,9 +469,14 @@ def _trial(rule: Rule, place: str) -> Iterator[Finding]:
     trial = rule.trial
     if trial is None:
         return
-    too_short = trial.too_short()
-    if too_short is not None:
-        yield Finding(Severity.ERROR, f"{place}.trial.max_duration_s", too_short)
+    (pairs, cycle_us), least = trial.pairs(), least_pairs(trial.stop.confidence)
+    if trial.share_of_time is not None and pairs < least:
+        problem = (
+            f"{trial.max_duration_s:g} s; it has {pairs} pairs of periods, and fewer than {least} "
+            f"prove nothing at a confidence of {trial.stop.confidence:g}; expected at least "
+            f"{least * cycle_us / 1e6:g} s"
+        )
+        yield Finding(Severity.ERROR, f"{place}.trial.max_duration_s", problem)
     against = trial.against
     own = tc.pipeline(against.template, against.parameters)
     if any(own == _pipeline(rung) for rung in rule.compiled_base()):
