@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Literal, Self
 
-from bounded_input import parse_json
+from bounded_input import JsonError, parse_json
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rlc_dataset.errors import DatasetError
@@ -143,6 +143,6 @@ def parse_provenance(data: bytes, file: str) -> Provenance:
     try:
         # Pydantic takes the last value of a key that is given twice.
         parse_json(data)
-    except (ValueError, RecursionError) as error:
+    except JsonError as error:
         raise DatasetError(str(error), file=file, column="provenance") from error
     return provenance

@@ -189,6 +189,43 @@ def test_invalid_arguments_give_one_line(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("dataset", "sample", "--out"),
+        ("import", "FILE", "--cell", "a", "--out"),
+        ("collect", "--duration-s", "1", "--out"),
+        ("promote", "--run", "RUN", "--out"),
+        ("retrain", "--data", "DATA", "--model", "MODEL", "--work"),
+        ("retrain", "--data", "DATA", "--work", "WORK", "--model"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("below", ["", "/below"])
+def test_a_file_in_the_place_of_a_folder_to_write_is_refused_at_once(
+    command: tuple[str, ...], below: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(SystemExit) as ended:
+        main([*command, f"{file}{below}"])
+    assert ended.value.code == 2
+    problem = f"argument {command[-1]}: '{file}' is no folder; expected one\n"
+    assert capsys.readouterr().err.endswith(problem)
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", [("compare", "A", "B"), ("evaluate", "--model", "MODEL")])
+def test_a_folder_in_the_place_of_a_file_to_write_is_refused_at_once(
+    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--json", str(tmp_path)])
+    assert ended.value.code == 2
+    problem = f"argument --json: '{tmp_path}' is no regular file; expected one, or none\n"
+    assert capsys.readouterr().err.endswith(problem)
+
+
 def test_a_plan_can_be_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "x"
     assert main(["dataset", "grid", "--out", str(out), "--plan"]) == 0

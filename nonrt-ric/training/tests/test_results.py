@@ -48,7 +48,7 @@ def test_a_wrong_file_names_row_and_key(tmp_path: Path, document: Any, message: 
 
 def test_a_file_that_is_no_json_or_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_text("[")
-    with pytest.raises(TrainError, match=r"rows\.json: is not JSON"):
+    with pytest.raises(TrainError, match=r"rows\.json: .*; expected JSON"):
         rlc_train.read(tmp_path / "rows.json")
     with pytest.raises(TrainError, match=r"none\.json: "):
         rlc_train.read(tmp_path / "none.json")

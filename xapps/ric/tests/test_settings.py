@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,14 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 from ric.errors import SettingsError
 from ric.explain import explain_validation_error
-from ric.flags import FormerName, ProgramParser, number, whole_number
+from ric.flags import (
+    FormerName,
+    ProgramParser,
+    file_to_write,
+    folder_to_write,
+    number,
+    whole_number,
+)
 from ric.settings import (
     GatewaySettings,
     HttpSettings,
@@ -159,6 +167,37 @@ def test_a_number_out_of_range_is_refused_with_the_range(
     with pytest.raises(SystemExit):
         parser.parse_args(["--seconds", "nan"])
     assert "'nan'; expected 0.1 to 5 seconds" in capsys.readouterr().err
+
+
+def test_what_is_to_be_written_is_examined_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = ProgramParser(prog="tool")
+    parser.add_argument("--out", type=folder_to_write)
+    parser.add_argument("--json", type=file_to_write)
+
+    def refused(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            parser.parse_args(arguments)
+        return capsys.readouterr().err.splitlines()[-1].removeprefix("tool: error: argument ")
+
+    old = tmp_path / "old"
+    old.write_text("old")
+    given = parser.parse_args(["--out", f"{tmp_path}/a/b", "--json", str(old)])
+    assert (given.out, given.json) == (tmp_path / "a" / "b", old)
+    assert parser.parse_args(["--json", f"{tmp_path}/a/new"]).json == tmp_path / "a" / "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["old"]
+    assert refused("--out", f"{old}/a") == f"--out: '{old}' is no folder; expected one"
+    assert refused("--json", f"{old}/a") == f"--json: '{old}' is no folder; expected one"
+    regular = f"--json: '{tmp_path}' is no regular file; expected one, or none"
+    assert refused("--json", str(tmp_path)) == regular
+    # Root may write everywhere.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    unwritable = f"'{tmp_path}' may not be written; expected a folder that may"
+    assert refused("--out", f"{tmp_path}/a") == f"--out: {unwritable}"
+    assert refused("--json", f"{tmp_path}/a") == f"--json: {unwritable}"
+    file = f"--json: '{old}' may not be written; expected a file that may"
+    assert refused("--json", str(old)) == file
 
 
 def test_yes_or_no_settings_are_switches() -> None:

@@ -621,6 +621,14 @@ async def test_an_endpoint_that_wants_tls_and_a_token(tmp_path: Path) -> None:
         Scraper(trusting, tmp_path / "absent")
 
 
+@pytest.mark.parametrize("given", ["ftp://x", "h:1,unix:///run/m"])
+def test_a_metrics_endpoint_of_another_scheme_is_refused(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ric_cli.main(["doctor", "--metrics", given]) == 2
+    assert "; expected http, https or host:port\n" in capsys.readouterr().err
+
+
 async def test_an_endpoint_with_invalid_metrics(ric: FakeRic) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -100,6 +100,21 @@ def test_the_command_refuses_wrong_settings_in_one_line(
     assert "Traceback" not in err
 
 
+def test_a_period_that_no_node_has_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = "is no period of RLC reports; expected 1, 2, 5 or 10\n"
+    assert main(["--period-ms", "3"]) == 2
+    assert capsys.readouterr().err == f"rlc-forecaster: --period-ms: '3': {problem}"
+    file = tmp_path / "settings.yaml"
+    file.write_text("period_ms: 3\n")
+    assert main(["--config", str(file)]) == 2
+    assert capsys.readouterr().err == f"rlc-forecaster: settings.yaml: period_ms: 3: {problem}"
+    monkeypatch.setenv("SOJOURN_PERIOD_MS", "3")
+    assert main([]) == 2
+    assert capsys.readouterr().err == f"rlc-forecaster: SOJOURN_PERIOD_MS: '3': {problem}"
+
+
 def test_a_model_of_another_report_period_is_refused(tmp_path: Path) -> None:
     tiny_model.write(tmp_path)
     OnnxStep.load(tmp_path, 1_000)

@@ -153,10 +153,14 @@ def test_the_command_names_what_it_cannot_use(
 @pytest.mark.parametrize(
     "case",
     [
-        ("--plot", "power.xyz", "power.xyz: expected a name that ends in one of .svg, .png, .pdf"),
-        ("--plot", "none/power.svg", "none: no such directory; expected one"),
-        ("--report", "file", "file: is a file; expected a directory"),
-        ("--traces", "none", "none: no such directory; expected one"),
+        ("--plot", "power.xyz", "/power.xyz: expected a name that ends in one of .svg, .png, .pdf"),
+        ("--plot", "none/power.svg", "/none: no such directory; expected one"),
+        ("--report", "file", "/file' is no folder; expected one"),
+        ("--report", "file/below", "/file' is no folder; expected one"),
+        ("--json", "file/runs.jsonl", "/file' is no folder; expected one"),
+        ("--json", ".", "' is no regular file; expected one, or none"),
+        ("--plot", "folder.svg", "/folder.svg' is no regular file; expected one, or none"),
+        ("--traces", "none", "/none: no such directory; expected one"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_the_runs(
@@ -173,5 +177,23 @@ def test_what_cannot_be_written_is_refused_before_the_runs(
 
     monkeypatch.setattr(command, "run_all", run_all)
     (tmp_path / "file").touch()
-    assert main(["evaluate", str(write("one")), flag, str(tmp_path / name)]) == 2
-    assert capsys.readouterr().err == f"tc-controller: {flag}: {tmp_path}/{problem}\n"
+    (tmp_path / "folder.svg").mkdir()
+    try:
+        status = main(["evaluate", str(write("one")), flag, str(tmp_path / name)])
+    except SystemExit as usage:
+        status = usage.code
+    assert status == 2
+    said = capsys.readouterr().err
+    assert flag in said
+    assert said.endswith(f"{tmp_path}{problem}\n")
+
+
+def test_a_former_name_of_a_template_is_an_arm(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["evaluate", str(write("one", duration_s=0.1)), "--jobs", "1", "--arms"]
+    assert main([*arguments, "sojourn,low_latency"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.count("former name") == 1
+    notice = "tc-controller: notice: --arms: 'sojourn' is a former name; write low_latency\n"
+    assert notice in captured.err

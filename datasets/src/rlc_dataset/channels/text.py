@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, TextIO
 
-from bounded_input import parse_json
+from bounded_input import JsonError, parse_json
 
-from rlc_dataset.errors import DatasetError, first_line
+from rlc_dataset.errors import DatasetError
 
 MAX_LINE_CHARACTERS: Final = 4096
 """Longer lines are invalid in these formats and are not read into memory."""
@@ -90,8 +90,8 @@ def read_json(path: Path) -> Any:
         raise DatasetError(f"has more than {MAX_JSON_CHARACTERS} characters", file=str(path))
     try:
         return parse_json(text)
-    except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{first_line(error)}; expected JSON", file=str(path)) from error
+    except JsonError as error:
+        raise DatasetError(str(error), file=str(path)) from error
 
 
 def _unreadable(error: BaseException, path: Path, number: int = 0) -> DatasetError:

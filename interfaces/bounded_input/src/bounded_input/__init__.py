@@ -1,5 +1,5 @@
 """Reading text that strangers write: what is ambiguous is refused."""
 
-from bounded_input.json_text import parse_json
+from bounded_input.json_text import JsonError, parse_json
 
-__all__ = ["parse_json"]
+__all__ = ["JsonError", "parse_json"]

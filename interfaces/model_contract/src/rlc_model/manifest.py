@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Literal, Self
 
-from bounded_input import parse_json
+from bounded_input import JsonError, parse_json
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -179,6 +179,6 @@ def parse_manifest(data: bytes) -> Manifest:
     try:
         # Pydantic takes the last value of a key that is given twice.
         parse_json(data)
-    except (ValueError, RecursionError) as error:
+    except JsonError as error:
         raise ContractError("manifest.json", str(error)) from error
     return manifest

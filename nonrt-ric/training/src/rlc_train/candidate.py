@@ -24,9 +24,7 @@ from rlc_train.horizon import Layout
 
 GRAPH: Final = "model.onnx"
 DESCRIPTION: Final = "candidate.json"
-_NO_CANDIDATE: Final = (
-    *(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, TrainError),
-)
+_NO_CANDIDATE: Final = (*(OSError, ValueError, KeyError, TypeError, OverflowError, TrainError),)
 """What reading a file of another shape ends in."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from bounded_input import parse_json
+from bounded_input import JsonError, parse_json
 from ric.files import UnreadableFile, read_file
 
 from rlc_train.errors import TrainError
@@ -39,8 +39,8 @@ def read(path: str | PathLike[str]) -> pa.Table:
         rows: Any = parse_json(read_file(file, MAX_BYTES))
     except UnreadableFile as error:
         raise TrainError(str(file), error.problem) from error
-    except (ValueError, RecursionError) as error:
-        raise TrainError(str(file), f"is not JSON: {error}") from error
+    except JsonError as error:
+        raise TrainError(str(file), str(error)) from error
     if not isinstance(rows, list):
         raise TrainError(str(file), f"is {type(rows).__name__}; expected an array of rows")
     for number, row in enumerate(rows):

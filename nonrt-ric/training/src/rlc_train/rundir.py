@@ -71,7 +71,7 @@ class RunDirectory:
                 str(self.path / name),
                 "is missing; run the commands in the order train, evaluate, promote",
             ) from error
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise TrainError(str(self.path / name), f"cannot be read: {error}") from error
 
     def write(self, name: str, document: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import math
+import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -213,6 +214,31 @@ def number(least: float, most: float, unit: str) -> Callable[[str], float]:
         return value
 
     return convert
+
+
+def folder_to_write(text: str) -> Path:
+    """A type for `add_argument`: a folder that can be written, or made where it is not there."""
+    path = Path(text)
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise argparse.ArgumentTypeError(f"{str(there)!r} is no folder; expected one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise argparse.ArgumentTypeError(
+            f"{str(there)!r} may not be written; expected a folder that may"
+        )
+    return path
+
+
+def file_to_write(text: str) -> Path:
+    """A type for `add_argument`: a file that can be written, or made where it is not there."""
+    path = Path(text)
+    if not path.exists():
+        folder_to_write(str(path.parent))
+    elif not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular file; expected one, or none")
+    elif not os.access(path, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text!r} may not be written; expected a file that may")
+    return path
 
 
 def _kebab(text: str) -> str:

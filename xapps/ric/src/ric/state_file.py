@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import structlog
-from bounded_input import parse_json
+from bounded_input import JsonError, parse_json
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ric.claim import AlreadyClaimed, Claim
@@ -140,8 +140,8 @@ def read_document(path: Path) -> dict[str, Any] | None:
         raise StateError(str(error)) from None
     try:
         document = parse_json(raw)
-    except (ValueError, RecursionError) as error:
-        raise StateError(f"{path}: {error}; expected JSON") from None
+    except JsonError as error:
+        raise StateError(f"{path}: {error}") from None
     if not isinstance(document, dict):
         raise StateError(f"{path}: a {type(document).__name__}; expected an object")
     return document

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from ric.door import DoorSettings
 from ric.settings import METRICS_LISTEN, Flag, HttpSettings, XAppSettings
 
 DEFAULT_MODEL: Final = Path(__file__).parent / "models" / "default"
 """Made by ``make default-model``."""
+PERIODS_MS: Final = (1, 2, 5, 10)
+"""Periods of RLC reports that E2 nodes have."""
 
 
 class ForecastDoor(DoorSettings):
@@ -44,6 +46,12 @@ class ForecasterHttp(HttpSettings):
     )
 
 
+def _is_period(period_ms: int) -> int:
+    if period_ms not in PERIODS_MS:
+        raise ValueError("is no period of RLC reports; expected 1, 2, 5 or 10")
+    return period_ms
+
+
 class ForecasterSettings(XAppSettings):
     """Stream forecasts of RLC queue state over gRPC.
 
@@ -71,7 +79,7 @@ class ForecasterSettings(XAppSettings):
         " SHA256SUMS (SHA256SUMS.sig, rlc-model sign); others are refused, the default model too."
         " No signature is needed if unset. Reread with each model.",
     )
-    period_ms: Annotated[int, Field(ge=1, le=10)] = Field(
+    period_ms: Annotated[int, AfterValidator(_is_period)] = Field(
         default=1, description="Period of the RLC subscription, ms (1, 2, 5 or 10)."
     )
     context_period_ms: Annotated[int, Field(ge=0, le=100)] | None = Field(

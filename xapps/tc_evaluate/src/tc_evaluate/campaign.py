@@ -69,6 +69,7 @@ def run_all(
         done(result)
     for result in _executed([task for task in tasks if task.key not in known], jobs):
         if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(result.as_dict()) + "\n")
         results.append(result)

@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from ric.flags import whole_number
+from ric.flags import file_to_write, folder_to_write, whole_number
+from ric.sm import tc
 from ric.terminal import complain
 from rich.console import Console
 from rich.progress import Progress
+from tc_controller.core.conflicts import renamed
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.policy_source import default_policy
 
@@ -63,14 +65,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--json",
-        type=Path,
+        type=file_to_write,
         metavar="FILE",
         help="append one JSON object a run; runs that FILE has are not repeated",
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the power (.svg, .png)")
+    parser.add_argument(
+        "--plot", type=file_to_write, metavar="FILE", help="draw the power (.svg, .png)"
+    )
     parser.add_argument(
         "--report",
-        type=Path,
+        type=folder_to_write,
         metavar="DIR",
         help="write report.md: a table and a plot of all arms and axes a situation",
     )
@@ -80,7 +84,7 @@ def run(given: argparse.Namespace) -> int:
     """Evaluate; returns the exit status."""
     console = Console()
     try:
-        _check_outputs(given)
+        _check(given)
         tasks, skipped = _tasks(given)
         for sentence in skipped:
             complain("tc-controller", sentence)
@@ -113,12 +117,10 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _check_outputs(given: argparse.Namespace) -> None:
-    """Refuses what cannot be written after minutes of runs."""
+def _check(given: argparse.Namespace) -> None:
+    """Refuses what fails only after minutes of runs."""
     if given.plot is not None:
         report.check_plot(given.plot)
-    if given.report is not None and given.report.exists() and not given.report.is_dir():
-        raise EvaluationError(f"--report: {given.report}: is a file; expected a directory")
     if given.traces is not None and not given.traces.is_dir():
         raise EvaluationError(f"--traces: {given.traces}: no such directory; expected one")
 
@@ -135,11 +137,12 @@ def _tasks(given: argparse.Namespace) -> tuple[list[Task], list[str]]:
     for situation in situations:
         # A scenario that the lab refuses is named now, not after the runs before it.
         world_of(situation, UNCONTROLLED, situation.seed)
+    arms = _arms(given.arms)
     tasks = [
         Task(situation, situation.seed + offset, arm, policy, digest)
         for situation in situations
         for offset in range(given.seeds)
-        for arm in _arms(given.arms)
+        for arm in arms
     ]
     return tasks, skipped
 
@@ -148,8 +151,12 @@ def _arms(given: str | None) -> list[str]:
     every = [NONE, *static_arms(), CONTROLLER]
     if given is None:
         return every
-    arms = given.split(",")
-    for arm in arms:
+    arms: dict[str, None] = {}
+    for name in given.split(","):
+        arm = tc.former_templates().get(name, name)
         if arm not in every:
             raise EvaluationError(f"--arms: {arm!r}; expected some of {', '.join(every)}")
-    return arms
+        if arm != name:
+            complain("tc-controller", renamed("--arms", name, arm))
+        arms[arm] = None
+    return list(arms)

@@ -14,11 +14,11 @@ import importlib.metadata
 import math
 import signal
 import sys
-from pathlib import Path
 from typing import Final
 
 from ric import logs
 from ric.errors import RicError
+from ric.flags import folder_to_write
 from ric.gateway import E2GatewayClient
 from ric.gateway.link import GatewayLink
 from ric.settings import (
@@ -44,7 +44,9 @@ class CollectSettings(ProgramSettings):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--out", type=Path, required=True, help="directory of the data set")
+    parser.add_argument(
+        "--out", type=folder_to_write, required=True, help="directory of the data set"
+    )
     parser.add_argument("--duration-s", type=float, required=True, help="duration of the recording")
     parser.add_argument("--node", default="", help="node id (default: the first with RLC reports)")
     parser.add_argument("--cell", default="", help="partition (default: the node's id)")

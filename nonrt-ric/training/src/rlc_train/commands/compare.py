@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from ric.flags import file_to_write
 from rich.table import Table
 from rlc_dataset import find_recordings
 from rlc_model import Quantity
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "compared", type=Path, nargs="+", metavar="RUN|MODEL", help="run or model directory"
     )
     parser.add_argument("--data", type=Path, help="recordings to judge all of them on")
-    parser.add_argument("--json", type=Path, help="file for the results")
+    parser.add_argument("--json", type=file_to_write, help="file for the results")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ric.flags import file_to_write
 from rich.table import Table
 from rlc_dataset import find_recordings
 
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="recordings to judge on; default with --run: the data set of train",
     )
-    parser.add_argument("--json", type=Path, help="with --model: file for the results")
+    parser.add_argument("--json", type=file_to_write, help="with --model: file for the results")
     parser.add_argument(
         "--baselines",
         help=f"comma-separated; default: those of the settings. Of {', '.join(BASELINES)}",

@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ric.flags import file_to_write
 
 from rlc_train import backtest, corpus, pipeline
 from rlc_train.baselines import BASELINES
@@ -28,7 +28,9 @@ NAME = "paper"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     add_experiment_arguments(parser)
-    parser.add_argument("--out", type=Path, required=True, help="JSON file for the results")
+    parser.add_argument(
+        "--out", type=file_to_write, required=True, help="JSON file for the results"
+    )
     parser.add_argument("--window", type=int, default=1000, help="N (1000)")
     parser.add_argument("--points", type=int, default=400, help="M (400)")
     parser.add_argument("--windows", type=int, default=256, help="windows per series (256)")

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from ric.flags import folder_to_write
 from rlc_model.manifest import TrainingData
 from rlc_model.signature import read_signer
 
@@ -29,7 +30,7 @@ AGAINST = ("persistence", "adaptive-persistence")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
-    parser.add_argument("--out", type=Path, help="model directory; default: RUN/model")
+    parser.add_argument("--out", type=folder_to_write, help="model directory; default: RUN/model")
     parser.add_argument("--candidate", help="default: the best")
     parser.add_argument(
         "--sign-key", type=Path, metavar="FILE", help="Ed25519 private key, PEM, to sign it with"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
+
+from ric.flags import folder_to_write
 
 from rlc_train import conformal, corpus, pipeline, spool
 from rlc_train.candidate import Candidate
@@ -32,7 +33,9 @@ NAME = "train"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     add_experiment_arguments(parser)
-    parser.add_argument("--run", type=Path, required=True, help="directory of the experiment")
+    parser.add_argument(
+        "--run", type=folder_to_write, required=True, help="directory of the experiment"
+    )
     parser.add_argument("--epochs", type=int, help="overrides fit.epochs")
     spool.add_argument(parser)
     backend.add_argument(parser)

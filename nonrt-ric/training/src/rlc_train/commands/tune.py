@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import yaml
+from ric.flags import folder_to_write
 
 from rlc_train import corpus, pipeline, spool
 from rlc_train.errors import TrainError, write_text
@@ -33,7 +34,9 @@ MOST_WORKERS = 64
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     add_experiment_arguments(parser)
-    parser.add_argument("--run", type=Path, required=True, help="directory of the search")
+    parser.add_argument(
+        "--run", type=folder_to_write, required=True, help="directory of the search"
+    )
     parser.add_argument("--max-epochs", type=int, default=9, help="epochs of the longest trial (9)")
     spool.add_argument(parser)
     backend.add_argument(parser)

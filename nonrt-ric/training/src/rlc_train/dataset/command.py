@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from ric.flags import folder_to_write
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rlc_dataset import Dataset, DatasetError
@@ -43,7 +44,9 @@ SHOWN: Final = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("preset", choices=("grid", "wide", "sample"), help="runs to simulate")
-    parser.add_argument("--out", type=Path, required=True, help="directory of the data set")
+    parser.add_argument(
+        "--out", type=folder_to_write, required=True, help="directory of the data set"
+    )
     parser.add_argument(
         "--duration-s",
         type=float,

@@ -24,6 +24,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from ric.flags import folder_to_write
 from ric.sm import rlc
 from rlc_dataset import PERIOD_US, DatasetError, write_run
 from rlc_dataset.foreign import parse_columns, read_reports
@@ -41,7 +42,9 @@ UNITS_US: Final = {"us": 1.0, "ms": 1e3, "s": 1e6}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("file", type=Path, metavar="FILE", help="Parquet, CSV (.gz) or SQLite")
-    parser.add_argument("--out", type=Path, required=True, help="directory of the data set")
+    parser.add_argument(
+        "--out", type=folder_to_write, required=True, help="directory of the data set"
+    )
     parser.add_argument(
         "--column",
         action="append",

@@ -15,6 +15,7 @@ from typing import Final
 
 from ric import logs
 from ric.errors import RicError
+from ric.flags import folder_to_write
 from ric.settings import LogSettings, add_settings_arguments, settings_from
 from rlc_model.signature import read_signer
 
@@ -37,10 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     add_experiment_arguments(parser)
     parser.add_argument(
-        "--model", type=Path, required=True, help="model directory that the forecaster reads"
+        "--model",
+        type=folder_to_write,
+        required=True,
+        help="model directory that the forecaster reads",
     )
     parser.add_argument(
-        "--work", type=Path, required=True, help="directory of the rounds, to continue from"
+        "--work",
+        type=folder_to_write,
+        required=True,
+        help="directory of the rounds, to continue from",
     )
     parser.add_argument(
         "--collect-s",

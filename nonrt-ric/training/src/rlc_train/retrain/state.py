@@ -90,7 +90,7 @@ class WorkDirectory:
         path = self.folder(state) / name
         try:
             return parse_json(path.read_text())
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise TrainError(str(path), f"cannot be read: {error}") from error
 
     def _load(self) -> RoundState | None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, cast, get_args
 
-from bounded_input import parse_json
+from bounded_input import JsonError, parse_json
 
 from ric.errors import RicError, ServiceModelError, ServiceModelUnavailable
 from ric.flags import ProgramParser
@@ -118,8 +118,8 @@ def _bytes_of_hex(text: bytes) -> bytes:
 def _value_of_json(text: bytes) -> Any:
     try:
         value = parse_json(text)
-    except (ValueError, RecursionError) as error:
-        raise ServiceModelError("line", "text", str(error), "JSON") from None
+    except JsonError as error:
+        raise ServiceModelError("line", "text", error.problem, error.expected) from None
     if isinstance(value, dict) and value.keys() == {"value"}:
         return value["value"]
     return value

@@ -84,6 +84,11 @@ class DoctorSettings(ProgramSettings):
             return tuple(one.strip() for one in given.split(",") if one.strip())
         return given
 
+    @field_validator("metrics")
+    @classmethod
+    def _urls(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(url_of(one) for one in given)
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -112,12 +117,13 @@ async def examine(
     clock = clock or SystemClock()
     timeout_s = settings.gateway.connect_timeout_s
     scraper = Scraper(settings.http.tls, settings.http.token_file)
-    urls = [url_of(given) for given in settings.metrics]
     progress(f"gateway {settings.gateway.address}")
     link = GrpcLink(settings.gateway)
     late = _Lateness(clock)
     try:
-        readings = [(clock.now_us(), await scraper.scrape(url, timeout_s)) for url in urls]
+        readings = [
+            (clock.now_us(), await scraper.scrape(url, timeout_s)) for url in settings.metrics
+        ]
         facts = Facts(await _reach(link, settings.gateway, clock))
         async with late:
             if facts.gateway.usable:
@@ -134,13 +140,13 @@ async def examine(
                 seconds=patience.seconds,
             )
             facts = replace(facts, forecasts=seen)
-        again = [(clock.now_us(), await scraper.scrape(url, timeout_s)) for url in urls]
+        again = [(clock.now_us(), await scraper.scrape(url, timeout_s)) for url in settings.metrics]
     finally:
         await link.close()
     metrics = tuple(
         Metrics(url, error, before, after, now_us - then_us)
         for url, (then_us, (before, _)), (now_us, (after, error)) in zip(
-            urls, readings, again, strict=True
+            settings.metrics, readings, again, strict=True
         )
     )
     return replace(facts, metrics=metrics, here_late_us=late.spread())

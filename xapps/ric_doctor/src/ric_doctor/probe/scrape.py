@@ -42,8 +42,16 @@ class Scraper:
 
 
 def url_of(given: str) -> str:
-    """`host:port` as the address of its /metrics; an http address as it is."""
-    return given if given.startswith(("http://", "https://")) else f"http://{given}/metrics"
+    """`host:port` as the address of its /metrics; an http or https address as it is.
+
+    Raises `ValueError` for another scheme.
+    """
+    scheme, separator, _ = given.partition("://")
+    if not separator:
+        return f"http://{given}/metrics"
+    if scheme not in ("http", "https"):
+        raise ValueError(f"{given} has the scheme {scheme}; expected http, https or host:port")
+    return given
 
 
 def _read(answer: HTTPResponse, deadline_s: float) -> bytes:

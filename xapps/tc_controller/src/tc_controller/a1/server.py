@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import structlog
 from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
-from bounded_input import parse_json
+from bounded_input import JsonError, parse_json
 from ric.access import ALL_NODES, Right
 from ric.backoff import Backoff
 from ric.certificates import Trust
@@ -357,6 +357,8 @@ async def _json(request: web.Request) -> Any:
         value = parse_json(text, constant)
         # Unpaired surrogates are legal escapes but no text; 1e999 is read as infinite.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except JsonError as error:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, f"body: {error}") from None
     except (ValueError, RecursionError) as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, f"body: {error}; expected JSON") from None
     except TimeoutError:

@@ -90,15 +90,16 @@ def findings(policy: Policy) -> list[Finding]:
 def former_names(policy: Policy) -> list[Finding]:
     """Templates that the policy gives by a former name."""
     return [
-        Finding(
-            Severity.NOTICE,
-            f"rules[{position}].{place}.template",
-            f"'{rung.former_name}' is a former name; write {rung.template}",
-        )
+        renamed(f"rules[{position}].{place}.template", rung.former_name, rung.template)
         for position, rule in enumerate(policy.rules)
         for place, rung in _rungs(rule)
         if rung.former_name is not None
     ]
+
+
+def renamed(place: str, former: str, now: str) -> Finding:
+    """A template that is given by a former name."""
+    return Finding(Severity.NOTICE, place, f"'{former}' is a former name; write {now}")
 
 
 def _rungs(rule: Rule) -> Iterator[tuple[str, Rung]]:
