@@ -242,7 +242,7 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/latency.py bridge --out $(OUT)/bench
-	$(BIN)/python benchmarks/kernel_traffic.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/kernel_traffic.py rate --out $(OUT)/bench
 
 # SOAK_SECONDS=7200, RESUME=1 goes on after an interrupt.
 .PHONY: soak
