@@ -237,8 +237,8 @@ kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lo
 bench: setup ## Speed, as ratios and rates measured in one run
 	cargo bench --locked -p shared-features -p gnb-benchmarks -p lab-world
 	$(BIN)/python benchmarks/latency.py gnb --out $(OUT)/bench
-	$(BIN)/python benchmarks/controller_load.py --out $(OUT)/bench
-	$(BIN)/python benchmarks/lockstep_speed.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/controller_speed.py load --out $(OUT)/bench
+	$(BIN)/python benchmarks/controller_speed.py lockstep --out $(OUT)/bench
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/latency.py bridge --out $(OUT)/bench
