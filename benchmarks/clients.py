@@ -1,9 +1,10 @@
-"""Clients of an E2 gateway for benchmarks and tests: messages, reports, controls, transactions."""
+"""Clients of gateway and forecaster for benchmarks and tests: messages, reports, transactions."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,12 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import e2sm_tc
+import grpc
 import yaml
 from measuring import percentiles
 from ric import E2GatewayClient
 from ric.sm import TC_V1_OID, rlc
 from sojourn_demo.programs import Programs
+from sojourn_interfaces import forecast_pb2 as pb
 
+PARSED_EVERY: Final = 16
+SUBSCRIBE: Final = "/sojourn.forecast.v1.Forecaster/Subscribe"
 CONTROL_PERIOD_S: Final = 0.05
 HEADER: Final = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 1})
 """Of a transaction."""
@@ -123,6 +128,22 @@ class Reports:
             "p99_us": p99_us,
             "longest_us": max(self.latency_us, default=0),
         }
+
+
+async def forecasts(channel: grpc.aio.Channel) -> AsyncIterator[tuple[float, Any]]:
+    """The time at which each message of forecasts came, Unix µs, and what it holds.
+
+    Most come undecoded, as `None`: to parse all in Python takes longer than to make them.
+    """
+    subscribe: Any = channel.unary_stream(
+        SUBSCRIBE, request_serializer=pb.ForecastRequest.SerializeToString
+    )
+    received = 0
+    async for message in subscribe(pb.ForecastRequest(), wait_for_ready=True):
+        now_us = time.time_ns() / 1e3
+        received += 1
+        is_parsed = received % PARSED_EVERY == 0
+        yield now_us, pb.ForecastBatch.FromString(message) if is_parsed else None
 
 
 def scenario(bearers: int) -> str:

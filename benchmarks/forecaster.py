@@ -21,12 +21,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import grpc
 import numpy as np
 import onnxruntime
-from clients import serving
+from clients import forecasts, serving
 from measuring import cpu_s, memory_mib, percentiles, write
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
@@ -40,15 +39,12 @@ from sojourn_interfaces import forecast_pb2 as pb
 
 SIZES = (1, 32, 256, 1000)
 T_M = "sojourn_forecaster_step_seconds"
-SUBSCRIBE = "/sojourn.forecast.v1.Forecaster/Subscribe"
 START_US = 1_700_000_000_000_000
 SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
 LATER = 29
 """Offset in samples between two bearers from the same series; coprime to TDD periods."""
 WARM_UP = 600
 CONTEXT_EVERY = 20
-PARSED_EVERY = 16
-"""The consumer parses every 16th message: parsing all in Python takes longer than forecasting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,27 +214,22 @@ async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
             service.listen, options=[("grpc.max_receive_message_length", 64 * 2**20)]
         ) as channel,
     ):
-        # Undecoded bytes: all are counted, some are parsed.
-        stream: Any = channel.unary_stream(
-            SUBSCRIBE, request_serializer=pb.ForecastRequest.SerializeToString
-        )(pb.ForecastRequest())
         loop = asyncio.get_running_loop()
         warm_s = loop.time() + 2
         origins: list[int] = []
         latency_us: list[float] = []
         from_model, received, begun_cpu_us = 0, 0, 0.0
         begun: asyncio.Task[dict[str, float]] | None = None
-        async for message in stream:
-            now_us, now_s = time.time_ns() / 1e3, loop.time()
+        async for now_us, batch in forecasts(channel):
+            now_s = loop.time()
             if now_s < warm_s:
                 continue
             if begun is None:
                 begun_cpu_us = 1e6 * cpu_s(service.pid)
                 begun = asyncio.create_task(_metrics(service.metrics))
             received += 1
-            if received % PARSED_EVERY != 1:
+            if batch is None:
                 continue
-            batch = pb.ForecastBatch.FromString(message)
             if origins and batch.forecasts[0].origin_us <= origins[-1]:
                 raise RuntimeError("forecasts are out of order")
             origins.append(batch.forecasts[0].origin_us)

@@ -25,7 +25,7 @@ from pathlib import Path
 import grpc
 from clients import control_forever, scenario
 from hostile_acts import ATTACKS, FORECASTER_ATTACKS
-from measuring import cpu_s, percentiles, write
+from measuring import cpu_s, memory_mib, percentiles, show, shown, write
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import rlc
@@ -44,6 +44,7 @@ BOUND_MB = 256 + 64 + 400
 """Beyond what the server takes without an attack: queued reports, controls without an answer, and
 windows of 400 connections (docs/secure.md, Limits)."""
 SETTLE_S = 1.0
+MB_IN_MIB = 1.048576
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,7 @@ class Served:
     """What the second client got: reports or forecasts a second; control or question round trip."""
 
     reports_per_s: float
-    control_p50_us: float
     control_p99_us: float
-    controls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,37 +61,44 @@ class Row:
 
     attack: str
     seconds: float
-    reports_per_s: float
-    reports_alone_per_s: float
-    reports_elsewhere_per_s: float
-    control_p99_us: float
-    control_p99_alone_us: float
-    control_p99_elsewhere_us: float
+    alone: Served
+    elsewhere: Served
+    """While the attack is on another server of this machine."""
+    beside: Served
     peak_mb: float
     before_mb: float
     server_cpu: float
     limited: dict[str, float]
 
-    @property
-    def share(self) -> float:
-        """Of the reports that it has alone."""
-        return self.reports_per_s / self.reports_alone_per_s
-
-    @property
-    def elsewhere(self) -> float:
-        """The same while the attack is on another server of this machine."""
-        return self.reports_elsewhere_per_s / self.reports_alone_per_s
+    def share(self, served: Served) -> float:
+        """Reports of those that the client has alone."""
+        return served.reports_per_s / self.alone.reports_per_s
 
     @property
     def ratio(self) -> float:
         """Control round trip, p99, beside the attack and alone."""
-        return self.control_p99_us / self.control_p99_alone_us
+        return self.beside.control_p99_us / self.alone.control_p99_us
 
     @property
     def holds(self) -> bool:
         """Whether the second client keeps what is wanted, and memory stays within its bound."""
         within = self.peak_mb - self.before_mb <= BOUND_MB
-        return self.share >= SHARE and self.ratio <= RATIO and within
+        return self.share(self.beside) >= SHARE and self.ratio <= RATIO and within
+
+    def cells(self) -> dict[str, object]:
+        """The row of the table."""
+        return {
+            "attack": self.attack,
+            "reports": f"{self.share(self.beside):.1%}",
+            "on another server": f"{self.share(self.elsewhere):.1%}",
+            "control p99, ms": self.beside.control_p99_us / 1e3,
+            "alone": self.alone.control_p99_us / 1e3,
+            "p99 on another server": self.elsewhere.control_p99_us / 1e3,
+            "memory, MB": self.peak_mb,
+            "before, MB": self.before_mb,
+            "refused": self.limited,
+            "holds": self.holds,
+        }
 
 
 @dataclass(slots=True)
@@ -104,8 +110,7 @@ class Probe:
 
     def take(self, seconds: float) -> Served:
         """The figures of that time, and begin anew."""
-        p50, p99 = percentiles(self.round_trips_us)
-        served = Served(self.reports / seconds, p50, p99, len(self.round_trips_us))
+        served = Served(self.reports / seconds, percentiles(self.round_trips_us)[1])
         self.reports = 0
         self.round_trips_us.clear()
         return served
@@ -172,14 +177,6 @@ async def serving(attack: str) -> AsyncIterator[tuple[Program, Program]]:
                 yield await programs.start("rlc-forecaster", *of, *where), other
 
 
-def memory_mb(pid: int, key: str) -> float:
-    """A line of the status of a process, MB."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) / 1e3
-    return float("nan")
-
-
 def limited(text: str) -> dict[str, float]:
     """What was refused, by limit."""
     counts: dict[str, float] = {}
@@ -218,47 +215,16 @@ async def measure(attack: str, seconds: float) -> Row:
             async with attacked(attack, other):
                 elsewhere = await window(probe, seconds, client)
             await asyncio.sleep(SETTLE_S)
-            before_mb = memory_mb(pid, "VmHWM:")
+            before_mb = MB_IN_MIB * memory_mib(pid, "VmHWM")
             async with attacked(attack, server):
                 began, cpu = time.monotonic(), cpu_s(pid)
                 beside = await window(probe, seconds, client)
                 cpu = (cpu_s(pid) - cpu) / (time.monotonic() - began)
         finally:
             client.cancel()
-        peak_mb = memory_mb(pid, "VmHWM:")
+        peak_mb = MB_IN_MIB * memory_mib(pid, "VmHWM")
         counts = limited(await asyncio.to_thread(server.metrics))
-    return Row(
-        attack,
-        seconds,
-        beside.reports_per_s,
-        alone.reports_per_s,
-        elsewhere.reports_per_s,
-        beside.control_p99_us,
-        alone.control_p99_us,
-        elsewhere.control_p99_us,
-        peak_mb,
-        before_mb,
-        cpu,
-        counts,
-    )
-
-
-def show(rows: list[Row]) -> None:
-    """Prints the table."""
-    print(
-        "| attack | reports | on another server | control p99, ms | alone | on another server"
-        " | memory, MB | before, MB | refused |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    for row in rows:
-        refused = ", ".join(f"{name} {count:.0f}" for name, count in sorted(row.limited.items()))
-        print(
-            f"| {row.attack} | {row.share:.1%} | {row.elsewhere:.1%}"
-            f" | {row.control_p99_us / 1e3:.2f}"
-            f" | {row.control_p99_alone_us / 1e3:.2f} | {row.control_p99_elsewhere_us / 1e3:.2f}"
-            f" | {row.peak_mb:.0f} | {row.before_mb:.0f} | {refused} |",
-            flush=True,
-        )
+    return Row(attack, seconds, alone, elsewhere, beside, peak_mb, before_mb, cpu, counts)
 
 
 def main() -> int:
@@ -281,10 +247,8 @@ def main() -> int:
     for attack in arguments.attack:
         print(f"{attack}: three times {arguments.seconds:g} s …", file=sys.stderr)
         rows.append(asyncio.run(measure(attack, arguments.seconds)))
-        verdict = "held" if rows[-1].holds else "not held"
-        kept, ratio = rows[-1].share, rows[-1].ratio
-        print(f"{attack}: {verdict} (reports {kept:.1%}, round trip {ratio:.1f}×)", file=sys.stderr)
-    show(rows)
+        print(shown(rows[-1].cells()), file=sys.stderr)
+    show([row.cells() for row in rows])
     write(arguments.out, "hostile.json", [{**asdict(row), "holds": row.holds} for row in rows])
     lost = [row.attack for row in rows if not row.holds]
     print(f"not held: {', '.join(lost)}" if lost else "all held")

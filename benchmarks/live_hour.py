@@ -29,15 +29,14 @@ import e2sm_tc
 import yaml
 from clients import HEADER, transaction
 from kernel_traffic import missing_devices
-from measuring import counted, memory_mib, write
+from measuring import counted, write
 from ric import E2GatewayClient
 from ric.errors import RicError
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
-from soak import as_json, show
-from soak_trend import Sample, Trend, overall, trends
 from sojourn_demo import DemoError
 from sojourn_demo.programs import Program, Programs, free_address
+from trends import STATUS, Sample, add_arguments, overall, show, sizes, trends
 
 RNTIS: Final = (17921, 17922)
 TRAFFIC: Final = Path(__file__).parent / "live_traffic.py"
@@ -67,8 +66,6 @@ SCENARIO: Final[dict[str, Any]] = {
     ],
     "flows": [{"name": "any", "kind": "host", "rnti": "each"}],
 }
-FLAT: Final = ("memory_mib", "threads", "descriptors")
-STATUS: Final = {"flat": 0, "rising": 1, "undecided": 3}
 CONTROL_EVERY_S: Final = 1.0
 
 
@@ -106,13 +103,10 @@ def accepts(address: str) -> bool:
 
 def sample(program: Program, at_s: float) -> list[Sample]:
     """Memory, threads and descriptors of a program now."""
-    folder = Path(f"/proc/{program.process.pid}")
-    values = {
-        "memory_mib": memory_mib(program.process.pid),
-        "threads": len(list((folder / "task").iterdir())),
-        "descriptors": len(list((folder / "fd").iterdir())),
-    }
-    return [Sample(0, round(at_s, 3), program.name, name, value) for name, value in values.items()]
+    return [
+        Sample(0, round(at_s, 3), program.name, name, value)
+        for name, value in sizes(program).items()
+    ]
 
 
 @dataclass(slots=True)
@@ -189,8 +183,7 @@ async def run(files: Files, seconds: float, every_s: float) -> Run:
 
 def show_progress(found: Sequence[Sample], seconds: float) -> None:
     """The newest sample on standard error."""
-    newest = {each.quantity: each for each in found[-len(FLAT) :]}
-    memory = newest["memory_mib"]
+    memory = [each for each in found if each.quantity == "memory_mib"][-1]
     print(f"{memory.at_s:.0f}/{seconds:.0f} s: {memory.value:.1f} MiB", file=sys.stderr, flush=True)
 
 
@@ -223,7 +216,7 @@ def problems(run: Run) -> list[str]:
 
 def conclude(out: Path, run: Run, warm_s: float) -> int:
     """Writes `live_hour.json`, prints account and slopes; returns the exit status."""
-    found: list[Trend] = trends((s for s in run.samples if s.quantity in FLAT), warm_s)
+    found = trends(run.samples, warm_s)
     wrong, verdict = problems(run), overall(found)
     live = run.summary["live"]
     result = {
@@ -236,7 +229,7 @@ def conclude(out: Path, run: Run, warm_s: float) -> int:
         "seams": live["seams"],
         "lateness": live["lateness"],
         "traffic": run.traffic,
-        "trends": [as_json(each) for each in found],
+        "trends": [each.as_json() for each in found],
     }
     write(out, "live_hour.json", result)
     show(found)
@@ -253,10 +246,7 @@ def conclude(out: Path, run: Run, warm_s: float) -> int:
 def main() -> int:
     """Runs, concludes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3600.0, help="default: an hour")
-    parser.add_argument("--every-s", type=float, default=10.0, help="between samples (default: 10)")
-    parser.add_argument("--warm-s", type=float, help="without verdict (default: --seconds / 6)")
-    parser.add_argument("--out", type=Path, default=Path("out/live-hour"))
+    add_arguments(parser, 3600.0, "out/live-hour")
     given = parser.parse_args()
     if lacks := missing_devices():
         print(f"live_hour: cannot run here: {lacks}", file=sys.stderr)

@@ -32,10 +32,10 @@ def busy_s() -> float:
     return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK")
 
 
-def memory_mib(pid: int) -> float:
-    """Resident memory of a process."""
+def memory_mib(pid: int, key: str = "VmRSS") -> float:
+    """Resident memory of a process; with `VmHWM`, the most it has had."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+    return next(int(line.split()[1]) for line in status if line.startswith(key)) / 1024
 
 
 def counted(text: str, name: str) -> float:

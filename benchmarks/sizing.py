@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from measuring import counted, cpu_s, memory_mib, write
+from measuring import counted, cpu_s, memory_mib, show, write
 from sojourn_demo.programs import Program, Programs
 from tc_controller.policy_source import default_policy
 
@@ -34,6 +34,7 @@ LOADS = ((1, 1), (1, 50), (1, 150), (2, 50), (3, 100), (5, 20), (10, 50))
 PROGRAMS = ("tc-controller", "rlc-forecaster")
 PERIODS_MS = (1, 10)
 """Of the RLC reports; 1 ms is the default of both programs."""
+COSTS = ("itself", "a node", "1000 bearers")
 QUANTITIES = ("cpu_cores", "memory_mib", "network_mbit_s", "series")
 MOST_MISSED = 0.01
 """A program that misses more does less than its work: such a load is not used for the costs."""
@@ -153,34 +154,26 @@ def fitted(loads: list[Load], quantity: str) -> tuple[float, ...]:
     return tuple(map(float, costs))
 
 
-def show(loads: list[Load], ues: int) -> dict[str, object]:
-    """Prints the tables; returns their content."""
-    head = ("program", "ms", "nodes", "bearers", "CPU", "MiB", "Mbit/s", "series", "missed", "late")
-    row = "{:>15} {:>3} {:>6} {:>8} {:>7} {:>7} {:>8} {:>7} {:>7} {:>6}"
-    print(row.format(*head))
-    for load in loads:
-        print(row.format(*asdict(load).values()))
+def carried_on(loads: list[Load], ues: int) -> dict[str, list[dict[str, object]]]:
+    """The loads, the costs that they give, and what fleets need with so many bearers a gNB."""
     parts: list[dict[str, object]] = []
     fleets: list[dict[str, object]] = []
-    row = "{:>15} {:>3} {:>15} {:>9} {:>9} {:>13}"
-    print("\n" + row.format("program", "ms", "quantity", "itself", "a node", "1000 bearers"))
     for program, period_ms in dict.fromkeys((load.program, load.period_ms) for load in loads):
         own = [load for load in loads if (load.program, load.period_ms) == (program, period_ms)]
         kept = [load for load in own if load.missed <= MOST_MISSED]
+        if not kept:
+            print(f"{program}, {period_ms} ms: too slow here for each load", file=sys.stderr)
+            continue
         quantities = {quantity: fitted(kept, quantity) for quantity in QUANTITIES}
         name = {"program": program, "period_ms": period_ms}
-        parts.append({**name, **quantities})
-        for quantity, costs in quantities.items():
-            print(row.format(program, period_ms, quantity, *(f"{cost:.3f}" for cost in costs)))
+        parts += [
+            {**name, "quantity": quantity, **dict(zip(COSTS, costs, strict=True))}
+            for quantity, costs in quantities.items()
+        ]
         fleets += [
             {**name, "nodes": nodes, **fleet(program, quantities, nodes, nodes * ues)}
             for nodes in FLEETS
         ]
-    row = "{:>15} {:>3} {:>6} {:>9} {:>8} {:>9} {:>9} {:>8}"
-    names = ("program", "ms", "gNBs", "replicas", "CPU", "MiB", "Mbit/s", "series")
-    print("\n" + row.format(*names), f"  ({ues} bearers a gNB)")
-    for needed in fleets:
-        print(row.format(*needed.values()))
     return {"loads": [asdict(load) for load in loads], "parts": parts, "fleets": fleets}
 
 
@@ -213,7 +206,11 @@ async def main() -> None:
     for number, case in enumerate(cases, 1):
         print(f"{number}/{len(cases)}", *case, file=sys.stderr)
         loads.append(await measure(*case, given.warm_s, given.seconds))
-    write(given.out, "sizing.json", show(loads, given.ues))
+    found = carried_on(loads, given.ues)
+    for rows in found.values():
+        show(rows)
+        print()
+    write(given.out, "sizing.json", found)
 
 
 if __name__ == "__main__":

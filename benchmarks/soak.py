@@ -17,31 +17,45 @@ import math
 import os
 import platform
 import signal
-import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 import grpc
-from measuring import busy_s, counted, cpu_s, memory_mib, write
+from clients import control_forever, forecasts
+from measuring import busy_s, counted, cpu_s, percentiles, write
+from ric import E2GatewayClient
 from ric.errors import RicError
-from soak_plot import draw
-from soak_probe import Probe, probing
-from soak_trend import ALLOWED, COLUMNS, Sample, Trend, overall, read_samples, trends
+from ric.settings import GatewaySettings
+from ric.sm import rlc
 from sojourn_demo import DemoError
-from sojourn_demo.programs import Program, Programs
+from sojourn_demo.programs import Program, Programs, free_address
+from trends import (
+    ALLOWED,
+    COLUMNS,
+    STATUS,
+    Sample,
+    add_arguments,
+    draw,
+    overall,
+    read_samples,
+    show,
+    sizes,
+    trends,
+)
 
 SCENARIO: Final = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
 MISSED: Final = "missed_total"
 """Indications that a program was too slow for; counted, without a trend."""
 OTHERS: Final = "others_cores"
 """CPU of all but the programs, this client included: what latencies also depend on; no trend."""
-STATUS: Final = {"flat": 0, "rising": 1, "ended": 1, "undecided": 3}
+QUANTITIES: Final = ("indication_age", "control_round_trip", "forecast_age")
+"""What the client measures."""
 
 
 class Files:
@@ -70,6 +84,55 @@ class Files:
         """Append samples."""
         with self.samples.open("a", encoding="utf-8") as file:
             file.writelines(",".join(map(str, sample)) + "\n" for sample in samples)
+
+
+@dataclass(slots=True)
+class Probe:
+    """What the client measured since the last `take`."""
+
+    values_us: dict[str, list[float]] = field(default_factory=lambda: {q: [] for q in QUANTITIES})
+
+    def take(self) -> dict[str, float]:
+        """p50 and p99 of each quantity, ms, and begin anew; NaN without values."""
+        found: dict[str, float] = {}
+        for quantity, values in self.values_us.items():
+            p50, p99 = percentiles(values)
+            found |= {f"{quantity}_p50_ms": p50 / 1e3, f"{quantity}_p99_ms": p99 / 1e3}
+            values.clear()
+        return found
+
+    async def indications(self, client: E2GatewayClient, node: str) -> None:
+        """Reads RLC reports each millisecond."""
+        async with aclosing(client.subscribe(node, rlc.OID, rlc.event_trigger(1))) as stream:
+            async for indication in stream:
+                age_us = indication.handled_at_us - indication.collected_at_us
+                self.values_us["indication_age"].append(age_us)
+
+    async def forecasts(self, channel: grpc.aio.Channel) -> None:
+        """Reads all forecasts."""
+        async for arrived_us, batch in forecasts(channel):
+            if batch is not None:
+                self.values_us["forecast_age"].append(arrived_us - batch.forecasts[0].origin_us)
+
+
+@asynccontextmanager
+async def probing(gateway: str, forecaster: str) -> AsyncIterator[Probe]:
+    """Measures during the block; an error of a client ends it."""
+    probe = Probe()
+    async with (
+        E2GatewayClient(GatewaySettings(address=gateway)) as client,
+        grpc.aio.insecure_channel(forecaster) as channel,
+        asyncio.TaskGroup() as tasks,
+    ):
+        node = (await anext(client.watch_nodes())).node.id
+        running = [
+            tasks.create_task(probe.indications(client, node)),
+            tasks.create_task(control_forever(client, node, probe.values_us["control_round_trip"])),
+            tasks.create_task(probe.forecasts(channel)),
+        ]
+        yield probe
+        for task in running:
+            task.cancel()
 
 
 class Soak:
@@ -120,7 +183,7 @@ class Soak:
 
     async def _start(self, programs: Programs) -> tuple[str, str]:
         """Starts all programs; returns the addresses of gateway and forecaster."""
-        forecasts = f"127.0.0.1:{free_port()}"
+        forecasts = free_address()
         ports = ("--metrics-listen", "127.0.0.1:0", "--log-level")
         gnb = await programs.start(
             *("gnb-lab", "serve", str(SCENARIO), "--set", f"ues[0].count={self._bearers}"),
@@ -161,15 +224,11 @@ class Soak:
         return math.nan if before is None else round((used_s - before[1]) / (now_s - before[0]), 4)
 
     def _of_process(self, program: Program) -> Iterator[tuple[str, float]]:
-        pid = program.process.pid
-        folder = Path(f"/proc/{pid}")
-        now_s, used_s = time.monotonic(), cpu_s(pid)
+        now_s, used_s = time.monotonic(), cpu_s(program.process.pid)
         before = self._spent_s.get(program.name)
         self._spent_s[program.name] = now_s, used_s
         cores = (used_s - before[1]) / (now_s - before[0]) if before is not None else math.nan
-        yield "memory_mib", memory_mib(pid)
-        yield "threads", len(list((folder / "task").iterdir()))
-        yield "descriptors", len(list((folder / "fd").iterdir()))
+        yield from sizes(program).items()
         yield "cpu_cores", cores
 
     def _show(self, at_s: float, seconds: float) -> None:
@@ -184,13 +243,6 @@ class Soak:
         print(line, file=sys.stderr, flush=True)
 
 
-def free_port() -> int:
-    """A port of loopback that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
-
-
 def missed(samples: Sequence[Sample]) -> dict[str, int]:
     """Indications that each program missed, all segments."""
     last = {(s.source, s.segment): s.value for s in samples if s.quantity == MISSED}
@@ -199,17 +251,6 @@ def missed(samples: Sequence[Sample]) -> dict[str, int]:
         source: int(sum(value for (of, _), value in last.items() if of == source))
         for source in sorted(sources)
     }
-
-
-def show(found: Sequence[Trend]) -> None:
-    """Prints the table, in Markdown."""
-    print("| program | quantity | median | per hour | 95 % interval | allowed | verdict |")
-    print("|---|---|---|---|---|---|---|")
-    for t in found:
-        print(
-            f"| {t.source} | `{t.quantity}` | {t.median:.4g} | {t.slope:+.2g}"
-            f" | {t.low:+.2g} to {t.high:+.2g} | {t.allowed:.2g} | {t.verdict} |"
-        )
 
 
 def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | None) -> str:
@@ -227,7 +268,7 @@ def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | 
         "missed": missed(samples),
         "others_cores": {"median": median(others), "most": max(others)} if others else None,
         "machine": {"cores": os.cpu_count(), "python": platform.python_version()},
-        "trends": [as_json(each) for each in found],
+        "trends": [each.as_json() for each in found],
     }
     write(files.out, "soak.json", result)
     title = f"{at_s:.0f} s of the loop at 1 ms: {verdict}"
@@ -241,25 +282,11 @@ def conclude(files: Files, samples: list[Sample], warm_s: float, failure: str | 
     return verdict
 
 
-def as_json(trend: Trend) -> dict[str, object]:
-    """JSON has neither NaN nor infinity: null."""
-    known = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in asdict(trend).items()
-    }
-    return known | {"verdict": trend.verdict}
-
-
 def main() -> int:
     """Runs the soak."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=7200.0, help="default: two hours")
+    add_arguments(parser, 7200.0, "out/soak")
     parser.add_argument("--bearers", type=int, default=64)
-    parser.add_argument("--every-s", type=float, default=10.0, help="between samples (default: 10)")
-    parser.add_argument(
-        "--warm-s", type=float, help="of each start, without verdict (default: --seconds / 6)"
-    )
-    parser.add_argument("--out", type=Path, default=Path("out/soak"))
     parser.add_argument("--resume", action="store_true", help="go on with the samples of --out")
     given = parser.parse_args()
     warm_s = given.seconds / 6 if given.warm_s is None else given.warm_s

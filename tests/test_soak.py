@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from soak_trend import ALLOWED, COLUMNS, Sample, overall, read_samples, trends
+from trends import ALLOWED, COLUMNS, Sample, overall, read_samples, trends
 
 ROOT = Path(__file__).parent.parent
 EVERY_S = 10.0

@@ -1,4 +1,4 @@
-"""Whether a quantity of a soak stays flat: a robust slope with its interval, and a verdict.
+"""Whether quantities of a long run stay flat: robust slopes with intervals, verdicts, a picture.
 
 Samples are in segments, one for each start of the programs; slopes are taken within segments alone,
 each without its warm-up.
@@ -6,16 +6,25 @@ each without its warm-up.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from measuring import memory_mib
+from measuring import show as show_rows
 from numpy.typing import NDArray
+from sojourn_demo.colours import GOODPUT, PING, RLC, SHADE, STYLE, TC, themed
+from sojourn_demo.programs import Program
 
+STATUS: Final = {"flat": 0, "rising": 1, "ended": 1, "undecided": 3}
+"""Exit status by verdict."""
 COLUMNS: Final = ("segment", "at_s", "source", "quantity", "value")
 HOUR_S: Final = 3600.0
 NORMAL_QUANTILE: Final = 1.96
@@ -59,6 +68,18 @@ ALLOWED: Final[Mapping[str, Allowed]] = {
 }
 
 
+PANELS: Final = {
+    "memory_mib": "memory, MiB",
+    "threads": "threads",
+    "descriptors": "descriptors",
+    "cpu_cores": "CPU, cores",
+    "indication_age": "age of indications, ms",
+    "control_round_trip": "control round trip, ms",
+    "forecast_age": "age of forecasts, ms",
+}
+COLOURS: Final = {"gnb-lab": PING, "rlc-forecaster": GOODPUT, "tc-controller": RLC, "client": TC}
+
+
 @dataclass(frozen=True, slots=True)
 class Trend:
     """One quantity of one program, per hour."""
@@ -80,6 +101,34 @@ class Trend:
         if self.low > self.allowed:
             return "rising"
         return "flat" if self.high <= self.allowed else "undecided"
+
+    def as_json(self) -> dict[str, object]:
+        """The fields and the verdict; null for NaN and infinity, which JSON has not."""
+        known = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in asdict(self).items()
+        }
+        return known | {"verdict": self.verdict}
+
+
+def add_arguments(parser: argparse.ArgumentParser, seconds: float, out: str) -> None:
+    """Arguments of a run whose trends are judged."""
+    parser.add_argument("--seconds", type=float, default=seconds, help="default: %(default)s")
+    parser.add_argument("--every-s", type=float, default=10.0, help="between samples (default: 10)")
+    parser.add_argument(
+        "--warm-s", type=float, help="of each start, without verdict (default: --seconds / 6)"
+    )
+    parser.add_argument("--out", type=Path, default=Path(out))
+
+
+def sizes(program: Program) -> dict[str, float]:
+    """Memory, threads and descriptors of a program now."""
+    pid = program.process.pid
+    return {
+        "memory_mib": memory_mib(pid),
+        "threads": len(list(Path(f"/proc/{pid}/task").iterdir())),
+        "descriptors": len(list(Path(f"/proc/{pid}/fd").iterdir())),
+    }
 
 
 def read_samples(path: Path) -> list[Sample]:
@@ -166,3 +215,69 @@ def overall(found: Sequence[Trend]) -> str:
     if "rising" in verdicts:
         return "rising"
     return "flat" if verdicts == {"flat"} else "undecided"
+
+
+def show(found: Sequence[Trend]) -> None:
+    """Prints the table."""
+    show_rows(
+        [
+            {
+                "program": t.source,
+                "quantity": f"`{t.quantity}`",
+                "median": t.median,
+                "per hour": f"{t.slope:+.2g}",
+                "95 % interval": f"{t.low:+.2g} to {t.high:+.2g}",
+                "allowed": t.allowed,
+                "verdict": t.verdict,
+            }
+            for t in found
+        ]
+    )
+
+
+def draw(
+    path: Path, title: str, samples: Sequence[Sample], trends: Sequence[Trend], warm_s: float
+) -> None:
+    """Draws an SVG with a panel for each quantity; the warm-up of each segment is shaded."""
+    figure = Figure(figsize=(11, 15), layout="constrained")
+    figure.suptitle(title)
+    panels = dict(zip(PANELS, figure.subplots(len(PANELS), 1, sharex=True), strict=True))
+    begins: dict[int, float] = {}
+    for sample in samples:
+        begins.setdefault(sample.segment, sample.at_s)
+    for key, axes in panels.items():
+        axes.set_ylabel(PANELS[key])
+        for begin_s in begins.values():
+            axes.axvspan(begin_s / 60, (begin_s + warm_s) / 60, color=SHADE)
+        for trend in trends:
+            if trend.quantity.startswith(key):
+                _line(axes, samples, trend)
+        axes.set_ylim(bottom=0)
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    axes.set_xlabel("minutes of running")
+    svg = themed(figure)
+    end = svg.index(">") + 1
+    path.write_text(f"{svg[:end]}<style>{STYLE}</style>{svg[end:]}", encoding="utf-8")
+
+
+def _line(axes: Axes, samples: Sequence[Sample], trend: Trend) -> None:
+    at, values, segment = [], [], None
+    for sample in samples:
+        if (sample.source, sample.quantity) == (trend.source, trend.quantity):
+            if segment not in (None, sample.segment):
+                # A gap between segments.
+                at.append(sample.at_s / 60)
+                values.append(float("nan"))
+            segment = sample.segment
+            at.append(sample.at_s / 60)
+            values.append(sample.value)
+    high = "p99" in trend.quantity
+    of = next((part for part in ("p50", "p99") if part in trend.quantity), "")
+    axes.plot(
+        at,
+        values,
+        color=COLOURS[trend.source],
+        linewidth=1.2 if high else 1.6,
+        linestyle=(0, (3, 2)) if high else "-",
+        label=f"{trend.source} {of}\n{trend.slope:+.2g} per hour: {trend.verdict}",
+    )
