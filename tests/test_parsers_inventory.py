@@ -83,7 +83,6 @@ TRUSTED: Final = {
         "tc_controller.latency:Recent.summary",
         "rlc_train.dataset.plan:seed_of",
         "rlc_train.lstm.checkpoint:save",
-        "sojourn_dashboards.frame:Board.json",
     ],
     "a pipe to a child process of the same program": [
         "flexric_bridge.child:Child._next",

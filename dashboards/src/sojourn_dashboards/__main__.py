@@ -7,22 +7,24 @@ from pathlib import Path
 from typing import Final
 
 from sojourn_dashboards import bearer, cell, controller, fleet, forecaster, gateway, slo
-from sojourn_dashboards.frame import Board
+from sojourn_dashboards.board import UID_PREFIX, text
 
-BOARDS: Final[tuple[Board, ...]] = tuple(
-    module.BOARD for module in (fleet, cell, bearer, controller, forecaster, gateway, slo)
-)
-"""From general to specific."""
+BOARDS: Final = {
+    str(module.BOARD.uid).removeprefix(UID_PREFIX): module.BOARD
+    for module in (fleet, cell, bearer, controller, forecaster, gateway, slo)
+}
+"""By name of their files, from general to specific."""
 FOLDER: Final = Path(__file__).parents[2] / "json"
 
 
 def write(folder: Path) -> None:
     """One file per dashboard; removes files of dashboards that no longer exist."""
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in set(folder.glob("*.json")) - {folder / f"{board.name}.json" for board in BOARDS}:
+    files = {folder / f"{name}.json": board for name, board in BOARDS.items()}
+    for stale in set(folder.glob("*.json")) - files.keys():
         stale.unlink()
-    for board in BOARDS:
-        (folder / f"{board.name}.json").write_text(board.json(), encoding="utf-8")
+    for path, board in files.items():
+        path.write_text(text(board), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-PANEL_BACKGROUND: Final = "#181b1f"
-"""Background of panels in Grafana's dark theme."""
-
 GOOD: Final = "#56b4e9"
 """Objective met, service up."""
 WARNING: Final = "#f0e442"
@@ -23,17 +20,7 @@ EXCUSED: Final = "#cc79a7"
 UNKNOWN: Final = "#686d72"
 """No data, idle, or too few samples."""
 
-STATES: Final = {
-    "good": GOOD,
-    "warning": WARNING,
-    "bad": BAD,
-    "excused": EXCUSED,
-    "unknown": UNKNOWN,
-}
-
 BOUND: Final = "#d8d9da"
 """A bound or an objective; drawn dashed."""
 SERIES: Final = ("#1f9e89", "#e69f00", "#8270ee", "#b8dce8", "#ffd9a0")
 """Series without a state, by order: teal, orange, violet, pale blue, peach."""
-SEQUENTIAL: Final = "continuous-viridis"
-"""Grafana's colour scale of densities; readable with any colour vision."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sojourn_dashboards.colours import BAD
-from sojourn_dashboards.frame import Row, rate, selector
-from sojourn_dashboards.panels import Query, card, lines, timeline
+from sojourn_dashboards.kinds import lines, log_lines, timeline
+from sojourn_dashboards.queries import quantile
 from sojourn_dashboards.states import CONNECTED
+from sojourn_dashboards.table import Query, Row
 
 
 def _absent(program: str) -> str:
@@ -14,139 +15,98 @@ def _absent(program: str) -> str:
 
 def connection_row(program: str) -> Row:
     """The program as a client of the E2 gateway."""
-    only = f'job="{program}"'
-    empty = _absent(program)
-    latency = rate("sojourn_e2_indication_latency_seconds_bucket", only)
-    taken = rate("sojourn_e2_indication_leg_seconds_sum", only)
-    arrived = rate("sojourn_e2_indication_leg_seconds_count", only)
+    of = f'{{job="{program}"}}'
+    counted = f"{of}[$__rate_interval]"
+    age = f"sojourn_e2_indication_latency_seconds_bucket{of}"
+    taken = f"sum by (leg) (rate(sojourn_e2_indication_leg_seconds_sum{counted}))"
+    arrived = f"sum by (leg) (rate(sojourn_e2_indication_leg_seconds_count{counted}))"
     return Row(
         "E2 gateway, as it sees it",
-        (
-            timeline(
-                card(
-                    "Connection to the E2 gateway",
-                    "none",
-                    Query(
-                        f"min by (instance) ({selector('sojourn_e2_gateway_connected', only)})",
-                        "{{instance}}",
-                    ),
-                    about="Disconnected: check gateway or bridge; the program reconnects.",
-                    empty=empty,
-                    size=(24, 4),
-                ),
-                words=CONNECTED,
-                names=None,
-            ),
-            lines(
-                card(
-                    "Indications handled",
-                    "cps",
-                    Query(
-                        f"sum by (node) ({rate('sojourn_e2_indications_total', only)})", "{{node}}"
-                    ),
-                    about="Indications of each node, all RAN functions.",
-                    empty=empty,
-                    size=(8, 8),
-                ),
-            ),
-            lines(
-                card(
-                    "Indications lost",
-                    "cps",
-                    Query(
-                        f"sum by (reason) ({rate('sojourn_e2_indications_missed_total', only)})",
-                        "{{reason}}",
-                    ),
-                    Query(
-                        f"sum({rate('sojourn_e2_indications_bad_total', only)})",
-                        "not decodable",
-                        BAD,
-                    ),
-                    about="`gateway`: dropped before they came. `slow_handler`: the program is too "
-                    "slow, give it a core. Not decodable: versions of node and service model "
-                    "differ.",
-                    empty="None was lost in this time.",
-                    size=(8, 8),
-                ),
-            ),
-            lines(
-                card(
-                    "Age of indications",
-                    "s",
-                    *(
-                        Query(
-                            f"histogram_quantile({q}, sum by (le) ({latency}))",
-                            f"p{round(100 * q)}",
-                        )
-                        for q in (0.5, 0.99)
-                    ),
-                    Query(f"sum by (leg) ({taken}) / sum by (leg) ({arrived})", "mean {{leg}}"),
-                    about="Age of an indication when its handler gets it, and the mean time of "
-                    "each leg of its way.",
-                    empty=empty,
-                    size=(8, 8),
-                ),
-                logarithmic=True,
-            ),
+        timeline(
+            "Connection to the E2 gateway",
+            Query(f"min by (instance) (sojourn_e2_gateway_connected{of})", "{{instance}}"),
+            "Disconnected: check gateway or bridge; the program reconnects.",
+            words=CONNECTED,
+            size=(24, 4),
         ),
+        lines(
+            "Indications handled",
+            Query(f"sum by (node) (rate(sojourn_e2_indications_total{counted}))", "{{node}}"),
+            "Indications of each node, all RAN functions.",
+            unit="cps",
+        ),
+        lines(
+            "Indications lost",
+            [
+                Query(
+                    f"sum by (reason) (rate(sojourn_e2_indications_missed_total{counted}))",
+                    "{{reason}}",
+                ),
+                Query(
+                    f"sum(rate(sojourn_e2_indications_bad_total{counted}))", "not decodable", BAD
+                ),
+            ],
+            "`gateway`: dropped before they came. `slow_handler`: the program is too slow, give it "
+            "a core. Not decodable: versions of node and service model differ.",
+            unit="cps",
+            empty="None was lost in this time.",
+        ),
+        log_lines(
+            "Age of indications",
+            [
+                Query(quantile(0.5, age), "p50"),
+                Query(quantile(0.99, age), "p99"),
+                Query(f"{taken} / {arrived}", "mean {{leg}}"),
+            ],
+            "Age of an indication when its handler gets it, and the mean time of each leg of its "
+            "way.",
+            unit="s",
+        ),
+        empty=_absent(program),
     )
 
 
-def process_row(program: str, title: str = "Process", *, collapsed: bool) -> Row:
+def process_row(program: str, title: str = "Process") -> Row:
     """CPU, memory and security of the program."""
-    only = f'job="{program}"'
-    empty = _absent(program)
+    of = f'{{job="{program}"}}'
+    counted = f"{of}[$__rate_interval]"
     return Row(
         title,
-        (
-            lines(
-                card(
-                    f"CPU of {program}",
-                    "percentunit",
-                    Query(rate("process_cpu_seconds_total", only), "{{instance}}"),
-                    about="Load in cores: 100 % is one core.",
-                    empty=empty,
-                    size=(6, 7),
-                ),
-            ),
-            lines(
-                card(
-                    f"Memory of {program}",
-                    "decbytes",
-                    Query(selector("process_resident_memory_bytes", only), "{{instance}}"),
-                    about="Resident memory.",
-                    empty=empty,
-                    size=(6, 7),
-                ),
-            ),
-            lines(
-                card(
-                    f"Requests refused of {program}",
-                    "cps",
-                    Query(
-                        f"sum by (door, reason) ({rate('sojourn_access_refused_total', only)})",
-                        "{{door}}: {{reason}}",
-                    ),
-                    about="By the access file: `unauthenticated` unknown client, `right` missing "
-                    "right, `node` node outside the client's. The audit log names the client.",
-                    empty="None was refused in this time.",
-                    size=(6, 7),
-                ),
-            ),
-            lines(
-                card(
-                    f"Limited clients of {program}",
-                    "cps",
-                    Query(
-                        f"sum by (client, limit) ({rate('sojourn_limited_total', only)})",
-                        "{{client}}: {{limit}}",
-                    ),
-                    about="What clients were refused or lost by their limits: calls and requests "
-                    "beyond their rate, streams, viewers and connections beyond their share.",
-                    empty="No client reached a limit in this time.",
-                    size=(6, 7),
-                ),
-            ),
+        lines(
+            f"CPU of {program}",
+            Query(f"rate(process_cpu_seconds_total{counted})", "{{instance}}"),
+            "Load in cores: 100 % is one core.",
+            unit="percentunit",
         ),
-        collapsed,
+        lines(
+            f"Memory of {program}",
+            Query(f"process_resident_memory_bytes{of}", "{{instance}}"),
+            "Resident memory.",
+            unit="decbytes",
+        ),
+        lines(
+            f"Requests refused of {program}",
+            Query(
+                f"sum by (door, reason) (rate(sojourn_access_refused_total{counted}))",
+                "{{door}}: {{reason}}",
+            ),
+            "By the access file: `unauthenticated` unknown client, `right` missing right, `node` "
+            "node outside the client's. The audit log names the client.",
+            unit="cps",
+            empty="None was refused in this time.",
+        ),
+        lines(
+            f"Limited clients of {program}",
+            Query(
+                f"sum by (client, limit) (rate(sojourn_limited_total{counted}))",
+                "{{client}}: {{limit}}",
+            ),
+            "What clients were refused or lost by their limits: calls and requests beyond their "
+            "rate, streams, viewers and connections beyond their share.",
+            unit="cps",
+            empty="No client reached a limit in this time.",
+        ),
+        empty=_absent(program),
+        size=(6, 7),
+        collapsed=True,
     )

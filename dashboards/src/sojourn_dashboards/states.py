@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sojourn_dashboards.colours import BAD, BOUND, EXCUSED, GOOD, SERIES, UNKNOWN, WARNING
-from sojourn_dashboards.panels import Steps, Words
+from sojourn_dashboards.table import Steps, Words
 
 COMPLIANCE: Final[Words] = {
     "met": ("met", GOOD),
