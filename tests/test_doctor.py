@@ -8,11 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from flexric_bridge.app import Bridge
-from flexric_bridge.settings import BridgeSettings
 from loop import loop_in, pipeline_status
 from ric.sm import RLC_OID
-from ric_doctor.judge.metrics import BRIDGE_UP, BUDGET, BUDGET_LEFT, GROWTHS, REQUESTS
 
 RIC = Path(sys.executable).parent / "ric"
 
@@ -35,7 +32,7 @@ def levels(shown: dict[str, Any], *checks: str) -> dict[str, set[str]]:
 
 
 async def test_an_emulated_gnb_and_its_forecaster_are_examined(tmp_path: Path) -> None:
-    """Rates and ages are the machine's; everything else must be in order."""
+    """Ages are the machine's; everything else must be in order."""
     async with loop_in(tmp_path) as loop:
         gnb = await loop.gnb("--metrics-listen", "127.0.0.1:0")
         gateway = gnb.ready["listen"]
@@ -47,7 +44,7 @@ async def test_an_emulated_gnb_and_its_forecaster_are_examined(tmp_path: Path) -
             *("--metrics", f"{gnb.ready['metrics']},{forecaster.ready['metrics']}"),
         )
         after = await pipeline_status(gateway, lambda status: True)
-    in_order = ("nodes", "functions", "definition", "clocks")
+    in_order = ("gateway", "forecaster", "metrics", "nodes", "functions", "definition", "reports")
     assert levels(shown, *in_order) == {key: {"ok"} for key in in_order}, shown["findings"]
     (tried,) = shown["facts"]["dry_runs"]
     assert (tried["tried"], tried["bearer"]) == ("accepted", "rnti 17 drb 1")
@@ -57,16 +54,8 @@ async def test_an_emulated_gnb_and_its_forecaster_are_examined(tmp_path: Path) -
     assert len(streams) == 6
     for stream in streams.values():
         assert stream["received"] > 3
-        assert (stream["ended"], stream["undecodable"], stream["disordered"]) == ("", 0, 0)
-        assert stream["tstamp_off_us"] == 0
-    rows = streams[RLC_OID, ""]["rows"]
-    assert rows["steps_back"] == 0
-    assert rows["delays"] > 0
-    assert all(endpoint["error"] == "" for endpoint in shown["facts"]["metrics"])
-    exported = {sample[0] for endpoint in shown["facts"]["metrics"] for sample in endpoint["after"]}
-    watched = {name for name in GROWTHS if not name.startswith("sojourn_flexric_")}
-    assert watched <= exported | {TASK_RESTARTS}, "a counter without restarts has no series"
-    assert shown["facts"]["forecasts"]["batches"] > 0
+        assert (stream["ended"], stream["undecodable"], stream["tstamp_off_us"]) == ("", 0, 0)
+    assert streams[RLC_OID, ""]["delays"] > 0
 
 
 async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
@@ -77,36 +66,3 @@ async def test_a_gnb_that_is_gone_is_a_failure(tmp_path: Path) -> None:
     assert status == 2
     (finding,) = shown["findings"]
     assert "nothing listens there" in finding["what"]
-
-
-TASK_RESTARTS = "sojourn_task_restarts_total"
-
-
-async def test_the_bridges_metrics_that_are_read_exist() -> None:
-    families = Bridge(BridgeSettings()).registry.collect()
-    exported = {f.name + ("_total" if f.type == "counter" else "") for f in families}
-    read = {name for name in GROWTHS if name.startswith("sojourn_flexric_")}
-    assert read | {BRIDGE_UP, BUDGET, BUDGET_LEFT, REQUESTS} <= exported
-
-
-GREEDY = {
-    "flow": {
-        "source": "10.0.0.1",
-        "destination": "10.0.0.2",
-        "source_port": 5201,
-        "destination_port": 40_000,
-        "protocol": 6,
-    },
-    "qfi": None,
-    "dscp": 0,
-    "ecn": "not-ect",
-    "rate_kbps": 40_000,
-    "mean_packet_bytes": 1_500,
-    "backlog_bytes": 1_000_000,
-    "queue": 0,
-}
-
-
-def kind_of(element: Any) -> str:
-    """The alternative of a CHOICE."""
-    return element if isinstance(element, str) else str(next(iter(element)))

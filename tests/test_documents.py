@@ -54,7 +54,7 @@ def test_the_findings_of_the_doctor_are_in_the_troubleshooting_page() -> None:
 
 def test_every_module_that_judges_has_a_section() -> None:
     modules = {path.stem for path in doctor_findings.JUDGE.glob("*.py")}
-    assert modules - set(doctor_findings.TITLES) == {"__init__", "uses"}
+    assert modules - set(doctor_findings.TITLES) == {"__init__"}
 
 
 def test_a_finding_is_read_with_its_constants_and_alternatives() -> None:

@@ -92,10 +92,10 @@ TRUSTED: Final = {
         "sojourn_demo.programs:Program.wait_ready",
     ],
     "addresses and PEM files that were checked as settings, or an error of the library is shown": [
+        "ric_doctor.probe.endpoint:_context",
         "ric_doctor.probe.port:_connect",
         "ric_doctor.probe.port:_context",
         "ric_doctor.probe.port:_host",
-        "ric_doctor.probe.scrape:_context",
     ],
     "tools of development, on what our programs and Prometheus wrote on this machine": [
         "sojourn_demo.conclusion:_json",

@@ -23,7 +23,6 @@ from ric.cli.sm import codec, decoded, encoded
 from ric.errors import ServiceModelError
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, kpm_bytes, mac, rlc, tc
 from ric.sm.plain import event_trigger_period_ms
-from ric_doctor.probe.scrape import samples_of
 from rlc_forecaster.core import Layout
 from rlc_forecaster.lockstep.frames import Frame, FrameError, Kind, read_frame, write_frame
 from rlc_forecaster.selection import Selection, SelectionError
@@ -251,14 +250,6 @@ MESSAGES = [
         ServiceModelError,
         "^tc: ",
         [V1_HEAD.pack(len(header)) + header + b"abc" for header in vectors("indication-header")],
-    ),
-    Peer(
-        "ric_doctor.probe.scrape:samples_of",
-        lambda data, _: samples_of(data.decode("utf-8", "replace")),
-        ValueError,
-        "^not Prometheus text: ",
-        [b'# HELP a_total b\n# TYPE a_total counter\na_total{x="y"} 1.0 5\n', b"a 1e9\nb NaN\n"],
-        words=[b"# TYPE a histogram\n", b'{x="', b"\\", b"# EOF", b"}"],
     ),
     Peer(
         "tc_controller.a1.server:_json",

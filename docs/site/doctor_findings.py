@@ -21,14 +21,10 @@ END: Final = "<!-- end of the findings -->"
 TITLES: Final = {
     "reach": "Gateway and connections",
     "nodes": "E2 nodes",
+    "fresh": "Ages and clocks",
     "functions": "RAN functions",
-    "clocks": "Clocks",
-    "streams": "Reports: streams",
-    "timing": "Reports: rate, loss, age",
-    "content": "Reports: content",
+    "reports": "Reports",
     "control": "Controls",
-    "forecasts": "Forecaster",
-    "metrics": "Metrics, FlexRIC bridge",
 }
 """Sections by module of `ric_doctor.judge`, in the order of the page."""
 OPEN: Final = "…"

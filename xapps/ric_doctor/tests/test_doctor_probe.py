@@ -14,13 +14,13 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from pki import Authority
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 from ric.cli import ric as ric_cli
 from ric.clock import SystemClock
-from ric.e2 import ControlAnswer, KpmReport, SubscriptionRequest
-from ric.errors import NodeGone, SettingsError
+from ric.e2 import ControlAnswer, Indication, KpmReport, SubscriptionRequest
+from ric.errors import AccessDenied, NodeGone, SettingsError
+from ric.gateway import GrpcLink
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.security import Security
@@ -31,10 +31,10 @@ from ric_doctor.facts import Door, Facts, Tried
 from ric_doctor.finding import Finding, Level
 from ric_doctor.judge import judge
 from ric_doctor.probe import DoctorSettings, Patience, examine
+from ric_doctor.probe.endpoint import HttpClient, url_of
 from ric_doctor.probe.examine import ForecasterSettings
 from ric_doctor.probe.node import Periods
 from ric_doctor.probe.port import knock
-from ric_doctor.probe.scrape import Scraper, url_of
 from sojourn_interfaces import forecast_pb2 as forecast
 from sojourn_interfaces.forecast_pb2_grpc import (
     ForecasterServicer,
@@ -225,21 +225,21 @@ async def test_no_nodes(ric: FakeRic) -> None:
 async def test_a_node_that_accepts_and_sends_nothing(ric: FakeRic) -> None:
     ric.add_node("gnb-1", RLC_OID, MAC_OID, TC_V1_OID).on_control(TC_V1_OID, accepting())
     _, findings = await examined_fake(ric)
-    assert found(findings, "indications", "rlc")[0].startswith("fail: none within")
-    assert found(findings, "indications", "mac")[0].startswith("warn: none within")
+    assert found(findings, "reports", "rlc")[0].startswith("fail: none within")
+    assert found(findings, "reports", "mac")[0].startswith("warn: none within")
     assert found(findings, "control") == [
         "warn: a dry run was accepted for a bearer that cannot exist"
     ]
 
 
-async def test_stale_indications(ric: FakeRic) -> None:
-    node = whole_node(ric)
-    node.sources.pop(0).cancel()
+async def test_stale_reports(ric: FakeRic) -> None:
+    node = ric.add_node("gnb-1", RLC_OID)
     then_us = SystemClock().now_us()
     message = rlc.encode(rlc.zeros(1), then_us)
     reporting(node, RLC_OID, message, collected_at=lambda now_us: then_us)
     _, findings = await examined_fake(ric)
-    assert any("stale: " in what for what in found(findings, "indications", "rlc"))
+    (what,) = found(findings, "fresh", "gnb-1")
+    assert " old, by its clock" in what
 
 
 async def test_a_node_whose_clock_is_behind(ric: FakeRic) -> None:
@@ -247,9 +247,9 @@ async def test_a_node_whose_clock_is_behind(ric: FakeRic) -> None:
     message = rlc.encode(rlc.zeros(1), 0)
     reporting(node, RLC_OID, message, collected_at=lambda now_us: now_us - 7_000_000)
     _, findings = await examined_fake(ric)
-    (what,) = found(findings, "clocks", "gnb-1")
-    assert "behind ours by at least" in what
-    assert not found(findings, "clocks", "gateway")
+    (what,) = found(findings, "fresh", "gnb-1")
+    assert what.startswith("fail: its reports are 7.0")
+    assert not any("ahead" in what for what in found(findings, "fresh", "gateway"))
 
 
 class _Ahead(SystemClock):
@@ -262,9 +262,9 @@ async def test_a_gateway_whose_clock_is_ahead() -> None:
     node = fake.add_node("gnb-1", RLC_OID)
     reporting(node, RLC_OID, rlc.encode(rlc.zeros(1), 0))
     _, findings = await examined_fake(fake)
-    (what,) = found(findings, "clocks", "gateway")
+    (what,) = found(findings, "fresh", "gateway")
     assert "ahead of ours by at least" in what
-    assert not found(findings, "clocks", "gnb-1")
+    assert not any("ahead" in what for what in found(findings, "fresh", "gnb-1"))
     fake.remove_node("gnb-1")
 
 
@@ -275,7 +275,7 @@ async def test_garbage_bytes(ric: FakeRic) -> None:
     node.on_control(TC_V1_OID, lambda header, message: ControlAnswer(True, b"\xff" * 7))
     _, findings = await examined_fake(ric)
     for name in ("rlc", "mac", "tc_v1", "tc_v1 flow_inventory"):
-        assert "100 % do not decode" in found(findings, "indications", name)[0]
+        assert "100 % do not decode" in found(findings, "reports", name)[0]
     assert found(findings, "control")[0].startswith("fail: the answer to a dry run is not")
     assert found(findings, "definition")[0].startswith("warn: the RAN function definition does not")
 
@@ -327,15 +327,37 @@ async def test_a_control_that_kills_the_node(ric: FakeRic) -> None:
     facts, findings = await examined_fake(ric)
     assert facts.dry_runs[0].tried is Tried.GONE
     assert {stream.ended for stream in facts.streams} == {"gone"}
-    assert any("the node left" in what for what in found(findings, "indications", "rlc"))
+    assert any("the node left" in what for what in found(findings, "reports", "rlc"))
 
 
 async def test_refused_subscriptions(ric: FakeRic) -> None:
     whole_node(ric).refuse_subscriptions(RLC_OID, "1 ms is too often")
     _, findings = await examined_fake(ric)
-    (what,) = found(findings, "indications", "rlc")
+    (what,) = found(findings, "reports", "rlc")
     assert "the subscription is refused" in what
     assert "1 ms is too often" in what
+
+
+async def test_a_client_without_rights_to_a_node(
+    ric: FakeRic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole_node(ric)
+
+    async def denied(link: GrpcLink, *_: Any) -> ControlAnswer:
+        raise AccessDenied(link.address, "operator lacks the right control")
+
+    async def closed(link: GrpcLink, request: SubscriptionRequest) -> AsyncIterator[Indication]:
+        raise AccessDenied(link.address, "operator lacks the right subscribe")
+        yield
+
+    monkeypatch.setattr(GrpcLink, "control", denied)
+    monkeypatch.setattr(GrpcLink, "indications", closed)
+    facts, findings = await examined_fake(ric)
+    assert {stream.ended for stream in facts.streams} == {"denied"}
+    assert facts.dry_runs[0].tried is Tried.DENIED
+    (control,) = found(findings, "control")
+    assert control.endswith("control the node (operator lacks the right control)")
+    assert "(operator lacks the right subscribe)" in found(findings, "reports", "rlc")[0]
 
 
 # ---------------------------------------------------------------- faulty doors
@@ -498,34 +520,21 @@ async def test_tls_and_plain_text_mixed_up(ric: FakeRic, certificates: Path) -> 
 
 
 class _Forecasters(ForecasterServicer):
-    def __init__(self, node_id: str, **changed: Any) -> None:
+    def __init__(self, node_id: str, *, silent: bool = False) -> None:
         self._node_id = node_id
-        self._changed = changed
+        self._silent = silent
 
     async def Subscribe(self, request: Any, context: Any) -> AsyncIterator[Any]:
         while True:
-            now_us = SystemClock().now_us()
-            one: dict[str, Any] = {
-                "origin_us": now_us,
-                "source": forecast.Forecast.MODEL,
-                "model": "lstm 3",
-                **self._changed,
-            }
-            yield forecast.ForecastBatch(
-                node_id=self._node_id, sent_at_us=now_us, forecasts=[forecast.Forecast(**one)]
-            )
+            if not self._silent:
+                yield forecast.ForecastBatch(node_id=self._node_id)
             await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
-async def forecaster(servicer: ForecasterServicer, serving: bool) -> AsyncIterator[str]:
+async def forecaster(servicer: ForecasterServicer) -> AsyncIterator[str]:
     server = grpc.aio.server()
     add_ForecasterServicer_to_server(servicer, server)
-    checks = health.aio.HealthServicer()
-    kind = health_pb2.HealthCheckResponse
-    name = "sojourn.forecast.v1.Forecaster"
-    await checks.set(name, kind.SERVING if serving else kind.NOT_SERVING)
-    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
@@ -534,31 +543,21 @@ async def forecaster(servicer: ForecasterServicer, serving: bool) -> AsyncIterat
         await server.stop(None)
 
 
-async def test_a_healthy_forecaster(ric: FakeRic) -> None:
-    whole_node(ric)
-    async with forecaster(_Forecasters("gnb-1"), serving=True) as address:
-        facts, _ = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
-    seen = facts.forecasts
-    assert seen is not None
-    assert (seen.health, seen.reach.code, seen.nodes) == ("SERVING", "OK", ("gnb-1",))
-    assert (seen.models, seen.fallbacks) == (("lstm 3",), {})
-    assert seen.by_model == seen.forecasts == seen.batches > 0
+async def test_a_forecaster_that_forecasts(ric: FakeRic) -> None:
+    async with forecaster(_Forecasters("gnb-1")) as address:
+        facts, findings = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
+    assert facts.forecaster is not None
+    assert facts.forecaster.usable
+    assert not found(findings, "forecaster")
 
 
-async def test_an_unhealthy_forecaster(ric: FakeRic) -> None:
-    whole_node(ric)
-    odd = _Forecasters(
-        "gnb-9",
-        source=forecast.Forecast.PERSISTENCE,
-        fallback=forecast.Forecast.MODEL_STALE,
-        model="",
-        origin_us=SystemClock().now_us() - 60_000_000,
-    )
-    async with forecaster(odd, serving=False) as address:
-        _, findings = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
-    problems = "\n".join(found(findings, "forecaster"))
-    for part in ("NOT_SERVING", "samples of age", "model_stale 100 %", "no forecast of gnb-1"):
-        assert part in problems
+async def test_a_forecaster_that_sends_nothing(ric: FakeRic) -> None:
+    async with forecaster(_Forecasters("gnb-1", silent=True)) as address:
+        _, findings = await examined_fake(
+            ric, Patience(0.3), forecaster=ForecasterSettings(address=address)
+        )
+    (what,) = found(findings, "forecaster")
+    assert "sends no forecast (no forecast within 0.3 s)" in what
 
 
 async def test_a_gateway_at_the_forecasters_address(ric: FakeRic) -> None:
@@ -570,29 +569,16 @@ async def test_a_gateway_at_the_forecasters_address(ric: FakeRic) -> None:
     assert any("not a forecaster" in what for what in problems)
 
 
-async def test_metrics_are_compared_before_and_after(ric: FakeRic) -> None:
-    registry = CollectorRegistry()
-    missed = Counter(
-        "sojourn_e2_indications_missed", "m", ("node", "ran_function", "reason"), registry=registry
-    )
-    missed.labels("gnb-1", "rlc", "gateway").inc(100)
+async def test_endpoints_that_answer_and_do_not(ric: FakeRic) -> None:
     server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
-    add_health_routes(server, registry, Readiness())
+    add_health_routes(server, CollectorRegistry(), Readiness())
     address = await server.start()
-    node = whole_node(ric)
-
-    async def lose() -> None:
-        while True:
-            await asyncio.sleep(0.05)
-            missed.labels("gnb-1", "rlc", "gateway").inc()
-
-    node.sources.append(asyncio.get_running_loop().create_task(lose()))
-    _, findings = await examined_fake(
+    facts, findings = await examined_fake(
         ric, metrics=(address, f"http://{address}/nowhere", "[::1]:1")
     )
     await server.stop()
-    grown, absent, refused = found(findings, "metrics")
-    assert "indications missed by an xApp during the examination (gnb-1, rlc, gateway)" in grown
+    assert facts.metrics[0].error == ""
+    absent, refused = found(findings, "metrics")
     assert "HTTP 404" in absent
     assert "cannot be read" in refused
 
@@ -609,16 +595,16 @@ async def test_an_endpoint_that_wants_tls_and_a_token(tmp_path: Path) -> None:
     url = url_of(f"https://localhost:{(await server.start()).rpartition(':')[2]}/metrics")
     trusting = TlsSettings(ca_file=authority.file)
     try:
-        with_token = Scraper(trusting, tmp_path / "doctor.token")
-        assert await with_token.scrape(url, 20.0) == ((), "")
-        unknown = await Scraper(trusting, None).scrape(url, 20.0)
-        assert unknown == ((), "HTTP 401: unknown client: no certificate and no token")
-        _, untrusted = await Scraper(PLAIN, None).scrape(url, 20.0)
-        assert "certificate verify failed" in untrusted
+        with_token = HttpClient(trusting, tmp_path / "doctor.token")
+        assert (await with_token.reach(url, 20.0)).error == ""
+        unknown = await HttpClient(trusting, None).reach(url, 20.0)
+        assert unknown.error == "HTTP 401: unknown client: no certificate and no token"
+        untrusted = await HttpClient(PLAIN, None).reach(url, 20.0)
+        assert "certificate verify failed" in untrusted.error
     finally:
         await server.stop()
     with pytest.raises(SettingsError, match=r"http\.token_file: .*; expected a readable file"):
-        Scraper(trusting, tmp_path / "absent")
+        HttpClient(trusting, tmp_path / "absent")
 
 
 @pytest.mark.parametrize("given", ["ftp://x", "h:1,unix:///run/m"])
@@ -629,39 +615,9 @@ def test_a_metrics_endpoint_of_another_scheme_is_refused(
     assert "; expected http, https or host:port\n" in capsys.readouterr().err
 
 
-async def test_an_endpoint_with_invalid_metrics(ric: FakeRic) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{not: metrics} at all }\n")
-        await writer.drain()
-
-    async with port_that(answer) as address:
-        _, findings = await examined_fake(ric, metrics=(address,))
-    (what,) = found(findings, "metrics")
-    assert "cannot be read" in what
-
-
-async def test_an_endpoint_that_never_ends_is_given_up() -> None:
-    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-        while not writer.is_closing():
-            writer.write(b"#\n")
-            await writer.drain()
-            await asyncio.sleep(0.02)
-
-    async with asyncio.timeout(60), port_that(drip) as address:
-        assert await Scraper(PLAIN, None).scrape(url_of(address), 0.2) == (
-            (),
-            "still sending after the time given",
-        )
-
-
 async def test_an_endpoint_without_http() -> None:
     async with port_that(_ssh) as address:
-        samples, error = await Scraper(PLAIN, None).scrape(url_of(address), 1.0)
-    assert samples == ()
-    assert error
+        assert (await HttpClient(PLAIN, None).reach(url_of(address), 1.0)).error
 
 
 # ------------------------------------------------------------------ the program

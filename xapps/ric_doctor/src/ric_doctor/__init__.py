@@ -1,4 +1,4 @@
-"""`ric doctor`: diagnose a deployment from where an xApp runs.
+"""`ric doctor`: examine a deployment from where an xApp runs.
 
 - `ric_doctor.probe` collects facts: it opens connections, subscribes for a few seconds and sends a
   dry-run control. It changes nothing and leaves nothing behind.

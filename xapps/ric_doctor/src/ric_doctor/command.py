@@ -18,9 +18,10 @@ from ric_doctor.judge import judge
 from ric_doctor.probe import DoctorSettings, Patience, examine
 from ric_doctor.probe.node import Periods
 
-_DESCRIPTION = """Diagnose a deployment from where an xApp runs: what is wrong, why it matters and
-what to do. Subscribes for some seconds and sends a dry-run control; changes nothing. The exit
-status is 0 without findings, 1 with warnings, 2 with failures."""
+_DESCRIPTION = """Examine a deployment from where an xApp runs: does it reach the programs, which
+nodes and RAN functions are there, does a control go through; what is wrong, why it matters and what
+to do. Subscribes for some seconds and sends a dry-run control; changes nothing. The exit status is
+0 without findings, 1 with warnings, 2 with failures."""
 EXAMPLE = "ric doctor --gateway 127.0.0.1:36421 --metrics 127.0.0.1:9100,127.0.0.1:9101"
 
 
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=number(0.1, 600, "seconds"),
         default=default.seconds,
-        help="duration of the subscriptions to a node, and to the forecaster"
+        help="duration of the subscriptions to a node, and longest wait for a forecast"
         " (default: %(default)s)",
     )
     parser.add_argument(

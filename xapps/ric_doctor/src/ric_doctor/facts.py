@@ -6,7 +6,7 @@ Times are µs; wall clocks are µs since the Unix epoch.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,25 +46,6 @@ class Door(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """The range and two quantiles of a series, in the series' unit."""
-
-    least: float
-    p50: float
-    p99: float
-    most: float
-
-    @classmethod
-    def of(cls, series: Sequence[float]) -> Spread | None:
-        """`None` for an empty series."""
-        if not series:
-            return None
-        ordered = sorted(series)
-        last = len(ordered) - 1
-        return cls(ordered[0], ordered[last // 2], ordered[round(last * 0.99)], ordered[last])
-
-
-@dataclass(frozen=True, slots=True)
 class Reach:
     """Whether a gRPC server is at an address."""
 
@@ -75,8 +56,8 @@ class Reach:
     connect_us: int = 0
     code: str = ""
     """gRPC status of the first procedure, "OK" when it answered, "" when it was never called."""
-    answers_us: tuple[int, ...] = ()
-    """How long procedures that only read took."""
+    answered_us: int = 0
+    """How long it took."""
 
     @property
     def usable(self) -> bool:
@@ -85,51 +66,12 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """Bounds on an offset of two clocks, µs."""
+class Age:
+    """Ages of reports on arrival, by the difference of two clocks, µs."""
 
-    low: int
-    high: int
-
-    def both(self, other: Interval) -> Interval:
-        """The intersection of both."""
-        return Interval(max(self.low, other.low), min(self.high, other.high))
-
-
-@dataclass(frozen=True, slots=True)
-class Offsets:
-    """Clocks of node and gateway against each other and against ours, as far as known.
-
-    Positive: the first is ahead of the second.
-    """
-
-    node_here: Interval
-    gateway_here: Interval
-
-    @property
-    def node_gateway(self) -> Interval:
-        """Node against gateway, derived from the other two."""
-        return Interval(
-            self.node_here.low - self.gateway_here.high, self.node_here.high - self.gateway_here.low
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Counts over the records of reports."""
-
-    bearers: int = 0
-    """Most bearers (MAC: UEs) of one report."""
-    repeated: int = 0
-    """Reports that name a bearer twice."""
-    backlogged: int = 0
-    """Records with bytes in the transmission buffer."""
-    delays: int = 0
-    """Those of them with an age or a sojourn time above 0."""
-    steps: int = 0
-    """Records with a predecessor."""
-    steps_back: int = 0
-    """Those of them whose cumulative counters went backwards."""
+    least_us: int
+    """Below 0 the other clock is ahead of ours by this at least."""
+    median_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,41 +86,23 @@ class Stream:
     style: str = ""
     """Report style, where the RAN function has several."""
     ended: str = ""
-    """Why it ended before: "refused", "unknown", "gone", "unavailable", "protocol"."""
+    """Why it ended before: "refused", "denied", "unknown", "gone", "unavailable", "protocol"."""
     detail: str = ""
     received: int = 0
-    missed: int = 0
-    """Gaps in the sequence."""
-    dropped: int = 0
-    """Dropped by the gateway because the reader was slow."""
-    disordered: int = 0
-    """Indications whose sequence did not grow."""
-    late: int = 0
-    """Indications collected earlier than one received before."""
     undecodable: int = 0
     first_error: str = ""
-    first_after_us: int = 0
-    """From the request to the first indication."""
-    listened_us: int = 0
-    """From the first indication to the end."""
-    longest_gap_us: int = 0
-    node_to_gateway_us: Spread | None = None
-    gateway_to_here_us: Spread | None = None
-    node_to_here_us: Spread | None = None
-    collected_span_us: int = 0
-    """From the first to the last report, by the node's clock."""
-    handled_span_us: int = 0
-    """The same by ours."""
-    distinct: int = 0
-    """Different times of collection."""
+    node_age: Age | None = None
+    """By the time of collection; `None` without a report."""
+    gateway_age: Age | None = None
+    """By the time at which the gateway had the report."""
     tstamp_off_us: int = 0
     """Largest distance of the time within the message from the time of collection."""
-    offsets: Offsets | None = None
-    rows: Rows | None = None
-    unsupported: tuple[str, ...] = ()
-    """KPM measurements the node lacks."""
-    without_unit: bool = False
-    """The newest value of `KPM_MEASUREMENT` has no unit."""
+    bearers: int | None = None
+    """Most bearers of one report; `None` for reports without rows of bearers."""
+    backlogged: int = 0
+    """Rows of RLC with bytes in the transmission buffer."""
+    delays: int = 0
+    """Those of them with an age or a sojourn time above 0."""
 
 
 class Tried(enum.Enum):
@@ -190,6 +114,8 @@ class Tried(enum.Enum):
     """RIC control failure without an outcome."""
     UNDECODABLE = "undecodable"
     TIMEOUT = "timeout"
+    DENIED = "denied"
+    """The gateway does not let this client control the node."""
     GONE = "gone"
     UNAVAILABLE = "unavailable"
     NO_CODEC = "no codec"
@@ -235,61 +161,11 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecasts:
-    """A forecaster and its stream for a few seconds."""
-
-    reach: Reach
-    health: str = ""
-    """Of the gRPC health service: "SERVING", "NOT_SERVING", …, or a gRPC status."""
-    ended: str = ""
-    batches: int = 0
-    nodes: tuple[str, ...] = ()
-    forecasts: int = 0
-    by_model: int = 0
-    fallbacks: Mapping[str, int] = field(default_factory=dict)
-    """Forecasts without the model, by reason."""
-    models: tuple[str, ...] = ()
-    age_us: Spread | None = None
-    """Age of the sample of a forecast on arrival; includes the offset of the node's clock."""
-    on_the_way_us: Spread | None = None
-    """From the forecaster to here; includes the offset of its clock."""
-    window_us: int = 0
-
-
-Sample = tuple[str, tuple[tuple[str, str], ...], float]
-"""Name, labels in order, value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """A Prometheus endpoint, read before and after everything else."""
+class Endpoint:
+    """The metrics endpoint of a program."""
 
     url: str
     error: str = ""
-    before: tuple[Sample, ...] = ()
-    after: tuple[Sample, ...] = ()
-    apart_us: int = 0
-    """Between the two readings."""
-
-    def values(self, name: str) -> dict[str, float]:
-        """The last values of a metric by their labels as text."""
-        return _values(self.after, name)
-
-    def growth(self, name: str) -> dict[str, float]:
-        """What was added to a counter between the two readings, by its labels as text."""
-        before = _values(self.before, name)
-        return {
-            labels: value - before.get(labels, 0.0)
-            for labels, value in _values(self.after, name).items()
-        }
-
-
-def _values(samples: Sequence[Sample], name: str) -> dict[str, float]:
-    return {
-        ", ".join(value for _, value in labels): value
-        for sample, labels, value in samples
-        if sample == name
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +180,6 @@ class Facts:
     definitions: tuple[Definition, ...] = ()
     streams: tuple[Stream, ...] = ()
     dry_runs: tuple[DryRun, ...] = ()
-    here_late_us: Spread | None = None
-    """How late this program's own timers were."""
-    forecasts: Forecasts | None = None
-    metrics: tuple[Metrics, ...] = ()
+    forecaster: Reach | None = None
+    """`None` when it was not asked for."""
+    metrics: tuple[Endpoint, ...] = ()

@@ -32,6 +32,11 @@ _TRIED: Final[dict[Tried, tuple[str, str]]] = {
         "Check that the node's E2 agent runs and that the RIC has request budget left;"
         " FlexRIC's RIC aborts after 3 s.",
     ),
+    Tried.DENIED: (
+        "the gateway does not let this client control the node",
+        "Give it the right control, and the node, in the access file of the gateway, as"
+        " tc-controller has them.",
+    ),
     Tried.GONE: (
         "the node or its RAN function went away during a dry run",
         "The control may have aborted the E2 agent: search its log for an assert.",

@@ -1,18 +1,19 @@
-"""Whether a gRPC server is at the configured address."""
+"""Whether this client reaches the programs."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ric_doctor.facts import Door, Reach
+from ric_doctor.facts import Door, Endpoint, Reach
 from ric_doctor.finding import Check, Finding
 from ric_doctor.text import duration
 
-SLOW_US: Final = 50_000
-"""Reading a list in memory takes well under 1 ms; at this latency a control takes longer than the
-delay of most queues."""
-
 _WHY: Final = "No xApp can work: no nodes, no reports, no control."
+_WHY_FORECASTS: Final = (
+    "tc-controller detects violations only when they occur, and the CU's pacers use what they"
+    " measure themselves."
+)
+_OTHER: Final = ("answers a call with an error", "Look at the gateway's log.")
 
 _DOORS: Final[dict[Door, tuple[str, str]]] = {
     Door.NAME_UNKNOWN: (
@@ -96,36 +97,50 @@ _CODES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def of_gateway(reach: Reach) -> list[Finding]:
-    """Of the E2 gateway."""
-    check = "gateway"
-    if (found := of_door(check, reach, _WHY)) is not None:
-        return [found]
-    if reach.code != "OK":
-        what, remedy = _CODES.get(
-            reach.code, ("answers a call with an error", "Look at the gateway's log.")
-        )
-        return [Check(check, reach.address).fail(f"{what} ({reach.detail})", _WHY, remedy)]
-    slowest_us = max(reach.answers_us, default=0)
-    quickest_us = min(reach.answers_us, default=0)
-    what = f"answers in {duration(quickest_us)}"
-    if quickest_us <= SLOW_US:
-        return [Check(check, reach.address).ok(what)]
-    return [
-        Check(check, reach.address).warn(
-            f"{what} at best, {duration(slowest_us)} at worst, to list its nodes",
-            "Controls take the same path: the queue grows until one arrives.",
-            "Check the load of the gateway's machine and the network in between; run the xApp next"
-            " to its gateway.",
-        )
-    ]
+_FORECASTER_CODES: Final[dict[str, tuple[str, str]]] = {
+    "UNIMPLEMENTED": (
+        "a gRPC server, but not a forecaster",
+        "Check the port: it is that of another program.",
+    ),
+    "DEADLINE_EXCEEDED": (
+        "accepts the stream, but sends no forecast",
+        "Read its /readyz, which names what it lacks.",
+    ),
+}
 
 
-def of_door(check: str, reach: Reach, why: str) -> Finding | None:
-    """The failure before any call; `None` if there is none."""
-    if reach.door is Door.ANSWERS:
-        return None
-    what, remedy = _DOORS[reach.door]
-    if check != "gateway":
-        remedy = remedy.replace("gateway.", f"{check}.")
-    return Check(check, reach.address).fail(what.format(detail=reach.detail), why, remedy)
+def of_gateway(reach: Reach) -> Finding:
+    """Whether the E2 gateway answers."""
+    return _of_server("gateway", reach, _WHY, _CODES)
+
+
+def of_forecaster(reach: Reach) -> Finding:
+    """Whether the forecast stream is open to this client."""
+    return _of_server("forecaster", reach, _WHY_FORECASTS, {**_CODES, **_FORECASTER_CODES})
+
+
+def of_endpoint(endpoint: Endpoint) -> Finding:
+    """Whether a metrics endpoint answers."""
+    check = Check("metrics", endpoint.url)
+    if not endpoint.error:
+        return check.ok("answers")
+    return check.warn(
+        f"cannot be read ({endpoint.error})",
+        "Prometheus cannot read it either: no graphs, no alerts.",
+        "Correct the address, or set http.listen of the program to a reachable address; 401 and"
+        " 403: give http.token_file or http.tls.certificate_file of a client with the right read.",
+    )
+
+
+def _of_server(check: str, reach: Reach, why: str, codes: dict[str, tuple[str, str]]) -> Finding:
+    if reach.door is Door.ANSWERS and reach.code == "OK":
+        return Check(check, reach.address).ok(f"answers in {duration(reach.answered_us)}")
+    if reach.door is not Door.ANSWERS:
+        what, remedy = _DOORS[reach.door]
+        what = what.format(detail=reach.detail)
+    else:
+        what, remedy = codes.get(reach.code, _OTHER)
+        what = f"{what} ({reach.detail})"
+    # The texts are of the gateway's settings and files.
+    remedy = remedy.replace("gateway", check)
+    return Check(check, reach.address).fail(what, why, remedy)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ric.clock import Clock
 from ric.e2 import ControlAnswer
 from ric.errors import (
+    AccessDenied,
     ControlTimeout,
     GatewayError,
     NodeGone,
@@ -51,6 +52,8 @@ async def dry_run(
         return DryRun(node_id, Tried.NO_CODEC, bearer, detail=str(error))
     except ControlTimeout as error:
         return DryRun(node_id, Tried.TIMEOUT, bearer, round(timeout_s * 1e6), detail=str(error))
+    except AccessDenied as error:
+        return DryRun(node_id, Tried.DENIED, bearer, detail=error.detail)
     except (NodeGone, RanFunctionUnknown) as error:
         return DryRun(node_id, Tried.GONE, bearer, detail=str(error))
     except GatewayError as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import grpc.aio
 from pydantic import Field, field_validator
@@ -24,15 +24,11 @@ from ric.settings import (
     TlsSettings,
 )
 
-from ric_doctor.facts import Door, Facts, Metrics, Nodes, Reach, Spread
-from ric_doctor.probe import forecasts
+from ric_doctor.facts import Door, Facts, Nodes, Reach
+from ric_doctor.probe.endpoint import HttpClient, url_of
+from ric_doctor.probe.forecaster import reach_forecaster
 from ric_doctor.probe.node import NodeFacts, NodeProbe, Periods
 from ric_doctor.probe.port import knock
-from ric_doctor.probe.scrape import Scraper, url_of
-
-_LATE_EVERY_S: Final = 0.01
-_ANSWERS: Final = 3
-"""The quickest of so many is the procedure's; the others had the connection to set up."""
 
 
 class ForecasterSettings(ClientSettings):
@@ -73,7 +69,7 @@ class DoctorSettings(ProgramSettings):
     )
     metrics: tuple[str, ...] = Field(
         default=(),
-        description="Metrics endpoints of gateway and xApps to examine, separated by commas:"
+        description="Metrics endpoints of gateway and xApps to reach, separated by commas:"
         " host:port or URL.",
     )
 
@@ -116,40 +112,29 @@ async def examine(
     """
     clock = clock or SystemClock()
     timeout_s = settings.gateway.connect_timeout_s
-    scraper = Scraper(settings.http.tls, settings.http.token_file)
+    http = HttpClient(settings.http.tls, settings.http.token_file)
     progress(f"gateway {settings.gateway.address}")
     link = GrpcLink(settings.gateway)
-    late = _Lateness(clock)
     try:
-        readings = [
-            (clock.now_us(), await scraper.scrape(url, timeout_s)) for url in settings.metrics
-        ]
         facts = Facts(await _reach(link, settings.gateway, clock))
-        async with late:
-            if facts.gateway.usable:
-                facts = await _behind(
-                    link, settings.gateway, patience, clock, facts=facts, progress=progress
-                )
-        if settings.forecaster.address is not None:
-            progress(f"forecaster {settings.forecaster.address}, {patience.seconds:g} s")
-            seen = await forecasts.listen(
-                settings.forecaster,
-                settings.forecaster.address,
-                clock,
-                timeout_s=timeout_s,
-                seconds=patience.seconds,
+        if facts.gateway.usable:
+            facts = await _behind(
+                link, settings.gateway, patience, clock, facts=facts, progress=progress
             )
-            facts = replace(facts, forecasts=seen)
-        again = [(clock.now_us(), await scraper.scrape(url, timeout_s)) for url in settings.metrics]
     finally:
         await link.close()
-    metrics = tuple(
-        Metrics(url, error, before, after, now_us - then_us)
-        for url, (then_us, (before, _)), (now_us, (after, error)) in zip(
-            settings.metrics, readings, again, strict=True
+    if settings.forecaster.address is not None:
+        progress(f"forecaster {settings.forecaster.address}")
+        forecaster = await reach_forecaster(
+            settings.forecaster,
+            settings.forecaster.address,
+            clock,
+            timeout_s=timeout_s,
+            seconds=patience.seconds,
         )
-    )
-    return replace(facts, metrics=metrics, here_late_us=late.spread())
+        facts = replace(facts, forecaster=forecaster)
+    endpoints = [await http.reach(url, timeout_s) for url in settings.metrics]
+    return replace(facts, metrics=tuple(endpoints))
 
 
 async def _behind(
@@ -188,17 +173,14 @@ async def _reach(link: GrpcLink, settings: GatewaySettings, clock: Clock) -> Rea
     reach = await knock(settings.address, settings.tls, settings.connect_timeout_s)
     if reach.door is not Door.ANSWERS:
         return reach
-    answers: list[int] = []
+    began_ns = clock.monotonic_ns()
     try:
-        for _ in range(_ANSWERS):
-            began_ns = clock.monotonic_ns()
-            await link.list_nodes()
-            answers.append((clock.monotonic_ns() - began_ns) // 1000)
+        await link.list_nodes()
     except GatewayError as error:
         cause = error.__cause__
         code = cause.code().name if isinstance(cause, grpc.aio.AioRpcError) else "UNKNOWN"
-        return replace(reach, code=code, detail=str(error), answers_us=tuple(answers))
-    return replace(reach, code="OK", answers_us=tuple(answers))
+        return replace(reach, code=code, detail=str(error))
+    return replace(reach, code="OK", answered_us=(clock.monotonic_ns() - began_ns) // 1000)
 
 
 async def _nodes(link: GrpcLink, timeout_s: float) -> Nodes:
@@ -219,30 +201,3 @@ async def _nodes(link: GrpcLink, timeout_s: float) -> Nodes:
 
 def _all_in(listed: tuple[Node, ...], watched: list[str]) -> bool:
     return {node.id for node in listed} <= set(watched)
-
-
-class _Lateness:
-    """How late timers are while it is open: a machine that is busy ages what it measures."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._late_us: list[float] = []
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(self._run())
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def spread(self) -> Spread | None:
-        return Spread.of(self._late_us)
-
-    async def _run(self) -> None:
-        while True:
-            began_ns = self._clock.monotonic_ns()
-            await self._clock.sleep(_LATE_EVERY_S)
-            took_us = (self._clock.monotonic_ns() - began_ns) / 1000
-            self._late_us.append(took_us - _LATE_EVERY_S * 1e6)

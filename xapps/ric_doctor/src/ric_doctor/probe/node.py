@@ -11,6 +11,7 @@ from typing import Final
 from ric.clock import Clock
 from ric.e2 import Node, SubscriptionRequest
 from ric.errors import (
+    AccessDenied,
     GatewayError,
     GatewayProtocolError,
     NodeGone,
@@ -33,6 +34,7 @@ _STATUS_WAIT: Final = 0.7
 """Part of the time to wait for a pipeline status before the dry run is sent without one."""
 _ENDINGS: Final[dict[type[GatewayError], str]] = {
     SubscriptionRefused: "refused",
+    AccessDenied: "denied",
     RanFunctionUnknown: "unknown",
     NodeGone: "gone",
     GatewayProtocolError: "protocol",

@@ -1,28 +1,23 @@
-"""A Prometheus endpoint, read once."""
+"""A metrics endpoint: whether it answers this client."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from pathlib import Path
-from typing import Final
 
-from prometheus_client.parser import text_string_to_metric_families
 from ric.access import read_token
 from ric.errors import SettingsError
 from ric.settings import TlsSettings, is_local
 
-from ric_doctor.facts import Sample
-
-_BYTES_MAX: Final = 16 * 1024 * 1024
+from ric_doctor.facts import Endpoint
 
 
-class Scraper:
+class HttpClient:
     """TLS and token towards metrics endpoints."""
 
     def __init__(self, tls: TlsSettings, token_file: Path | None) -> None:
@@ -33,12 +28,12 @@ class Scraper:
             token = read_token(token_file, "http.token_file").decode("ascii")
             self._headers["Authorization"] = f"Bearer {token}"
 
-    async def scrape(self, url: str, timeout_s: float) -> tuple[tuple[Sample, ...], str]:
-        """Samples, and the error ("" without one)."""
+    async def reach(self, url: str, timeout_s: float) -> Endpoint:
+        """What answers a request for `url`; the body is not read."""
         # A token is not sent over a network in plain text.
         headers = self._headers if url.startswith("https:") or _is_local(url) else {}
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see url_of
-        return await asyncio.to_thread(_scrape, request, self._context, timeout_s)
+        return Endpoint(url, await asyncio.to_thread(_error, request, self._context, timeout_s))
 
 
 def url_of(given: str) -> str:
@@ -52,16 +47,6 @@ def url_of(given: str) -> str:
     if scheme not in ("http", "https"):
         raise ValueError(f"{given} has the scheme {scheme}; expected http, https or host:port")
     return given
-
-
-def _read(answer: HTTPResponse, deadline_s: float) -> bytes:
-    """The body; the timeout of `urlopen` holds for each piece alone."""
-    body = bytearray()
-    while piece := answer.read1(_BYTES_MAX - len(body)):
-        body += piece
-        if time.monotonic() > deadline_s:
-            raise TimeoutError("still sending after the time given")
-    return bytes(body)
 
 
 def _is_local(url: str) -> bool:
@@ -79,35 +64,17 @@ def _context(tls: TlsSettings) -> ssl.SSLContext:
     return context
 
 
-def _scrape(
-    request: urllib.request.Request, context: ssl.SSLContext, timeout_s: float
-) -> tuple[tuple[Sample, ...], str]:
+def _error(request: urllib.request.Request, context: ssl.SSLContext, timeout_s: float) -> str:
     try:
         with urllib.request.urlopen(  # noqa: S310 - see url_of
             request, timeout=timeout_s, context=context
-        ) as answer:
-            text = _read(answer, time.monotonic() + timeout_s).decode()
+        ):
+            return ""
     except urllib.error.HTTPError as error:
         detail = error.read(200).decode("utf-8", "replace").strip()
         error.close()
-        return (), f"HTTP {error.code}" + (f": {detail}" if error.code in (401, 403) else "")
+        return f"HTTP {error.code}" + (f": {detail}" if error.code in (401, 403) else "")
     except urllib.error.URLError as error:
-        return (), str(getattr(error.reason, "strerror", None) or error.reason)
+        return str(getattr(error.reason, "strerror", None) or error.reason)
     except (OSError, ValueError, HTTPException) as error:
-        return (), str(error) or type(error).__name__
-    try:
-        return samples_of(text), ""
-    except ValueError as error:
-        return (), str(error)
-
-
-def samples_of(text: str) -> tuple[Sample, ...]:
-    """The samples of Prometheus' text format; raises `ValueError` for another."""
-    try:
-        return tuple(
-            (sample.name, tuple(sorted(sample.labels.items())), float(sample.value))
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        )
-    except (ValueError, KeyError, IndexError) as error:
-        raise ValueError(f"not Prometheus text: {error}") from None
+        return str(error) or type(error).__name__
