@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import gnb_lab
 import numpy as np
+from measuring import show
 from ric.e2 import Node, RanFunction
 from ric.sm import TC_V1_OID, tc
 from tc_controller.core.actions import Action, SendControl
@@ -172,6 +173,32 @@ def powers(world: gnb_lab.World, bearers: int, life_s: float) -> Iterator[tuple[
         yield goodput, float(np.percentile(rtts, 99)) / 1e3
 
 
+@dataclass(frozen=True)
+class Measured:
+    """One case over all seeds: mean per bearer, transactions per run."""
+
+    power: float
+    goodput_mbps: float
+    p99_ms: float
+    transactions: float
+
+
+def measure(case: Case, lost: float, given: argparse.Namespace) -> Measured:
+    """Runs a case with a share of the indications lost."""
+    found: list[tuple[float, float]] = []
+    transactions = 0
+    for seed in range(1, given.seeds + 1):
+        overrides = cell(given.bearers, given.life_s, seed, case)
+        world = gnb_lab.World(SCENARIO, overrides=overrides)
+        slow = Slow(world, case, round(given.delay_ms * 1e3), lost)
+        slow.run(round(given.bearers * given.life_s * 1e6))
+        found += powers(world, given.bearers, given.life_s)
+        transactions += slow.transactions
+    goodput, p99 = np.array(found).T
+    power = float(np.exp(np.mean(np.log(goodput / p99))))
+    return Measured(power, float(goodput.mean()), float(p99.mean()), transactions / given.seeds)
+
+
 def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -183,31 +210,22 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=2, help="runs of each")
     given = parser.parse_args()
-    print("| indications lost | | power | goodput, Mbit/s | p99 of pings, ms | transactions |")
-    print("|---|---|---|---|---|---|")
+    rows: list[dict[str, object]] = []
     for lost in given.lost:
-        rows: dict[str, tuple[float, float, float, float]] = {}
-        for case in CASES:
-            found: list[tuple[float, float]] = []
-            transactions = 0
-            for seed in range(1, given.seeds + 1):
-                overrides = cell(given.bearers, given.life_s, seed, case)
-                world = gnb_lab.World(SCENARIO, overrides=overrides)
-                slow = Slow(world, case, round(given.delay_ms * 1e3), lost)
-                slow.run(round(given.bearers * given.life_s * 1e6))
-                found += powers(world, given.bearers, given.life_s)
-                transactions += slow.transactions
-            goodput, p99 = np.array(found).T
-            power = float(np.exp(np.mean(np.log(goodput / p99))))
-            each = transactions / given.seeds
-            rows[case.name] = (power, float(goodput.mean()), float(p99.mean()), each)
-        best = rows["always on"][0]
-        for name, (power, goodput, p99, each) in rows.items():
-            print(
-                f"| {lost:.0%} | {name} | {power / best:.2f} | {goodput:.1f} | {p99:.1f} | "
-                f"{each:.1f} |",
-                flush=True,
-            )
+        measured = {case.name: measure(case, lost, given) for case in CASES}
+        best = measured["always on"].power
+        rows += [
+            {
+                "indications lost": f"{lost:.0%}",
+                "case": name,
+                "power": f"{each.power / best:.2f}",
+                "goodput, Mbit/s": each.goodput_mbps,
+                "p99 of pings, ms": each.p99_ms,
+                "transactions": each.transactions,
+            }
+            for name, each in measured.items()
+        ]
+    show(rows)
 
 
 if __name__ == "__main__":

@@ -21,12 +21,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from measuring import write
+from measuring import show, write
 from numpy.typing import NDArray
 from rlc_dataset import Dataset, DatasetError, Run, table_arrays
 from rlc_forecaster.settings import DEFAULT_MODEL
@@ -340,12 +340,13 @@ def main() -> int:
     except (DatasetError, TrainError) as error:
         print(error, file=sys.stderr)
         return 2
-    write(given.out, "forecast_information.json", [asdict(row) for row in found])
+    show(found)
+    write(given.out, "forecast_information.json", found)
     return 0
 
 
 def measure(given: argparse.Namespace) -> list[Row]:
-    """Grows and judges the trees; prints each row when it has it.
+    """Grows and judges the trees.
 
     Raises:
         DatasetError: The data set is invalid.
@@ -376,9 +377,6 @@ def measure(given: argparse.Namespace) -> list[Row]:
         f"learned from {len(parts.train)} bearers; judged: {len(parts.unseen)} of"
         f" {', '.join(sorted(set(reference.radio)))}"
     )
-    print(
-        f"{'':16}{'radio':44}" + "".join(f"{q.value[:14]:>16} {h // 1000:>3}" for q, h in pairs())
-    )
     found: list[Row] = []
     summaries: dict[str, Summary] = {}
     sets = range(len(INFORMATION))
@@ -388,21 +386,9 @@ def measure(given: argparse.Namespace) -> list[Row]:
         if isinstance(forecaster, Trees):
             forecaster.fit([*parts.train, *parts.test], model.layout, given.seed)
         losses = backtest.run(forecaster, origins, model.layout)
-        rows = list(rows_of(forecaster.name, losses, reference, model.layout, given.seed))
-        show(rows)
-        found += rows
+        found += rows_of(forecaster.name, losses, reference, model.layout, given.seed)
+        print(forecaster.name, file=sys.stderr, flush=True)
     return found
-
-
-def show(rows: Sequence[Row]) -> None:
-    """Prints a line for each radio."""
-    columns = len(list(pairs()))
-    for at in range(0, len(rows), columns):
-        first = rows[at]
-        cells = "".join(
-            f"{r.ratio:8.3f} ±{(r.high - r.low) / 2:.3f}     " for r in rows[at : at + columns]
-        )
-        print(f"{first.forecaster:16}{first.radio:44}{cells}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from measuring import write
+from measuring import show, write
 from numpy.typing import NDArray
 from ric.sm import rlc
 from rlc_dataset.reader import Dataset, table_series
@@ -173,19 +173,7 @@ def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[R
         )
 
 
-def show(row: Row) -> None:
-    """Prints a line."""
-    best = min(row.experts.values())
-    print(
-        f"{row.recording:34} {row.kind:8} {row.quantity:21}"
-        + "".join(f" {value:>7.3f}" for value in row.experts.values())
-        + f" {row.served:>7.3f} {row.served / best:>9.3f} {row.worst_point:>11.3f}"
-        + f" {row.coverage:>8.3f} {row.label_changes:>6}",
-        flush=True,
-    )
-
-
-def main() -> int:
+def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path, help="folder of the recorded radios")
@@ -194,19 +182,22 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="folder for forecast_mix.json")
     given = parser.parse_args()
     model = OnnxStep.load(given.model)
-    print(
-        f"{'recording':34} {'kind':8} {'quantity':21}"
-        + "".join(f" {name[:7]:>7}" for name in EXPERTS)
-        + f" {'served':>7} {'over best':>9} {'worst point':>11} {'coverage':>8} {'worse':>6}"
-    )
-    found = []
+    found: list[Row] = []
     for name, kind, one in recordings(given.traces, given.seconds):
-        for row in rows(name, kind, model, one):
-            show(row)
-            found.append(asdict(row))
+        print(name, kind, file=sys.stderr, flush=True)
+        found += rows(name, kind, model, one)
+    show(
+        [
+            {
+                **{name: value for name, value in asdict(row).items() if name != "experts"},
+                "over best": row.served / min(row.experts.values()),
+                **row.experts,
+            }
+            for row in found
+        ]
+    )
     write(given.out, "forecast_mix.json", found)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,17 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import grpc
 import numpy as np
 import onnxruntime
 from clients import forecasts, serving
-from measuring import cpu_s, memory_mib, percentiles, write
+from measuring import counted, cpu_s, memory_mib, percentiles, show, write
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from ric.sm import rlc
@@ -34,7 +30,7 @@ from rlc_dataset.reader import Dataset
 from rlc_forecaster.core import Forecaster, Source
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
-from sojourn_demo.programs import Programs
+from sojourn_demo.programs import Program, Programs
 from sojourn_interfaces import forecast_pb2 as pb
 
 SIZES = (1, 32, 256, 1000)
@@ -45,37 +41,6 @@ LATER = 29
 """Offset in samples between two bearers from the same series; coprime to TDD periods."""
 WARM_UP = 600
 CONTEXT_EVERY = 20
-
-
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """Results of T_m for one size."""
-
-    bearers: int
-    reports: int
-    t_m_p50_us: float
-    t_m_p99_us: float
-    learn_mean_us: float
-    from_model: float
-
-
-@dataclass(frozen=True, slots=True)
-class EndToEnd:
-    """Results end to end."""
-
-    bearers: int
-    seconds: float
-    reports: int
-    handled: int
-    received: int
-    from_model: float
-    latency_p50_us: float
-    latency_p99_us: float
-    t_m_mean_us: float
-    cpu_per_report_us: float
-    start_s: float
-    rss_mb: float
-    tensorflow: bool
 
 
 class Recorded:
@@ -107,7 +72,7 @@ class Recorded:
         )
 
 
-def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
+def step_row(model: OnnxStep, bearers: int, count: int) -> dict[str, object]:
     """T_m over `count` reports after a warm-up."""
     engine, recorded = Forecaster("gnb", model), Recorded(bearers)
     t_m_us, learn_us, from_model = [], [], []
@@ -130,13 +95,16 @@ def step_row(model: OnnxStep, bearers: int, count: int) -> StepRow:
             from_model.append(0.0 if batch is None else np.mean(batch.source == Source.MODEL))
     if batch is None or len(batch) != bearers:
         raise RuntimeError(f"{bearers} bearers: the last report has no forecast")
-    return StepRow(
-        bearers,
-        count,
-        *percentiles(t_m_us),
-        float(np.mean(learn_us)),
-        float(np.mean(from_model)),
-    )
+    p50_us, p99_us = percentiles(t_m_us)
+    return {
+        "bearers": bearers,
+        "reports": count,
+        "t_m_p50_us": p50_us,
+        "t_m_p99_us": p99_us,
+        "t_m_us_per_bearer": p50_us / bearers,
+        "learn_mean_us": float(np.mean(learn_us)),
+        "from_model": float(np.mean(from_model)),
+    }
 
 
 def windowed_lstm(units: int, window: int, points: int) -> bytes:
@@ -179,54 +147,45 @@ def paper_ms(runs: int = 3) -> float:
     return float(np.median(times_ms))
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A started forecaster."""
-
-    pid: int
-    listen: str
-    metrics: str
-    start_s: float
-
-
-@asynccontextmanager
-async def forecaster(gateway: str, model: Path) -> AsyncIterator[Service]:
-    """`rlc-forecaster` on free ports."""
+async def end_to_end(model: Path, bearers: int, seconds: float) -> dict[str, object]:
+    """A cell and a forecaster in their own processes; this process is the consumer."""
     with tempfile.TemporaryDirectory() as folder:
-        async with Programs(Path(folder)) as programs:
+        async with serving(bearers) as gateway, Programs(Path(folder)) as programs:
             began_s = time.monotonic()
-            program = await programs.start(
+            forecaster = await programs.start(
                 *("rlc-forecaster", "--gateway", gateway, "--model", str(model)),
                 *("--metrics-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0"),
                 *("--log-level", "warning"),
             )
             start_s = time.monotonic() - began_s
-            ready = program.ready
-            yield Service(program.process.pid, ready["listen"], ready["metrics"], start_s)
+            return {
+                "bearers": bearers,
+                "seconds": seconds,
+                **await consume(forecaster, seconds),
+                "start_s": start_s,
+                "rss_mb": memory_mib(forecaster.process.pid),
+                "tensorflow": imports_tensorflow(),
+            }
 
 
-async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
-    """A cell and a forecaster in their own processes; this process is the consumer."""
-    async with (
-        serving(bearers) as gateway,
-        forecaster(gateway, model) as service,
-        grpc.aio.insecure_channel(
-            service.listen, options=[("grpc.max_receive_message_length", 64 * 2**20)]
-        ) as channel,
-    ):
+async def consume(forecaster: Program, seconds: float) -> dict[str, object]:
+    """What a consumer of all forecasts gets after a warm-up, and what they cost."""
+    pid, address = forecaster.process.pid, forecaster.ready["listen"]
+    options = [("grpc.max_receive_message_length", 64 * 2**20)]
+    async with grpc.aio.insecure_channel(address, options=options) as channel:
         loop = asyncio.get_running_loop()
         warm_s = loop.time() + 2
         origins: list[int] = []
         latency_us: list[float] = []
         from_model, received, begun_cpu_us = 0, 0, 0.0
-        begun: asyncio.Task[dict[str, float]] | None = None
+        begun: asyncio.Task[str] | None = None
         async for now_us, batch in forecasts(channel):
             now_s = loop.time()
             if now_s < warm_s:
                 continue
             if begun is None:
-                begun_cpu_us = 1e6 * cpu_s(service.pid)
-                begun = asyncio.create_task(_metrics(service.metrics))
+                begun_cpu_us = 1e6 * cpu_s(pid)
+                begun = asyncio.create_task(asyncio.to_thread(forecaster.metrics))
             received += 1
             if batch is None:
                 continue
@@ -238,26 +197,24 @@ async def end_to_end(model: Path, bearers: int, seconds: float) -> EndToEnd:
             if now_s > warm_s + seconds:
                 break
         if begun is None:
-            raise RuntimeError(f"{bearers} bearers: no forecast")
-        metrics = await _metrics(service.metrics)
-        cpu_us = 1e6 * cpu_s(service.pid) - begun_cpu_us
-        rss_mb = memory_mib(service.pid)
+            raise RuntimeError("no forecast")
+        after = await asyncio.to_thread(forecaster.metrics)
+        cpu_us = 1e6 * cpu_s(pid) - begun_cpu_us
     before = await begun
-    handled, spent_s = (metrics[name] - before[name] for name in (f"{T_M}_count", f"{T_M}_sum"))
-    return EndToEnd(
-        bearers,
-        seconds,
-        round((origins[-1] - origins[0]) / 1_000) + 1,
-        int(handled),
-        received,
-        from_model / len(origins),
-        *percentiles(latency_us),
-        spent_s / handled * 1e6,
-        cpu_us / handled,
-        service.start_s,
-        rss_mb,
-        imports_tensorflow(),
+    handled, spent_s = (
+        counted(after, name) - counted(before, name) for name in (f"{T_M}_count", f"{T_M}_sum")
     )
+    p50_us, p99_us = percentiles(latency_us)
+    return {
+        "reports": round((origins[-1] - origins[0]) / 1_000) + 1,
+        "handled": int(handled),
+        "received": received,
+        "from_model": from_model / len(origins),
+        "latency_p50_us": p50_us,
+        "latency_p99_us": p99_us,
+        "t_m_mean_us": spent_s / handled * 1e6,
+        "cpu_per_report_us": cpu_us / handled,
+    }
 
 
 def imports_tensorflow() -> bool:
@@ -269,42 +226,7 @@ def imports_tensorflow() -> bool:
     return subprocess.run([sys.executable, "-c", program], check=False).returncode != 0
 
 
-async def _metrics(address: str) -> dict[str, float]:
-    def scrape() -> str:
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
-            return str(answer.read(), "utf-8")
-
-    lines = (await asyncio.to_thread(scrape)).splitlines()
-    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    return {name: float(value) for name, value in pairs}
-
-
-def show(rows: list[StepRow], paper: float, whole: list[EndToEnd]) -> None:
-    """Prints the tables."""
-    print(
-        f"{'bearers':>8} {'T_m p50 µs':>11} {'p99 µs':>8} {'per bearer':>11} {'learn mean':>10}"
-        f" {'from the model':>14}"
-    )
-    for r in rows:
-        print(
-            f"{r.bearers:>8} {r.t_m_p50_us:>11.1f} {r.t_m_p99_us:>8.0f}"
-            f" {r.t_m_p50_us / r.bearers:>11.2f} {r.learn_mean_us:>10.0f}"
-            f" {r.from_model:>14.0%}"
-        )
-    print(f"stolidis2024's LSTM(1000), N 1000, M 400, one bearer: {paper:.0f} ms")
-    for e in whole:
-        print(
-            f"end to end, {e.bearers} bearers for {e.seconds:g} s: {e.reports} reports,"
-            f" {e.handled} forecast from, {e.received} with the consumer,"
-            f" {e.from_model:.0%} from the model; report to consumer"
-            f" p50 {e.latency_p50_us:.0f} µs, p99 {e.latency_p99_us:.0f} µs; mean T_m"
-            f" {e.t_m_mean_us:.0f} µs, CPU per report {e.cpu_per_report_us:.0f} µs;"
-            f" start {e.start_s:.2f} s, {e.rss_mb:.0f} MB,"
-            f" {'TensorFlow imported' if e.tensorflow else 'no TensorFlow'}"
-        )
-
-
-def main() -> int:
+def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, help="model directory; default: the forecaster's")
@@ -322,15 +244,12 @@ def main() -> int:
     paper = paper_ms()
     os.sched_setaffinity(0, cores)
     whole = [asyncio.run(end_to_end(directory, n, arguments.seconds)) for n in arguments.end_to_end]
-    show(rows, paper, whole)
-    measured = {
-        "t_m": [asdict(row) for row in rows],
-        "paper_ms": paper,
-        "end_to_end": [asdict(row) for row in whole],
-    }
+    show(rows)
+    print(f"stolidis2024's LSTM(1000), N 1000, M 400, one bearer: {paper:.0f} ms")
+    show(whole)
+    measured = {"t_m": rows, "paper_ms": paper, "end_to_end": whole}
     write(arguments.out, "forecaster.json", measured)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

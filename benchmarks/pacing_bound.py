@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from measuring import show
 from numpy.typing import NDArray
 from rlc_dataset.channels import load_mahimahi
 from rlc_dataset.errors import DatasetError
@@ -38,6 +39,7 @@ LEVELS: Final = (0.5, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999)
 """Quantiles between whose losses is interpolated."""
 MEMORIES_MS: Final = (5, 10, 20, 40, 80, 160, 320)
 PAST_MS: Final = (1, 2, 5, 10, 20, 40, 80, 160, 320, 640, 1000)
+FAMILIES: Final = ("marginal", "adaptive", "lightgbm")
 FOLDS: Final = 3
 ROUNDS: Final = 100
 EVERY: Final = 9
@@ -188,6 +190,11 @@ def bounds(name: str, radio: Bytes, lightgbm: Any | None) -> Iterator[Bound]:
         )
 
 
+def milliseconds(value: float | None) -> str:
+    """A cell of the table."""
+    return "" if value is None else f"{value:.1f} ms"
+
+
 def main() -> int:
     """Prints the bounds of each Mahimahi trace of a folder."""
     parser = argparse.ArgumentParser(description="Least time in the RLC of a CU far from its DU.")
@@ -213,12 +220,17 @@ def main() -> int:
     if not found:
         print(f"{given.traces}: no Mahimahi trace", file=sys.stderr)
         return 2
-    print(f"{'radio':44}{'T_c':>6}{'lost':>6}{'marginal':>12}{'adaptive':>12}{'LightGBM':>12}")
-    for each in found:
-        least = [each.marginal, each.adaptive, each.lightgbm]
-        columns = "".join(f"{'' if ms is None else f'{ms:.1f} ms':>12}" for ms in least)
-        lost = f"{100 * each.lost_share:.0f} %"
-        print(f"{each.radio:44}{each.t_c_ms:>6}{lost:>6}{columns}")
+    show(
+        [
+            {
+                "radio": each.radio,
+                "T_c": f"{each.t_c_ms} ms",
+                "lost": f"{each.lost_share:.0%}",
+                **{name: milliseconds(getattr(each, name)) for name in FAMILIES},
+            }
+            for each in found
+        ]
+    )
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")
     return 0
