@@ -227,7 +227,7 @@ laws: $(VENV)/.tools ## The laws of control on random runs: LAWS_RUNS of them fr
 
 .PHONY: laws-loop
 laws-loop: setup ## The same with controllers in the loop: LAWS_LOOPS runs from seed LAWS_FIRST
-	PYTHONPATH=xapps/tc_controller/tests $(BIN)/python benchmarks/loop_laws.py --first $(LAWS_FIRST) --runs $(LAWS_LOOPS)
+	$(BIN)/python xapps/tc_controller/tests/tc_storm.py --first $(LAWS_FIRST) --runs $(LAWS_LOOPS)
 
 .PHONY: kills
 kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lost, all heals; out/kills

@@ -19,7 +19,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -36,7 +35,7 @@ import yaml
 from kills_laws import Bearers, BrokenError, StateWatch, check_decisions, check_lines
 from measuring import write
 from sojourn_demo import DemoError
-from sojourn_demo.programs import Program, stop_as_by_ctrl_c
+from sojourn_demo.programs import Program, free_address, stop_as_by_ctrl_c
 
 DISK_BYTES: Final = 24 << 20
 LEASE_MS: Final = 3_000
@@ -85,7 +84,7 @@ class Storms:
         (out / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
         self.base = BASES[0]
         self.write_policy()
-        self.gateway = f"127.0.0.1:{free_port()}"
+        self.gateway = free_address()
         self.bearers = Bearers(self.gateway)
         self.places = {place.name: place for place in self._places()}
         self.states = {name: StateWatch(disk / f"{name}-state.json") for name in CONTROLLERS}
@@ -94,7 +93,7 @@ class Storms:
         gateway = ("--gateway", self.gateway, "--gateway-backoff-max-s", "1")
         gnb = ("gnb-lab", "serve", str(self.out / "scenario.yaml"), "--listen", self.gateway)
         audit = ("--audit", str(self.disk / "gnb-audit.jsonl"))
-        forecaster = ("rlc-forecaster", *gateway, "--listen", f"127.0.0.1:{free_port()}")
+        forecaster = ("rlc-forecaster", *gateway, "--listen", free_address())
         return [
             Place("gnb", (*gnb, *audit, *common())),
             Place("forecaster", (*forecaster, *common())),
@@ -312,8 +311,7 @@ class Storms:
 
 def common() -> tuple[str, ...]:
     """What every program is told: a door for its metrics, logs that can be read again."""
-    metrics = f"127.0.0.1:{free_port()}"
-    return ("--metrics-listen", metrics, "--log-format", "json", "--log-level", "info")
+    return ("--metrics-listen", free_address(), "--log-format", "json", "--log-level", "info")
 
 
 def fetch(url: str) -> dict[str, dict[str, str]]:
@@ -327,14 +325,6 @@ def fetch(url: str) -> dict[str, dict[str, str]]:
         return {}
     found: dict[str, dict[str, str]] = json.loads(body)["conditions"]
     return found
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def enter_namespace(disk: Path) -> None:
