@@ -22,20 +22,21 @@ unexport CONDA_PREFIX
 unexport PYTHONDONTWRITEBYTECODE
 
 # Distributions installed editable, in the order of their dependencies.
-PACKAGES := interfaces interfaces/bounded_input interfaces/model_contract xapps/e2_gateway_server xapps/ric xapps/ric_doctor \
-            xapps/tc_controller xapps/tc_evaluate \
-            xapps/rlc_forecaster xapps/flexric_bridge datasets nonrt-ric/training demo dashboards
+PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract gateway/server xapps/ric xapps/ric_doctor \
+            xapps/tc_controller xapps/rlc_forecaster gateway/flexric/bridge lab/tc_evaluate datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
-TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor e2_gateway_server tc_controller flexric_bridge)
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) fuzz gnb/lab-python/py gnb/flexric-sm $(wildcard xapps/flexric_bridge/swig/*.py) \
+TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor tc_controller) gateway/server/tests gateway/flexric/bridge/tests
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) lab/python/py gateway/flexric/service-model $(wildcard gateway/flexric/bridge/swig/*.py) \
                   $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
 TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask
 # Crates that are Python modules.
-MODULES := e2sm-tc-spec/codec/python interfaces/model_contract/native/python gnb/lab-python
+MODULES := e2sm-tc-spec/codec/python nonrt-ric/model_contract/native/python lab/python
 # What they are built of, and files beside it: too many rather than one too few.
-MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec interfaces/model_contract interfaces/proto gnb -type f -not -path '*/__pycache__/*' -not -path '*/.*')
+MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec nonrt-ric/model_contract deploy/shared_features interfaces/proto ran-function lab -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 STEP := @.ci/step
+# The lab is a Cargo workspace of its own.
+LAB := --manifest-path lab/Cargo.toml
 
 .PHONY: help
 help: ## List the targets
@@ -62,8 +63,9 @@ $(VENV)/.fetched-training: $(VENV)/.fetched nonrt-ric/training/constraints.txt
 
 .PHONY: programs
 programs: | $(BIN)/python
-# One build with shared-features: modules and tests then find their dependencies built.
-	$(STEP) 3/5 'Rust release build' cargo build --release --locked -p shared-features -p gnb-lab -p e2sm-tc -p tc-rf-c -p gnb-host
+# With shared-features: modules and tests then find their dependencies built, and the lab those of the product.
+	$(STEP) 3/5 'Rust release build, product' cargo build --release --locked -p shared-features -p e2sm-tc -p tc-rf-c -p gnb-host
+	$(STEP) 3/5 'Rust release build, lab' cargo build $(LAB) --release --locked -p lab-shared-features -p gnb-lab
 	@install -m 755 $(addprefix target/release/,$(CLI)) $(BIN)/
 	@install -m 644 -D -t $(VENV)/include target/release/tc_rf.h target/release/sojourn_gnb.h
 	@install -m 644 -D -t $(VENV)/lib target/release/libtc_rf_c.a target/release/libtc_rf_c.so \
@@ -94,12 +96,12 @@ setup-training: | $(BIN)/python ## The same with the dependencies of training: T
 
 .PHONY: flexric-node
 flexric-node: $(VENV)/.tools ## The lab as an E2 node of FlexRIC (FLEXRIC_SRC, FLEXRIC_BUILD)
-	cargo build --release --locked -p shared-features -p flexric-node --features flexric
+	cargo build $(LAB) --release --locked -p lab-shared-features -p flexric-node --features flexric
 	install -m 755 target/release/flexric-node $(BIN)/
 
 .PHONY: flexric-sm
 flexric-sm: $(VENV)/.tools ## E2SM-TC v1 as a service model of FlexRIC (FLEXRIC_SRC, FLEXRIC_BUILD)
-	$(BIN)/python gnb/flexric-sm/build_model.py $(VENV)/lib/flexric
+	$(BIN)/python gateway/flexric/service-model/build_model.py $(VENV)/lib/flexric
 
 .PHONY: demo
 demo: setup ## Run the control loop for 40 s on loopback; report in out/demo (TRACE=file for a Mahimahi trace)
@@ -171,7 +173,7 @@ test-training: setup-training ## Of make test those that need TensorFlow, LightG
 
 .PHONY: flexric-bridge
 flexric-bridge: setup ## The bridge's FlexRIC SDK module; needs FLEXRIC_SRC, FLEXRIC_BUILD and swig
-	$(BIN)/python xapps/flexric_bridge/swig/build.py
+	$(BIN)/python gateway/flexric/bridge/swig/build.py
 
 .PHONY: test-flexric
 test-flexric: setup ## Tests with one or more FlexRIC versions: FLEXRIC_SRC=a:b FLEXRIC_BUILD=a/build:b/build
@@ -192,14 +194,16 @@ default-model: setup-training ## Simulate, train and judge the model that comes 
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: $(VENV)/.tools ## Fuzz every parser in Rust for FUZZ_SECONDS each (needs a C++ compiler); findings in out/fuzz
-	$(BIN)/python fuzz/fuzzing.py $(if $(FUZZ_RUNS),--runs $(FUZZ_RUNS),--seconds $(FUZZ_SECONDS)) $(if $(FUZZ_OWN),--only-own) \
+	$(BIN)/python tests/fuzz/fuzzing.py $(if $(FUZZ_RUNS),--runs $(FUZZ_RUNS),--seconds $(FUZZ_SECONDS)) $(if $(FUZZ_OWN),--only-own) \
 	  $(if $(FUZZ_SEED),--seed $(FUZZ_SEED)) \
 	  --out $(OUT)/fuzz $(FUZZ_TARGETS)
 
 .PHONY: lint
 lint: setup ## Formatting, lints, types, import contracts, links of the documentation
 	cargo fmt --all --check
+	cargo fmt $(LAB) --all --check
 	cargo clippy --workspace --all-targets --release --locked -- -D warnings
+	cargo clippy $(LAB) --workspace --all-targets --release --locked -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(PYTHON_SOURCES)
@@ -215,6 +219,7 @@ $(VENV)/.docs: $(VENV)/.tools docs/requirements.txt docs/constraints.txt
 docs: setup $(VENV)/.docs ## The documentation as a site: out/site/index.html
 # Of the release profile, as the lints: the metadata of dependencies serve both.
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --workspace --exclude '*-python' --no-deps --locked --quiet
+	RUSTDOCFLAGS='-D warnings' cargo doc $(LAB) --release --workspace --exclude '*-python' --no-deps --locked --quiet
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 .PHONY: quick
@@ -223,7 +228,7 @@ quick: $(VENV)/.packages ## Lints and tests of what changed since main; after ma
 
 .PHONY: laws
 laws: $(VENV)/.tools ## The laws of control on random runs: LAWS_RUNS of them from seed LAWS_FIRST (docs/laws.md)
-	cargo test --release --locked -p shared-features -p lab-gateway --lib laws::long -- --ignored --nocapture
+	cargo test $(LAB) --release --locked -p lab-shared-features -p lab-gateway --lib laws::long -- --ignored --nocapture
 
 .PHONY: laws-loop
 laws-loop: setup ## The same with controllers in the loop: LAWS_LOOPS runs from seed LAWS_FIRST
@@ -235,7 +240,7 @@ kills: setup ## Random kills, stops and full disks for KILLS_SECONDS: nothing lo
 
 .PHONY: bench
 bench: setup ## Speed, as ratios and rates measured in one run
-	cargo bench --locked -p shared-features -p gnb-benchmarks -p lab-world
+	cargo bench $(LAB) --locked -p lab-shared-features -p gnb-benchmarks -p lab-world
 	$(BIN)/python benchmarks/latency.py gnb --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_speed.py load --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_speed.py lockstep --out $(OUT)/bench

@@ -33,7 +33,7 @@ from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
 
 ROOT: Final = Path(__file__).parents[1]
-SCENARIO: Final = ROOT / "gnb" / "scenarios" / "default.yaml"
+SCENARIO: Final = ROOT / "lab" / "scenarios" / "default.yaml"
 POLICY: Final = ROOT / "xapps" / "tc_controller" / "policies" / "default.yaml"
 STEP_US: Final = 1_000
 FIRST_RNTI: Final = 100

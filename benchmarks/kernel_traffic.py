@@ -32,7 +32,7 @@ import e2sm_tc
 import yaml
 from measuring import show, write
 
-DEFAULT = Path(__file__).parent.parent / "gnb" / "scenarios" / "default.yaml"
+DEFAULT = Path(__file__).parent.parent / "lab" / "scenarios" / "default.yaml"
 GNB_LAB = Path(sys.executable).parent / "gnb-lab"
 RNTI = 17921
 AS_FAST_AS_THE_MACHINE: dict[str, Any] = {

@@ -29,7 +29,7 @@ from ric.door import DoorServer, DoorSettings
 from ric.security import Security
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
-SCENARIO = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
+SCENARIO = Path(__file__).parent.parent / "lab" / "scenarios" / "many_bearers.yaml"
 STEP_S = 0.005
 """Reports wait up to this long; 1 ms reports then arrive in fives."""
 

@@ -19,7 +19,7 @@ from typing import Any
 from measuring import show
 
 ROOT = Path(__file__).parent.parent
-SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
+SCENARIO = ROOT / "lab" / "scenarios" / "default.yaml"
 SPLIT_DELAY_US = 10_000
 """One-way delay of F1-U."""
 

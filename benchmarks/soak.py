@@ -49,7 +49,7 @@ from trends import (
     trends,
 )
 
-SCENARIO: Final = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
+SCENARIO: Final = Path(__file__).parent.parent / "lab" / "scenarios" / "many_bearers.yaml"
 MISSED: Final = "missed_total"
 """Indications that a program was too slow for; counted, without a trend."""
 OTHERS: Final = "others_cores"

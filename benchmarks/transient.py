@@ -245,7 +245,7 @@ def main() -> None:
     parser.add_argument("--at", type=float, nargs="+", default=[7, 10, 13, 16, 20, 25], help="s")
     parser.add_argument("--out", type=Path, help="folder for transient.json")
     given = parser.parse_args()
-    paths = [ROOT / "gnb/scenarios/default.yaml"]
+    paths = [ROOT / "lab/scenarios/default.yaml"]
     paths += [ROOT / f"benchmarks/situations/recorded_{name}.yaml" for name in RECORDED]
     cells, skipped = find_situations(paths, given.traces)
     for sentence in skipped:

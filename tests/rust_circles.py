@@ -130,7 +130,7 @@ def main(folders: list[str]) -> int:
         manifest
         for folder in given
         for manifest in folder.rglob("Cargo.toml")
-        if not {"target", ".venv", "fuzz"}.intersection(manifest.parts)
+        if not {"target", ".venv"}.intersection(manifest.parts)
     )
     found = [
         line

@@ -105,7 +105,7 @@ async def test_lost_programs_and_indications(tmp_path: Path) -> None:
 
 async def test_a_bloated_bearer_that_the_controller_may_not_touch(tmp_path: Path) -> None:
     async with Programs(tmp_path) as programs:
-        scenario = str(ROOT / "gnb" / "scenarios" / "default.yaml")
+        scenario = str(ROOT / "lab" / "scenarios" / "default.yaml")
         gnb = await programs.start("gnb-lab", "serve", scenario, "--listen", ANY_PORT, *METRICS)
         controller = await programs.start(
             *("tc-controller", "--gateway", gnb.ready["listen"], "--dry-run", *METRICS)

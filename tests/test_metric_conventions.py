@@ -48,7 +48,7 @@ from tc_controller.settings import ControllerSettings
 from tc_controller.worst_bearers import WorstBearers
 from tc_evaluate.lockstep import Lockstep
 
-SCENARIO = Path(__file__).parent.parent / "gnb" / "scenarios" / "many_bearers.yaml"
+SCENARIO = Path(__file__).parent.parent / "lab" / "scenarios" / "many_bearers.yaml"
 OF_A_FORECAST, SCRAPED = 60, 100
 """Series of the forecaster's own with one bearer, and all that a scrape of it then has."""
 PER_NODE, PER_BEARER = 47, 7

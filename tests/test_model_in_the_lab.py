@@ -24,7 +24,7 @@ from sojourn_interfaces import forecast_pb2 as pb
 
 ROOT = Path(__file__).parent.parent
 BIN = ROOT / ".venv" / "bin"
-SCENARIO = ROOT / "gnb" / "scenarios" / "stolidis2024" / "drql.yaml"
+SCENARIO = ROOT / "lab" / "scenarios" / "stolidis2024" / "drql.yaml"
 KINDS = {gnb_lab.RLC_OID: Kind.RLC, gnb_lab.MAC_OID: Kind.MAC, gnb_lab.TC_V1_OID: Kind.TC_STATUS}
 
 

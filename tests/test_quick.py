@@ -7,13 +7,15 @@ from pathlib import PurePosixPath
 import pytest
 import quick
 
+LAB = "--manifest-path lab/Cargo.toml"
 WORKSPACE = [
-    quick.Crate("traffic", PurePosixPath("gnb/traffic")),
-    quick.Crate("lab-world", PurePosixPath("gnb/lab-world"), frozenset({"traffic"})),
-    quick.Crate("lab-python", PurePosixPath("gnb/lab-python"), frozenset({"lab-world"})),
-    quick.Crate("ran", PurePosixPath("gnb/ran")),
+    quick.Crate("tc-rf", PurePosixPath("ran-function/tc-rf")),
+    quick.Crate("traffic", PurePosixPath("lab/traffic")),
+    quick.Crate("lab-world", PurePosixPath("lab/world"), frozenset({"tc-rf", "traffic"})),
+    quick.Crate("lab-python", PurePosixPath("lab/python"), frozenset({"lab-world"})),
+    quick.Crate("ran", PurePosixPath("lab/ran")),
 ]
-FOLDERS = [PurePosixPath(name) for name in ("gnb/lab-python", "xapps/ric", "tests")]
+FOLDERS = [PurePosixPath(name) for name in ("lab/python", "xapps/ric", "tests")]
 
 
 def commands(*paths: str) -> list[str]:
@@ -26,25 +28,41 @@ def run_by_pytest(*paths: str) -> list[str]:
 
 
 def test_a_change_of_a_crate_tests_it_and_lints_what_depends_on_it() -> None:
-    listed = commands("gnb/traffic/src/lib.rs")
-    assert listed[:2] == ["fmt --all --check", "tests/rust_circles.py"]
-    linted = "-p shared-features -p lab-python -p lab-world -p traffic -- -D warnings"
-    assert listed[2] == f"clippy -q --all-targets --locked --release {linted}"
+    listed = commands("lab/traffic/src/lib.rs")
+    formatted = ["fmt --all --check", f"fmt {LAB} --all --check"]
+    assert listed[:3] == [*formatted, "tests/rust_circles.py"]
+    linted = "-p lab-shared-features -p lab-python -p lab-world -p traffic -- -D warnings"
+    assert listed[3] == f"clippy -q --all-targets --locked --release {LAB} {linted}"
+    checked = f"--locked --release --config lab/checked.toml {LAB}"
+    assert listed[4:] == [f"test -q {checked} -p lab-shared-features -p traffic"]
+
+
+def test_a_change_of_the_product_lints_what_depends_on_it_in_both_workspaces() -> None:
+    listed = commands("ran-function/tc-rf/src/lib.rs")
+    command = "clippy -q --all-targets --locked --release"
+    assert listed[3:5] == [
+        f"{command} -p shared-features -p tc-rf -- -D warnings",
+        f"{command} {LAB} -p lab-shared-features -p lab-python -p lab-world -- -D warnings",
+    ]
     checked = "--locked --release --config tests/checked.toml"
-    assert listed[3:] == [f"test -q {checked} -p shared-features -p traffic"]
+    assert listed[5:] == [f"test -q {checked} -p shared-features -p tc-rf"]
 
 
 def test_crates_of_the_lab_are_tested_optimised() -> None:
-    optimised = "test -q --locked --release -p shared-features -p lab-world"
-    assert commands("gnb/lab-world/src/step.rs")[-1] == optimised
+    optimised = f"test -q --locked --release {LAB} -p lab-shared-features -p lab-world"
+    assert commands("lab/world/src/step.rs")[-1] == optimised
 
 
 def test_a_new_dependency_lints_every_crate() -> None:
-    assert "-p lab-python -p lab-world -p ran -p traffic" in commands("Cargo.lock")[2]
+    lab = "-p lab-python -p lab-world -p ran -p traffic"
+    assert lab in commands("lab/Cargo.lock")[3]
+    listed = commands("Cargo.lock")
+    assert "-p tc-rf" in listed[3]
+    assert lab in listed[4]
 
 
 def test_of_a_page_only_the_links_are_checked() -> None:
-    pages = ("docs/radio.md", "gnb/traffic/README.md", "xapps/ric/README.md")
+    pages = ("docs/radio.md", "lab/traffic/README.md", "xapps/ric/README.md")
     assert commands(*pages) == ["docs/site/doc_links.py"]
 
 
@@ -53,7 +71,7 @@ def test_of_a_page_only_the_links_are_checked() -> None:
     [
         (["xapps/ric/src/ric/service.py"], ["xapps/ric"]),
         (["xapps/ric/pyproject.toml"], ["xapps/ric"]),
-        (["gnb/lab-python/src/lib.rs"], []),
+        (["lab/python/src/lib.rs"], []),
         (["tests/quick.py"], ["tests/test_quick.py"]),
         (["tests/test_quick.py", "tests/run.py"], ["tests/test_quick.py"]),
         (["xapps/ric/tests/test_gone.py"], []),

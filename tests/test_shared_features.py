@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 import with_flexric
-from run import LAB_CRATES, PURE_CRATES
+from run import LAB_CRATES, PRODUCT_CRATES, PURE_LAB_CRATES, select
 
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-MANIFEST = "interfaces/shared_features/Cargo.toml"
+MANIFEST = "deploy/shared_features/Cargo.toml"
+LAB = ("--manifest-path", "lab/Cargo.toml")
+PARTS = ("e2sm-tc-spec", "ran-function", "gateway", "nonrt-ric", "lab")
+BUILT = ("--release", "--locked")
 
 Features = dict[str, set[str]]
 """Of each third-party crate its sets of features: one for a build, one for its build scripts."""
@@ -35,11 +38,20 @@ def made_of(*selection: str) -> Features:
     return found
 
 
+def builds() -> list[tuple[str, ...]]:
+    """The flags of the two builds of `make setup`: of the product and of the lab."""
+    makefile = MAKEFILE.replace("$(LAB)", " ".join(LAB))
+    found = re.findall(r"'Rust release build, \w+' cargo build (.+)", makefile)
+    assert len(found) == 2
+    return [tuple(flag for flag in flags.split() if flag not in BUILT) for flags in found]
+
+
 def built_again(edges: str, others: Features) -> list[str]:
     """Crates of these that `make setup` has built before, with other features."""
-    build = re.search(r"cargo build --release --locked ((?:-p \S+ ?)+)", MAKEFILE)
-    assert build
-    programs = made_of("--edges", edges, *build[1].split())
+    programs: Features = defaultdict(set)
+    for build in builds():
+        for crate, features in made_of("--edges", edges, *build).items():
+            programs[crate] |= features
     return [
         f"{crate}: {features or 'no features'}; the programs have {sorted(programs[crate])}"
         for crate, every in sorted(others.items())
@@ -61,9 +73,20 @@ def test_a_python_module_is_made_of_what_the_programs_are(folder: str) -> None:
     assert not built_again(edges, module), f"name the missing features in {MANIFEST}"
 
 
+def test_the_lab_is_made_of_what_the_product_is() -> None:
+    edges = "normal,build"
+    product, lab = (made_of("--edges", edges, *build) for build in builds())
+    twice = {
+        crate: (product[crate], lab[crate])
+        for crate in product.keys() & lab.keys()
+        if not product[crate] <= lab[crate]
+    }
+    assert not twice, f"name the missing features in {MANIFEST}"
+
+
 def test_every_build_of_single_packages_names_the_shared_features() -> None:
     pages = [ROOT / "Makefile", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-    pages += sorted((ROOT / "gnb").glob("*/README.md"))
+    pages += sorted(page for part in PARTS for page in (ROOT / part).rglob("README.md"))
     commands = [
         (page.name, command)
         for page in pages
@@ -72,19 +95,22 @@ def test_every_build_of_single_packages_names_the_shared_features() -> None:
     commands.append(("with_flexric.py", " ".join(with_flexric.NODE)))
     selective = [(page, command) for page, command in commands if " -p " in command]
     assert len(selective) >= 5
-    lacking = [found for found in selective if " -p shared-features" not in found[1]]
+    lacking = [found for found in selective if "shared-features" not in found[1]]
     assert not lacking
 
 
 def test_the_node_of_flexric_is_made_of_what_the_programs_are() -> None:
-    selection = with_flexric.NODE[with_flexric.NODE.index("-p") :]
+    selection = (*LAB, *with_flexric.NODE[with_flexric.NODE.index("-p") :])
     edges = "normal,build"
     node = made_of("--edges", edges, *selection)
     assert not built_again(edges, node), f"name the missing features in {MANIFEST}"
 
 
-@pytest.mark.parametrize("crates", [PURE_CRATES, LAB_CRATES], ids=["checked", "lab"])
-def test_tests_are_made_of_what_the_programs_are(crates: tuple[str, ...]) -> None:
-    selection = [word for name in ("shared-features", *crates) for word in ("-p", name)]
-    tests = made_of("--edges", "normal,dev", *selection)
+@pytest.mark.parametrize(
+    ("crates", "lab"),
+    [(PRODUCT_CRATES, False), (PURE_LAB_CRATES, True), (LAB_CRATES, True)],
+    ids=["product", "radio and traffic", "lab"],
+)
+def test_tests_are_made_of_what_the_programs_are(crates: tuple[str, ...], lab: bool) -> None:
+    tests = made_of("--edges", "normal,dev", *select(crates, lab=lab))
     assert not built_again("normal", tests), f"name the missing features in {MANIFEST}"

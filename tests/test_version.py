@@ -17,8 +17,8 @@ PROGRAMS = (
     *("rlc-model", "rlc-train", "sojourn-demo"),
 )
 PARTS = (
-    *("dashboards", "datasets", "demo", "e2sm-tc-spec", "gnb", "interfaces", "nonrt-ric"),
-    "xapps",
+    *("dashboards", "datasets", "demo", "e2sm-tc-spec", "gateway", "interfaces", "lab"),
+    *("nonrt-ric", "xapps"),
 )
 DISTRIBUTIONS = sorted(path for part in PARTS for path in (ROOT / part).rglob("pyproject.toml"))
 

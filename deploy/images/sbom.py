@@ -34,6 +34,8 @@ from packageurl import PackageURL
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "https://github.com/sojourn")
 TARGET: Final = "x86_64-unknown-linux-gnu"
+LAB_PROGRAMS: Final = ("gnb-lab",)
+"""Packages of the lab's workspace that have a program."""
 INSIDE: Final = "sojourn:inside"
 """Property: the distribution or program that a component is part of."""
 _METADATA: Final = re.compile(r"(?:.*/site-packages/|)([^/]+)\.dist-info/METADATA")
@@ -137,16 +139,23 @@ def describe(
     return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
 
 
+def workspace_of(package: str) -> Path:
+    """The folder of the Cargo workspace that has a package with a program."""
+    return ROOT / "lab" if package in LAB_PROGRAMS else ROOT
+
+
 def crates(package: str) -> Iterator[Component]:
     """The crates that Cargo links into the programs of a package of the workspace."""
+    workspace = workspace_of(package)
     command = ("cargo", "tree", "--package", package, "--locked", "--target", TARGET)
+    command = (*command, "--manifest-path", str(workspace / "Cargo.toml"))
     tree = (*command, "--edges", "normal,no-proc-macro", "--prefix", "none")
     ran = subprocess.run(
         (*tree, "--format", "{p}|{l}"), cwd=ROOT, capture_output=True, text=True, check=False
     )
     if ran.returncode != 0:
         raise SbomError(f"cargo tree of {package}: {ran.stderr.strip()}")
-    with (ROOT / "Cargo.lock").open("rb") as file:
+    with (workspace / "Cargo.lock").open("rb") as file:
         locked = {
             (each["name"], each["version"]): each.get("checksum", "")
             for each in tomllib.load(file)["package"]

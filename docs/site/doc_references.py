@@ -269,7 +269,7 @@ def _scrape_lab() -> str:
     Raises:
         RuntimeError: The program did not start.
     """
-    command = [str(BIN / "gnb-lab"), "serve", str(ROOT / "gnb/scenarios/default.yaml")]
+    command = [str(BIN / "gnb-lab"), "serve", str(ROOT / "lab/scenarios/default.yaml")]
     command += ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--duration", "60"]
     command += ["--metrics-detail", "distributions,flows,top:1"]
     with subprocess.Popen(
@@ -327,15 +327,18 @@ def _package(source: Path, package: str) -> str:
 
 def rust() -> str:
     """The crates, linked to what ``cargo doc`` wrote."""
-    text = subprocess.run(
-        ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked", "--offline"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    command = ("cargo", "metadata", "--no-deps", "--format-version", "1", "--locked", "--offline")
+    packages = [
+        package
+        for workspace in (ROOT, ROOT / "lab")
+        for package in json.loads(
+            subprocess.run(
+                command, cwd=workspace, capture_output=True, text=True, check=True
+            ).stdout
+        )["packages"]
+    ]
     rows = ["| crate | what it is |", "|---|---|"]
-    for package in sorted(json.loads(text)["packages"], key=lambda each: str(each["name"])):
+    for package in sorted(packages, key=lambda each: str(each["name"])):
         # A program and a library of the same name share the first target's folder.
         folder = str(package["targets"][0]["name"]).replace("-", "_")
         if (RUST_DOCS / folder).is_dir() and not package["name"].endswith("-python"):

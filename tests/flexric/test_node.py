@@ -66,7 +66,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabNode]:
     log, controls, made = (folder / name for name in ("node.log", "controls.hex", "reports.hex"))
     (temporary := folder / "tmp").mkdir()
     command = [
-        *(str(program), str(ROOT / "gnb/scenarios/default.yaml")),
+        *(str(program), str(ROOT / "lab/scenarios/default.yaml")),
         *("--ric", network.site.address, "--libraries", str(network.site.libraries)),
         *("--record-controls", str(controls), "--record-reports", str(made)),
     ]
@@ -180,7 +180,7 @@ def test_service_models_of_another_flexric_are_refused(lab: LabNode, tmp_path: P
     at = code.index(note, code.index(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")) + len(note)
     tc.write_bytes(code[:at] + bytes(20) + code[at + 20 :])
     program = Path(sys.executable).parent / "flexric-node"
-    scenario = ROOT / "gnb/scenarios/default.yaml"
+    scenario = ROOT / "lab/scenarios/default.yaml"
     ended = subprocess.run(
         [program, scenario, "--ric", lab.network.site.address, "--libraries", libraries],
         capture_output=True,

@@ -97,7 +97,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     network = Network(make_site(folder / "ric", 62, tc_v1=True))
     controls, reports = folder / "controls.hex", folder / "reports.hex"
     command = [
-        *(str(LAB), str(ROOT / "gnb/scenarios/default.yaml"), "--ric", network.site.address),
+        *(str(LAB), str(ROOT / "lab/scenarios/default.yaml"), "--ric", network.site.address),
         *("--libraries", str(network.site.libraries)),
         *("--record-controls", str(controls), "--record-reports", str(reports)),
     ]

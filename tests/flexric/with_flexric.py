@@ -20,11 +20,11 @@ from matrix import Installation, Row, installations, table, write
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BIN = Path(sys.executable).parent
-MODEL = ROOT / "gnb/flexric-sm/build_model.py"
+MODEL = ROOT / "gateway/flexric/service-model/build_model.py"
 OUT = ROOT / "out/flexric"
 NODE = (
-    *("cargo", "build", "--release", "--locked"),
-    *("-p", "shared-features", "-p", "flexric-node", "--features", "flexric"),
+    *("cargo", "build", "--manifest-path", "lab/Cargo.toml", "--release", "--locked"),
+    *("-p", "lab-shared-features", "-p", "flexric-node", "--features", "flexric"),
 )
 NO_DEMO = "--no-demo"
 RESULTS = "SOJOURN_TEST_FLEXRIC"
@@ -37,7 +37,7 @@ def succeeds(command: list[str], environment: dict[str, str]) -> bool:
 
 def build(environment: dict[str, str]) -> bool:
     """The bridge's module, the service model and the node for one FlexRIC."""
-    module = [sys.executable, str(ROOT / "xapps/flexric_bridge/swig/build.py")]
+    module = [sys.executable, str(ROOT / "gateway/flexric/bridge/swig/build.py")]
     model = [sys.executable, str(MODEL), str(BIN.parent / "lib/flexric")]
     if not all(succeeds(command, environment) for command in (module, model, list(NODE))):
         return False

@@ -164,7 +164,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scenario",
         type=Path,
-        default=Path("gnb/scenarios/default.yaml"),
+        default=Path("lab/scenarios/default.yaml"),
         help="scenario of the emulated gNB (default: %(default)s)",
     )
     parser.add_argument(

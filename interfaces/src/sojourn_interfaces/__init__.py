@@ -14,7 +14,7 @@ from typing import Final
 
 MAX_IDENTIFIER_BYTES: Final = 256
 """UTF-8 bytes of a node id or RAN function OID in a request, and characters of a field of the audit
-log. The emulated gNB has the same bound: `interfaces/access/vectors/audit.yaml`."""
+log. The emulated gNB has the same bound: `gateway/access/vectors/audit.yaml`."""
 
 
 def check_identifiers(**fields: str) -> None:

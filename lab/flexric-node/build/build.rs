@@ -19,8 +19,8 @@ fn main() {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     println!("cargo::rerun-if-changed=build");
-    println!("cargo::rerun-if-changed=c");
-    println!("cargo::rerun-if-changed=../flexric-sm/include");
+    println!("cargo::rerun-if-changed=../../gateway/flexric/node");
+    println!("cargo::rerun-if-changed=../../gateway/flexric/service-model/include");
     if let Err(error) = flexric::build() {
         println!("cargo::error={error}");
     }
@@ -38,8 +38,10 @@ mod flexric {
     /// What this code was written and tested against; other versions have other structs.
     const E2AP: &str = "E2AP_V2";
     const KPM: &str = "KPM_V2_03";
+    /// The C side of an E2 node.
+    const C_SIDE: &str = "../../gateway/flexric/node";
     /// The interface of E2SM-TC v1's service model.
-    const TC_SERVICE_MODEL: &str = "../flexric-sm/include";
+    const TC_SERVICE_MODEL: &str = "../../gateway/flexric/service-model/include";
 
     pub(super) fn build() -> Result<(), String> {
         let source = folder("FLEXRIC_SRC", "src/agent/e2_agent_api.h")?;
@@ -52,7 +54,7 @@ mod flexric {
         compiler
             .files(
                 ["agent", "plain_reports", "tc_report", "tc_control", "tc_v1", "kpm"]
-                    .map(|name| format!("c/{name}.c")),
+                    .map(|name| format!("{C_SIDE}/{name}.c")),
             )
             .std("gnu11")
             .warnings_into_errors(true)
@@ -72,7 +74,7 @@ mod flexric {
         )?;
         compiler
             .try_compile("flexric_node_c")
-            .map_err(|error| format!("flexric-node/c does not compile: {error}"))?;
+            .map_err(|error| format!("{C_SIDE} does not compile: {error}"))?;
 
         for (library, folder) in
             [("e2_agent", "src/agent"), ("kpm_sm_static", "src/sm/kpm_sm/kpm_sm_v02.03")]

@@ -13,7 +13,7 @@ use lab_gateway::cli::{LogArgs, ServeArgs};
     version,
     args_override_self = true,
     next_help_heading = "E2 agent",
-    after_help = "Example:\n  flexric-node gnb/scenarios/default.yaml --ric 127.0.0.1"
+    after_help = "Example:\n  flexric-node lab/scenarios/default.yaml --ric 127.0.0.1"
 )]
 pub struct Cli {
     /// IPv4 address of the near-RT RIC; its port for E2 is 36421.

@@ -13,7 +13,7 @@ use std::{
 /// The service models that this node serves.
 pub const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "tc", "kpm"];
 
-/// E2SM-TC v1 as a service model of FlexRIC, which may be among them: `gnb/flexric-sm`.
+/// E2SM-TC v1 as a service model of FlexRIC, which may be among them: `gateway/flexric/service-model`.
 pub const TC_V1: &str = "sojourn_tc";
 
 /// FlexRIC's buffer for the path, with the final NUL.

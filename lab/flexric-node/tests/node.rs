@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ROOM: usize = 32_000;
 
 fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../gnb")
 }
 
 /// Runs `work` with the default cell, on a thread that may block.
@@ -48,7 +48,7 @@ async fn with_the_cell<T: Send + 'static>(
     scenario: &str,
     work: impl FnOnce(LocalClient, String) -> T + Send + 'static,
 ) -> T {
-    let scenario = repository().join("gnb/scenarios").join(scenario);
+    let scenario = repository().join("lab/scenarios").join(scenario);
     let scenario = LoadedScenario::from_file(&scenario, &[]).expect("the scenario");
     let world = World::new(&scenario).expect("a world");
     let node_id = world.node_id().to_owned();

@@ -3,7 +3,7 @@
 // clippy.toml allows these in test functions only; shared functions of tests need the attribute.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../lab-world/tests/worlds/common.rs"]
+#[path = "../../world/tests/worlds/common.rs"]
 mod common;
 
 use common::{flow, scenario};

@@ -1,4 +1,4 @@
 //! Fuzzes the target of this name.
 #![no_main]
 
-sojourn_fuzz::fuzzer!(access_file);
+sojourn_fuzz::fuzzer!(lab_fuzz::access_file);

@@ -1,4 +1,4 @@
 //! Fuzzes the target of this name.
 #![no_main]
 
-sojourn_fuzz::fuzzer!(gateway_requests);
+sojourn_fuzz::fuzzer!(lab_fuzz::gateway_requests);

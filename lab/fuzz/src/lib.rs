@@ -1,59 +1,12 @@
-//! Fuzz targets of every parser in Rust: bytes in, a panic for a finding.
-//!
-//! A target is a function of bytes, which `fuzzers` gives to libFuzzer and `tests` runs over the
-//! committed inputs. Beyond not panicking, what was read must be written and read again as the
-//! same, and memory must stay within a bound for the length of the input.
+//! Fuzz targets of the lab's parsers, as those of the product in `sojourn-fuzz`.
 #![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a finding is reported")]
 
-mod cursor;
 mod targets;
 
-use std::sync::Mutex;
-
-use peak_alloc::PeakAlloc;
-
-#[global_allocator]
-static MEMORY: PeakAlloc = PeakAlloc;
-
-/// A parser to be fuzzed.
-#[derive(Clone, Copy, Debug)]
-pub struct Target {
-    /// Its name, also that of its program and of its folder of inputs.
-    pub name: &'static str,
-    /// Panics on a finding.
-    pub check: fn(&[u8]),
-    /// Longest input.
-    pub max_bytes: usize,
-    /// Most memory that an input may take: so many bytes, and so many per byte of it.
-    pub memory: (usize, usize),
-}
-
-macro_rules! targets {
-    ($($name:ident: $max_bytes:expr, $memory:expr;)+) => {
-        $(
-            #[doc = concat!("`", stringify!($name), "`.")]
-            #[allow(non_upper_case_globals, reason = "named as its program")]
-            pub const $name: Target = Target {
-                name: stringify!($name),
-                check: targets::$name::check,
-                max_bytes: $max_bytes,
-                memory: $memory,
-            };
-        )+
-        /// All targets.
-        pub const ALL: &[Target] = &[$($name),+];
-    };
-}
-
-const KIB: usize = 1 << 10;
-const MIB: usize = 1 << 20;
+use sojourn_fuzz::{KIB, MIB};
 
 // Memory per byte of input is that of the widest element that a few bits can stand for.
-targets! {
-    e2sm_tc_v0: 4 * KIB, (64 * KIB, 256);
-    e2sm_tc_v1: 4 * KIB, (64 * KIB, 1024);
-    e2sm_tc_json: 8 * KIB, (64 * KIB, 1024);
-    templates: 4 * KIB, (256 * KIB, 256);
+sojourn_fuzz::targets! {
     scenario: 16 * KIB, (MIB, 2048);
     world: 4 * KIB, (512 * MIB, 0);
     sweep_axes: 4 * KIB, (64 * MIB, 4096);
@@ -61,47 +14,6 @@ targets! {
     access_file: 16 * KIB, (MIB, 1024);
     certificates: 8 * KIB, (MIB, 256);
     gateway_requests: 4 * KIB, (64 * MIB, 4096);
-    tc_rf_calls: 4 * KIB, (64 * MIB, 4096);
-    rlc_native: 4 * KIB, (64 * KIB, 256);
     replay_aqm: 8 * KIB, (16 * MIB, 1024);
     radio_pdus: 2 * KIB, (64 * KIB, 256);
-}
-
-/// Runs a target on an input.
-///
-/// # Panics
-/// For a finding.
-pub fn check(target: &Target, input: &[u8]) {
-    warm_up(target);
-    MEMORY.reset_peak_usage();
-    let before = MEMORY.current_usage();
-    (target.check)(input);
-    let used = MEMORY.peak_usage().saturating_sub(before);
-    let (base, per_byte) = target.memory;
-    let most = base + per_byte * input.len();
-    assert!(
-        used <= most,
-        "{}: {used} bytes of memory for an input of {} bytes; expected at most {most}",
-        target.name,
-        input.len()
-    );
-}
-
-/// What a target makes once and keeps is not an input's.
-fn warm_up(target: &Target) {
-    static READY: Mutex<Vec<&str>> = Mutex::new(Vec::new());
-    let mut ready = READY.lock().expect("no target panicked in here");
-    if !ready.contains(&target.name) {
-        (target.check)(&[]);
-        ready.push(target.name);
-    }
-}
-
-/// The libFuzzer entry point of a target.
-#[cfg(feature = "libfuzzer")]
-#[macro_export]
-macro_rules! fuzzer {
-    ($target:ident) => {
-        libfuzzer_sys::fuzz_target!(|input: &[u8]| $crate::check(&$crate::$target, input));
-    };
 }

@@ -2,7 +2,7 @@
 //!
 //! A page of another site may have its own name resolve to this server (DNS rebinding); its `Host` then
 //! tells, for no name can be an IP address. Over TLS the client has compared the name with the
-//! certificate. Shared test vectors with the Python programs: `interfaces/access/vectors/hosts.yaml`.
+//! certificate. Shared test vectors with the Python programs: `gateway/access/vectors/hosts.yaml`.
 
 use std::net::IpAddr;
 
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn requests_are_answered_or_refused_as_in_the_shared_vectors() {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let vectors = vectors.join("../../interfaces/access/vectors/hosts.yaml");
+        let vectors = vectors.join("../../gateway/access/vectors/hosts.yaml");
         let cases: Value =
             serde_saphyr::from_str(&fs::read_to_string(vectors).expect("the vectors"))
                 .expect("YAML");

@@ -27,7 +27,7 @@ use lab_gateway::cli::{Failure, LogArgs, ServeArgs, escaped, exit_code};
     version,
     about,
     args_override_self = true,
-    after_help = "Example:\n  gnb-lab run gnb/scenarios/default.yaml --out out/default"
+    after_help = "Example:\n  gnb-lab run lab/scenarios/default.yaml --out out/default"
 )]
 struct Cli {
     #[command(flatten)]
@@ -41,16 +41,16 @@ struct Cli {
 enum Command {
     /// Run a scenario on virtual time and record it.
     #[command(after_help = "Example:\n  \
-        gnb-lab run gnb/scenarios/default.yaml --out out/default --duration 5 --set cell.n_prb=51")]
+        gnb-lab run lab/scenarios/default.yaml --out out/default --duration 5 --set cell.n_prb=51")]
     Run(run::RunArgs),
     /// Run a scenario over values of its elements and over seeds, on all cores.
     #[command(after_help = "Example:\n  \
-        gnb-lab sweep gnb/scenarios/default.yaml --over 'ues[*].channel.fixed_mcs=4..20..4' \\\n    \
+        gnb-lab sweep lab/scenarios/default.yaml --over 'ues[*].channel.fixed_mcs=4..20..4' \\\n    \
         --over 'ues[*].drbs[*].pipeline=fq_codel,low_latency' --seeds 5 --out out/sweep")]
     Sweep(Box<sweep::SweepArgs>),
     /// Make one run of a sweep, given on stdin as a line of sweep --missing: for schedulers of clusters.
     #[command(after_help = "Example:\n  \
-        gnb-lab sweep gnb/scenarios/default.yaml --seeds 5 --out out/sweep --missing | head -1 \\\n    \
+        gnb-lab sweep lab/scenarios/default.yaml --seeds 5 --out out/sweep --missing | head -1 \\\n    \
         | gnb-lab sweep-run --inputs out/inputs --out out/run")]
     SweepRun(sweep::SweepRunArgs),
     /// Compare recorded runs: tables with confidence intervals, distributions, plots over time.
@@ -58,11 +58,11 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Run a scenario on the wall clock behind the E2 gateway.
     #[command(after_help = "Example:\n  \
-        gnb-lab serve gnb/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
+        gnb-lab serve lab/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
     Serve(Box<ServeArgs>),
     /// Run a scenario on the wall clock between real network stacks: kernels, applications.
     #[command(after_help = "Example:\n  \
-        gnb-lab live gnb/scenarios/default.yaml --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
+        gnb-lab live lab/scenarios/default.yaml --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
     Live(Box<lab_live::LiveArgs>),
     /// Run two recorded links between real network stacks, as Mahimahi's mm-link does.
     #[command(after_help = "Example:\n  \

@@ -4,7 +4,7 @@
 // clippy.toml allows these in test functions; shared functions of tests need them as well.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../lab-world/tests/worlds/common.rs"]
+#[path = "../../world/tests/worlds/common.rs"]
 mod common;
 
 use std::path::PathBuf;

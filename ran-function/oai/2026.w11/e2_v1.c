@@ -1,4 +1,4 @@
-/* E2SM-TC v1 of OAI's E2 agent: the table that the service-model plugin (gnb/flexric-sm), which the agent
+/* E2SM-TC v1 of OAI's E2 agent: the table that the service-model plugin (gateway/flexric/service-model), which the agent
    loads from its folder, looks up in the program. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -27,11 +27,11 @@ function(sojourn_into_gnb)
   target_link_libraries(nr-softmodem PRIVATE ${SOJOURN_PREFIX}/lib/libsojourn_gnb.a dl m pthread)
   sojourn_wrap(wraps.txt)
   if(E2_AGENT)
-    set(codec ${SOJOURN_ADAPTER}/../../flexric-node/c)
+    set(codec ${SOJOURN_ADAPTER}/../../../gateway/flexric/node)
     target_sources(nr-softmodem PRIVATE ${SOJOURN_ADAPTER}/e2_v0.c ${SOJOURN_ADAPTER}/e2_v1.c
                                         ${codec}/tc_control.c ${codec}/tc_report.c)
     target_include_directories(nr-softmodem PRIVATE ${codec} ${OPENAIR2_DIR}/E2AP/flexric/src
-                                                    ${SOJOURN_ADAPTER}/../../flexric-sm/include)
+                                                    ${SOJOURN_ADAPTER}/../../../gateway/flexric/service-model/include)
     sojourn_wrap(wraps_e2.txt)
     # The service-model plugin looks it up in the program.
     target_link_options(nr-softmodem PRIVATE LINKER:--export-dynamic-symbol=sojourn_tc_door)

@@ -12,7 +12,7 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.policy.schema import Policy
 from tc_controller.policy_file import parse_policy
 
-SCENARIO = Path(__file__).parents[3] / "gnb" / "scenarios" / "default.yaml"
+SCENARIO = Path(__file__).parents[3] / "lab" / "scenarios" / "default.yaml"
 STEP_US = 5_000
 CONTROL_TIMEOUT_US = 1_000_000
 #: Longest one-way delay in a quiet time.

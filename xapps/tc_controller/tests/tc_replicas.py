@@ -21,7 +21,7 @@ from tc_controller.subscriptions import capabilities, wanted
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
-SCENARIO = Path(__file__).parents[3] / "gnb" / "scenarios" / "default.yaml"
+SCENARIO = Path(__file__).parents[3] / "lab" / "scenarios" / "default.yaml"
 STEP_US = 5_000
 LEASE_S = 6.0
 CELL: dict[str, Any] = {

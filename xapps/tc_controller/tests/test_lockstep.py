@@ -19,7 +19,7 @@ from tc_evaluate import lockstep
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
 ROOT = Path(__file__).parents[3]
-SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
+SCENARIO = ROOT / "lab" / "scenarios" / "default.yaml"
 DEFAULT = Path(__file__).parents[1] / "policies" / "default.yaml"
 
 

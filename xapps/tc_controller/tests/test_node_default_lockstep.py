@@ -15,7 +15,7 @@ from tc_evaluate import lockstep
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
-SCENARIO = Path(__file__).parents[3] / "gnb" / "scenarios" / "default.yaml"
+SCENARIO = Path(__file__).parents[3] / "lab" / "scenarios" / "default.yaml"
 DEFAULT = load_policy(Path(__file__).parents[1] / "policies" / "default.yaml")
 OTHER = 0x4701
 

@@ -159,7 +159,7 @@ def test_a_bound_on_loss_takes_the_dropping_disciplines_away() -> None:
 def node_capabilities() -> dict[str, Any]:
     """What the TC function of the emulated gNB declares."""
     gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
-    world = gnb_lab.World(ROOT / "gnb" / "scenarios" / "default.yaml")
+    world = gnb_lab.World(ROOT / "lab" / "scenarios" / "default.yaml")
     functions = tuple(
         RanFunction(number, oid, definition=definition)
         for number, (oid, definition) in enumerate(world.ran_functions.items())

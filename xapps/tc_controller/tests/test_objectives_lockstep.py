@@ -15,7 +15,7 @@ from tc_evaluate.lockstep import Lockstep
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
-SCENARIO = Path(__file__).parents[3] / "gnb" / "scenarios" / "default.yaml"
+SCENARIO = Path(__file__).parents[3] / "lab" / "scenarios" / "default.yaml"
 
 
 def tcp(name: str, qfi: int, count: int = 1) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tc_replicas import LEASE_S, Replicas
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
 ROOT = Path(__file__).parents[3]
-SCENARIO = ROOT / "gnb" / "scenarios" / "default.yaml"
+SCENARIO = ROOT / "lab" / "scenarios" / "default.yaml"
 PEDESTRIAN = ROOT / "benchmarks" / "situations" / "radio_pedestrian.yaml"
 
 

@@ -28,7 +28,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scenario",
         type=Path,
-        default=Path("gnb/scenarios/live.yaml"),
+        default=Path("lab/scenarios/live.yaml"),
         help="scenario of the gNB, its first UE with a flow of kind host (default: %(default)s)",
     )
     parser.add_argument(

@@ -25,7 +25,7 @@ from typing import Any, Final
 import flexric_library as elf
 
 HERE: Final = Path(__file__).resolve().parent
-TC_SERVICE_MODEL: Final = HERE.parents[2] / "gnb/flexric-sm/include"
+TC_SERVICE_MODEL: Final = HERE.parents[1] / "service-model" / "include"
 """Interface of E2SM-TC v1's service model."""
 PACKAGE: Final = "flexric_bridge_native"
 LIBRARY: Final = Path("src/xApp/libe42_xapp_shared.so")

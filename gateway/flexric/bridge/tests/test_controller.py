@@ -15,7 +15,7 @@ from bridge_world import BridgeWorld
 from lab_node import BULK, SCENARIO, LabNode
 
 PROGRAM = Path(sys.executable).parent / "tc-controller"
-POLICY = Path(__file__).parents[2] / "tc_controller" / "policies" / "flexric.yaml"
+POLICY = Path(__file__).parents[4] / "xapps" / "tc_controller" / "policies" / "flexric.yaml"
 
 
 def ping_ms(lab: LabNode, since_us: int) -> float:

@@ -9,7 +9,7 @@ import e2sm_tc
 import pytest
 from flexric_bridge.tc.messages import Refused, decode_control
 
-LATER = Path(__file__).parents[3] / "e2sm-tc-spec" / "tests" / "evolution.jsonl"
+LATER = Path(__file__).parents[4] / "e2sm-tc-spec" / "tests" / "evolution.jsonl"
 HEADER = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 0})
 CONTROLS = [
     (bytes.fromhex(line["hex"]), line["here"]["refused"])

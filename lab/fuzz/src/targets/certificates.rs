@@ -3,7 +3,7 @@
 
 use lab_gateway::fuzzing;
 
-use crate::cursor::Cursor;
+use sojourn_fuzz::Cursor;
 
 pub(crate) fn check(input: &[u8]) {
     let mut input = Cursor::new(input);

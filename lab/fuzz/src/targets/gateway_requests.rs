@@ -12,7 +12,7 @@ use lab_world::{
 };
 use prost::Message;
 
-use crate::cursor::Cursor;
+use sojourn_fuzz::Cursor;
 
 /// Requests of one input.
 const MOST: usize = 16;
@@ -20,7 +20,7 @@ const MOST: usize = 16;
 const DURATION_US: u64 = 200_000;
 
 static WORLD: LazyLock<World> = LazyLock::new(|| {
-    let text = include_str!("../../../gnb/scenarios/default.yaml");
+    let text = include_str!("../../../scenarios/default.yaml");
     let loaded = LoadedScenario::from_yaml(text, "default.yaml", Path::new(""), &[]);
     let mut world = World::new(&loaded.expect("a scenario")).expect("a gNB");
     world.step_until(1_000_000, &mut |_| {});

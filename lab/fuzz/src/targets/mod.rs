@@ -2,16 +2,10 @@
 
 pub(crate) mod access_file;
 pub(crate) mod certificates;
-pub(crate) mod e2sm_tc_json;
-pub(crate) mod e2sm_tc_v0;
-pub(crate) mod e2sm_tc_v1;
 pub(crate) mod gateway_requests;
 pub(crate) mod radio_pdus;
 pub(crate) mod replay_aqm;
-pub(crate) mod rlc_native;
 pub(crate) mod scenario;
 pub(crate) mod sweep_axes;
-pub(crate) mod tc_rf_calls;
-pub(crate) mod templates;
 pub(crate) mod traces;
 pub(crate) mod world;

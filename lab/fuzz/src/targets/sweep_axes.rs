@@ -13,7 +13,7 @@ use serde_json::Value;
 const MOST: usize = 64;
 
 static DEFAULT: LazyLock<Value> = LazyLock::new(|| {
-    let text = include_str!("../../../gnb/scenarios/default.yaml");
+    let text = include_str!("../../../scenarios/default.yaml");
     serde_saphyr::from_str(text).expect("YAML")
 });
 

@@ -16,7 +16,7 @@ const MOST_UES: usize = 32;
 const DURATION_US: u64 = 20_000;
 
 static DEFAULT: LazyLock<Value> = LazyLock::new(|| {
-    let text = include_str!("../../../gnb/scenarios/default.yaml");
+    let text = include_str!("../../../scenarios/default.yaml");
     serde_saphyr::from_str(text).expect("YAML")
 });
 

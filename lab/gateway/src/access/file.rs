@@ -1,6 +1,6 @@
 //! The access file: which client may do what on which nodes.
 //!
-//! Shared test vectors with the Python programs: `interfaces/access/vectors`.
+//! Shared test vectors with the Python programs: `gateway/access/vectors`.
 
 use std::{
     collections::{HashMap, hash_map::Entry},

@@ -3,7 +3,7 @@
 use tonic::Status;
 
 /// Bytes of an identifier, and characters of a field of the audit log. The Python programs have the same
-/// bound: `interfaces/access/vectors/audit.yaml`.
+/// bound: `gateway/access/vectors/audit.yaml`.
 pub(super) const MAX_IDENTIFIER_BYTES: usize = 256;
 
 /// Whether node id and RAN function OID of a request are short and printable.

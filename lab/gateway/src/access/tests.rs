@@ -30,7 +30,7 @@ fn peer(address: &str, is_encrypted: bool, names: Option<&[&str]>) -> Peer {
 }
 
 fn vectors(name: &str) -> Value {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interfaces/access/vectors");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gateway/access/vectors");
     let text = fs::read_to_string(folder.join(name)).expect("the vectors");
     serde_saphyr::from_str(&text).expect("YAML")
 }

@@ -288,7 +288,7 @@ fn server_config(contents: &Contents, door: Door) -> Result<ServerConfig, ServeE
 }
 
 /// DNS and URI SANs of a certificate, without any its subject CNs (RFC 9525 §2), each once; none if it cannot
-/// be parsed. Shared test vectors with the Python programs: `interfaces/access/vectors/certificates.yaml`.
+/// be parsed. Shared test vectors with the Python programs: `gateway/access/vectors/certificates.yaml`.
 pub(crate) fn certificate_names(certificate: &CertificateDer<'_>) -> Arc<[String]> {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
         return Arc::from([]);
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn names_are_those_of_the_shared_vectors() {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let vectors = vectors.join("../../interfaces/access/vectors/certificates.yaml");
+        let vectors = vectors.join("../../gateway/access/vectors/certificates.yaml");
         let cases: Value =
             serde_saphyr::from_str(&fs::read_to_string(vectors).expect("the vectors"))
                 .expect("YAML");

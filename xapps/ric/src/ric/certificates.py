@@ -213,7 +213,7 @@ def certificate_names(der: bytes | None) -> tuple[str, ...]:
     The DNS and URI subject alternative names; without any, the common names of the subject
     (RFC 9525 §2); none if the certificate cannot be parsed. A name ends where its length says: a
     NUL is a part of it. Shared test vectors with the emulated gNB:
-    `interfaces/access/vectors/certificates.yaml`.
+    `gateway/access/vectors/certificates.yaml`.
     """
     if der is None:
         return ()

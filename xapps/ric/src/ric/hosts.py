@@ -2,7 +2,7 @@
 
 A page of another site may have its own name resolve to this server (DNS rebinding); its `Host` then
 tells, for no name can be an IP address. Over TLS the client has compared the name with the
-certificate. Shared test vectors with the emulated gNB: `interfaces/access/vectors/hosts.yaml`.
+certificate. Shared test vectors with the emulated gNB: `gateway/access/vectors/hosts.yaml`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SOURCES = (
 )
 WARNINGS = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g")
 HERE = Path(__file__).parent.parent
-TC_SERVICE_MODEL = HERE.parents[2] / "gnb/flexric-sm/include"
+TC_SERVICE_MODEL = HERE.parents[1] / "service-model" / "include"
 # Behind all else: there is a build.py as well, whose name others have.
 sys.path.append(str(HERE))
 

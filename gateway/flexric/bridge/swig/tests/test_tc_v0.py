@@ -13,7 +13,7 @@ from c_parts import Error, Fence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-VECTORS = Path(__file__).parents[4] / "e2sm-tc-spec" / "vectors" / "v0.jsonl"
+VECTORS = Path(__file__).parents[5] / "e2sm-tc-spec" / "vectors" / "v0.jsonl"
 CONTROLS = {
     vector["name"]: bytes.fromhex(vector["hex"])
     for vector in map(json.loads, VECTORS.read_text().splitlines())

@@ -36,7 +36,7 @@ mod tally;
 
 /// Random pipelines of all kinds, shared with the tests of the TC function.
 #[allow(dead_code, unreachable_pub)]
-#[path = "../../../../tc-rf/tests/pipeline/util/mod.rs"]
+#[path = "../../../../../ran-function/tc-rf/tests/pipeline/util/mod.rs"]
 mod pipelines;
 
 use proptest::strategy::ValueTree;

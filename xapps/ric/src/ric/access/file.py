@@ -1,6 +1,6 @@
 """The access file: clients, how they are recognised, their rights and nodes.
 
-Its schema is `interfaces/access/access.schema.json`; `interfaces/access/vectors` are test cases
+Its schema is `gateway/access/access.schema.json`; `gateway/access/vectors` are test cases
 that this parser and the one of the emulated gNB share.
 """
 

@@ -86,7 +86,7 @@ def _tc(node: Node, offered: set[str]) -> Iterator[Finding]:
     yield Check(_CHECK, node.id).fail(
         "has no tc",
         "tc-controller observes this node and controls nothing; forecasts work.",
-        "Run a gNB with the TC RAN function (gnb/oai adds it to OpenAirInterface).",
+        "Run a gNB with the TC RAN function (ran-function/oai adds it to OpenAirInterface).",
     )
 
 

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use e2sm_tc::Problem;
 use e2sm_tc::v1::{self, Validate};
 
-use crate::cursor::Cursor;
+use crate::Cursor;
 
 const MESSAGES: [fn(&[u8]); 10] = [
     check_message::<v1::ActionDefinition>,

@@ -6,7 +6,7 @@ use rlc_native::{
     Outcomes, PointTimes, Previous, Quantities, Skill, samples, update_outside_ratio,
 };
 
-use crate::cursor::Cursor;
+use crate::Cursor;
 
 pub(crate) fn check(input: &[u8]) {
     let mut input = Cursor::new(input);

@@ -15,7 +15,7 @@ use tc_rf_c::{
     tc_rf_remove_bearer, tc_rf_rlc_status, tc_rf_status_report,
 };
 
-use crate::cursor::Cursor;
+use crate::Cursor;
 
 /// Calls of one input.
 const MOST: usize = 512;

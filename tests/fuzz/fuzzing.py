@@ -1,6 +1,6 @@
 """Runs the fuzz targets with libFuzzer on stable Rust, as many at once as there are cores.
 
-    python fuzz/fuzzing.py [--seconds S | --runs N] [--seed N] [--jobs N] [--only-own]
+    python tests/fuzz/fuzzing.py [--seconds S | --runs N] [--seed N] [--jobs N] [--only-own]
         [--out FOLDER] [TARGET ...]
 
 A line per target says what it did: inputs, inputs per second, edges covered of all, inputs kept,
@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-HERE: Final = ROOT / "fuzz"
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = HERE.parents[1]
+CRATES: Final = {"sojourn-fuzz": HERE, "lab-fuzz": ROOT / "lab" / "fuzz"}
+"""Targets of the product and of the lab, which are workspaces of their own: folders of the crates."""
 PREFIX: Final = "fuzz_"
 # The passes of LLVM that libFuzzer reads; cargo-fuzz sets the same, and needs no nightly compiler
 # for them. Frames and checks are for the findings.
@@ -75,17 +77,21 @@ class Outcome:
 
 def targets() -> list[str]:
     """The names of all targets."""
-    return sorted(path.stem for path in (HERE / "fuzzers").glob("*.rs"))
+    return sorted(path.stem for folder in CRATES.values() for path in folder.glob("fuzzers/*.rs"))
+
+
+def crate_of(target: str) -> Path:
+    """The folder of the crate that has a target."""
+    return next(f for f in CRATES.values() if (f / "fuzzers" / f"{target}.rs").exists())
 
 
 def build(only_own: bool) -> Path:
     """Builds the programs of the targets; returns their folder.
 
-    With `only_own` libFuzzer sees the coverage of the workspace's crates alone, and all others are
+    With `only_own` libFuzzer sees the coverage of the crates of a target's workspace alone, and all others are
     those of the programs: a build of minutes less. Otherwise libraries are instrumented as well.
     """
-    command = ["cargo", "build", "--locked", "--release", "-p", "sojourn-fuzz", "--bins"]
-    command += ["--features", "libfuzzer"]
+    command = ["cargo", "build", "--locked", "--release", "--bins", "--features", "libfuzzer"]
     folder, environment = ROOT / "target" / "release", dict(os.environ)
     if only_own:
         environment["RUSTC_WORKSPACE_WRAPPER"] = str(HERE / "rustc-with-coverage")
@@ -100,19 +106,22 @@ def build(only_own: bool) -> Path:
         command += ["--target", host[1]]
         folder = ROOT / "target" / host[1] / "release"
         environment["RUSTFLAGS"] = FLAGS
-    if subprocess.run(command, check=False, cwd=ROOT, env=environment).returncode:
-        raise SystemExit("the fuzz targets were not built; cargo says above why")
+    for crate, source in CRATES.items():
+        selected = [*command, "--manifest-path", str(source / "Cargo.toml"), "-p", crate]
+        if subprocess.run(selected, check=False, cwd=ROOT, env=environment).returncode:
+            raise SystemExit("the fuzz targets were not built; cargo says above why")
     return folder
 
 
 def longest(target: str) -> int:
     """The longest input of a target, by the table of targets."""
-    table = (HERE / "src" / "lib.rs").read_text(encoding="utf-8")
+    file = crate_of(target) / "src" / "lib.rs"
+    table = file.read_text(encoding="utf-8")
     for name, bytes_ in _LENGTH.findall(table):
         if name == target:
             count, unit = bytes_.split(" * ") if " * " in bytes_ else (bytes_, "1")
             return int(count) * {"KIB": 1024, "MIB": 1 << 20, "1": 1}[unit]
-    raise SystemExit(f"{target}: not in the table of fuzz/src/lib.rs")
+    raise SystemExit(f"{target}: not in the table of {file}")
 
 
 def fuzz(program: Path, target: str, out: Path, limit: Sequence[str], most_s: float) -> Outcome:
@@ -125,7 +134,7 @@ def fuzz(program: Path, target: str, out: Path, limit: Sequence[str], most_s: fl
         f"-max_len={longest(target)}", f"-timeout={SLOWEST_INPUT_S}",
         f"-rss_limit_mb={MAX_RSS_MIB}", "-print_final_stats=1",
         f"-artifact_prefix={findings / target}-",
-        str(corpus), str(HERE / "corpus" / target),
+        str(corpus), str(crate_of(target) / "corpus" / target),
     ]  # fmt: skip
     log = out / f"{target}.log"
     began = time.monotonic()

@@ -1,60 +1,70 @@
 //! Taking an input apart into numbers and arrays; beyond its end all is zero.
 
-pub(crate) struct Cursor<'a>(&'a [u8]);
+/// The rest of an input.
+#[derive(Debug)]
+pub struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(input: &'a [u8]) -> Self {
+    /// The whole input.
+    pub fn new(input: &'a [u8]) -> Self {
         Self(input)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether all has been taken.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The next bytes, at most this many.
-    pub(crate) fn bytes(&mut self, count: usize) -> &'a [u8] {
+    pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
     /// Bytes with their length, 0 to 65535, ahead.
-    pub(crate) fn block(&mut self) -> &'a [u8] {
+    pub fn block(&mut self) -> &'a [u8] {
         let length = self.u16();
         self.bytes(length.into())
     }
 
-    pub(crate) fn rest(&mut self) -> &'a [u8] {
+    /// All that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
         self.bytes(usize::MAX)
     }
 
-    pub(crate) fn u8(&mut self) -> u8 {
+    /// A byte.
+    pub fn u8(&mut self) -> u8 {
         self.array::<1>()[0]
     }
 
-    pub(crate) fn u16(&mut self) -> u16 {
+    /// Two bytes, little-endian.
+    pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.array())
     }
 
-    pub(crate) fn u32(&mut self) -> u32 {
+    /// Four bytes, little-endian.
+    pub fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.array())
     }
 
-    pub(crate) fn u64(&mut self) -> u64 {
+    /// Eight bytes, little-endian.
+    pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }
 
-    pub(crate) fn f64(&mut self) -> f64 {
+    /// A float of eight bytes.
+    pub fn f64(&mut self) -> f64 {
         f64::from_le_bytes(self.array())
     }
 
     /// A number below `count`.
-    pub(crate) fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         usize::from(self.u8()) % count
     }
 
     /// At most 255 items.
-    pub(crate) fn vec<T>(&mut self, mut item: impl FnMut(&mut Self) -> T) -> Vec<T> {
+    pub fn vec<T>(&mut self, mut item: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let count = self.u8();
         (0..count).map(|_| item(self)).collect()
     }

@@ -1,6 +1,6 @@
 """Writes the inputs that fuzzing starts from into `corpus`, out of published vectors and examples.
 
-    python fuzz/seeds.py
+    python tests/fuzz/seeds.py
 
 Files named `regression-…` are inputs that once were findings; they stay.
 """
@@ -22,9 +22,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from fuzzing import crate_of
 
-HERE: Final = Path(__file__).resolve().parent
-ROOT: Final = HERE.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 VECTORS: Final = ROOT / "e2sm-tc-spec" / "vectors"
 PER_KIND: Final = 5
 """Vectors of a kind of message: the shortest and longest, and some between."""
@@ -149,7 +149,7 @@ def templates() -> Seeds:
 
 def scenarios() -> Seeds:
     """Scenario files and single values."""
-    folder = ROOT / "gnb" / "scenarios"
+    folder = ROOT / "lab" / "scenarios"
     for path in sorted(folder.glob("*.yaml")):
         yield f"scenario/{path.stem}", path.read_bytes()
     settings = {
@@ -223,7 +223,7 @@ def traces() -> Seeds:
 
 def access() -> Seeds:
     """The access files of the shared vectors."""
-    text = (ROOT / "interfaces/access/vectors/files.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "gateway/access/vectors/files.yaml").read_text(encoding="utf-8")
     for number, case in enumerate(yaml.safe_load(text)):
         content = f"{case['access']}\n---\n{next(iter(case.get('files', {}).values()), '')}"
         if len(content) < 2000:
@@ -340,7 +340,7 @@ def main() -> None:
     """Writes all seeds."""
     for source in (codecs, templates, scenarios, axes, traces, access, requests, calls, others):
         for name, content in source():
-            path = HERE / "corpus" / name
+            path = crate_of(name.partition("/")[0]) / "corpus" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
 

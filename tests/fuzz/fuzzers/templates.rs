@@ -1,4 +1,4 @@
 //! Fuzzes the target of this name.
 #![no_main]
 
-sojourn_fuzz::fuzzer!(e2sm_tc_v0);
+sojourn_fuzz::fuzzer!(sojourn_fuzz::templates);
