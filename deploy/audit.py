@@ -111,12 +111,9 @@ def main() -> int:
         return 1
     network = () if given.online else ("--offline",)
     checks = ("bans", "licenses", "sources", *(("advisories",) if given.online else ()))
-    good = all(
-        [
-            run(deny, "--manifest-path", manifest, *network, "--locked", "check", *checks)
-            for manifest in manifests
-        ]
-    )
+    good = True
+    for manifest in manifests:
+        good &= run(deny, "--manifest-path", manifest, *network, "--locked", "check", *checks)
     problems = list(python_problems())
     for problem in problems:
         print(f"audit: {problem}", file=sys.stderr)

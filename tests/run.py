@@ -93,7 +93,11 @@ PYTEST_COMMAND = (
 
 SUITES = (
     Suite("Rust, product", (*CARGO_TEST, *CHECKED, *select(PRODUCT_CRATES, lab=False)), CARGO),
-    Suite("Rust, radio and traffic", (*CARGO_TEST, *LAB_CHECKED, *select(PURE_LAB_CRATES, lab=True)), CARGO),
+    Suite(
+        "Rust, radio and traffic",
+        (*CARGO_TEST, *LAB_CHECKED, *select(PURE_LAB_CRATES, lab=True)),
+        CARGO,
+    ),
     Suite("Rust, lab", (*CARGO_TEST, *select(LAB_CRATES, lab=True)), CARGO),
     # More files at a time than two cores: most tests of running programs wait.
     Suite("Python", (*PYTEST_COMMAND, "-n3", "-m", "not training_extras"), PYTEST),

@@ -14,7 +14,7 @@ import e2sm_tc
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = ROOT / "gnb" / "tc-rf" / "c-abi" / "examples"
+EXAMPLES = ROOT / "ran-function" / "c-abi" / "examples"
 PREFIX = Path(sys.prefix)
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g")
 

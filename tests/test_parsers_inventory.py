@@ -68,7 +68,9 @@ OTHERWISE: Final = {
     "ric.http2.frames:RequestFrames.receive": "xapps/ric/tests/test_http2.py",
     "ric.http2.frames:ResponseFrames.receive": "xapps/ric/tests/test_http2.py",
     "ric.sm.plain:PlainModel.decode_rows": "xapps/ric/tests/test_sm_tables.py",
-    "flexric_bridge.frames:BlockStream.data_received": "gateway/flexric/bridge/tests/test_reports.py",
+    "flexric_bridge.frames:BlockStream.data_received": (
+        "gateway/flexric/bridge/tests/test_reports.py"
+    ),
     "rlc_forecaster.wire:BatchLayout.__init__": "xapps/rlc_forecaster/tests/test_wire.py",
     "rlc_forecaster.wire:_Part.__init__": "xapps/rlc_forecaster/tests/test_wire.py",
 }

@@ -147,9 +147,18 @@ def workspace_of(package: str) -> Path:
 def crates(package: str) -> Iterator[Component]:
     """The crates that Cargo links into the programs of a package of the workspace."""
     workspace = workspace_of(package)
-    command = ("cargo", "tree", "--package", package, "--locked", "--target", TARGET)
-    command = (*command, "--manifest-path", str(workspace / "Cargo.toml"))
-    tree = (*command, "--edges", "normal,no-proc-macro", "--prefix", "none")
+    command = ("cargo", "tree", "--manifest-path", str(workspace / "Cargo.toml"), "--locked")
+    tree = (
+        *command,
+        "--package",
+        package,
+        "--target",
+        TARGET,
+        "--edges",
+        "normal,no-proc-macro",
+        "--prefix",
+        "none",
+    )
     ran = subprocess.run(
         (*tree, "--format", "{p}|{l}"), cwd=ROOT, capture_output=True, text=True, check=False
     )

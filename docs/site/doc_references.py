@@ -170,14 +170,14 @@ def policy() -> str:
 
 def access() -> str:
     """The access file."""
-    path = ROOT / "interfaces" / "access" / "access.schema.json"
+    path = ROOT / "gateway" / "access" / "access.schema.json"
     intro = "The file of `--access` of every program; see [Secure](../docs/secure.md)."
     return schema_page("Access file", intro, json.loads(path.read_text()))
 
 
 def manifest() -> str:
     """The manifest of a model directory."""
-    path = ROOT / "interfaces" / "model_contract" / "manifest.schema.json"
+    path = ROOT / "nonrt-ric" / "model_contract" / "manifest.schema.json"
     intro = "`manifest.json` of a model directory. Check a directory with `rlc-model check DIR`."
     return schema_page("Model manifest", intro, json.loads(path.read_text()))
 

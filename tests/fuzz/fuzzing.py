@@ -25,7 +25,7 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]
 CRATES: Final = {"sojourn-fuzz": HERE, "lab-fuzz": ROOT / "lab" / "fuzz"}
-"""Targets of the product and of the lab, which are workspaces of their own: folders of the crates."""
+"""Folders of the crates with targets: of the product and of the lab, each a Cargo workspace."""
 PREFIX: Final = "fuzz_"
 # The passes of LLVM that libFuzzer reads; cargo-fuzz sets the same, and needs no nightly compiler
 # for them. Frames and checks are for the findings.
@@ -88,8 +88,9 @@ def crate_of(target: str) -> Path:
 def build(only_own: bool) -> Path:
     """Builds the programs of the targets; returns their folder.
 
-    With `only_own` libFuzzer sees the coverage of the crates of a target's workspace alone, and all others are
-    those of the programs: a build of minutes less. Otherwise libraries are instrumented as well.
+    With `only_own` libFuzzer sees the coverage of the crates of a target's workspace alone, and
+    all others are those of the programs: a build of minutes less. Otherwise libraries are
+    instrumented as well.
     """
     command = ["cargo", "build", "--locked", "--release", "--bins", "--features", "libfuzzer"]
     folder, environment = ROOT / "target" / "release", dict(os.environ)

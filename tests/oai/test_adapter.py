@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ADAPTER = ROOT / "gnb" / "oai" / "2026.w11"
+ADAPTER = ROOT / "ran-function" / "oai" / "2026.w11"
 MOCK = ADAPTER / "mock"
 PREFIX = Path(sys.prefix)
 FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O2")
