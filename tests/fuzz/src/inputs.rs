@@ -58,9 +58,9 @@ fn mutate(random: &mut Random, input: &mut Vec<u8>, other: &[u8]) {
 
 /// The files of a folder, in order.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let read = |error| panic!("{}: {error}", folder.display());
-    let entries = fs::read_dir(folder).unwrap_or_else(read);
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap_or_else(read).path()).collect();
+    let entries: Result<Vec<_>, _> = fs::read_dir(folder).and_then(Iterator::collect);
+    let entries = entries.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut files: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
     files.sort();
     files
 }

@@ -34,6 +34,7 @@ pub struct Target {
 /// The table of a crate's targets: a constant for each, and `ALL`. The function of a target is `check` of its module in
 /// `targets`.
 #[macro_export]
+#[allow(clippy::crate_in_macro_def, reason = "the modules of the crate that has the table")]
 macro_rules! targets {
     ($($name:ident: $max_bytes:expr, $memory:expr;)+) => {
         $(
