@@ -31,7 +31,7 @@ from tc_controller.policy_source import default_policy
 from tc_controller.reports import read_report
 from tc_evaluate.lockstep import Lockstep
 
-SCENARIOS = Path(__file__).parent.parent / "gnb" / "scenarios"
+SCENARIOS = Path(__file__).parent.parent / "lab" / "scenarios"
 
 
 class OneByOne(Controller):
