@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 import yaml
 from sojourn_demo import DemoError, programs
 from sojourn_demo.cli import main
+from sojourn_demo.kernel.__main__ import main as kernel_main
+from sojourn_demo.ops.__main__ import main as ops_main
 from sojourn_demo.recording import write_scenario
 
 BASE = {"duration_s": 1, "ues": [{"rnti": 17, "channel": {"fixed_mcs": 10}}]}
@@ -26,6 +29,18 @@ def test_a_trace_becomes_the_channel_of_every_ue(tmp_path: Path) -> None:
     scenario = yaml.safe_load(path.read_text())
     assert scenario["ues"][0]["channel"] == {"mahimahi": {"path": str(trace)}}
     assert (scenario["duration_s"], scenario["seed"]) == (40, 7)
+
+
+@pytest.mark.parametrize("start", [main, kernel_main, ops_main])
+def test_a_file_in_the_place_of_the_results_is_refused_at_once(
+    start: Callable[[Sequence[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        start(["--out", f"{tmp_path}/file/out"])
+    assert ended.value.code == 2
+    expected = f"argument --out: '{tmp_path}/file' is no folder; expected one\n"
+    assert capsys.readouterr().err.endswith(expected)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from ric.flags import folder_to_write
 from rich.console import Console
 
 from sojourn_demo import DemoError, responsiveness
@@ -220,7 +221,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, help="seed of the scenario (default: the scenario's)")
     parser.add_argument(
-        "--out", type=Path, default=Path("out/demo"), help="folder to write (default: %(default)s)"
+        "--out",
+        type=folder_to_write,
+        default=Path("out/demo"),
+        help="folder to write (default: %(default)s)",
     )
     return parser
 

@@ -25,7 +25,7 @@ from ric_doctor.facts import (
 from ric_doctor.finding import Finding, Level, exit_status
 from ric_doctor.judge import judge
 
-GATEWAY = Reach("127.0.0.1:36421", Door.ANSWERS, connect_us=90, code="OK", answered_us=400)
+GATEWAY = Reach("127.0.0.1:36421", Door.ANSWERS, code="OK", answered_us=400)
 ALL = (
     RanFunction(2, KPM_OID),
     RanFunction(142, MAC_OID),

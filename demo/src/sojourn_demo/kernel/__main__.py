@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from ric.flags import folder_to_write
+
 from sojourn_demo.cli import run_command
 from sojourn_demo.kernel.run import run
 
@@ -50,7 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="seed of the scenario (default: the scenario's)")
     parser.add_argument(
         "--out",
-        type=Path,
+        type=folder_to_write,
         default=Path("out/demo-live"),
         help="folder to write (default: %(default)s)",
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ric.flags import folder_to_write
 from rich.console import Console
 
 from sojourn_demo import DemoError
@@ -234,7 +235,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=folder_to_write,
         default=Path("out/demo-ops"),
         help="folder to write (default: %(default)s)",
     )

@@ -53,7 +53,6 @@ class Reach:
     door: Door
     tls: bool = False
     detail: str = ""
-    connect_us: int = 0
     code: str = ""
     """gRPC status of the first procedure, "OK" when it answered, "" when it was never called."""
     answered_us: int = 0

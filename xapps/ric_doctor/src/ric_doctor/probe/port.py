@@ -7,7 +7,6 @@ import contextlib
 import os
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -35,9 +34,7 @@ class _Failed(Exception):  # noqa: N818 - says what happened
 async def knock(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
     """What answers at `address`, as far as HTTP/2; each step takes `timeout_s` at most."""
     try:
-        began_ns = time.perf_counter_ns()
         async with _connection(address, timeout_s) as streams:
-            connect_us = (time.perf_counter_ns() - began_ns) // 1000
             if not tls.enabled:
                 await _greet(streams, timeout_s)
         if tls.enabled:
@@ -53,7 +50,7 @@ async def knock(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
         ):
             door = Door.PLAIN_TEXT
         return Reach(address, door, tls.enabled, failed.detail)
-    return Reach(address, Door.ANSWERS, tls.enabled, connect_us=connect_us)
+    return Reach(address, Door.ANSWERS, tls.enabled)
 
 
 @asynccontextmanager
