@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from sojourn_dashboards import colours
+from sojourn_dashboards.names import NAMES
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
 # Deficiency" (2009), severity 1.0; on linear RGB.
@@ -32,7 +32,9 @@ VISION = {
 }
 GRAPHICS, TEXT = 3.0, 4.5
 """Least contrast of graphics and of text: WCAG 2.2, 1.4.11 and 1.4.3."""
-STATES = (colours.GOOD, colours.WARNING, colours.BAD, colours.EXCUSED, colours.UNKNOWN)
+COLOURS = NAMES["colours"]
+STATES = [COLOURS[name] for name in ("good", "warning", "bad", "excused", "unknown")]
+SERIES = [COLOURS[name] for name in ("teal", "orange", "violet", "pale", "peach")]
 PANEL_BACKGROUND = "#181b1f"
 """Background of panels in Grafana's dark theme."""
 TOLD_APART = 15.0
@@ -72,7 +74,7 @@ def lab(colour: str, vision: str) -> tuple[float, float, float]:
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("palette", ["states", "series"])
 def test_colours_are_told_apart(vision: str, palette: str) -> None:
-    listed = STATES if palette == "states" else colours.SERIES
+    listed = STATES if palette == "states" else SERIES
     for one, other in itertools.combinations(listed, 2):
         pairs = zip(lab(one, vision), lab(other, vision), strict=True)
         distance = sum((p - q) ** 2 for p, q in pairs) ** 0.5
@@ -80,14 +82,14 @@ def test_colours_are_told_apart(vision: str, palette: str) -> None:
 
 
 def test_colours_contrast_with_the_background_of_panels() -> None:
-    graphics = (*STATES, *colours.SERIES, colours.BOUND)
+    graphics = (*STATES, *SERIES, COLOURS["bound"])
     assert [c for c in graphics if contrast(c, PANEL_BACKGROUND) < GRAPHICS] == []
-    text = (colours.GOOD, colours.WARNING, colours.BAD, colours.EXCUSED, *colours.SERIES)
+    text = (*STATES[:4], *SERIES)
     assert [c for c in text if contrast(c, PANEL_BACKGROUND) < TEXT] == []
 
 
 def test_dashboards_use_these_colours_alone() -> None:
-    known = {*STATES, *colours.SERIES, colours.BOUND}
+    known = {*COLOURS.values()}
     for path in (Path(__file__).parents[1] / "json").glob("*.json"):
         text = path.read_text(encoding="utf-8")
         assert set(re.findall(r"#[0-9a-fA-F]{6}\b", text)) <= known, path.name

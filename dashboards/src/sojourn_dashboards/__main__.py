@@ -6,25 +6,21 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from sojourn_dashboards import bearer, cell, controller, fleet, forecaster, gateway, slo
-from sojourn_dashboards.board import UID_PREFIX, text
+from sojourn_dashboards.board import board, text
+from sojourn_dashboards.names import PAGES
+from sojourn_dashboards.read import read_page
 
-BOARDS: Final = {
-    str(module.BOARD.uid).removeprefix(UID_PREFIX): module.BOARD
-    for module in (fleet, cell, bearer, controller, forecaster, gateway, slo)
-}
-"""By name of their files, from general to specific."""
-FOLDER: Final = Path(__file__).parents[2] / "json"
+FOLDER: Final = PAGES.parent / "json"
 
 
 def write(folder: Path) -> None:
-    """One file per dashboard; removes files of dashboards that no longer exist."""
+    """One file per page; removes files of pages that no longer exist."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {folder / f"{name}.json": board for name, board in BOARDS.items()}
+    files = {folder / f"{page.stem}.json": page for page in PAGES.glob("*.yaml")}
     for stale in set(folder.glob("*.json")) - files.keys():
         stale.unlink()
-    for path, board in files.items():
-        path.write_text(text(board), encoding="utf-8")
+    for path, page in files.items():
+        path.write_text(text(board(read_page(page))), encoding="utf-8")
 
 
 if __name__ == "__main__":

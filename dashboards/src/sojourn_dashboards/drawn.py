@@ -9,8 +9,10 @@ from grafana_foundation_sdk.builders import prometheus
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import Dataquery, PromQueryFormat
 
-from sojourn_dashboards.queries import scoped
-from sojourn_dashboards.table import Column, Panel, Query, Steps, Words
+from sojourn_dashboards.kinds import DRAW
+from sojourn_dashboards.names import NAMES, Steps, Words
+from sojourn_dashboards.page import Column, Panel, Query, Tile
+from sojourn_dashboards.queries import legend, promql
 
 SOURCE: Final = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 FORMATS: Final = {"table": PromQueryFormat.TABLE, "heatmap": PromQueryFormat.HEATMAP}
@@ -18,6 +20,7 @@ FORMATS: Final = {"table": PromQueryFormat.TABLE, "heatmap": PromQueryFormat.HEA
 INSTANT: Final = {"table", "bargauge"}
 """Types of panel that show the newest values alone."""
 DASHED: Final = {
+    "color": {"mode": "fixed", "fixedColor": NAMES["colours"]["bound"]},
     "custom.lineStyle": {"fill": "dash", "dash": [8, 6]},
     "custom.fillOpacity": 0,
     "custom.lineWidth": 2,
@@ -26,12 +29,12 @@ DASHED: Final = {
 
 def drawn(panel: Panel) -> models.Panel:
     """The panel, without a place."""
-    made = panel.draw(panel).build()
+    made = DRAW[panel.kind](panel).build()
     made.title, made.description, made.datasource = panel.title, panel.about, SOURCE
-    newest = made.type_val in INSTANT or (panel.tile and panel.names is not None)
+    newest = made.type_val in INSTANT or (isinstance(panel, Tile) and panel.names is not None)
     made.targets = [
         _target(letter, query, newest=newest or query.instant, form=FORMATS.get(made.type_val))
-        for letter, query in panel.asked.items()
+        for letter, query in panel.lettered()
     ]
     config = made.field_config = made.field_config or models.FieldConfigSource()
     config.overrides = list(_overrides(panel))
@@ -45,18 +48,19 @@ def drawn(panel: Panel) -> models.Panel:
 
 
 def _target(letter: str, query: Query, *, newest: bool, form: PromQueryFormat | None) -> Dataquery:
-    target = prometheus.Dataquery().expr(scoped(query.expr)).ref_id(letter).datasource(SOURCE)
-    target.legend_format(query.legend)
+    target = prometheus.Dataquery().expr(promql(query)).ref_id(letter).datasource(SOURCE)
+    target.legend_format(legend(query))
     if form:
         target.format(form)
     return (target.instant() if newest else target.range()).build()
 
 
 def _overrides(panel: Panel) -> Iterator[models.DashboardFieldConfigSourceOverrides]:
-    for letter, query in panel.asked.items():
-        coloured = {"color": _fixed(query.colour)} if query.colour else {}
-        if properties := coloured | (DASHED if query.dashed else {}):
-            yield _override("byFrameRefID", letter, properties)
+    for letter, query in panel.lettered():
+        if query.dashed:
+            yield _override("byFrameRefID", letter, DASHED)
+        elif query.colour:
+            yield _override("byFrameRefID", letter, {"color": _fixed(query.colour)})
     if panel.links:
         yield _override("byRegexp", "/.*/", {"links": _links(panel.links)})
     for name, (shown, colour) in (panel.names or {}).items():
