@@ -49,7 +49,7 @@ async def _first(
     except TimeoutError:
         return "DEADLINE_EXCEEDED", f"no forecast within {seconds:g} s"
     except grpc.aio.AioRpcError as error:
-        return error.code().name, error.details() or ""
+        return error.code().name, error.details() or error.code().name
     else:
         return ("UNAVAILABLE", "the stream ended") if ended else ("OK", "")
     finally:
