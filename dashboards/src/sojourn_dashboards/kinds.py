@@ -24,6 +24,7 @@ from grafana_foundation_sdk.models.dashboard import FieldColorModeId
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 
 from sojourn_dashboards.page import Kind, Panel
+from sojourn_dashboards.queries import legend
 
 BAR_INTERVAL: Final = "1m"
 """Least time of a bar: its events are the increase over `$__interval`."""
@@ -36,14 +37,13 @@ ONE_VALUE: Final = common.VizTooltipOptions().mode(options.TooltipDisplayMode.SI
 
 def _series(panel: Panel) -> timeseries.Panel:
     """Series over time, not stacked, that may be below 0."""
-    legend = common.VizLegendOptions().show_legend(True).calcs([])
-    legend.placement(options.LegendPlacement.BOTTOM)
-    legend.display_mode(options.LegendDisplayMode.LIST)
+    below = common.VizLegendOptions().show_legend(True).calcs([])
+    below.placement(options.LegendPlacement.BOTTOM).display_mode(options.LegendDisplayMode.LIST)
     tooltip = common.VizTooltipOptions().mode(options.TooltipDisplayMode.MULTI)
     tooltip.sort(options.SortOrder.DESCENDING)
-    drawn = timeseries.Panel().legend(legend).tooltip(tooltip).color_scheme(BY_NAME)
+    drawn = timeseries.Panel().legend(below).tooltip(tooltip).color_scheme(BY_NAME)
     # Filled areas of several series hide each other.
-    alone = [query.legend.startswith("{{") for query in panel.queries] == [False]
+    alone = [legend(query).startswith("{{") for query in panel.queries] == [False]
     drawn.line_width(2).fill_opacity(15 if alone else 0).axis_border_show(False)
     drawn.show_points(options.VisibilityMode.NEVER).span_nulls(False)
     return drawn if panel.maximum is None else drawn.max(panel.maximum)

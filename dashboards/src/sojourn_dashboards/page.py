@@ -30,13 +30,13 @@ Size = tuple[int, int]
 """Columns of 24 by rows."""
 
 
-class Table(BaseModel):
+class Part(BaseModel):
     """A part of a page: no keys but those named here."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Query(Table):
+class Query(Part):
     """A query of a panel: `expr`, or events of a counter."""
 
     expr: str = ""
@@ -56,7 +56,7 @@ class Query(Table):
     instant: bool = False
 
 
-class Column(Table):
+class Column(Part):
     """A column of a table: a label or the value of a query."""
 
     field: str
@@ -78,7 +78,7 @@ def _listed(given: object) -> object:
     return [{"expr": query} if isinstance(query, str) else query for query in listed]
 
 
-class Panel(Table):
+class Panel(Part):
     """A panel."""
 
     title: str
@@ -116,7 +116,7 @@ class Tile(Panel):
     steps: Steps = Field("steady", validate_default=True)
 
 
-class Row(Table):
+class Row(Part):
     """A row of tiles, then panels, under a heading."""
 
     title: str
@@ -138,7 +138,7 @@ class Row(Table):
             yield panel.model_copy(update={"empty": empty}), panel.size or self.size or (8, 8)
 
 
-class Variable(Table):
+class Variable(Part):
     """A variable of a page: one value of a label, or a text that its reader sets."""
 
     name: str
@@ -151,7 +151,7 @@ class Variable(Table):
     default: str = ""
 
 
-class Event(Table):
+class Event(Part):
     """A mark wherever the expression has a value above 0."""
 
     name: str
@@ -161,7 +161,7 @@ class Event(Table):
     colour: Colour
 
 
-class Page(Table):
+class Page(Part):
     """A dashboard."""
 
     title: str
