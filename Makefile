@@ -27,7 +27,7 @@ PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract gatew
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor tc_controller) gateway/server/tests gateway/flexric/bridge/tests
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) lab/python/py gateway/flexric/service-model $(wildcard gateway/flexric/bridge/swig/*.py) \
-                  $(TYPED_TESTS) dashboards/tests benchmarks tests docs/site helm deploy
+                  $(TYPED_TESTS) gateway/flexric/tests ran-function/oai/tests ran-function/c-abi/tests dashboards/tests demo/tests benchmarks tests docs/site helm deploy
 CLI := gnb-lab e2sm-tc
 TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask
 # Crates that are Python modules.
@@ -125,7 +125,7 @@ demo-oai: flexric-bridge flexric-sm ## The same loop with the OpenAirInterface g
 
 .PHONY: test-oai
 test-oai: flexric-bridge flexric-sm ## Tests in the OpenAirInterface gNB of OAI_BUILD (FLEXRIC_SRC, FLEXRIC_BUILD)
-	$(BIN)/python tests/oai/with_oai.py $(OAI_TESTS)
+	$(BIN)/python ran-function/oai/tests/with_oai.py $(OAI_TESTS)
 
 .PHONY: dist
 dist: setup ## Wheels, programs and the chart's package under one version: out/dist
@@ -134,11 +134,11 @@ dist: setup ## Wheels, programs and the chart's package under one version: out/d
 .PHONY: test-live
 test-live: setup ## Kernel traffic through gnb-lab live and link, the demo on it; needs network namespaces (root)
 	SOJOURN_TEST_LIVE=1 $(BIN)/python -m pytest -q -p no:xdist tests/test_kernel_traffic.py \
-	  tests/test_kernel_link.py tests/test_live_packets.py tests/test_demo_live.py
+	  tests/test_kernel_link.py tests/test_live_packets.py demo/tests/test_demo_live.py
 
 .PHONY: test-dist
 test-dist: dist ## The wheels alone in a fresh environment: programs, a control loop
-	SOJOURN_TEST_DIST=$(OUT)/dist $(BIN)/python -m pytest -q tests/test_dist.py
+	SOJOURN_TEST_DIST=$(OUT)/dist $(BIN)/python -m pytest -q deploy/tests/test_dist.py
 
 # IMAGES=names; BASE, BUILDER and BASE_C name base images, else they are made of Debian packages.
 .PHONY: images
@@ -157,7 +157,7 @@ audit: $(VENV)/.tools ## Licences, sources and bans of crates and distributions;
 
 .PHONY: test-images
 test-images: images ## Every image without a container engine: read-only, not root; a control loop
-	SOJOURN_TEST_IMAGES=$(OUT)/images $(BIN)/python -m pytest -q tests/test_images.py
+	SOJOURN_TEST_IMAGES=$(OUT)/images $(BIN)/python -m pytest -q deploy/tests/test_images.py
 
 .PHONY: readme-picture
 readme-picture: demo ## The picture of the README, from a run of the demo
@@ -177,7 +177,7 @@ flexric-bridge: setup ## The bridge's FlexRIC SDK module; needs FLEXRIC_SRC, FLE
 
 .PHONY: test-flexric
 test-flexric: setup ## Tests with one or more FlexRIC versions: FLEXRIC_SRC=a:b FLEXRIC_BUILD=a/build:b/build
-	$(BIN)/python tests/flexric/with_flexric.py
+	$(BIN)/python gateway/flexric/tests/with_flexric.py
 
 # TRACES=DIR: recorded radios beside the simulated cells, some of them held out; one run of each in place of two.
 .PHONY: default-model
@@ -265,8 +265,8 @@ hostile: setup ## What a hostile client can take from another, 30 s for each att
 
 .PHONY: bench-flexric
 bench-flexric: flexric-bridge flexric-sm ## The bridge under load behind a real FlexRIC; after make flexric-node
-	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_chain.py load --out $(OUT)/bench
-	PYTHONPATH=tests:tests/flexric $(BIN)/python benchmarks/flexric_chain.py transactions --out $(OUT)/bench
+	PYTHONPATH=tests:gateway/flexric/tests $(BIN)/python benchmarks/flexric_chain.py load --out $(OUT)/bench
+	PYTHONPATH=tests:gateway/flexric/tests $(BIN)/python benchmarks/flexric_chain.py transactions --out $(OUT)/bench
 
 .PHONY: chart-tools
 chart-tools: $(VENV)/.tools ## Helm, helm-unittest and the Kubernetes schemas, for the tests of the chart (needs Go)
@@ -276,7 +276,7 @@ chart-tools: $(VENV)/.tools ## Helm, helm-unittest and the Kubernetes schemas, f
 
 .PHONY: test-kube
 test-kube: $(VENV)/.tools ## The chart on the cluster of KUBECONFIG: install, upgrade, kills (KUBE="--values FILE --kills N")
-	PYTHONPATH=tests $(BIN)/python -m kube --out $(OUT)/kube $(KUBE)
+	PYTHONPATH=tests:helm/tests $(BIN)/python -m kube --out $(OUT)/kube $(KUBE)
 
 .PHONY: chart
 chart: $(VENV)/.tools ## The table of values in the chart's README

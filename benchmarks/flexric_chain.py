@@ -1,7 +1,8 @@
 """The FlexRIC bridge with a real near-RT RIC.
 
-    PYTHONPATH=tests:tests/flexric python benchmarks/flexric_chain.py load --nodes 8 --out out/bench
-    PYTHONPATH=tests:tests/flexric python benchmarks/flexric_chain.py transactions --out out/bench
+    export PYTHONPATH=tests:gateway/flexric/tests
+    python benchmarks/flexric_chain.py load --nodes 8 --out out/bench
+    python benchmarks/flexric_chain.py transactions --out out/bench
 
 load          RLC every ms, KPM every 100 ms and TC every 10 ms from several nodes, and ten TC
               controls a second: reports received and lost, and their latency to a client

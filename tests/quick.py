@@ -22,6 +22,8 @@ from run import CHECKED, LAB_CHECKED, LAB_CRATES, PRODUCT_CRATES, PURE_LAB_CRATE
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 END_TO_END = PurePosixPath("tests")
+BESIDE_TOOLS = ("benchmarks", "deploy", "docs/site", "e2sm-tc-spec", "helm", "ran-function")
+"""Folders with Python tests that are no distributions."""
 LAB_WORKSPACE = ("--manifest-path", "lab/Cargo.toml")
 
 
@@ -71,7 +73,7 @@ def distributions() -> list[PurePosixPath]:
     """Folders with Python tests of their own."""
     files = git("ls-files", "*pyproject.toml")
     folders = {PurePosixPath(file).parent for file in files} - {PurePosixPath()}
-    return sorted(folders | {PurePosixPath("e2sm-tc-spec"), END_TO_END})
+    return sorted(folders | {*map(PurePosixPath, BESIDE_TOOLS), END_TO_END})
 
 
 def git(*arguments: str) -> list[str]:

@@ -319,7 +319,7 @@ async def bridge_world(
 ) -> AsyncIterator[BridgeWorld]:
     """A bridge with a fake FlexRIC; the bridge is not started."""
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "ric"))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "xapps" / "flexric_bridge" / "tests"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "gateway" / "flexric" / "bridge" / "tests"))
     world = BridgeWorld(str(tmp_path / "ric"), tmp_path)
     await world.ric.start()
     yield world

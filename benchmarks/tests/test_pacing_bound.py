@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pacing_bound import adaptive, left_ms, marginal, windows
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_constant_radio_needs_no_backlog() -> None:

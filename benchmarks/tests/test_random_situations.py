@@ -9,7 +9,7 @@ from pathlib import Path
 import gnb_lab
 from tc_evaluate.situation import find_situations
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def _draw(out: Path) -> dict[str, str]:

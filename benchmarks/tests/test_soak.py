@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trends import ALLOWED, COLUMNS, Sample, overall, read_samples, trends
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EVERY_S = 10.0
 PATIENCE_S = 60.0
 

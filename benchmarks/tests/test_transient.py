@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_download_goes_on_while_each_pipeline_takes_over_its_backlog(tmp_path: Path) -> None:

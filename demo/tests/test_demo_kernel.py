@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shutil
 import socket
 import sys
 from argparse import Namespace
@@ -485,7 +486,7 @@ def test_the_page_is_the_same_each_time_and_its_objects_are_served(tmp_path: Pat
         connection.close()
 
 
-CHROMIUM = next(filter(None, map(tools.shutil.which, tools.CHROMIUM)), None)
+CHROMIUM = next(filter(None, map(shutil.which, tools.CHROMIUM)), None)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH (Debian: apt install chromium)")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confined import check_loop
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("tc-controller", "rlc-forecaster", "flexric-bridge", "ric", "rlc-train", "rlc-model")
 
 

@@ -17,7 +17,7 @@ from confined import check_loop, confined, missing_namespaces, unpack
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
     "gnb-lab": "gnb-lab",
     "tc-controller": "tc-controller",

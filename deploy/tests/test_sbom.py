@@ -20,7 +20,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from install import check
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUILD = {"version": "0.1.0", "revision": "abc", "source_date_epoch": "1700000000"}
 INSIDE: dict[str, Any] = {
     "bomFormat": "CycloneDX",

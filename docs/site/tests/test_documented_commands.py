@@ -12,7 +12,7 @@ import doc_links
 import doc_references
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 RUN_BY_CI = ("make demo", "make test")
 GUIDES = ("docs/tutorial-forecaster.md", "docs/secure.md")
 """Run as a whole by tests of their own."""

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from rlc_model import read_contract
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 LISTED = subprocess.run(
     ["git", "ls-files", "-co", "--exclude-standard", "*.ipynb"],
     cwd=ROOT,

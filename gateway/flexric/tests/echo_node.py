@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-INTERFACE = HERE.parents[1] / "gateway/flexric/service-model/include"
+INTERFACE = HERE.parent / "service-model" / "include"
 SYMBOL = "sojourn_tc_door"
 
 

@@ -18,7 +18,7 @@ from flexric_processes import PATIENCE_S, Network, environment, make_site
 from ric import sm
 from sdk_session import Report, Session
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NODE = "gnb-001-01-0xe00"
 KPM, MAC, RLC, TC = 2, 142, 143, 146
 OIDS = {KPM: sm.KPM_OID, MAC: sm.MAC_OID, RLC: sm.RLC_OID, TC: sm.TC_V0_OID}

@@ -30,7 +30,7 @@ OTHERS = {"gnb_cu": ("gnb-505-01-0x2-cu", "gnb-cu"), "enb": ("enb-208-94-0x4", "
 KPM, MAC, RLC, TC = 2, 142, 143, 146
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
 
-VECTORS = Path(__file__).parents[2] / "e2sm-tc-spec" / "vectors" / "v0.jsonl"
+VECTORS = Path(__file__).parents[3] / "e2sm-tc-spec" / "vectors" / "v0.jsonl"
 CONTROLS = {
     vector["name"]: bytes.fromhex(vector["hex"])
     for vector in map(json.loads, VECTORS.read_text().splitlines())

@@ -27,7 +27,7 @@ from sdk_session import TC_V1, Session
 
 pytestmark = pytest.mark.shows("TC v1")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LAB_NODE, ECHO_NODE = "gnb-001-01-0xe00", "gnb-001-01-0xec0"
 LONGEST_OUTCOME = 6144
 """Bytes that the service model has for one: more than any ControlOutcome."""

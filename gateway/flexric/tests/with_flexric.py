@@ -18,7 +18,7 @@ from flexric_processes import missing
 from matrix import Installation, Row, installations, table, write
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parents[2]
 BIN = Path(sys.executable).parent
 MODEL = ROOT / "gateway/flexric/service-model/build_model.py"
 OUT = ROOT / "out/flexric"
@@ -60,7 +60,7 @@ def demo(environment: dict[str, str], number: int) -> bool:
     """Whether `make demo-flexric` passes its check."""
     out = OUT / f"demo-{number}"
     shown = [str(BIN / "sojourn-demo"), "--through", "flexric", "--out", str(out)]
-    check = [sys.executable, str(ROOT / "tests/check_demo.py"), str(out / "summary.json")]
+    check = [sys.executable, str(ROOT / "demo/tests/check_demo.py"), str(out / "summary.json")]
     return succeeds(shown, environment) and succeeds(check, environment)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import e2sm_tc
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "ran-function" / "c-abi" / "examples"
 PREFIX = Path(sys.prefix)
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ADAPTER = ROOT / "ran-function" / "oai" / "2026.w11"
 MOCK = ADAPTER / "mock"
 PREFIX = Path(sys.prefix)

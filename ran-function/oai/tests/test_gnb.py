@@ -46,7 +46,7 @@ pytestmark = [
     ),
     pytest.mark.timeout(1200),
 ]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FLOW = "sojourn_demo.load.flow"
 PORT = 5020
 OWNER = "test"

@@ -29,7 +29,7 @@ from ric.errors import SettingsError
 from sojourn_interfaces import check_identifiers
 from structlog.testing import capture_logs
 
-VECTORS = Path(__file__).resolve().parents[3] / "interfaces" / "access" / "vectors"
+VECTORS = Path(__file__).resolve().parents[3] / "gateway" / "access" / "vectors"
 FILES: list[dict[str, Any]] = yaml.safe_load((VECTORS / "files.yaml").read_text())
 DECISIONS: dict[str, Any] = yaml.safe_load((VECTORS / "decisions.yaml").read_text())
 CERTIFICATES: list[dict[str, Any]] = yaml.safe_load((VECTORS / "certificates.yaml").read_text())

@@ -18,7 +18,7 @@ from ric.http import HttpServer
 from ric.security import Security
 from ric.settings import HttpSettings
 
-VECTORS = Path(__file__).resolve().parents[3] / "interfaces" / "access" / "vectors"
+VECTORS = Path(__file__).resolve().parents[3] / "gateway" / "access" / "vectors"
 REQUESTS: list[dict[str, Any]] = yaml.safe_load((VECTORS / "hosts.yaml").read_text())
 
 
