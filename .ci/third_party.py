@@ -15,7 +15,7 @@ OWN = "sojourn-"
 
 
 def required(argument: str) -> list[str]:
-    """Of one distribution, with the extras that are named behind its folder."""
+    """Requirements of one distribution and of the extras named behind its folder."""
     folder, *extras = argument.split(",")
     file = Path(folder) / "pyproject.toml"
     project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]

@@ -24,7 +24,7 @@ PARSED_EVERY: Final = 16
 SUBSCRIBE: Final = "/sojourn.forecast.v1.Forecaster/Subscribe"
 CONTROL_PERIOD_S: Final = 0.05
 HEADER: Final = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 1})
-"""Of a transaction."""
+"""Control header of a transaction."""
 FLEXRIC_PIPELINE: Final = e2sm_tc.pipeline(
     "fq_codel", {"queues": 8, "scheduler": "round_robin", "pacer": "bdp5g", "codel": {"ecn": False}}
 )
@@ -90,7 +90,7 @@ class Reports:
     oid: str
     period_ms: int
     measurements: tuple[str, ...] = ()
-    """Of KPM."""
+    """Names of the KPM measurements."""
     reports: int = 0
     missed: int = 0
     """Gaps in the sequence: reports dropped by the gateway."""

@@ -147,7 +147,7 @@ def reporting(seconds: float) -> None:
 
 
 def controlled(kind: type[Controller], seconds: float) -> None:
-    """With a controller under the default policy."""
+    """Run a transparent gNB with a controller of this class under the default policy."""
     Lockstep(default_world("transparent"), kind(load_policy(default_policy()))).run(seconds)
 
 

@@ -96,7 +96,7 @@ def exponential_mean(values: Values, memory: int) -> Values:
 
 
 def known_to_others(run: Run, series: Sequence[Series]) -> dict[str, Known]:
-    """Of each series of a simulated run, by its name."""
+    """Knowledge of others than the bearer's RLC for each series of a simulated run, by its name."""
     arrays = table_arrays(run.table(), str(run.path), context_us=1_000)
     columns = [OCCUPANCY, DRAINED, ARRIVED]
     every = arrays.features[:, :, columns]
@@ -181,7 +181,7 @@ class Trees:
             ]
 
     def predict(self, part: Part, origins: NDArray[np.intp]) -> Values:
-        """With online calibration; quantities and points that are not judged are the last value."""
+        """The boosted forecasts, calibrated online; what is not judged keeps the last value."""
         layout, series = self._layout, part.series
         last = series.features[:, layout.columns][:, :, None, None]
         forecast = np.broadcast_to(last, (len(series), *layout.shape)).copy()
@@ -244,7 +244,7 @@ class Summary:
         )
 
     def inputs(self, rows: NDArray[np.intp], unit: Values) -> list[Values]:
-        """Of the rows."""
+        """Inputs of the boosters for these rows, bytes in multiples of `unit`."""
         return [self.in_units[rows] / unit, self.plain[rows]]
 
 
@@ -304,7 +304,7 @@ def before(values: Values, back: int) -> Values:
 def rows_of(
     name: str, ours: backtest.Losses, theirs: backtest.Losses, layout: Layout, seed: int
 ) -> Iterator[Row]:
-    """Of all judged radios together, by bytes, and of each."""
+    """Result rows of all judged radios together, weighted by bytes, and of each radio."""
     for radio in ("all", *sorted(set(theirs.radio))):
         pair = (ours, theirs) if radio == "all" else (ours.of(radio=radio), theirs.of(radio=radio))
         versus = backtest.Versus(*pair)

@@ -122,7 +122,7 @@ class Mixes:
         return getattr(self._mix, name)
 
     def learn(self, slots: Any, points: Any, *rest: Any) -> NDArray[np.float32]:
-        """As that of the mix."""
+        """Pass the outcomes on to the mix and add up the losses of its experts."""
         losses = self._mix.learn(slots, points, *rest)
         self._losses.add_experts(points, losses)
         return losses

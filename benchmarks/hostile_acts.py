@@ -201,11 +201,11 @@ ATTACKS: Final[dict[str, Callable[[str, str], Coroutine[Any, Any, None]]]] = {
     "controls": controls,
     "scrapes": scrapes,
 }
-"""On gnb-lab, by name; arguments are the addresses of the gRPC and the HTTP door."""
+"""Attacks on gnb-lab by name; the arguments are the addresses of its gRPC and HTTP servers."""
 FORECASTER_ATTACKS: Final[dict[str, Callable[[str, str], Coroutine[Any, Any, None]]]] = {
     "forecaster-quantiles": quantiles,
     "forecaster-streams-200": streams,
     "forecaster-silent": silent,
     "forecaster-scrapes": scrapes,
 }
-"""On rlc-forecaster."""
+"""Attacks on rlc-forecaster by name, with the same arguments."""

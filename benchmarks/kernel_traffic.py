@@ -153,7 +153,7 @@ def schemes() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one run, over the whole of it. Payload in Mbit/s, sojourn in TC and RLC together in ms."""
+    """Figures of one whole run. Payload in Mbit/s, sojourn in TC and RLC together in ms."""
 
     goodput_mbps: float
     sojourn_mean_ms: float

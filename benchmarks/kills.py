@@ -39,8 +39,8 @@ from sojourn_demo.programs import Program, free_address, stop_as_by_ctrl_c
 
 DISK_BYTES: Final = 24 << 20
 LEASE_MS: Final = 3_000
-#: From the end of the faults until every bearer has its pipeline: a lease, the start of the slowest
-#: program on a busy machine, a retry after the longest back-off.
+#: Longest time between the end of the faults and the pipelines of all bearers: a lease, the start
+#: of the slowest program on a busy machine, a retry after the longest back-off.
 HEALED_S: Final = LEASE_MS / 1000 + 40.0
 UES: Final = 3
 CONTROLLERS: Final = ("first", "second")

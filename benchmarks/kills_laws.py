@@ -34,7 +34,7 @@ class Bearers:
     """The state of the bearers' pipelines, as the gNB reports it now."""
 
     gateway: str
-    #: By RNTI: revision and whether the pipeline is the one wanted.
+    #: Revision of the pipeline in force by RNTI.
     revisions: dict[int, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     at_s: float = 0.0

@@ -26,7 +26,7 @@ PORT: Final = 5201
 BLOCK: Final = bytes(index % 251 for index in range(251 * 64))
 """The pattern of TCP. Its period is a prime: no two packets have the same bytes by design."""
 RATE_BYTES_S: Final = 250_000
-"""Of each TCP transfer: below what the cell carries, so that losses are those of the faults."""
+"""Rate of each TCP transfer, below what the cell carries: losses are those of the faults."""
 CHUNK_BYTES: Final = 16_064
 UDP_EVERY_S: Final = 0.005
 UDP_BYTES: Final = (64, 1_300)

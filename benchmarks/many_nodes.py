@@ -44,7 +44,7 @@ class Node:
     sent_bytes: int = 0
 
     def message(self) -> pb.Node:
-        """As the gateway lists it."""
+        """The node's entry in the gateway's list."""
         functions = [
             pb.RanFunction(id=number, oid=oid, definition=definition)
             for number, (oid, definition) in enumerate(self.world.ran_functions.items())

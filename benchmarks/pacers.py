@@ -90,7 +90,7 @@ def run(program: str, pacer: object, radio: Path | None, split: bool, duration_s
 
 
 def column(program: str, radio: Path | None, split: bool, duration_s: float) -> list[list[float]]:
-    """Of each pacer on one radio: what drained over what drains without a pacer, ms in the RLC."""
+    """Results of each pacer on one radio: share of what drains without a pacer, ms in the RLC."""
     results = [run(program, pacer, radio, split, duration_s) for pacer in PACERS.values()]
     unpaced = results[0].drained_packets
     if unpaced == 0:

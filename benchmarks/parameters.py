@@ -139,7 +139,7 @@ def measure(study: Study, situation: Situation, arm: str, seed: int) -> Result:
 
 
 def mean(results: Sequence[Result]) -> Result:
-    """Of the seeds of an arm."""
+    """Mean figures over the seeds of an arm."""
 
     def of(name: str) -> float:
         return round(float(np.mean([getattr(each, name) for each in results])), 3)

@@ -33,7 +33,7 @@ LOADS = ((1, 1), (1, 50), (1, 150), (2, 50), (3, 100), (5, 20), (10, 50))
 """Nodes, and UEs of each with a bearer each."""
 PROGRAMS = ("tc-controller", "rlc-forecaster")
 PERIODS_MS = (1, 10)
-"""Of the RLC reports; 1 ms is the default of both programs."""
+"""Periods of the RLC reports; 1 ms is the default of both programs."""
 COSTS = ("itself", "a node", "1000 bearers")
 QUANTITIES = ("cpu_cores", "memory_mib", "network_mbit_s", "series")
 MOST_MISSED = 0.01
@@ -51,7 +51,7 @@ class Load:
 
     program: str
     period_ms: int
-    """Of the RLC reports."""
+    """Period of the RLC reports."""
     nodes: int
     bearers: int
     cpu_cores: float

@@ -28,9 +28,9 @@ STATUS: Final = {"flat": 0, "rising": 1, "ended": 1, "undecided": 3}
 COLUMNS: Final = ("segment", "at_s", "source", "quantity", "value")
 HOUR_S: Final = 3600.0
 NORMAL_QUANTILE: Final = 1.96
-"""Of the standard normal distribution, for a two-sided interval of 95 %."""
+"""Quantile of the standard normal distribution for a two-sided interval of 95 %."""
 MOST_SAMPLES: Final = 2000
-"""Of a segment, for its slopes; longer ones are thinned evenly, since pairs grow by the square."""
+"""Samples of a segment that slopes use; longer ones are thinned: pairs grow by the square."""
 
 
 class Sample(NamedTuple):
@@ -49,7 +49,7 @@ class Allowed:
 
     absolute: float = 0.0
     share: float = 0.0
-    """Of the median."""
+    """Allowed change as a share of the median."""
 
 
 ALLOWED: Final[Mapping[str, Allowed]] = {
@@ -202,7 +202,7 @@ def trend(source: str, quantity: str, segments: Sequence[NDArray[np.float64]]) -
 
 
 def _slopes(segment: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of all pairs of samples at different times."""
+    """Slopes between all pairs of samples at different times."""
     first, second = np.triu_indices(len(segment), 1)
     difference = segment[second] - segment[first]
     apart = difference[:, 0] > 0

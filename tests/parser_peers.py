@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 MOST_BYTES: Final = 24 << 20
 """Memory of Python and NumPy while an input of a few kB is read."""
 SHARE: Final = 3
-"""Of the examples of the profile: there are many parsers."""
+"""Divisor of the profile's number of examples: there are many parsers."""
 ODD: Final = (
     *(b"\0", b"\xff", b"\xf0\x9f", b"\xed\xa0\x80", b"\r", b"\n", b"\t", b'"', b"'", b"\\u0000"),
     *(b"\\ud800", b"{", b"}", b"[", b"]", b",", b":", b": ", b"- ", b"&a", b"*a", b"<<", b"!!int"),

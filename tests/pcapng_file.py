@@ -41,7 +41,7 @@ class Capture:
     statistics: dict[int, Options] = field(default_factory=dict)
 
     def names(self) -> list[str]:
-        """Of the interfaces."""
+        """Names of the interfaces."""
         return [options[2].decode() for _, options in self.interfaces]
 
     def of(self, name: str) -> list[Packet]:

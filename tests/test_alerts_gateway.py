@@ -51,7 +51,7 @@ class NodeWithoutLease:
         return None if pipeline is None else str(pipeline["name"])
 
     def install_by_another(self, template: str) -> None:
-        """As by another xApp, or an operator at the gNB."""
+        """Install a pipeline under another owner: an xApp, or an operator at the gNB."""
         self._model.tc.install(tc.pipeline(template, {}), self._model.now_us, "another")
 
     def _rlc(self, now_us: int) -> bytes:

@@ -303,7 +303,7 @@ async def _strange_requests(address: str) -> None:
 
 
 async def _flood(address: str, token: str) -> None:
-    """As one client, beyond its rate and its burst."""
+    """Send requests as one client, beyond its rate and its burst."""
     headers = {"Authorization": f"Bearer {token}"}
     async with ClientSession(headers=headers) as session:
         while True:

@@ -23,7 +23,7 @@ PARTS = ("e2sm-tc-spec", "ran-function", "gateway", "nonrt-ric", "lab")
 BUILT = ("--release", "--locked")
 
 Features = dict[str, set[str]]
-"""Of each third-party crate its sets of features: one for a build, one for its build scripts."""
+"""Sets of features of each third-party crate: one for a build, one for its build scripts."""
 
 
 def made_of(*selection: str) -> Features:

@@ -35,8 +35,8 @@ CASES: list[dict[str, Any]] = [
     for path in sorted((Path(__file__).parent / "alerts").glob("*.yaml"))
     for case in yaml.safe_load(path.read_text())
 ]
-"""For each alert rule: `series` (values each 30 s, promtool's notation), the time from which its
-expression holds, and the labels, description and dashboard of the alert that it must raise."""
+"""Cases of each alert rule: `series` (values each 30 s, promtool's notation), the time from which
+its expression holds, and the labels, description and dashboard of the alert that it must raise."""
 
 PERCEIVED = {"critical": {"CRITICAL", "MAJOR"}, "warning": {"MAJOR", "MINOR", "WARNING"}}
 """Perceived severities of TS 28.532 by `severity`."""

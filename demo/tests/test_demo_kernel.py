@@ -491,7 +491,7 @@ CHROMIUM = next(filter(None, map(shutil.which, tools.CHROMIUM)), None)
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH (Debian: apt install chromium)")
 async def test_the_player_chooses_the_rates_of_bba0_and_the_lab(tmp_path: Path) -> None:
-    """As the lab's `video` flows do, on the same ladder."""
+    """The page's player and the lab's `video` flows agree on one ladder."""
     assert CHROMIUM is not None
     manifest = json.dumps(Media(()).manifest())
     low_s, high_s = RESERVOIR_S, RESERVOIR_S + CUSHION_S

@@ -103,7 +103,7 @@ def wheel(folder: Path, name: str) -> Path:
 
 
 def components(text: str) -> dict[str, dict[str, Any]]:
-    """By package URL; the document is valid."""
+    """Components by package URL; the document is valid."""
     problem = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
     assert problem is None, str(problem)[:2000]
     return {each["purl"]: each for each in json.loads(text)["components"]}

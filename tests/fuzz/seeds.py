@@ -81,7 +81,7 @@ Seeds = Iterator[tuple[str, bytes]]
 
 
 def spread(items: list[Any], count: int) -> list[Any]:
-    """At most `count` of the items, evenly, with the first and the last."""
+    """Choose up to `count` of the items evenly, with the first and the last."""
     if len(items) <= count:
         return items
     return [items[round(at * (len(items) - 1) / (count - 1))] for at in range(count)]
@@ -103,7 +103,7 @@ def message(encoding: str, name: str) -> bytes:
 
 
 def block(content: bytes) -> bytes:
-    """With its length ahead, as targets read it."""
+    """The content behind its length, as targets read it."""
     return struct.pack("<H", len(content)) + content
 
 

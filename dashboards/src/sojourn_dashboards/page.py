@@ -89,9 +89,9 @@ class Panel(Part):
     decimals: int | None = None
     steps: Steps | None = None
     words: Words | None = None
-    """Of values."""
+    """Words shown in place of values."""
     names: Words | None = None
-    """Of series, by their names; a tile shows the name in place of the value."""
+    """Words for series by their names; a tile shows the name in place of the value."""
     maximum: Number | None = None
     columns: list[Column] = []
     sort: str = ""
@@ -102,7 +102,7 @@ class Panel(Part):
     empty: str = ""
     """Shown without data: why, and what to do; by default the row's."""
     size: Size | None = None
-    """By default the row's."""
+    """Width and height; the row's by default."""
 
     def lettered(self) -> Iterator[tuple[str, Query]]:
         """The queries, as Grafana numbers them."""

@@ -105,7 +105,7 @@ class Session:
         return int(self.call("subscribe", request))
 
     def subscribe_v1(self, node: str, trigger: bytes, action: bytes) -> int:
-        """To E2SM-TC v1; without action to the outcomes of controls."""
+        """Subscribe to E2SM-TC v1; without an action, to the outcomes of controls."""
         request = ReportRequest(node, TC_V1, 10_000, trigger=trigger, action=action)
         return int(self.call("subscribe", request))
 

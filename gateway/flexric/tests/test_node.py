@@ -108,7 +108,7 @@ def session(lab: LabNode, sessions: Callable[..., Session]) -> Session:
 
 
 def collect(session: Session, count: int) -> list[Report]:
-    """At least `count` reports."""
+    """Wait for `count` reports or more."""
     reports: list[Report] = []
     deadline = time.monotonic() + 3 * PATIENCE_S
     while len(reports) < count:

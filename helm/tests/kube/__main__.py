@@ -24,10 +24,10 @@ from kube.observer import Observer, longest_without_s
 
 PROGRAMS = ("tc-controller", "rlc-forecaster", "gnb-lab")
 LEASE_S = 6.0
-"""Of a pipeline, by the default policy."""
+"""Lease of a pipeline in the default policy."""
 NODE_LEASE_S = 3.0
 ANSWER_S = 0.5
-"""For the request of a standby that waited for the end of the node lease."""
+"""Time allowed to the request of a standby that waited for the end of the node lease."""
 INSTALLED_WITHIN_S = 120.0
 RECOVERED_WITHIN_S = 10.0
 

@@ -90,7 +90,7 @@ class Cluster:
         }
 
     def delete_at_once(self, pod: str) -> None:
-        """Without waiting for the end of its programs, which get SIGTERM."""
+        """Delete a pod without waiting for the end of its programs, which get SIGTERM."""
         self.kubectl("delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
 
     def pod_security(self, level: str) -> None:

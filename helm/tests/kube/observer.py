@@ -16,7 +16,7 @@ PERIOD_MS = 100
 INITIAL = "transparent"
 """Name of the gNB's pipeline before any control."""
 FEW_BYTES = 500_000
-"""In the RLC: a bearer that is bloated has megabytes."""
+"""Most bytes in the RLC of a bearer that is not bloated; one that is has megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Sample:
     at_s: float
     """Time of the pod's node, s since the Unix epoch."""
     names: tuple[str, ...]
-    """Of the pipelines in force."""
+    """Names of the pipelines in force."""
     rlc_bytes: int
     """Most bytes in the RLC of a bearer."""
 

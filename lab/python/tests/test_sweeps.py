@@ -37,7 +37,7 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def arguments(scenario: Path) -> list[str]:
-    """Of a sweep of two pipelines and two seeds, but for its folder."""
+    """Arguments of a sweep of two pipelines and two seeds, but for its folder."""
     over = ["--over", "ues[*].drbs[*].pipeline=fq_codel,low_latency"]
     return [str(scenario), *over, "--seeds", "2", "--format", "parquet,csv"]
 
@@ -52,7 +52,7 @@ def dask() -> Iterator[str]:
 
 
 def cluster(workers: int) -> Any:
-    """In this process, with two threads a worker."""
+    """Start a Dask cluster in this process, with two threads a worker."""
     distributed: Any = import_module("distributed")
     return distributed.LocalCluster(
         n_workers=workers,

@@ -129,7 +129,7 @@ def test_crossed_quantiles_of_a_model_are_calibrated_as_they_are_served(points: 
 
 @pytest.mark.parametrize("levels", [LEVELS, LEVELS[::2]], ids=["three quantiles", "two"])
 def test_a_scale_multiplies_the_forecasts_of_its_point(levels: F32) -> None:
-    """From the prior weights on until the model has all weight."""
+    """The scale applies under the prior weights and until the model has all weight."""
     rng = np.random.default_rng(8)
     # Four points at a time, and one more.
     ahead = np.arange(5, 10, dtype=np.int64)

@@ -25,7 +25,7 @@ REPORT = slice(0, 4), 7
 
 
 def mix(slots: int) -> rlc_native.Mix:
-    """Of three quantities, two points and one quantile."""
+    """A mix of three quantities, two points and one quantile."""
     made = rlc_native.Mix(
         [0, 1, 2],
         np.array([0.5], np.float32),

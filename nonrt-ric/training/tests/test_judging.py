@@ -35,7 +35,7 @@ from rlc_train.splits import SETTLING_SAMPLES, Part
 ROOT = Path(__file__).parents[3]
 DEFAULT = ROOT / "xapps/rlc_forecaster/src/rlc_forecaster/models/default"
 RUN = "cell=n78-106prb-7-2/mobility=car/run=00"
-"""Of the sample: one bearer is paced, the other is not."""
+"""A run of the sample: one bearer is paced, the other is not."""
 SAMPLE = ROOT / "datasets/sample" / RUN / "bearers.parquet"
 
 

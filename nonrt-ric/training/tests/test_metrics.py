@@ -96,8 +96,8 @@ def test_the_interval_has_its_nominal_coverage() -> None:
     assert 0.90 <= covered / 300 <= 0.98
 
 
-def test_of_many_radios_that_are_no_worse_hardly_one_is_told_to_be() -> None:
-    """By intervals of their own, one of forty is above 0 in most trials."""
+def test_hardly_one_of_many_radios_that_are_no_worse_is_judged_worse() -> None:
+    """Separate intervals would put one of forty above 0 in most trials."""
     rng = np.random.default_rng(4)
     together, alone = 0, 0
     trials = 60

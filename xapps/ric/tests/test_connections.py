@@ -65,7 +65,7 @@ def test_a_stream_lasts() -> None:
 
 
 def test_900_silent_connections_leave_room_for_the_one_that_works() -> None:
-    """From addresses of their own: those idle longest make room, never one that is served."""
+    """Each has an address of its own: those idle longest make room, never one that is served."""
     table = Table(most=8)
     served = opened(table, "works")
     served.begin(0)

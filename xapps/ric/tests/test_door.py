@@ -255,7 +255,7 @@ async def test_an_http_server_takes_a_new_certificate_and_authority(
 
 
 async def status(port: int, trusted: Path, client: Path | None) -> int:
-    """Of /metrics on a connection of its own; 0 if either side refuses the other.
+    """Status of /metrics on a connection of its own; 0 if either side refuses the other.
 
     Addressed by IP, so that the client indicates no server name.
     """

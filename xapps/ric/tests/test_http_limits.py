@@ -102,7 +102,7 @@ async def door(clock: HandClock | None = None, **settings: Any) -> AsyncIterator
 
 
 def run(loop: str, main: Awaitable[None]) -> None:
-    """On the standard library's event loop, or on the one that programs use where it is there."""
+    """Run on the named event loop: the standard library's, or that of the programs."""
 
     async def body() -> None:
         await main

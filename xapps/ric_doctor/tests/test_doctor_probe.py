@@ -45,7 +45,7 @@ pytestmark = pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc i
 
 QUICK = Patience(1.0, 4, None, Periods(10, 10, 20, 20))
 PATIENT = Patience(3.0, 4, None, QUICK.periods)
-"""For reports that must arrive, on a loaded machine as well."""
+"""Patience with reports that must arrive, on a loaded machine as well."""
 PLAIN = TlsSettings()
 STATUS = {
     "bearer": {"ue": {"rnti": 17}, "drb": 1},

@@ -239,8 +239,8 @@ def test_a_backlog_that_arrives_in_reverse_is_no_clock_that_was_set(report: Repo
 def test_forecasts_are_complete_for_any_reports(
     script: list[tuple[int, list[tuple[int, int, int]]]], with_model: bool
 ) -> None:
-    """For any times, bearers and counters each bearer of a report has exactly one forecast, finite
-    and increasing along the quantiles."""
+    """Whatever times, bearers and counters are, each bearer of a report has exactly one forecast,
+    finite and increasing along the quantiles."""
     forecaster = Forecaster("gnb", Oracle(10.0, warm_up_steps=2) if with_model else None)
     at_us = 10_000
     for step_us, bearers in script:

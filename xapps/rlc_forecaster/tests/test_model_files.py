@@ -292,7 +292,7 @@ def test_a_stop_ends_a_trial(tmp_path: Path) -> None:
 
 
 def test_a_model_whose_files_arrive_after_its_digests_is_accepted(tmp_path: Path) -> None:
-    """As when a folder is copied file by file, in any order."""
+    """A folder may be copied file by file, in any order."""
     whole = tiny_model.write(tmp_path / "whole")
     model = tmp_path / "model"
     model.mkdir()

@@ -135,7 +135,7 @@ def test_other_quantiles_lie_between_those_of_the_model() -> None:
 
 
 def test_the_outermost_quantiles_are_those_of_the_model() -> None:
-    """In the precision of the message, in which 0.9 is less than as a double."""
+    """Levels have the precision of the message, in which 0.9 is less than as a double."""
     request = pb.ForecastRequest(quantiles=[0.9, 0.1])
     message = pb.ForecastBatch.FromString(
         Encoder(Selection.of(request, LAYOUT)).encode(batch_of([(1, 1, True, True)]), 1)

@@ -129,7 +129,7 @@ class Laws:
         self.connect(replica)
 
     def kill(self, name: str, *, lose_state: bool) -> None:
-        """As ``kill -9``, with or without its disk."""
+        """End a replica like ``kill -9``, with or without its disk."""
         self.tally["kills"] += 1
         replica = self.replicas[name]
         replica.core, replica.connected, replica.stopped = None, False, False
@@ -336,7 +336,7 @@ class Laws:
             self.perform(replica, replica.core.on_indication(self.now_us, report))
 
     def resume(self, name: str) -> None:
-        """As SIGCONT: what arrived meanwhile is handled now."""
+        """Continue a replica like SIGCONT: what arrived meanwhile is handled now."""
         replica = self.replicas[name]
         replica.stopped = False
         waiting, replica.waiting = replica.waiting, []
@@ -344,5 +344,5 @@ class Laws:
             work()
 
     def count_packets(self) -> None:
-        """At the end of a gNB or of the run."""
+        """Add the packets that entered, once a gNB or the run ends."""
         self.tally["packets"] += sum(each["entered"] for each in self.world.packet_ledgers())

@@ -84,6 +84,6 @@ class Process:
 
 
 BASES = frozenset({"low_latency", "fq_codel"})
-#: From the end of the faults until the node has an owner and its bearers their pipelines: what is
-#: on its way, a node lease, the next request, lost answers, a transaction with its retries.
+#: Longest time between the end of the faults and a node with an owner and its bearers' pipelines:
+#: what is on its way, a node lease, the next request, lost answers, a transaction with its retries.
 HEALING_S = 0.7 + node_lease_us(POLICIES[0]) / 1e6 * 4 / 3 + 3 * CONTROL_TIMEOUT_US / 1e6 + 4.0

@@ -65,7 +65,7 @@ class Replicas:
         #: Accepted bearer controls and node leases: (s, owner).
         self.controls: list[tuple[float, str]] = []
         self.terms: list[tuple[float, str]] = []
-        #: Of the bearer controls, those that are transactions.
+        #: Transactions among the bearer controls.
         self.applied: list[tuple[float, str]] = []
         #: Longest time in a row, s, for which a bearer had the initial pipeline.
         self.longest_bare_s = 0.0
@@ -94,7 +94,7 @@ class Replicas:
         return controller
 
     def kill(self, name: str) -> None:
-        """As ``kill -9``."""
+        """End a controller like ``kill -9``."""
         del self.alive[name]
 
     def owners(self) -> list[str]:
@@ -175,7 +175,7 @@ class Replicas:
         return sum(at >= since_s for at, _ in self.applied)
 
     def ping_p95_ms(self, from_s: float, to_s: float) -> float:
-        """Over the replies to pings of this time."""
+        """95th percentile over the replies to pings of this time."""
         samples = self.world.rtt_samples_us("ping")
         chosen = [rtt for at_us, rtt in samples if from_s * 1e6 <= at_us < to_s * 1e6]
         return float(np.percentile(chosen, 95)) / 1000

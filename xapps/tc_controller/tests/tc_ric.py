@@ -39,7 +39,7 @@ class Lab:
         self.xapp: XApp[ControllerSettings] | None = None
         self.registry = CollectorRegistry()
         self.provider: TracerProvider | None = None
-        """Of OpenTelemetry; traces nothing if ``None``."""
+        """OpenTelemetry provider; traces nothing if ``None``."""
         self.off_loop = 0
         """Number of calls to run off the loop."""
         self.write_policy(POLICY)
@@ -129,7 +129,7 @@ class Lab:
         await self.running
 
     async def kill(self) -> None:
-        """As `kill -9`: without releases."""
+        """End the program like `kill -9`, without releases."""
         assert self.running is not None
         self.running.cancel()
         await asyncio.gather(self.running, return_exceptions=True)

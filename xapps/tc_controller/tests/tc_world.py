@@ -224,7 +224,7 @@ class NodeModel:
         self.hol_us: list[int] = []
 
     def reset(self) -> None:
-        """As after a restart: pipelines, queues and counters begin anew."""
+        """Restart: pipelines, queues and counters begin anew."""
         self.tc = TcFunction()
         self.rlc = Fifo()
         self.queues: dict[int, Fifo] = {0: Fifo(), 1: Fifo()}

@@ -14,7 +14,7 @@ from tc_controller.policy_file import PolicyError, parse_policy
 from tc_controller.policy_source import default_policy
 from tc_world import NODE, World, bulk, ping, statuses
 
-#: Of the default policy.
+#: Base of the default policy.
 BASE = (
     "base: [{template: low_latency}, {template: low_latency, pacer: forecast},"
     " {template: low_latency, inelastic: null},"

@@ -92,7 +92,7 @@ def test_climbs_when_a_rung_does_no_harm_but_does_not_help() -> None:
 
 
 def test_a_queue_that_is_moved_but_not_divided_is_no_harm_and_no_help() -> None:
-    """Without control it would have grown as much."""
+    """The queue would have grown as much without control."""
     world = World(controller("[{template: bdp_only}]"), bulk(), ping())
     verified = world.run_until("verified")
     assert verified["verdict"] == "insufficient"

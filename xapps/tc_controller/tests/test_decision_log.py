@@ -137,7 +137,7 @@ def file_size_limit(limit: int) -> Iterator[None]:
 
 
 def _wait(done: Callable[[], bool]) -> None:
-    """For the thread that writes."""
+    """Wait for the thread that writes."""
     for _ in range(2_000):
         if done():
             return

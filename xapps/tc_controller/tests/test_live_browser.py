@@ -28,7 +28,7 @@ FLAGS: Final = (
 )
 #: Impacts of axe-core that fail the test.
 SERIOUS: Final = ("serious", "critical")
-#: For a machine with much else to do.
+#: Patience that a machine with much else to do needs.
 PATIENCE_MS: Final = 120_000
 DESK: Final = {"width": 1440, "height": 900}
 PHONE: Final = {"width": 390, "height": 844}

@@ -225,7 +225,7 @@ async def test_a_viewer_that_does_not_read_is_disconnected_and_the_others_are_se
 
 
 async def test_a_client_with_many_viewers_leaves_others_theirs(tmp_path: Path) -> None:
-    """By token: on loopback without one each connection is a client."""
+    """Clients differ by token: on loopback a connection without one is a client of its own."""
     watched = Watched(bulk(), ping(), rule="ladder: [{template: fq_codel}]")
     watched.second()
     clients = []

@@ -188,7 +188,7 @@ def test_the_history_of_a_slot_starts_with_its_bearer() -> None:
 
 
 def ungreedy_us(flows: FlowView | None, *queues: tuple[int, int, int]) -> float:
-    """Of a status with these queues: (id, mean sojourn ms, forwarded bytes)."""
+    """Sojourn in ungreedy queues of a status with (id, mean sojourn ms, forwarded bytes)."""
     counters = dict.fromkeys(
         ("backlog_packets", "forwarded_packets", "dropped_packets", "marked_packets"), 0
     )

@@ -14,7 +14,7 @@ from sojourn_demo.cli import run_command
 from sojourn_demo.kernel.run import run
 
 LEAST_S: Final = 5.0
-"""Of a phase: less shows nothing of a video."""
+"""Shortest phase: less shows nothing of a video."""
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -204,6 +204,6 @@ async def started(programs: Programs, chromium: Path, folder: Path) -> AsyncIter
 
 
 def _environment(home: Path) -> Mapping[str, str]:
-    """With a home of its own, so that the user's is neither read nor written."""
+    """The browser's environment, with a home of its own: the user's is neither read nor written."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     return {**kept, "HOME": str(home)}

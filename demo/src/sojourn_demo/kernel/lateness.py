@@ -13,12 +13,12 @@ from sojourn_demo.kernel.setup import GNB
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Of one run.
+    """Slots and packets of one run that came too late on this machine.
 
     Attributes:
         late_slots: Slots that ran more than a slot late, of `busy_slots` with packets.
         busy_slots: Slots with packets.
-        delivered_late_p99_us: From the time at which the scenario delivers a packet to its
+        delivered_late_p99_us: Time between the delivery of a packet in the scenario and its
             hand-over to the kernel, µs.
     """
 
@@ -39,11 +39,11 @@ class Lateness:
             raise DemoError(f"{path}: {error!r}; expected a summary of gnb-lab live") from error
 
     def figures(self) -> dict[str, Any]:
-        """For the summary."""
+        """The attributes by name, as the summary has them."""
         return asdict(self)
 
     def sentence(self, name: str) -> str:
-        """For the report; `name` is that of the run."""
+        """A sentence for the report; `name` is that of the run."""
         share = self.late_slots / max(1, self.busy_slots)
         return (
             f"{name[0].upper()}{name[1:]}, {share:.1%} of the slots with packets ran late on this"

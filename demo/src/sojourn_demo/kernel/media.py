@@ -22,7 +22,7 @@ SEGMENT_S: Final = 2
 SEGMENTS: Final = 2
 """Different ones; a player repeats them."""
 RESERVOIR_S, CUSHION_S = 5.0, 10.0
-"""Of BBA-0, as the lab's flows of kind `video` have them (docs/applications.md)."""
+"""Parameters of BBA-0, those of the lab's flows of kind `video` (docs/applications.md)."""
 MAX_BUFFER_S: Final = 20.0
 
 

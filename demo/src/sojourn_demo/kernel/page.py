@@ -16,8 +16,8 @@ OBJECTS: Final = STYLES + SCRIPTS + IMAGES
 STYLE_BYTES, SCRIPT_BYTES = 20_000, 50_000
 IMAGE_MEDIAN_BYTES: Final = 18_000
 IMAGE_SIGMA: Final = 1.0
-"""Of the logarithm of the sizes of images, which are log-normal (3GPP2 C.R1002 §4.1.3.2 has such
-sizes for embedded objects)."""
+"""Standard deviation of the logarithm of image sizes, which are log-normal (3GPP2 C.R1002
+§4.1.3.2 has such sizes for embedded objects)."""
 IMAGE_BYTES: Final = (1_000, 200_000)
 """Least and largest."""
 TEXT_BYTES: Final = 30_000

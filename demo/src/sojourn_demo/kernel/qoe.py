@@ -44,7 +44,7 @@ class Session:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Session:
-        """As `video.watch` returns it."""
+        """The session that `video.watch` returned."""
         return cls(int(found["started_us"]), int(found["ended_us"]), found["log"])
 
     def began_ms(self) -> float | None:

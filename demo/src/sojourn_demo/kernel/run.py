@@ -30,8 +30,8 @@ from sojourn_demo.report import Footnote
 from sojourn_demo.responsiveness import Score
 
 SETTLE_S: Final = 8.0
-"""From the start of the gNB to that of the controller: load, browser and forecaster start. Where a
-machine needs longer, the second run takes as long as the first, so that their phases are of the
+"""Time between the starts of gNB and controller, in which load, browser and forecaster start. Where
+a machine needs longer, the second run takes as long as the first, so that their phases are of the
 same seconds."""
 EXTRA_S: Final = 300.0
 """The scenario lasts this much longer than all phases together."""

@@ -15,9 +15,9 @@ from sojourn_demo.recording import APPLICATIONS
 
 HTTP_PORT: Final = 8080
 IPERF_PORT: Final = 5201
-"""Of the first download; one more for each other."""
+"""Port of the first download; each further one has the next."""
 VOIP_PORT: Final = 5010
-"""Of the VoIP-like flow at the UE, where irtt is missing."""
+"""Port of the VoIP-like flow at the UE, where irtt is missing."""
 MEDIA: Final = "media"
 """Folder of the video, beside those of the runs."""
 SERVER_READY: Final = "server.ready"
@@ -107,7 +107,7 @@ class Schedule:
         return cls(**json.loads((folder / cls.FILE).read_text()))
 
     def phases(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """From and to of the phase without and of that with control."""
+        """Begin and end of the phase without control, and of that with it."""
         return (self.begin_us, self.switch_us), (self.switch_us, self.end_us)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 Content = tuple[str, bytes]
 """Media type and body."""
 TIMEOUT_S: Final = 60.0
-"""Of a connection without a request."""
+"""Time after which a connection without a request is closed."""
 
 
 def script(name: str) -> bytes:

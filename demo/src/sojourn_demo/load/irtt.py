@@ -18,8 +18,8 @@ EXPEDITED: Final = 46
 WAIT_S: Final = 3
 """How long answers may come behind the last packet."""
 OPEN_TIMEOUTS: Final = "20s,20s"
-"""Of the two requests to begin. A full RLC on a slow radio answers after seconds, and irtt's client
-ends at the answer to an earlier request."""
+"""Timeouts of the two requests to begin. A full RLC on a slow radio answers after seconds, and
+irtt's client ends at the answer to an earlier request."""
 
 
 def server() -> tuple[str, ...]:

@@ -18,7 +18,7 @@ SETTINGS: Final = Path("ci-scripts/conf_files")
 GNB_SETTINGS: Final = "gnb.band78.106prb.rfsim.phytest-dora.conf"
 UE_SETTINGS: Final = "nrue.uicc.conf"
 MARK: Final = b"sojourn: traffic control %s in OAI"
-"""In every gNB that the adapter is linked into."""
+"""Text in the binary of every gNB that the adapter is linked into."""
 TOOLS: Final = {
     "ip": "iproute2",
     "unshare": "util-linux",
@@ -30,7 +30,7 @@ TOOLS: Final = {
 }
 """What a run needs beside OAI, and the package that has it."""
 TDD_PERIODS_PER_FRAME: Final = {0: 20, 1: 16, 2: 10, 3: 8, 4: 5, 5: 4, 6: 2, 7: 1}
-"""By dl-UL-TransmissionPeriodicity (38.331), of which 0 is 0.5 ms and 7 is 10 ms."""
+"""Periods by dl-UL-TransmissionPeriodicity (38.331), of which 0 is 0.5 ms and 7 is 10 ms."""
 SYMBOLS_PER_SLOT: Final = 14
 
 

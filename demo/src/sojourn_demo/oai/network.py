@@ -22,7 +22,7 @@ UE_ADDRESS: Final = "10.0.1.2"
 UE_TUN: Final = "oaitun_ue1"
 GNB_TUN: Final = "oaitun_enb1"
 COLUMNS: Final = {"rx": 2, "tx": 10, "tx_dropped": 12}
-"""Of /proc/net/dev."""
+"""Columns of /proc/net/dev."""
 
 
 def enter(command: Sequence[str]) -> NoReturn:
@@ -78,12 +78,12 @@ class UeNamespace:
 
 
 def packets(device: str, direction: str) -> int | None:
-    """As `UeNamespace.packets`, of a device in this namespace."""
+    """Packets of a device in this namespace; see `UeNamespace.packets`."""
     return _packets(Path("/proc/net/dev").read_text(), device, direction)
 
 
 def _packets(text: str, device: str, direction: str) -> int | None:
-    """From /proc/net/dev."""
+    """Packets of a device, out of the text of /proc/net/dev; None without the device."""
     for words in map(str.split, text.replace(":", ": ").splitlines()):
         if words and words[0] == f"{device}:":
             return int(words[COLUMNS[direction]])

@@ -32,7 +32,7 @@ from sojourn_demo.recording import Recording, read_recording
 from sojourn_demo.report import Footnote
 
 SETTLE_S: Final = 6.0
-"""From the start of the load to the time of the run: the MCS starts at 0 and climbs for seconds."""
+"""Time that the load runs before the phases: the MCS starts at 0 and climbs for seconds."""
 RLC_PERIOD_MS: Final = 10
 DEFAULT_POLICY: Final = Path("xapps/tc_controller/policies/default.yaml")
 REAL_TIME: Final = 0.97

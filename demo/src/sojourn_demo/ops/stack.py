@@ -29,7 +29,7 @@ HOW_TO_GET: Final[Mapping[Names, str]] = {
     " github.com/prometheus/alertmanager",
 }
 INTERVAL: Final = "2s"
-"""Of scrapes and of rule evaluation: short, so that a run shows each step soon."""
+"""Interval of scrapes and rule evaluation: short, so that a run shows each step soon."""
 TIMEOUT_S: Final = 5.0
 
 

@@ -26,7 +26,7 @@ from flexric_bridge.sdk import (
 )
 
 JOIN_TIMEOUT_S = 5.0
-"""As the native module."""
+"""Timeout of the native module."""
 ENVIRONMENT = "FAKE_RIC"
 """Names the socket of the RIC."""
 

@@ -36,7 +36,7 @@ async def test_kpm_is_typed_and_unknown_measurements_are_not_sent_to_the_gnb(
 
 
 async def test_each_kpm_reader_gets_its_own_measurements(world: BridgeWorld) -> None:
-    """Without those of other readers, and without the throughput that decides the units."""
+    """Reports hold neither those of other readers nor the throughput that decides the units."""
     await world.start(ONE)
     values = {"DRB.UEThpDl": 40_000.0, "RRU.PrbTotDl": 1060.0, "DRB.PdcpSduVolumeDL": 4000.0}
     world.reporting(ONE.id, KPM, lambda: kpm_message(100, values))

@@ -20,7 +20,7 @@ SECOND_US = 1_000_000
 
 
 def lags(delays_us: list[int], offset_us: int = 0, every_us: int = 1_000) -> list[int]:
-    """Of reports collected `every_us`, by a clock that is ahead by `offset_us`."""
+    """Lags of reports collected `every_us`, by a clock that is ahead by `offset_us`."""
     lag, found = ReportLag(), []
     for k, delay_us in enumerate(delays_us):
         collected_at_us = 10**15 + k * every_us

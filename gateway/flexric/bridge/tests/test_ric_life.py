@@ -313,7 +313,7 @@ async def test_an_absent_ric_is_no_failure_of_the_bridge(world: BridgeWorld) -> 
 async def test_five_consecutive_crashes_of_the_ric_cost_no_more_than_one(
     world: BridgeWorld,
 ) -> None:
-    """With default settings, except for the ports."""
+    """All settings but the ports are the defaults."""
     world.ric.add(ONE)
     defaults = {
         name: RicSettings.model_fields[name].default

@@ -35,7 +35,7 @@ def varint(value: int) -> bytes:
 
 
 def time_varint(value: int) -> bytes:
-    """As `varint`, faster for values of eight bytes: µs since the Unix epoch, 1987 to 4253."""
+    """Encode a `varint`, fast for values of eight bytes: µs since the Unix epoch, 1987 to 4253."""
     if not 1 << 49 <= value < 1 << 56:
         return varint(value)
     # Spread the 56 bits into eight groups of seven: halves, quarters, eighths.
@@ -88,7 +88,7 @@ def encode_report(
 def encode_kpm_report(
     source: bytes, report: pb.KpmReport, collected_at_us: int, received_at_us: int
 ) -> bytes:
-    """As `encode_report`, of KPM."""
+    """Encode an indication with a KPM report."""
     times = (_COLLECTED, time_varint(collected_at_us), _RECEIVED, time_varint(received_at_us))
     return b"".join((source, encode_kpm(report), *times))
 

@@ -20,7 +20,7 @@ from e2_gateway_server.indication import encode_event, encode_numbers, encode_su
 from e2_gateway_server.outbox import Outbox, Room
 
 MAX_SUBSCRIPTIONS: Final = 4096
-"""Of one call."""
+"""Most subscriptions of one call."""
 BATCH_BYTES: Final = 32 * 1024
 """Indications in one message: half of HTTP/2's initial window (RFC 9113 §6.9.2), for indications in
 flight can no longer be dropped."""

@@ -19,9 +19,9 @@ from typing import Any, Final
 from gnb_lab.program import SweepError, call
 
 TIMEOUT_S: Final = 10
-"""For the scheduler to answer, and for its first worker."""
+"""Time for the scheduler to answer, and for its first worker to come."""
 RETRIES: Final = 2
-"""Of a run that failed on a worker, perhaps on another one."""
+"""Further attempts of a run that failed on a worker, perhaps on another one."""
 AHEAD: Final = 2
 """Runs handed out per thread of the workers: none waits, and few results are in memory."""
 

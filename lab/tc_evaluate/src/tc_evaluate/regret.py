@@ -27,7 +27,7 @@ class Comparison:
     points: dict[str, Point]
     #: Templates that no other dominates.
     front: frozenset[str]
-    #: Of each arm against the templates.
+    #: Regret of each arm against the templates.
     regrets: dict[str, Regret]
     #: Power of all flows of each arm over that of the best template.
     relative_power_of_all: dict[str, float]

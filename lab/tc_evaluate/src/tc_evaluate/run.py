@@ -31,7 +31,7 @@ NONE: Final = "none"
 UNCONTROLLED: Final = "transparent"
 #: A ping above this is bloat.
 _BLOAT_US: Final = 100_000
-#: Of what a result holds; results of another are made again.
+#: Version of a result's content; results of another version are made again.
 _VERSION: Final = 2
 
 
@@ -68,7 +68,7 @@ class Result:
     arm: str
     #: Payload of all flows but pings, over the whole run.
     goodput_mbps: float
-    #: Of all pings of all UEs; a ping without reply counts as old as it is at the end.
+    #: Round trip of all pings of all UEs; one without reply counts as old as it is at the end.
     ping_p95_ms: float
     #: Time in which a ping was above 100 ms, or had no reply for as long; mean over ping flows.
     bloat_s: float
@@ -87,7 +87,7 @@ class Result:
         return (self.situation, self.seed, self.arm, self.inputs)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the result file."""
+        """The result as its file holds it."""
         return asdict(self)
 
 

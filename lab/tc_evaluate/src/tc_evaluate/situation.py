@@ -15,7 +15,7 @@ from tc_evaluate.errors import EvaluationError
 
 #: Channels that read a file, which `traces` may have.
 _RECORDED = ("mahimahi", "ucc_csv")
-#: As in the emulated gNB.
+#: Largest scenario file, the limit of the emulated gNB.
 _MAX_SCENARIO_BYTES: Final = 1 << 20
 
 
@@ -33,7 +33,7 @@ class Situation:
     seed: int
     bearers: tuple[tuple[int, int], ...]
     overrides: Mapping[str, str]
-    #: Of the scenario's text, so that results of another version are not taken for its own.
+    #: Digest of the scenario's text: results of another version are not taken for its own.
     digest: str
 
     def with_pipeline(self, pipeline: str, seed: int) -> dict[str, Any]:

@@ -27,7 +27,7 @@ _LEFT: Final = r"\.{name}\.[0-9a-f]{{16}}\.{ending}"
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _AT_FDCWD: Final = -100
 _RENAME_EXCHANGE: Final = 2
-"""Of ``linux/fs.h``; see renameat2(2)."""
+"""Flag ``RENAME_EXCHANGE`` of ``linux/fs.h``; see renameat2(2)."""
 _NO_EXCHANGE: Final = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 """Errors where the system or the file system, such as NFS, exchanges no folders."""
 

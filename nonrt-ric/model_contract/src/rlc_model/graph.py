@@ -18,7 +18,7 @@ from rlc_model.contract import MODEL
 from rlc_model.errors import ContractError
 
 MAX_NODES: Final = 10_000
-"""At a microsecond per node, ten milliseconds per step."""
+"""Most nodes of a graph: at a microsecond each, a step takes ten milliseconds."""
 
 DOMAINS: Final = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 REFUSED: Final = frozenset(

@@ -14,8 +14,8 @@ LAST_POINT_US: Final = 1_000_000
 DEFAULT_POINTS_US: Final = tuple(
     1_000 * ms for ms in (*range(11, 17), 18, 20, 22, 25, *range(30, 51, 5), *range(60, 101, 10))
 )
-"""For a CU 10 ms or 40 ms from its DU: what it sends on a forecast arrives 2·T_c + T_m after the
-newest sample."""
+"""Points that serve a CU 10 ms or 40 ms from its DU: what it sends on a forecast arrives
+2·T_c + T_m after the newest sample."""
 
 
 def spans_us(points_us: Sequence[int], period_us: int) -> tuple[int, ...]:

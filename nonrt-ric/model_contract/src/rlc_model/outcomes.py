@@ -75,7 +75,7 @@ class RecentDrain:
     """The drain of S slots in the last report periods: :func:`span_mean`, report by report."""
 
     def __init__(self, longest: int) -> None:
-        """For spans of up to `longest` reports."""
+        """Keeps what spans of up to `longest` reports need."""
         self._values = np.zeros((0, longest), np.float32)
         self._tick = 0
 

@@ -189,7 +189,7 @@ def _reported(series: BearerSeries, context_us: int) -> NDArray[np.bool_]:
 
 
 def _last_reported(valid: NDArray[np.bool_], at_us: NDArray[np.int64]) -> NDArray[np.intp]:
-    """For each row the newest earlier `valid` row within :data:`HOLD_US`, else −1."""
+    """The newest earlier `valid` row within :data:`HOLD_US` of each row, else −1."""
     own = np.where(valid, np.arange(len(valid)), -1)
     last = np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]).astype(np.intp)
     too_old = (last >= 0) & (at_us - at_us[last] > HOLD_US)

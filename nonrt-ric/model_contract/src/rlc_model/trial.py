@@ -29,7 +29,7 @@ from rlc_model.manifest import parse_manifest
 TRIAL_BEARERS: Final = 1_000
 """Rows of the step whose memory is bounded; that of intermediate tensors grows with the rows."""
 MAX_TENSOR_BYTES: Final = 128 << 20
-"""For such a step, beside five times the size of the file for weights in the runtime's layout."""
+"""Memory of such a step, beside five times the file's size for weights in the runtime's layout."""
 MAX_TRIAL_CPU_S: Final = 30
 """CPU time for loading and stepping the model, of which a busy machine needs no more."""
 MAX_TRIAL_S: Final = 300.0

@@ -112,7 +112,7 @@ class Compared:
         return measure(self.model.runner, batches=(1,))[0].median_us
 
     def to_json(self, t_m_us: float, rows: Sequence[Row]) -> dict[str, Any]:
-        """As a JSON object."""
+        """The model with its results as a JSON object."""
         return {
             "path": str(self.path),
             "model": self.model.name,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rlc_train.errors import TrainError
 
 LEAST_SCORES = 100
-"""With fewer, an empirical quantile at 0.1 or 0.9 depends on fewer than ten values."""
+"""Least scores of a correction: with fewer, a quantile at 0.1 or 0.9 rests on under ten values."""
 
 
 @dataclass(frozen=True, slots=True)

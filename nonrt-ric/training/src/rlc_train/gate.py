@@ -151,7 +151,7 @@ def _by_radio(split: str, model: Losses, fallback: Losses) -> list[Tally]:
 
 
 def _no_worse(split: str, rows: Sequence[Row]) -> list[Finding]:
-    """For each kind, whether the model is worse than the fall-back at no horizon."""
+    """Check, by kind of bearer, that the model is worse than the fall-back at no horizon."""
     findings = []
     for kind in dict.fromkeys(row.bearer_kind for row in rows):
         mine = [row for row in rows if row.bearer_kind == kind]
@@ -184,7 +184,7 @@ def _no_worse_radio(
     horizons_us: Sequence[int],
     seed: int,
 ) -> list[Finding]:
-    """For each radio and kind, whether the model is worse than the fall-back at no horizon.
+    """Check, by radio and kind, that the model is worse than the fall-back at no horizon.
 
     The intervals hold for all radios, quantities and horizons together: of a hundred intervals by
     themselves two or three are above 1 for a model that is nowhere worse.

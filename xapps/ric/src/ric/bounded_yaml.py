@@ -18,7 +18,7 @@ MAX_NODES: Final = 50_000
 """Scalars, lists and mappings of a document, those of aliases counted each time."""
 MAX_DEPTH: Final = 32
 _MAX_DIGITS: Final = 40
-"""Of an integer. Conversion takes quadratic time, and Python prints at most 4300 digits."""
+"""Most digits of an integer: conversion takes quadratic time, and Python prints at most 4300."""
 _MERGE: Final = "<<"
 
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})

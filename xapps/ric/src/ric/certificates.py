@@ -183,7 +183,7 @@ class Trust:
         self._rejected = ""
         self._content = read_pem(setting, path)
         self.context = self._of(self._content)
-        """For connections from now on."""
+        """Context of connections from now on."""
 
     def check(self) -> None:
         """Reread the file if it changed; one that cannot be used is logged, the former stays."""
@@ -233,11 +233,11 @@ def client_names(transport: asyncio.BaseTransport | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """Of DER (X.690 §8.1)."""
+    """An element of DER (X.690 §8.1)."""
 
     tag: int
     start: int
-    """Of the value."""
+    """Where the value starts."""
     end: int
 
 

@@ -151,7 +151,7 @@ class ControlAnswer:
     outcome: bytes = b""
     """RIC control outcome in the service model's encoding; may be empty."""
     detail: str = ""
-    """For people."""
+    """Text for people."""
     sent_at_us: int = 0
     answered_at_us: int = 0
 

@@ -29,7 +29,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _SHUTDOWN_S: Final = 1.0
 _MAX_LINE: Final = 8190
-"""Of a request line and of a header, bytes."""
+"""Most bytes of a request line, and of a header."""
 _MAX_BODY: Final = 64 << 10
 
 
@@ -154,7 +154,7 @@ class HttpSite:
 
     @property
     def limits(self) -> Limits:
-        """Of the program."""
+        """Limits of the program."""
         return self._security.limits
 
     async def start(self, app: web.Application) -> str:

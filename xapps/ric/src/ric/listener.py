@@ -25,12 +25,12 @@ from ric.limits import Limits, Rate
 from ric.limits.connections import HEAD_NS, Connection, Connections
 
 CONNECTS: Final = Rate("connects", per_s=20, burst=100, what="new connections")
-"""Of one client: each costs a TLS handshake."""
+"""Rate of new connections of one client: each costs a TLS handshake."""
 _SWEEP_S: Final = 1.0
 _BACKLOG: Final = 128
 _WITHOUT_FAMILY: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 _NO_DESCRIPTOR_S: Final = 0.1
-"""Until the next attempt to accept, when the process has no descriptor left."""
+"""Pause before the next attempt to accept, when the process has no descriptor left."""
 
 
 class Listener:

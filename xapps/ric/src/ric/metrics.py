@@ -201,9 +201,9 @@ class GatewayMetrics:
         self.nodes: set[str] = set()
         """Ids of the nodes that are connected."""
         self.subscriptions: Counter[tuple[str, str, str]] = Counter()
-        """By node, OID and outcome ("started", "lost", "refused", …)."""
+        """Number of subscriptions by node, OID and outcome ("started", "lost", "refused", …)."""
         self.controls: Counter[tuple[str, str, str]] = Counter()
-        """By node, OID and outcome ("acknowledged", "failed", "timeout", …)."""
+        """Number of controls by node, OID and outcome ("acknowledged", "failed", "timeout", …)."""
         self.indications: dict[tuple[str, str], IndicationStats] = {}
         self.control_time: dict[tuple[str, str], Histogram] = {}
 

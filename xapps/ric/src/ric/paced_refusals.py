@@ -8,8 +8,9 @@ from collections import Counter
 from typing import Final
 
 REFUSALS_PER_S: Final = 4.0
-"""Of one client; a flood waits in its own connection meanwhile. gRPC for Python accepts one call
-after the other, each in two turns of the event loop: other calls wait for those before them."""
+"""Refusals of one client a second; a flood waits in its own connection meanwhile. gRPC for Python
+accepts one call after the other, each in two turns of the event loop: other calls wait for those
+before them."""
 
 
 class PacedRefusals:

@@ -39,19 +39,19 @@ from ric.limits.connections import Connection
 from ric.security import Security
 
 METADATA: Final = Rate("metadata", per_s=64 << 10, burst=256 << 10, what="bytes of header blocks")
-"""As sent, and `_BLOCK_BYTES` for each block: calls are refused one by one only below this rate."""
+"""Rate of header blocks, each with `_BLOCK_BYTES` more; only below it single calls are refused."""
 FRAMES: Final = Rate("frames", per_s=20_000, burst=40_000, what="HTTP/2 frames")
 OPEN_CALLS_BYTES: Final = 8 << 20
-"""Of all clients: their header blocks, and `_CALL_BYTES` for each call."""
+"""Most bytes of all clients: their header blocks, and `_CALL_BYTES` for each call."""
 _BLOCK_BYTES: Final = 256
 _CALL_BYTES: Final = 4096
 _RETRY_S: Final = 0.05
-"""Until a client that holds its share of open calls is asked again."""
+"""Pause before a client that holds its share of open calls is asked again."""
 _RESOURCE_EXHAUSTED: Final = grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
 _STOP_S: Final = 1.0
-"""For what the server has sent to reach clients when it stops."""
+"""Time for what the server has sent to reach clients when it stops."""
 _FLUSH_S: Final = 10.0
-"""For a client to read the end of a connection."""
+"""Time for a client to read the end of a connection."""
 
 
 class Relay:
@@ -148,7 +148,7 @@ class RelayedConnection(asyncio.Protocol):
         """What the client may not send yet."""
         self._timer: asyncio.Handle | None = None
         self._calls_bytes: dict[int, int] = {}
-        """Of the open calls, by stream."""
+        """Bytes of the open calls, by stream."""
         self._last_stream = 0
         self._account = ""
         self._client: asyncio.Transport

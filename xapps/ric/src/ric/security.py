@@ -52,7 +52,7 @@ def check_files(settings: ServiceSettings) -> None:
 
 
 class Security(Collector):
-    """Of one program. Checks its files every `CHECK_S` while `watch` runs."""
+    """Certificates, access and limits of one program; `watch` checks its files every `CHECK_S`."""
 
     def __init__(
         self,

@@ -113,7 +113,7 @@ class StateFile:
             return True
 
     def condition(self) -> Condition:
-        """For readiness. A full disk delays no control: the program stays ready and says so."""
+        """Condition of readiness. A full disk delays no control: the program stays ready."""
         if self.path is None:
             return Condition(True, "not kept")
         return Condition(True, f"not saved, retrying: {self.problem}" if self.problem else "saved")

@@ -91,9 +91,9 @@ class Stream:
     undecodable: int = 0
     first_error: str = ""
     node_age: Age | None = None
-    """By the time of collection; `None` without a report."""
+    """Age by the time of collection; `None` without a report."""
     gateway_age: Age | None = None
-    """By the time at which the gateway had the report."""
+    """Age by the time at which the gateway had the report."""
     tstamp_off_us: int = 0
     """Largest distance of the time within the message from the time of collection."""
     bearers: int | None = None

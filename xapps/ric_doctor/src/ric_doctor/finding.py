@@ -12,7 +12,7 @@ class Level(enum.Enum):
 
     OK = "ok"
     NOTE = "note"
-    """For information; does not change the exit status."""
+    """Information; does not change the exit status."""
     WARN = "warn"
     """The xApps work, but degraded."""
     FAIL = "fail"

@@ -13,7 +13,7 @@ from rlc_forecaster.selection import Encoder, Selection
 KEPT_BYTES: Final = 16 * 2**20
 """Messages and their batches: consumers that are a few batches apart share them too."""
 _OBJECTS_BYTES: Final = 4096
-"""Of a batch and its arrays, besides the values."""
+"""Size of a batch and its arrays besides the values."""
 
 
 class Encodings:

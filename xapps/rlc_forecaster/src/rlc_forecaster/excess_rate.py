@@ -16,9 +16,9 @@ DECREASE: Final = 0.5
 DECREASE_EVERY_S: Final = 0.02
 """A decrease shows its effect before the next."""
 INCREASE_S: Final = 30.0
-"""From nothing to the whole rate."""
+"""Time of an increase from nothing to the whole rate."""
 LEAST: Final = 1 / 256
-"""Of the whole rate, always left."""
+"""Share of the whole rate that is always left."""
 
 
 class ExcessRate:

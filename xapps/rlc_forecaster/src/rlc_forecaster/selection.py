@@ -28,8 +28,8 @@ MAX_QUANTITIES: Final = 16
 MAX_QUANTILES: Final = 16
 MAX_BEARERS: Final = 4096
 MAX_NODE_ID: Final = 256
-"""Of a request, duplicates included: 1000 bearers with all of it make a message of 4 MB, the most
-that a gRPC client takes by default."""
+"""Bounds of a request, duplicates included: 1000 bearers with all of it make a message of 4 MB, the
+most that a gRPC client takes by default."""
 INTERPOLATION: Final = 4
 """Times the cost of bytes that are interpolated between the model's quantiles."""
 

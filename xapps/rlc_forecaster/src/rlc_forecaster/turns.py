@@ -119,7 +119,7 @@ class Turns:
         self._free_at_s = 0.0
         """When all excess that was granted has been paid for at its rate."""
         self._spent = 0.0
-        """In this turn of the event loop."""
+        """Spent in this turn of the event loop."""
         self._next: asyncio.Handle | None = None
         self._is_later = False
         """Whether it waits for the rate of the excess, not for the event loop alone."""

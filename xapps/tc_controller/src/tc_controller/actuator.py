@@ -143,7 +143,7 @@ class RecordWriter:
         return 0 if self._file is None else self._file.lost
 
     def condition(self) -> Condition:
-        """For readiness. Control continues without a log: the program stays ready and says so."""
+        """Condition of readiness. Control continues without a log: the program stays ready."""
         if self._file is None:
             return Condition(True, "off")
         state = f"not written: {self._file.problem}" if self._file.problem else "written"

@@ -42,7 +42,7 @@ _ELSEWHERE: Final = {"evaluate": "sojourn-tc-evaluate"}
 class Action(Protocol):
     """An action of another distribution."""
 
-    #: For the list of actions.
+    #: Line in the list of actions.
     HELP: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 Record = dict[str, Any]
 
-#: Of the blocks, so many of the newest are shown.
+#: Number of newest blocks that are shown.
 _SHOWN: Final = 20
 
 

@@ -19,7 +19,7 @@ class Recent:
         self._values = array("I", bytes(4 * capacity))
         self._capacity = capacity
         self.count = 0
-        #: Of all samples.
+        #: Distribution of all samples.
         self.histogram = Histogram()
 
     def add(self, duration_us: int) -> None:
@@ -43,17 +43,17 @@ class LoopLatencies:
     """How fast the control loop is."""
 
     def __init__(self) -> None:
-        #: From the node's collection of an RLC report to its arrival here.
+        #: Time between the node's collection of an RLC report and its arrival here.
         self.indication = Recent()
-        #: From the start of handling the report that triggered a decision to the answer.
+        #: Time between a report that triggers a decision, when its handling starts, and the answer.
         self.detect_to_ack = Recent(1 << 14)
-        #: From sending a control to its answer; all controls.
+        #: Time between a control and its answer; all controls.
         self.control = Recent(1 << 14)
         #: Handling of one RLC report.
         self.handling = Recent()
 
     def summary(self) -> dict[str, Any]:
-        """For the stats file and the decision log."""
+        """Figures of each time, as stats file and decision log have them."""
         return {
             "indication_latency_us": self.indication.summary(),
             "detect_to_ack_us": self.detect_to_ack.summary(),

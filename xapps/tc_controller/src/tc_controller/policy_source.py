@@ -72,7 +72,7 @@ class PolicySource:
         return policy
 
     def condition(self) -> Condition:
-        """For readiness: with a policy in force the program is ready."""
+        """Condition of readiness: with a policy in force the program is ready."""
         return Condition(True, f"{self._path.name}: {'newest refused' if self.refused else 'used'}")
 
     def _stamp(self) -> tuple[int, int, int] | None:

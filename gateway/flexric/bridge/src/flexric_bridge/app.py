@@ -38,7 +38,7 @@ SAVE_S: Final = 1.0
 LEASE_TICK_S: Final = 0.02
 READINESS_S: Final = 0.25
 RIC_PORTS: Final = ("36421", "36422")
-"""Of FlexRIC's near-RT RIC, E2 and E42: SCTP ports, or TCP ports where TCP carries SCTP."""
+"""E2 and E42 ports of FlexRIC's near-RT RIC: SCTP, or TCP where TCP carries SCTP."""
 FREE_PORT: Final = 36431
 STATE_VERSION: Final = 1
 

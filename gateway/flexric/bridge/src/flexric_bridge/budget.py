@@ -102,7 +102,7 @@ class Budget:
         self.before = self._warned = self.sessions = self.newest_session = 0
 
     def to_json(self, *, clean: bool) -> dict[str, Any]:
-        """For the state file."""
+        """The counts that the state file keeps."""
         return {
             "used": self.used,
             "sessions": self.sessions,

@@ -23,7 +23,7 @@ CONTROLS: Final = Rate("controls", per_s=2000, burst=4000, what="controls")
 REPORT_BYTES: Final = 8192
 """Cost of a report besides its bytes: of the calls that pass it on."""
 UNKNOWN_BYTES: Final = 4096
-"""Of a report, until the first of its kind has come: 27 RLC bearers."""
+"""Assumed size of a report before the first of its kind: 27 RLC bearers."""
 MEASURE_S: Final = 1.0
 _ALPHA: Final = 2.0
 """One client alone may have two thirds."""
@@ -125,7 +125,7 @@ class LimitedBackend:
 
 
 def _period_ms(subscription: pb.Subscription) -> int:
-    """Of the reports; the longest for a trigger that the backend is about to refuse."""
+    """Period of the reports; the longest for a trigger that the backend is about to refuse."""
     trigger = subscription.event_trigger
     try:
         if subscription.ran_function_oid == TC_V1_OID:

@@ -64,7 +64,7 @@ class Flow:
         self.bad = 0
         self.last_ns = 0
         self.message_bytes = 0
-        """Of the newest report."""
+        """Size of the newest report."""
         self.period_ms = 0
         self.delay = Histogram()
         self.lag = ReportLag()
@@ -81,7 +81,7 @@ class Metrics:
         self.dropped = 0
         self.readers = 0
         self.controls = Counter(acknowledged=0, failed=0)
-        """By outcome ("acknowledged", "failed", "gone", …)."""
+        """Number of controls by outcome ("acknowledged", "failed", "gone", …)."""
         self.control_time = Histogram()
         self.node_queries = Counter(answered=0, failed=0)
 

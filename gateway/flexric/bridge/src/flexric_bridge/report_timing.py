@@ -32,7 +32,7 @@ class ReportLag:
 
     def __init__(self) -> None:
         self.us = 0
-        """Of the newest report, µs; 0 before the first."""
+        """Lag of the newest report, µs; 0 before the first."""
         self._least_us: int | None = None
         self._least_at_us = self._collected_at_us = 0
 

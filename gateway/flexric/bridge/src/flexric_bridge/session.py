@@ -26,7 +26,7 @@ from flexric_bridge.settings import RicSettings
 _log = structlog.get_logger()
 
 RESTART_REASONS: Final = ("reopened", "open_failed", "lost", "hung")
-"""For new nodes; the RIC is absent or refuses; the child ended; the child does not answer."""
+"""Opened again for new nodes; RIC absent or refusing; child ended; child does not answer."""
 MAKE_IT: Final = "build it with `make flexric-bridge` where FlexRIC is installed"
 
 
@@ -68,7 +68,7 @@ class Session:
         """The FlexRIC that the native module was built for, once known."""
         self.starts = 0
         self.restarts = Counter(dict.fromkeys(RESTART_REASONS, 0))
-        """By reason."""
+        """Number of restarts by reason."""
 
     async def run(self) -> None:
         """Keep a session open, for ever."""
@@ -310,7 +310,7 @@ def missing_module(sdk: str) -> str:
 
 
 def _distinct(nodes: list[E2Node]) -> list[E2Node]:
-    """Without nodes that have the id of another."""
+    """The nodes without those that have the id of an earlier one."""
     seen: dict[str, E2Node] = {}
     for node in nodes:
         if node.id in seen:

@@ -28,7 +28,7 @@ from flexric_bridge.v1_reports import SubscriptionRefused, V1Report, V1Selection
 LONGEST_MS: Final = 10_000
 """Longest period that FlexRIC accepts; slower readers are thinned."""
 MAX_MEASUREMENTS: Final = 64
-"""Of one subscription: those that the node lacks are named in each of its reports."""
+"""Most measurements of a subscription: each report names those that the node lacks."""
 MAX_NAME: Final = 150
 """Characters of a measurement's name (O-RAN.WG3.E2SM-KPM §9.3.9, MeasurementTypeName)."""
 
@@ -114,7 +114,7 @@ class SharedSubscription:
                 tap.on_report(record.message, collected_at_us, record.received_at_us)
 
     def deliver_v1(self, record: Record, report: V1Report) -> None:
-        """As `deliver`, of E2SM-TC v1: readers share a trigger, so that none is thinned."""
+        """Deliver a report of E2SM-TC v1: readers share a trigger, so that none is thinned."""
         times = (record.collected_at_us, record.received_at_us)
         source = self.source + encode_header(report.header)
         encoded = encode_report(source, report.message, *times)
@@ -126,8 +126,8 @@ class SharedSubscription:
         self.end(UnsupportedSubscription(f"node {self.known.id}: {refusal}"))
 
     def _deliver_kpm(self, record: Record) -> None:
-        """As `deliver`. Each reader gets the measurements that it requested, without those of other
-        readers and those subscribed to infer units."""
+        """Deliver a KPM report: to each reader the measurements that it requested, without those of
+        other readers and those subscribed to infer units."""
         report = kpm_report(record.message)
         units = self.known.units
         units.learn(report.period_ms, [ue.values for ue in report.ues])

@@ -44,7 +44,7 @@ class Wanted:
 
     styles: tuple[str, ...]
     period_ms: int | None
-    """Of the status; `None`: on each change."""
+    """Period of the status; `None`: on each change."""
     bearers: tuple[dict[str, Any], ...]
 
     def concerns(self, bearer: Mapping[str, Any]) -> bool:

@@ -55,7 +55,7 @@ class BatchForecaster(Protocol):
 
 
 def spread_origins(part: Part, layout: Layout, count: int) -> NDArray[np.intp]:
-    """At most `count` evenly spread rows of a part whose labels are all within the part.
+    """Choose up to `count` evenly spread rows of a part whose labels are all within the part.
 
     The stride has no divisor in common with TDD patterns: all rows would be of the same slots.
     """

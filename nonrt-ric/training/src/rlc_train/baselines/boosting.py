@@ -49,7 +49,7 @@ class LightGbm(SummaryForecaster):
         ]
 
     def residual(self, x: NDArray[np.float32], layout: Layout) -> NDArray[np.float32]:
-        """Of the boosters; 0 for a quantity that is never known."""
+        """Residuals that the boosters predict; 0 for a quantity that is never known."""
         rows = np.repeat(x, layout.points, axis=0)
         rows = _with_distance(rows, np.tile(layout.ahead, len(x)))
         result = np.zeros((len(x), *layout.shape), np.float32)

@@ -1,4 +1,4 @@
-"""From indications to a table of :data:`rlc_dataset.SCHEMA`, for live and simulated nodes; no I/O.
+"""A table of :data:`rlc_dataset.SCHEMA` out of indications, live or simulated; no I/O.
 
 Rows are RLC reports. MAC reports and TC pipeline status join the row of their instant; with a
 longer period, rows in between have no value, and the feature extractor holds the last one.
@@ -199,7 +199,7 @@ def _key(bearer: NDArray[np.int64], instant: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _newest(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
-    """For each wanted key its last position in `keys`, else −1."""
+    """The last position of each wanted key in `keys`, else −1."""
     if not len(keys):
         return np.full(len(wanted), -1, np.intp)
     order = np.argsort(keys, kind="stable")

@@ -1,4 +1,4 @@
-"""From losses to rows of results, and rows as JSON."""
+"""Rows of results out of losses, and rows as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rlc_train.judging.tally import Tally
 from rlc_train.metrics import skill_intervals
 
 SEED: Final = 1
-"""Of the bootstrap of ``rlc-train evaluate``; the gate has that of the settings."""
+"""Seed of the bootstrap of ``rlc-train evaluate``; the gate has that of the settings."""
 OUTER: Final = (0.1, 0.9)
 """Quantiles of an 80 % interval."""
 

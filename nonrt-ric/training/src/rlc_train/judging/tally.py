@@ -43,7 +43,7 @@ class Tally:
 
     @classmethod
     def empty(cls, recording: str, origin: SeriesOrigin, layout: Layout) -> Tally:
-        """Without a window."""
+        """A tally of no window yet."""
         sums = (np.zeros(layout.shape[:2]) for _ in range(3))
         return cls(
             recording, origin.radio, origin.bearer_kind, {name: [] for name in FORECASTERS}, *sums

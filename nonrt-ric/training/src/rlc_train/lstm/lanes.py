@@ -60,7 +60,7 @@ class _Piece:
 
 
 Chunks = list[tuple[_Piece, int] | None]
-"""For each lane a piece and the row of its next chunk; None for a finished lane."""
+"""The piece of each lane and the row of its next chunk; None for a finished lane."""
 
 
 class Lanes:

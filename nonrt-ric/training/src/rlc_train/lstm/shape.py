@@ -95,8 +95,8 @@ class FitSettings(BaseModel):
     """Whether XLA compiles a batch on TensorFlow; on JAX it always does. That takes seconds at the
     start and halves the time of a batch on two cores, because most operations are small."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Of products and gates on a GPU; weights stay float32, float16 scales the loss. A CPU trains
-    in float32 with each."""
+    """Precision of products and gates on a GPU; weights stay float32, float16 scales the loss. A
+    CPU trains in float32 with each."""
 
 
 def bytes_per_occupancy(scaler: MinMaxScaler) -> NDArray[np.float32]:

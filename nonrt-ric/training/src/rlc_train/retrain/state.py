@@ -14,7 +14,7 @@ from rlc_train.errors import TrainError, write_text
 
 STATE: Final = "state.json"
 SEEN: Final = "seen.json"
-"""Of a round: the runs of the data set that it judged and trained on."""
+"""File of a round that names the runs of the data set that it judged and trained on."""
 
 Stage = Literal["collect", "drift", "train", "evaluate", "gate", "compare", "promote", "publish"]
 STAGES: Final[tuple[Stage, ...]] = (

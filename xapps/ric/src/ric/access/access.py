@@ -21,7 +21,7 @@ from ric.terminal import escaped
 Reason = Literal["unauthenticated", "right", "node"]
 
 ALL_NODES: Final = "*"
-"""As a node id: a client needs a pattern that matches every node."""
+"""Node id for what concerns all nodes: a client needs a pattern that matches every node."""
 _log = structlog.get_logger()
 
 
@@ -76,7 +76,7 @@ class Access:
         self._path = path
         self.audit = audit
         self.refused: Counter[tuple[str, Reason]] = Counter()
-        """By door and reason."""
+        """Number of refusals by server and reason."""
         self.reload_failures = 0
         self._rejected: list[str] = []
         self._watches: set[_Watch] = set()
@@ -226,7 +226,7 @@ class Caller:
         )  # fmt: skip
 
     def _client(self) -> Client | None:
-        """As the list in force has it."""
+        """The client as the list in force has it."""
         if self._known[0] is not self._access.list:
             self._known = self._access.list, self._access.client_of(self.peer)
         return self._known[1]

@@ -131,7 +131,7 @@ class AccessList:
     def __init__(self, clients: Sequence[tuple[Client, Iterable[str], bytes | None]]) -> None:
         """Each client with the names of its certificate and the SHA-256 of its token."""
         self.group_writable: tuple[Path, ...] = ()
-        """Of its files those that a group may write."""
+        """Those of its files that a group may write."""
         self._of_certificate: dict[str, tuple[int, Client]] = {}
         self._tokens: list[tuple[bytes, Client]] = []
         for index, (client, names, digest) in enumerate(clients):

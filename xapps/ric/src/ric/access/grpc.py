@@ -39,7 +39,7 @@ class GrpcCaller:
         self.name = caller.name
         """See `Caller.name`."""
         self.address = caller.peer.address
-        """Of its connection."""
+        """Address of its connection."""
 
     def denial(self, right: str, node_id: str, what: str) -> Denial | None:
         """Status and detail of a refusal, counted and audited; `None` if it may."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 WINDOW_US: Final = 5_000_000
-"""Of the quickest indications: after a change of clocks or of the path, twice this is wrong."""
+"""Window of the quickest indications; a change of clocks or path is wrong for twice as long."""
 
 
 class Lag:
@@ -16,8 +16,8 @@ class Lag:
         self._least_us = self._least_before_us = float("inf")
 
     def of(self, now_us: int, delay_us: int) -> float:
-        """Of an indication that is here now and was sent `delay_us` before by the gateway's clock,
-        µs."""
+        """Lag, µs, of an indication that is here now and was sent `delay_us` before by the
+        gateway's clock."""
         if not 0 <= now_us - self._window_us < WINDOW_US:
             self._window_us = now_us
             self._least_before_us, self._least_us = self._least_us, float("inf")

@@ -30,7 +30,7 @@ from ric.metrics import GatewayMetrics, IndicationStats
 MOST_LAG_US: Final = 10_000
 """Beyond it a reader of the newest passes on few, and is soon less behind."""
 PASSED_WHEN_LATE: Final = 8
-"""Of so many late ones one is passed on, also if all are late: the path may have become longer."""
+"""Late indications of which one is passed on, even if all are late: a path may become longer."""
 _log = structlog.get_logger()
 
 
@@ -69,7 +69,7 @@ class Subscription:
                     handling.observe_us((monotonic_ns() - began_ns) / 1000)
 
     async def newest(self, limit: int) -> AsyncGenerator[Indication]:
-        """As `indications`, with a queue of the newest `limit` between connection and handler.
+        """Yield indications through a queue of the newest `limit` between connection and handler.
 
         If the handler is slower than the reports, some are dropped and counted in `missed` of the
         next: the oldest of the queue, and most of those that were in the buffers of the connection

@@ -14,11 +14,11 @@ from ric.http2.header_sizes import HeaderError, HeaderSizes
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 MAX_HEADER_BYTES: Final = 16 * 1024
-"""Of a header block, as it is sent and as SETTINGS_MAX_HEADER_LIST_SIZE counts it."""
+"""Most bytes of a header block, both as sent and as SETTINGS_MAX_HEADER_LIST_SIZE counts it."""
 MAX_FRAME_BYTES: Final = 16 * 1024
-"""Of a frame other than DATA: the initial SETTINGS_MAX_FRAME_SIZE (RFC 9113 §6.5.2)."""
+"""Most bytes of a frame but DATA: the initial SETTINGS_MAX_FRAME_SIZE (RFC 9113 §6.5.2)."""
 MAX_CONTINUATIONS: Final = 16
-"""Of a header block; one of `MAX_HEADER_BYTES` needs two frames."""
+"""Most CONTINUATION frames of a header block; one of `MAX_HEADER_BYTES` needs two frames."""
 
 _HEAD: Final = 9
 _MAX_TEXT: Final = 126
@@ -49,9 +49,9 @@ class Piece:
     opens: int = 0
     """The stream whose header block this is; 0 for other frames."""
     block_bytes: int = 0
-    """Of the header block, as sent."""
+    """Size of the header block as sent."""
     header_bytes: int = 0
-    """Of the header block, as SETTINGS_MAX_HEADER_LIST_SIZE counts it."""
+    """Size of the header block as SETTINGS_MAX_HEADER_LIST_SIZE counts it."""
     resets: tuple[int, ...] = ()
     """Streams that the client gives up."""
 

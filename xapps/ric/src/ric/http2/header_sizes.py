@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final
 
 TABLE_BYTES: Final = 4096
-"""Of the dynamic table, unless a server's SETTINGS give another (RFC 9113 §6.5.2)."""
+"""Size of the dynamic table, unless a server's SETTINGS give another (RFC 9113 §6.5.2)."""
 ENTRY_BYTES: Final = 32
 """Counted for each field beside its name and value (RFC 7541 §4.1)."""
 

@@ -15,11 +15,11 @@ from typing import Final
 from ric.limits.pool import Pool
 
 HEAD_NS: Final = 10 * 10**9
-"""For the TLS handshake and the head of a request, from its first byte."""
+"""Longest TLS handshake with the head of a request, counted from the first byte."""
 IDLE_NS: Final = 120 * 10**9
-"""Between two requests; longer than a usual scrape interval."""
+"""Longest pause between two requests, above a usual scrape interval."""
 ANSWER_NS: Final = 60 * 10**9
-"""For a request to be answered, streams apart."""
+"""Longest time to answer a request that is no stream."""
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +142,7 @@ class Connections:
             self._largest -= 1
 
     def _idle_longest(self, client: str | None) -> Connection | None:
-        """Of the client, or of the client that has the most."""
+        """The longest idle connection of the client, else of the client with the most."""
         if client is not None:
             return next((one for one in self._idle if one.client == client), None)
         of_largest = (one for one in self._idle if self._shares.held(one.client) >= self._largest)

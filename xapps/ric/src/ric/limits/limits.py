@@ -26,28 +26,28 @@ from ric.limits.refusals import Refusals
 from ric.metrics import counter, gauge
 
 CALLS: Final = Rate("calls", per_s=100, burst=200, what="calls")
-"""Of gRPC."""
+"""Rate of gRPC calls."""
 REQUESTS: Final = Rate("requests", per_s=100, burst=200, what="requests")
-"""Of HTTP, unless a route has a rate of its own."""
+"""Rate of HTTP requests, unless a route has its own."""
 SCRAPES: Final = Rate("scrapes", per_s=5, burst=50, what="scrapes")
-"""Of metrics, which may be long; a scraper comes once a second at most."""
+"""Rate of reading metrics, which may be long; a scraper comes once a second at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """A limit that a client has reached; `detail` is what it is told."""
+    """A limit that a client has reached; `detail` is what the client reads."""
 
     detail: str
     retry_s: float
 
 
 def retry_after_s(exceeded: Exceeded) -> int:
-    """For the header `Retry-After` (RFC 9110 §10.2.3)."""
+    """Whole seconds for the header `Retry-After` (RFC 9110 §10.2.3)."""
     return max(1, math.ceil(exceeded.retry_s))
 
 
 class Limits:
-    """Of one program."""
+    """Limits of one program, by client."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -70,7 +70,7 @@ class Limits:
     def hold(
         self, client: str, pool: Pool, what: str, amount: float = 1.0, *, label: str = ""
     ) -> Exceeded | None:
-        """As `take`, of a pool; give back what it holds.
+        """Take from a pool, to be given back; otherwise like `take`.
 
         `what` is what the pool is of, in the plural, and the name of the limit without `label`.
         """

@@ -36,7 +36,7 @@ class Refusals:
     def __init__(self) -> None:
         # With a series from the start, so that a rate of the first refusal is seen.
         self.counts: Counter[tuple[str, str]] = Counter({(OTHER, "calls"): 0})
-        """By client and limit."""
+        """Number of refusals by client and limit."""
         self._last_ns: dict[str, int] = {}
         self._lines: dict[tuple[str, str], _Line] = {}
 

@@ -91,7 +91,7 @@ class Patience:
     """Bounds of the examination."""
 
     seconds: float = 3.0
-    """For each node, and for the forecaster."""
+    """Length of the examination of each node, and of the forecaster."""
     nodes: int = 4
     """Nodes that are subscribed to, at most."""
     only: str | None = None

@@ -164,7 +164,7 @@ async def _greet_by_tls(address: str, tls: TlsSettings, timeout_s: float) -> Non
 
 
 def _context(tls: TlsSettings) -> ssl.SSLContext:
-    """As gRPC would have it; files were read before, so they are there."""
+    """A context like gRPC's; files were read before, so they are there."""
     context = ssl.create_default_context(cafile=tls.ca_file)
     if tls.certificate_file is not None:
         context.load_cert_chain(tls.certificate_file, tls.key_file)

@@ -99,7 +99,7 @@ class BearerSlots:
         return np.array(list(found.values()), np.intp), np.array(list(found), np.intp)
 
     def of_ues(self, rnti: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """For each bearer of the last report whose UE is among `rnti`: the row there, its slot."""
+        """Rows in `rnti` and slots of the bearers of the last report whose UE is in `rnti`."""
         if self._rows is None or not len(rnti):
             return _NONE, _NONE
         order = np.argsort(rnti, kind="stable")

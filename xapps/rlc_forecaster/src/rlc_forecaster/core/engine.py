@@ -80,7 +80,7 @@ class Forecaster:
         layout: Layout | None = None,
         period_us: int = 1_000,
     ) -> None:
-        """Without a model, naive forecasts are served with `layout`."""
+        """Serves naive forecasts with `layout` where there is no model."""
         self.node_id = node_id
         self.counters = Counters()
         self.model_stale = False

@@ -22,8 +22,8 @@ from rlc_forecaster.core.forecast import Layout
 ROWS_A_REPORT: Final = 64
 """Bearers checked per report, on average."""
 REPORTS_PER_CHECK: Final = 3
-"""With many bearers; one check must not delay the next report. With an even number, or five, some
-slots of a TDD pattern would never be checked."""
+"""Reports per check where bearers are many: a check must not delay the next report. An even number,
+or five, would never check some slots of a TDD pattern."""
 LATEST_TOLD: Final = 4
 """Reports by which the TC status of an instant may come after the RLC report of it."""
 

@@ -85,7 +85,7 @@ class ModelForecast(NamedTuple):
 
 
 Mixer = Callable[[RawForecast], tuple[NDArray[np.float32], NDArray[np.float32], bool]]
-"""From a model's output to its forecasts in units, the mix, and whether the former are finite."""
+"""Turns a model's output into forecasts in units, the mix, and whether the first are finite."""
 
 
 class CarriedState:

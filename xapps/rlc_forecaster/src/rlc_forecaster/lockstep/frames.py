@@ -20,7 +20,7 @@ from enum import IntEnum
 from typing import Final, Protocol
 
 MAX_FRAME_BYTES: Final = 16 * 2**20
-"""As the xApps' largest message: RLC of 100 000 bearers."""
+"""Largest frame, that of the xApps' largest message: RLC of 100 000 bearers."""
 
 _HEAD: Final = struct.Struct("<IB")
 _COLLECTED_AT: Final = struct.Struct("<Q")

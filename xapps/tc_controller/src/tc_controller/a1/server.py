@@ -37,9 +37,9 @@ _LONGEST_S: Final = 60.0
 _TIMEOUT: Final = ClientTimeout(total=2.0)
 _AT_ONCE: Final = 16
 _BODY_S: Final = 10.0
-"""For the body of a request to come."""
+"""Time for the body of a request to come."""
 CHANGES: Final = Rate("a1_changes", per_s=20, burst=200, what="policy changes")
-"""Of one client: each compiles the policies of all bearers anew."""
+"""Rate of one client: each change compiles the policies of all bearers anew."""
 _log = structlog.get_logger()
 
 
@@ -112,8 +112,8 @@ class A1Server:
         self._changing = asyncio.Lock()
         #: Statuses that were reported; without an entry the next one is.
         self._notified: dict[str, Status] = {}
-        #: Of instances whose destination did not take the last notification: the delays, and from
-        #: when on the next is posted, by the monotonic clock.
+        #: Delays, and the monotonic time of the next post, of each instance whose destination did
+        #: not take the last notification.
         self._refused: dict[str, tuple[Backoff, int]] = {}
         self.app = web.Application(
             middlewares=[self._authorize, _problems], client_max_size=_MAX_BODY

@@ -34,7 +34,7 @@ class DecisionStory:
     text: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """For the page, without the explanation."""
+        """The decision as the page shows it, without the explanation."""
         return {
             "id": self.id,
             "bearer": str(self.bearer),

@@ -71,7 +71,7 @@ class Feed:
         self._now_us = 0
         self._general: Document = {}
         self._nodes: dict[str, Row] = {}
-        #: By column of the history.
+        #: Rows of bearers by column of the history.
         self._bearers: dict[int, Row] = {}
         self._values: dict[int, tuple[float | None, ...]] = {}
 
@@ -220,7 +220,7 @@ def _mean_ms(bearer: BearerControl, kind: Kind) -> float:
 
 
 def encode(document: Any) -> str:
-    """As JSON."""
+    """The document as compact JSON."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -75,7 +75,7 @@ class History:
         return [int(at_us) for at_us in self._at_us[self._rows()]]
 
     def series(self, key: BearerKey) -> list[list[float | None]]:
-        """By quantity the samples of a bearer, oldest first; ``None``: not known."""
+        """Samples of a bearer by quantity, oldest first; ``None``: not known."""
         column = self.columns.get(key)
         if column is None:
             return [[] for _ in range(_QUANTITIES)]
@@ -83,7 +83,7 @@ class History:
         return [_rounded(row, each) for row, each in zip(values.tolist(), _DIGITS, strict=True)]
 
     def newest(self) -> list[tuple[float | None, ...]]:
-        """By column the newest sample, in the order of the quantities."""
+        """The newest sample by column, in the order of the quantities."""
         values = self._values[:, self._row, :].tolist()
         rounded = (_rounded(row, each) for row, each in zip(values, _DIGITS, strict=True))
         return list(zip(*rounded, strict=True))

@@ -24,7 +24,7 @@ class NodeBearer:
 
     @property
     def id(self) -> dict[str, Any] | None:
-        """As v1's `BearerId`; `None` while unknown."""
+        """The bearer as v1's `BearerId`; `None` while unknown."""
         return None if self._current is None else bearer_id(*self._current)
 
     def assume_configured(self) -> None:

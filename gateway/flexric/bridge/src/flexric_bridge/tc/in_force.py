@@ -27,7 +27,7 @@ class InForce:
     state: v0.State
     lease_ends_at_us: int | None = None
     owner: str | None = None
-    """Of the transaction that installed it."""
+    """Owner of the transaction that installed it."""
 
     def lease_left_ms(self, now_us: int) -> int | None:
         """Remaining lease, ms; `None` without one."""
@@ -45,7 +45,7 @@ class InForce:
         return replace(self, lease_ends_at_us=ends)
 
     def to_json(self) -> dict[str, Any]:
-        """For the state file. The v0 state follows from the v1 pipeline and the lowest queue."""
+        """The state file's entry. The v0 state follows from the v1 pipeline and the lowest queue."""
         return {
             "revision": self.revision,
             "pipeline": self.pipeline,

@@ -50,7 +50,7 @@ class NodeLease:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For the state file."""
+        """The lease as the state file keeps it."""
         return asdict(self)
 
     @classmethod

@@ -77,6 +77,6 @@ def element_of(message: bytes) -> tuple[str, str] | None:
 
 
 def superseded() -> Answer:
-    """To a forecast feed that a later one replaced before it was sent."""
+    """Answer to a forecast feed that a later one replaced before it was sent."""
     detail = "superseded: a later feed of the same bearers came before this one was sent"
     return refused(Refused("stale_revision", "", detail), None)

@@ -359,7 +359,7 @@ class RanFunction:
         return refused(refusal, None if self.in_force is None else self.in_force.revision)
 
     def superseded(self) -> Answer:
-        """To a control that a later one replaced before it was sent."""
+        """Answer to a control that a later one replaced before it was sent."""
         detail = "superseded: a later control of the same bearer came before this one was sent"
         return self._refused(Refused("stale_revision", "", detail))
 

@@ -1,4 +1,4 @@
-"""From one pipeline of a v0 node to another, by controls that are undone where one is refused."""
+"""Transition of a v0 node to another pipeline, by controls that are undone if one is refused."""
 
 from __future__ import annotations
 
