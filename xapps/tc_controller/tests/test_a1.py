@@ -362,7 +362,7 @@ async def test_a_guaranteed_rate_that_is_missed_is_not_enforced() -> None:
         for second in range(7):
             state = begun(infeasible, state, second * 1_000_000)
         assert state is not None
-        bearer.class_assessments["a1-qfi-1"] = state
+        bearer.judged.classes["a1-qfi-1"] = state
         status = await a1.status(QOS, "p")
         assert (status["enforceStatus"], status["detail"]) == (
             "NOT_ENFORCED",

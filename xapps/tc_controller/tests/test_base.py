@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from ric.sm import tc
-from tc_controller.core.bearer.state import Occurrence
+from tc_controller.core.bearer.bearer import Occurrence
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import PipelineReport
-from tc_controller.core.verify.verifier import Verdict
+from tc_controller.core.ladder.lifecycle import NOTE_HELP
+from tc_controller.core.policy.slot import OfLadder
 from tc_controller.policy_file import PolicyError, parse_policy
 from tc_controller.policy_source import default_policy
 from tc_world import NODE, World, bulk, ping, statuses
@@ -194,19 +195,18 @@ def test_a_ran_function_that_restarted_unannounced_is_found() -> None:
     assert world.tc.names() == ["low_latency", "low_latency"]
 
 
-@pytest.mark.parametrize(
-    ("verdict", "wait_s"), [(Verdict.SATISFIED, 60), (Verdict.INCONCLUSIVE, 120)]
-)
+@pytest.mark.parametrize(("satisfied", "wait_s"), [(True, 60), (False, 120)])
 def test_only_a_met_objective_makes_earlier_failures_forgotten(
-    verdict: Verdict, wait_s: int
+    satisfied: bool, wait_s: int
 ) -> None:
     world = World(controller("ladder: [{template: fq_codel}]"), bulk(), ping())
     world.run_until("decided")
     (bearer,) = world.controller.nodes[NODE].bearers.values()
-    bearer.pause.skip(0, bearer.rule, 0)
-    bearer.note_help(Occurrence(0, [], verdict=verdict))
-    bearer.pause.skip(0, bearer.rule, 0)
-    assert bearer.pause.skipped(0) == {0: wait_s * 1_000_000}
+    rung = OfLadder(0)
+    bearer.pause.skip(rung, bearer.rule, 0)
+    NOTE_HELP.run(bearer, Occurrence(0, satisfied=satisfied))
+    bearer.pause.skip(rung, bearer.rule, 0)
+    assert bearer.pause.skipped(0) == {rung: wait_s * 1_000_000}
 
 
 @pytest.mark.parametrize(

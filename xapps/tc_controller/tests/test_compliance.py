@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tc_controller.core.bearer.blocked import blocker as blocker_of
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.verify.compliance import Assessment, Compliance, begun
@@ -22,7 +23,7 @@ def states(of: World) -> list[str]:
 
 
 def state(of: World) -> Compliance | None:
-    return of.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)].compliance
+    return of.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)].judged.compliance
 
 
 def test_a_bearer_that_carries_little_meets_its_objective_and_an_empty_one_is_idle() -> None:
@@ -67,14 +68,14 @@ def test_a_violation_names_what_blocks_a_decision(rule: str, acting: bool, block
     bearer = bloated.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
     record = [each for each in bloated.events("compliance") if each["state"] == "violated"][-1]
     assert record["blocker"].startswith(blocker)
-    assert (bearer.blocker(bloated.now_us) or "").startswith(blocker)
+    assert (blocker_of(bearer, bloated.now_us) or "").startswith(blocker)
 
 
 def test_a_rule_with_a_base_alone_says_that_it_has_no_ladder() -> None:
     based = world(bulk(), ping())
     based.run(3_000)
     bearer = based.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
-    assert bearer.blocker(based.now_us) == "the rule has no ladder: its base is all it has"
+    assert blocker_of(bearer, based.now_us) == "the rule has no ladder: its base is all it has"
 
 
 def test_a_radio_that_sends_nothing_is_stalled_not_violated() -> None:
@@ -106,9 +107,9 @@ def test_transactions_of_the_last_hour_are_counted_for_each_bearer() -> None:
     controlled = world(ping())
     controlled.run(500)
     bearer = controlled.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
-    assert len(bearer.transactions_us) == 1
+    assert len(bearer.change.sent_us) == 1
     controlled.do(controlled.controller.on_tick(controlled.now_us + 3_601_000_000))
-    assert not bearer.transactions_us
+    assert not bearer.change.sent_us
 
 
 def judged(*states: tuple[float, Compliance]) -> Assessment:
@@ -156,14 +157,17 @@ def test_a_violation_has_lasted_since_before_the_controller_was_stopped() -> Non
     stopped = world(bulk(), ping(), rule="ladder: []")
     stopped.run(3_000)
     bearer = stopped.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
-    assert bearer.assessment is not None
-    since_us = bearer.assessment.since_us
+    assert bearer.judged.assessment is not None
+    since_us = bearer.judged.assessment.since_us
     for _ in range(3):
         silent_us = stopped.now_us + 2_500_000
         stopped.do(stopped.controller.on_tick(silent_us))
         assert state(stopped) is NO_DATA
         while stopped.now_us < silent_us + 3_000_000:
             stopped.run(100)
-        assert (bearer.assessment.state, bearer.assessment.since_us) == (VIOLATED, since_us)
+        assert (bearer.judged.assessment.state, bearer.judged.assessment.since_us) == (
+            VIOLATED,
+            since_us,
+        )
     record = stopped.events("compliance")[-1]
     assert (record["state"], record["since_us"]) == ("violated", since_us)

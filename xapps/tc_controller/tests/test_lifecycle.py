@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 from tc_controller.cli import main
-from tc_controller.core.bearer.control import BearerControl
-from tc_controller.core.bearer.lifecycle import (
-    DECIDING,
-    LIFECYCLE,
-    TRANSITIONS,
-    Event,
-    State,
-    Transition,
-)
+from tc_controller.core import controller as controlling
+from tc_controller.core.actions import Action
+from tc_controller.core.bearer import effects
+from tc_controller.core.bearer.bearer import Bearer, Occurrence
+from tc_controller.core.bearer.events import BearerEvents
+from tc_controller.core.bearer.states import FREE, Event, State
+from tc_controller.core.bearer.transition import Transition
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, EventReport, NodeUp
+from tc_controller.core.ladder.lifecycle import LIFECYCLE, TRANSITIONS
 from tc_controller.policy_file import parse_policy
-from tc_controller.states import label
 from tc_world import DRB, NODE, RNTI, World, bulk, ping
 
 LIVE = [state for state in State if state is not State.GONE]
@@ -49,10 +47,15 @@ def test_ignored_events_change_nothing_and_have_a_reason() -> None:
     for row in TRANSITIONS:
         if row.ignored:
             assert row.target is row.state
-            assert label(row.effect) == "nothing"
-        assert label(row.effect)
-        assert row.guard is None or label(row.guard)
-    assert {State.UNCONTROLLED, State.HOLDING} == DECIDING
+            assert row.effect.words == "nothing"
+        assert row.effect.words
+        assert row.guard is None or row.guard.words
+
+
+@pytest.mark.parametrize("event", [Event.VIOLATION, Event.TIMER])
+def test_a_change_begins_in_free_states_alone(event: Event) -> None:
+    rows = [row for row in TRANSITIONS if row.event is event]
+    assert {row.state for row in rows if row.effect is effects.APPLY_RUNG} == FREE
 
 
 class Watched:
@@ -61,27 +64,28 @@ class Watched:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: set[Transition] = set()
         self.changes: list[tuple[State, State]] = []
-        fire = BearerControl._fire
+        take = BearerEvents._take
 
-        def recorded(bearer: BearerControl, event: Event, on: Any) -> Any:
-            before = bearer.state
-            passing = [
-                row for row in LIFECYCLE[before, event] if not row.guard or row.guard(bearer, on)
-            ]
-            effect = fire(bearer, event, on)
-            assert bearer.state is passing[0].target
-            self.rows.add(passing[0])
-            return effect
+        def recorded(
+            of: BearerEvents, taken: Transition, bearer: Bearer, on: Occurrence
+        ) -> list[Action]:
+            rows = LIFECYCLE[bearer.state, taken.event]
+            passing = [row for row in rows if not row.guard or row.guard.holds(bearer, on)]
+            assert taken is passing[0]
+            actions = take(of, taken, bearer, on)
+            assert bearer.state is taken.target
+            self.rows.add(taken)
+            return actions
 
-        monkeypatch.setattr(BearerControl, "_fire", recorded)
+        monkeypatch.setattr(BearerEvents, "_take", recorded)
         changes = self.changes
 
-        def set_attribute(bearer: BearerControl, name: str, value: Any) -> None:
-            if name == "state" and "state" in bearer.__dict__:
+        def set_attribute(bearer: Bearer, name: str, value: Any) -> None:
+            if name == "state" and hasattr(bearer, "state"):
                 changes.append((bearer.state, value))
             object.__setattr__(bearer, name, value)
 
-        monkeypatch.setattr(BearerControl, "__setattr__", set_attribute)
+        monkeypatch.setattr(Bearer, "__setattr__", set_attribute)
 
 
 RULES = (
@@ -180,7 +184,7 @@ def test_passing_over_a_repeated_status_changes_no_decision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lives = [random_life(seed) for seed in range(20)]
-    monkeypatch.setattr(BearerControl, "repeats", lambda *_: False)
+    monkeypatch.setattr(controlling, "repeats", lambda *_: False)
     for seed, life in enumerate(lives):
         other = random_life(seed)
         assert life.records == other.records
@@ -196,13 +200,13 @@ def test_a_bearer_that_holds_its_pipeline_passes_over_nearly_all_reports(
     world = World(Controller(policy), bulk(), ping())
     world.run(500)
     taken = []
-    status = BearerControl.status
+    status = BearerEvents.status
 
-    def counted(bearer: BearerControl, *given: Any) -> None:
+    def counted(of: BearerEvents, *given: Any) -> list[Action]:
         taken.append(given)
-        status(bearer, *given)
+        return status(of, *given)
 
-    monkeypatch.setattr(BearerControl, "status", counted)
+    monkeypatch.setattr(BearerEvents, "status", counted)
     world.run(1_000)
     assert len(taken) <= 2
     view = world.controller.nodes[NODE].view(BearerKey(NODE, RNTI, DRB))

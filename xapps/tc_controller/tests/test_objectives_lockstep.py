@@ -137,7 +137,7 @@ def test_the_mac_is_named_where_it_gives_a_bearer_less_than_the_cell_carries() -
     lab.run(6)
     (node,) = lab.controller.nodes.values()
     for bearer in node.bearers.values():
-        assessment = bearer.assessment
+        assessment = bearer.judged.assessment
         assert assessment is not None
         assert assessment.state is Compliance.INFEASIBLE
         found = re.fullmatch(
@@ -209,7 +209,7 @@ def test_a_bound_that_costs_a_download_its_rate_is_reported() -> None:
         )
         (node,) = lab.controller.nodes.values()
         (bearer,) = node.bearers.values()
-        return goodput(lab.world)["a"] * 8 / 8e6, bearer.class_assessments["a"].reason
+        return goodput(lab.world)["a"] * 8 / 8e6, bearer.judged.classes["a"].reason
 
     short_mbps, short = of(3)
     long_mbps, long = of(20)

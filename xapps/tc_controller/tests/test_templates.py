@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ric.sm import tc
-from tc_controller.core.act.decide import Facts, choose, compose
+from tc_controller.core.act.decision import Choice, NoChoice
 from tc_controller.core.act.outbox import Outbox, Purpose
 from tc_controller.core.inputs import BearerKey, Flow, FlowInventory
+from tc_controller.core.ladder.choose import Facts, choose, compose
 from tc_controller.core.observe.inventory import FlowView, greedy_flows, label, read_inventory
 from tc_controller.core.policy.schema import GreedyFlows, Policy
+from tc_controller.core.policy.slot import OfLadder
 from tc_world import Source, inventories
 
 TEMPLATES: dict[str, dict[str, Any]] = {
@@ -118,7 +120,7 @@ def test_fq_codel_takes_turns_where_a_node_has_no_deficits() -> None:
     (rung,) = rungs({"template": "fq_codel", "queues": 8, "scheduler": "round_robin"})
     known = {"schedulers": ["round_robin", "strict_priority"], "max_queues": 8}
     choice = choose([rung], None, None, (), Facts(None, None, known))
-    assert choice.pipeline is not None
+    assert isinstance(choice, Choice)
     assert choice.pipeline["scheduler"] == "round_robin"
 
 
@@ -244,7 +246,8 @@ def test_conditions_skip_rungs_with_a_reason() -> None:
     )
     facts = Facts(view(flow(1, 500), flow(2, 400)), None, None)
     choice = choose(ladder, None, None, set(), facts)
-    assert choice.index == 5
+    assert isinstance(choice, Choice)
+    assert choice.slot == OfLadder(5)
     assert [item.reason for item in choice.skipped] == [
         "2 active flows; required: at most 1",
         "no ECT(1) traffic seen",
@@ -261,7 +264,7 @@ def test_without_inventory_nothing_is_assumed_of_flows() -> None:
         {"template": "fq_l4s"},
     )
     choice = choose(ladder, None, None, set(), Facts(None, 1.0, None))
-    assert choice.rung is None
+    assert isinstance(choice, NoChoice)
     assert [item.reason for item in choice.skipped] == [
         "its condition needs a flow inventory; none received yet",
         "no flow inventory received yet",
@@ -279,7 +282,7 @@ def test_segregating_every_flow_is_skipped() -> None:
 def test_queues_beyond_the_capacity_are_not_sent(queues: int, capacity: int) -> None:
     ladder = rungs({"template": "fq_codel", "queues": queues})
     choice = choose(ladder, None, None, set(), Facts(None, None, {"max_queues": capacity}))
-    assert (choice.rung is not None) == (queues <= capacity)
+    assert isinstance(choice, Choice) == (queues <= capacity)
 
 
 def test_the_bounds_of_greedy_flows_are_those_of_the_gnb_unless_a_policy_has_others() -> None:

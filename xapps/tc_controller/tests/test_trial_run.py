@@ -29,7 +29,9 @@ def controller(
 
 
 def run_of(core: Controller) -> TrialRun:
-    return core.nodes[NODE].trials.runs["r"]
+    run = core.nodes[NODE].trials.runs["r"]
+    assert isinstance(run, TrialRun)
+    return run
 
 
 def test_an_arm_that_hurts_ends_the_trial_as_soon_as_it_is_proven() -> None:

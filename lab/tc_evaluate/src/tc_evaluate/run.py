@@ -12,7 +12,7 @@ import numpy as np
 from ric.sm import tc
 from tc_controller.core.controller import Controller
 from tc_controller.core.policy.compile import CLASSES
-from tc_controller.core.policy.ladder import CHOSEN
+from tc_controller.core.policy.rung import CHOSEN
 from tc_controller.policy_file import load_policy
 
 from tc_evaluate.axes import Measures, measures

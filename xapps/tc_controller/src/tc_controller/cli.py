@@ -22,7 +22,7 @@ from tc_controller.app import ControllerApp
 from tc_controller.core.act.node_default import why_not_in_advance
 from tc_controller.core.conflicts import Severity, findings
 from tc_controller.core.policy.compile import CLASSES
-from tc_controller.core.policy.ladder import Rung, in_force
+from tc_controller.core.policy.rung import Rung, in_force
 from tc_controller.core.policy.schema import Policy, Rule, json_schema
 from tc_controller.decision_log import DEFAULT_NAME, read_log
 from tc_controller.explain import decision_ids, explain

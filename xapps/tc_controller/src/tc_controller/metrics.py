@@ -173,7 +173,7 @@ class ControllerCollector(Collector):
         text = "Rules of this controller by which the node sets up bearers to come."
         yield gauge(f"{_P}node_default_rules", text, _NODE, rules)
         most = {
-            i: max((len(bearer.transactions_us) for bearer in node.bearers.values()), default=0)
+            i: max((len(bearer.change.sent_us) for bearer in node.bearers.values()), default=0)
             for i, node in nodes
         }
         text = "Transactions of the last hour of the bearer that has most."

@@ -1,18 +1,13 @@
-"""Prints and draws the life of a bearer, as `tc_controller.core.bearer.lifecycle` defines it."""
+"""Prints and draws the life of a bearer, as `tc_controller.core.ladder.lifecycle` defines it."""
 
 from __future__ import annotations
 
-import inspect
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tc_controller.core.bearer.lifecycle import TRANSITIONS, Event, State, Transition
-
-
-def label(function: Callable[..., Any]) -> str:
-    """What a guard or effect is printed as."""
-    return inspect.cleandoc(function.__doc__ or "")
+from tc_controller.core.bearer.states import Event, State
+from tc_controller.core.bearer.transition import Transition
+from tc_controller.core.ladder.lifecycle import TRANSITIONS
 
 
 def as_table() -> str:
@@ -77,8 +72,8 @@ def _edges() -> dict[tuple[State, State], list[str]]:
 
 
 def _cells(row: Transition) -> tuple[str, ...]:
-    guard = "" if row.guard is None else label(row.guard)
-    return row.state.label, row.event.label, guard, label(row.effect), row.target.label
+    guard = "" if row.guard is None else row.guard.words
+    return row.state.label, row.event.label, guard, row.effect.words, row.target.label
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> str:

@@ -25,7 +25,8 @@ from typing import Final
 from prometheus_client.core import Metric
 from ric.metrics import counter, gauge
 
-from tc_controller.core.bearer.control import BearerControl
+from tc_controller.core.bearer.bearer import Bearer
+from tc_controller.core.bearer.blocked import blocked as blocked_by
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
@@ -63,7 +64,7 @@ class WorstBearers:
 def worst_bearers(controller: Controller, chooser: WorstBearers, now_us: int) -> Iterator[Metric]:
     """All families for the bearers that ``chooser`` chooses."""
     ranks_us = _ranks_us(controller, now_us)
-    shown: dict[Key, tuple[Node, BearerControl]] = {}
+    shown: dict[Key, tuple[Node, Bearer]] = {}
     ranks_s: dict[Key, float] = {}
     for key in chooser.choose(ranks_us):
         node = controller.nodes[key.node_id]
@@ -77,13 +78,13 @@ def worst_bearers(controller: Controller, chooser: WorstBearers, now_us: int) ->
     revisions: dict[Key, float] = {}
     since: dict[Key, float] = {}
     for labels, (_, bearer) in shown.items():
-        if bearer.revision is not None:
-            revisions[*labels, bearer.name_in_force] = float(bearer.revision)
-        if bearer.assessment is not None:
-            state = bearer.assessment.state
-            blocked = bearer.blocked(now_us) if state is Compliance.VIOLATED else None
+        if bearer.seen.revision is not None:
+            revisions[*labels, bearer.seen.name] = float(bearer.seen.revision)
+        if bearer.judged.assessment is not None:
+            state = bearer.judged.assessment.state
+            blocked = blocked_by(bearer, now_us) if state is Compliance.VIOLATED else None
             blocker = "" if blocked is None else blocked[0]
-            since[*labels, state.value, blocker] = bearer.assessment.since_us / 1e6
+            since[*labels, state.value, blocker] = bearer.judged.assessment.since_us / 1e6
     text = "Revision of the pipeline in force."
     yield gauge("sojourn_bearer_pipeline_revision", text, (*_LABELS, "template"), revisions)
     text = "Unix time since which the bearer is in this state against its objective."
@@ -107,12 +108,12 @@ def _ranks_us(controller: Controller, now_us: int) -> dict[BearerKey, float]:
 
 
 def _sojourns(
-    shown: Mapping[Key, tuple[Node, BearerControl]], ranks_s: Mapping[Key, float]
+    shown: Mapping[Key, tuple[Node, Bearer]], ranks_s: Mapping[Key, float]
 ) -> Iterator[Metric]:
     newest = {
-        labels: bearer.assessment.sojourn_us / 1e6
+        labels: bearer.judged.assessment.sojourn_us / 1e6
         for labels, (_, bearer) in shown.items()
-        if bearer.assessment is not None and bearer.assessment.sojourn_us is not None
+        if bearer.judged.assessment is not None and bearer.judged.assessment.sojourn_us is not None
     }
     text = "Sojourn at the percentile of the objective over the last second."
     yield gauge("sojourn_bearer_sojourn_seconds", text, _LABELS, newest)
@@ -120,7 +121,7 @@ def _sojourns(
     yield gauge("sojourn_bearer_sojourn_15m_seconds", text, _LABELS, ranks_s)
 
 
-def _queues(shown: Mapping[Key, tuple[Node, BearerControl]]) -> Iterator[Metric]:
+def _queues(shown: Mapping[Key, tuple[Node, Bearer]]) -> Iterator[Metric]:
     queued: dict[Key, int] = {}
     sent: dict[Key, int] = {}
     for labels, (node, bearer) in shown.items():

@@ -18,7 +18,7 @@ from tc_controller.a1.types import (
     UeLevelObjectives,
     UeLevelTarget,
 )
-from tc_controller.core.bearer.control import BearerControl
+from tc_controller.core.bearer.bearer import Bearer
 from tc_controller.core.controller import Controller
 from tc_controller.core.policy.classes import ClassObjective
 from tc_controller.core.policy.compile import CLASSES
@@ -195,20 +195,20 @@ def statuses(
     }
 
 
-def _missed(bearer: BearerControl, target: Target) -> Iterator[tuple[str, str]]:
+def _missed(bearer: Bearer, target: Target) -> Iterator[tuple[str, str]]:
     """What a bearer misses for longer than the hysteresis of its compliance, with the reason."""
-    delay = bearer.delay_assessment
+    delay = bearer.judged.delay
     if target.bound_ms is not None and delay is not None and delay.missed:
         yield "delay", delay.reason
     if target.rates is None:
         return
     for qfi in sorted(target.qfis or ()):
-        of_class = bearer.class_assessments.get(class_name(qfi))
+        of_class = bearer.judged.classes.get(class_name(qfi))
         if of_class is not None and of_class.missed:
             yield f"rate of QFI {qfi}", of_class.reason
 
 
-def _watched(controller: Controller) -> Iterator[tuple[BearerControl, frozenset[int]]]:
+def _watched(controller: Controller) -> Iterator[tuple[Bearer, frozenset[int]]]:
     for node in list(controller.nodes.values()):
         for key, bearer in node.bearers.items():
             if bearer.rule is not None:

@@ -4,12 +4,16 @@ A package knows those below it alone (import-linter enforces that, too):
 
 - `controller`: reports in (`inputs`), actions out (`actions`); `quiet`: many reports at once
 - `conflicts`: what contradicts itself in a policy
-- `node`: one E2 node, its bearers and its faults
+- `ladder`: templates that are tried where a base does not meet the objective
 - `trials`: what a base is worth, measured
-- `bearer`: the states of a bearer under control, its guards and effects
+- `node`: one E2 node, its bearers and its faults
+- `bearer`: one bearer under control: its states, guards and effects
 - `report`: records of the decision log, counters for the metrics
 - `verify`: what bearers get, against what they are promised
-- `act`: which pipeline, transactions, leases, desired pipelines
+- `act`: which base, transactions, leases, desired pipelines
 - `observe`: windows and views of the reports
 - `policy`: the policy file and what it compiles to
+
+With a policy of bases alone, as the default is, no code of `ladder` and `trials` decides anything:
+`controller` hands both to a node, which knows them as `node.strategies` alone.
 """

@@ -22,8 +22,8 @@ from tc_controller.core.policy.classes import (
     ports,
     protocol_number,
 )
-from tc_controller.core.policy.ladder import CHOSEN, Rung
 from tc_controller.core.policy.quality import DEFAULT, SHIPPED
+from tc_controller.core.policy.rung import CHOSEN, Rung
 from tc_controller.core.policy.schema import Policy, Rule
 from tc_controller.core.policy.selectors import Selector, Slice, SliceId
 from tc_controller.core.trials.effect import least_pairs
@@ -479,14 +479,10 @@ def _trial(rule: Rule, place: str) -> Iterator[Finding]:
         )
         yield Finding(Severity.ERROR, f"{place}.trial.max_duration_s", problem)
     against = trial.against
-    own = tc.pipeline(against.template, against.parameters)
-    if any(own == _pipeline(rung) for rung in rule.compiled_base()):
+    own = against.pipeline()
+    if any(own == rung.pipeline() for rung in rule.compiled_base()):
         problem = "the same pipeline as of the base: an A/A trial, whose effect is 0"
         yield Finding(Severity.WARNING, f"{place}.trial.against", problem)
     if rule.enforce.dry_run:
         problem = "a dry run sends nothing: the trial does not begin"
         yield Finding(Severity.WARNING, f"{place}.enforce.dry_run", problem)
-
-
-def _pipeline(rung: Rung) -> Any:
-    return tc.pipeline(rung.template, rung.parameters)

@@ -13,15 +13,15 @@ from tc_controller.core.act.ownership import Role
 from tc_controller.core.act.reconcile import DesiredStore
 from tc_controller.core.act.sharing import ALONE, Replica
 from tc_controller.core.actions import Action, SaveDesired
-from tc_controller.core.bearer.control import BearerControl
-from tc_controller.core.bearer.state import Shared
+from tc_controller.core.bearer.assess import assess
+from tc_controller.core.bearer.bearer import Shared
+from tc_controller.core.bearer.events import observe_status, repeats
 from tc_controller.core.inputs import (
     BearerKey,
     EventReport,
     FlowReport,
     ForecastReport,
     Indication,
-    KpmReport,
     MacReport,
     NodeEvent,
     NodeUp,
@@ -31,23 +31,22 @@ from tc_controller.core.inputs import (
     RlcReport,
     Unanswered,
 )
+from tc_controller.core.ladder.lifecycle import LIFECYCLE
+from tc_controller.core.ladder.remedy import LadderRemedy
 from tc_controller.core.node.faults import Periods
-from tc_controller.core.node.node import Node, held_us
+from tc_controller.core.node.node import Beside, Node, held_us
 from tc_controller.core.observe.inventory import read_inventory
 from tc_controller.core.observe.pipeline_view import PipelineView
 from tc_controller.core.policy.schema import Policy
 from tc_controller.core.quiet import TICK_US, QuietReports
 from tc_controller.core.report import records
 from tc_controller.core.report.records import Counters
+from tc_controller.core.trials.node import NodeTrials
 from tc_controller.core.verify.compliance import PERIOD_US
 from tc_controller.core.verify.service import SAMPLE_US
-from tc_controller.core.verify.verifier import standing_us
 
 #: Desired pipelines of bearers that did not return are dropped this long after their node did.
 _RECLAIM_US = 60_000_000
-_DRAIN_SPAN_US = 100_000
-#: A violation attributed to a pause of the radio is checked again after this.
-_PAUSE_US = 20_000
 
 
 class Controller(QuietReports):
@@ -115,31 +114,31 @@ class Controller(QuietReports):
 
     def on_indication(self, now_us: int, indication: Indication) -> list[Action]:
         """Handle a report; ``now_us`` is when its handling began."""
-        out: list[Action] = []
         node = self.nodes.get(indication.node_id)
         if node is None:
             self.counters.ignored["unknown_node"] += 1
-            return out
-        self._handle(node, indication, now_us, out)
+            return []
+        actions = self._handle(node, indication, now_us)
         if now_us - self._ticked_at_us >= TICK_US:
-            out += self.on_tick(now_us)
-        return out
+            actions += self.on_tick(now_us)
+        return actions
 
-    def _handle(self, node: Node, indication: Indication, now_us: int, out: list[Action]) -> None:
+    def _handle(self, node: Node, indication: Indication, now_us: int) -> list[Action]:
         if isinstance(indication, RlcReport):
-            self._rlc(node, indication, now_us, out)
-        elif isinstance(indication, MacReport):
+            return self._rlc(node, indication, now_us)
+        if isinstance(indication, PipelineReport):
+            return self._pipelines(node, indication, now_us)
+        if isinstance(indication, EventReport):
+            return self._events(node, indication, now_us)
+        if isinstance(indication, ForecastReport):
+            return node.remedy.forecast(indication, now_us)
+        if isinstance(indication, MacReport):
             node.prbs.mac(indication)
-        elif isinstance(indication, PipelineReport):
-            self._pipelines(node, indication, now_us, out)
         elif isinstance(indication, FlowReport):
             self._inventories(node, indication, now_us)
-        elif isinstance(indication, EventReport):
-            self._events(node, indication, now_us, out)
-        elif isinstance(indication, ForecastReport):
-            self._forecasts(node, indication, now_us, out)
-        elif isinstance(indication, KpmReport) and self.policy.reports.mac_period_ms is None:
+        elif self.policy.reports.mac_period_ms is None:
             node.prbs.kpm(indication)
+        return []
 
     def _due_at_us(self) -> int:
         """Until when `on_tick` does nothing, if nothing else happens."""
@@ -164,56 +163,65 @@ class Controller(QuietReports):
 
     def on_tick(self, now_us: int) -> list[Action]:
         """Time passed; to be called at least every `TICK_US` while no reports arrive."""
-        out: list[Action] = []
+        actions: list[Action] = []
         self._ticked_at_us = now_us
         for pending in self._outbox.overdue(now_us):
-            self._answer(pending, Unanswered("no answer in time"), now_us, out)
+            actions += self._answer(pending, Unanswered("no answer in time"), now_us)
         if self._assessed_at_us is None:
             self._assessed_at_us = now_us
         if now_us >= self._sample_at_us:
             self._sample(now_us)
         if now_us - self._assessed_at_us >= PERIOD_US:
-            self._assess(now_us, out)
+            actions += self._assess(now_us)
         if not self.acting:
-            return out
-        self._own(now_us, out)
+            return actions
+        actions += self._own(now_us)
         for node in self.nodes.values():
             if not node.ownership.acts:
                 continue
             if node.trials.active:
-                node.catch_up()
-                node.trials.tick(now_us, node, node.capabilities, out)
+                actions += node.trials.tick(now_us)
             for bearer in node.bearers.values():
                 if now_us >= bearer.wake_at_us:
-                    bearer.tick(node.view(bearer.key), now_us, out)
+                    view = node.view(bearer.key)
+                    actions += node.remedy.tick(bearer, view, now_us)
+                    actions += node.events.tick(bearer, view, now_us)
                     node.sync(bearer, now_us)
-        self._reclaim(now_us, out)
-        return out
+        return actions + self._reclaim(now_us)
 
     def on_control_answer(self, now_us: int, control_id: int, outcome: Outcome) -> list[Action]:
         """A control was answered."""
-        out: list[Action] = []
-        self._answer(self._outbox.take(control_id), outcome, now_us, out)
-        return out
+        return self._answer(self._outbox.take(control_id), outcome, now_us)
 
     def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
         """A node connected or disconnected. After a restart its counters restart, and its pipelines
         are read before controls are sent."""
-        out: list[Action] = []
         node = self.nodes.pop(event.node_id, None)
         if node is not None:
             self._outbox.forget_node(event.node_id)
-        if isinstance(event, NodeUp):
-            self.nodes[event.node_id] = Node(
-                event.node_id, event.capabilities, self.policy, self._shared, now_us
-            )
-            self._reclaim_at_us[event.node_id] = now_us + _RECLAIM_US
-            self._note_unkept(now_us, out)
-            if self.acting:
-                self._own(now_us, out)
-        else:
+        if not isinstance(event, NodeUp):
             self.counters.forget_node(event.node_id)
-        return out
+            return []
+        self.nodes[event.node_id] = Node(
+            event.node_id,
+            event.capabilities,
+            self.policy,
+            self._shared,
+            now_us,
+            beside=self._beside(),
+        )
+        self._reclaim_at_us[event.node_id] = now_us + _RECLAIM_US
+        actions = self._note_unkept(now_us)
+        return actions + (self._own(now_us) if self.acting else [])
+
+    def _beside(self) -> Beside:
+        """The ladder and the trials of the policy, for those of its rules that have them."""
+        policy, shared = self.policy, self._shared
+        return Beside(
+            lifecycle=LIFECYCLE,
+            remedy=lambda node: LadderRemedy(node, shared),
+            trials=lambda node: NodeTrials(node, policy, shared),
+        )
 
     def set_policy(self, now_us: int, policy: Policy) -> list[Action]:
         """Another policy is in force."""
@@ -222,9 +230,7 @@ class Controller(QuietReports):
         self._rematch = policy.depends_on_flows
         for node in self.nodes.values():
             node.set_policy(policy, now_us)
-        out: list[Action] = []
-        self._note_unkept(now_us, out)
-        return out + self.on_tick(now_us)
+        return self._note_unkept(now_us) + self.on_tick(now_us)
 
     def enable(self) -> None:
         """Begin to act on violations."""
@@ -232,27 +238,27 @@ class Controller(QuietReports):
 
     def release_all(self, now_us: int) -> list[Action]:
         """Return all bearers to their initial pipelines, those to come too, at a stop."""
-        out: list[Action] = []
+        actions: list[Action] = []
         for node in self.nodes.values():
             if not node.ownership.acts:
                 continue
             node.default.stop()
-            self._set_default(node, now_us, out)
+            actions += self._set_default(node, now_us)
             for bearer in node.bearers.values():
-                bearer.release(now_us, out)
+                actions += node.events.release(bearer, now_us)
                 node.sync(bearer, now_us)
-        return out
+        return actions
 
     def give_up(self, now_us: int) -> list[Action]:
         """Give all nodes up, at a stop: another controller may take them at once."""
         self._stopping = True
-        out: list[Action] = []
+        actions: list[Action] = []
         for node in self.nodes.values():
             if node.ownership.role is Role.OWNER:
                 node.ownership.give_up()
-                self._role_changed(node, Role.OWNER, now_us, out)
-                out.append(self._outbox.node_lease(now_us, node.node_id, None))
-        return out
+                actions += self._role_changed(node, Role.OWNER, now_us)
+                actions.append(self._outbox.node_lease(now_us, node.node_id, None))
+        return actions
 
     @property
     def controls_in_flight(self) -> int:
@@ -261,40 +267,34 @@ class Controller(QuietReports):
 
     # ------------------------------------------------------------------- reports
 
-    def _rlc(self, node: Node, report: RlcReport, now_us: int, out: list[Action]) -> None:
-        if not node.rlc(report, now_us, out):
+    def _rlc(self, node: Node, report: RlcReport, now_us: int) -> list[Action]:
+        actions = node.rlc(report, now_us)
+        if actions is None:
             self.counters.ignored["late_report"] += 1
             if node.windows.clock_set_back:
-                self._clock_set_back(node, report.collected_at_us, now_us, out)
-            return
+                return self._clock_set_back(node, report.collected_at_us, now_us)
+            return []
         node.reported_at_us = now_us
-        if not self._acts(node) or not node.detector.any_violating:
-            return
-        for slot in node.decidable().tolist():
-            bearer = node.at(slot)
-            if bearer is not None and not self._radio_pauses(node, bearer, now_us):
-                over_us = node.detector.over_for_us(slot)
-                self._decide(node, bearer, now_us, "violation", out, over_for_us=over_us)
+        return actions + node.remedy.reported(now_us)
 
-    def _clock_set_back(self, node: Node, at_us: int, now_us: int, out: list[Action]) -> None:
+    def _clock_set_back(self, node: Node, at_us: int, now_us: int) -> list[Action]:
         """All times of the node that are kept are ahead of it: it begins anew, as if restarted."""
         self.counters.clock_resets += 1
         by_us = node.windows.newest_us() - at_us
-        out.append(records.clock_set_back(node.node_id, now_us, by_us))
-        out += self.on_node_event(now_us, NodeUp(node.node_id, node.capabilities))
+        record = records.clock_set_back(node.node_id, now_us, by_us)
+        return [record, *self.on_node_event(now_us, NodeUp(node.node_id, node.capabilities))]
 
-    def _pipelines(
-        self, node: Node, report: PipelineReport, now_us: int, out: list[Action]
-    ) -> None:
+    def _pipelines(self, node: Node, report: PipelineReport, now_us: int) -> list[Action]:
         # 100 000 times a second with 1000 bearers at 10 ms: no attribute is looked up twice.
         node.faults.status_at_us = now_us
-        key_of, note, acting = node.key, node.note_pipeline, self._acts(node)
+        key_of, note, acting = node.key, node.note_pipeline, node.acts
         unknown = self.policy.depends_on_carried
         find_flows, find_bearer, at_us = (
             node.inventories.get,
             node.bearers.get,
             report.collected_at_us,
         )
+        actions: list[Action] = []
         for status in report.statuses:
             key = key_of(status)
             if key is None:
@@ -307,15 +307,15 @@ class Controller(QuietReports):
             bearer = find_bearer(key)
             if bearer is None:
                 continue
-            if bearer.meter is not None:
-                bearer.meter.add(at_us, status.queues)
-            if acting and bearer.repeats(status, now_us):
-                continue
-            if acting:
-                bearer.status(pipeline, node.view(key), now_us, out)
+            meter = bearer.judged.meter
+            if meter is not None:
+                meter.add(at_us, status.queues)
+            if not acting:
+                observe_status(bearer, pipeline)
+            elif not repeats(bearer, status, now_us):
+                actions += node.events.status(bearer, pipeline, node.view(key), now_us)
                 node.sync(bearer, now_us)
-            else:
-                bearer.observe_status(pipeline)
+        return actions
 
     def _inventories(self, node: Node, report: FlowReport, now_us: int) -> None:
         for inventory in report.inventories:
@@ -331,7 +331,8 @@ class Controller(QuietReports):
                 if bearer is not None:
                     node.match_rule(bearer, now_us)
 
-    def _events(self, node: Node, report: EventReport, now_us: int, out: list[Action]) -> None:
+    def _events(self, node: Node, report: EventReport, now_us: int) -> list[Action]:
+        actions: list[Action] = []
         for event in report.events:
             key = BearerKey.from_ie(node.node_id, event["bearer"])
             bearer = None if key is None else node.bearers.get(key)
@@ -339,171 +340,112 @@ class Controller(QuietReports):
                 continue
             kind = event["kind"]
             if kind == "bearer_removed":
-                node.remove(key, now_us, out)
-            elif isinstance(kind, dict) and "lease_expired" in kind and self._acts(node):
-                bearer.lease_expired(int(kind["lease_expired"]["revision"]), now_us, out)
+                actions += node.remove(key, now_us)
+            elif isinstance(kind, dict) and "lease_expired" in kind and node.acts:
+                revision = int(kind["lease_expired"]["revision"])
+                actions += node.events.lease_expired(bearer, revision, now_us)
                 node.sync(bearer, now_us)
-
-    def _forecasts(
-        self, node: Node, report: ForecastReport, now_us: int, out: list[Action]
-    ) -> None:
-        if not self._acts(node):
-            return
-        for forecast in report.forecasts:
-            key = BearerKey(node.node_id, forecast.rnti, forecast.drb)
-            bearer, view = node.bearers.get(key), node.view(key)
-            if bearer is None or view is None or bearer.rule is None:
-                continue
-            unknown, is_new = node.predictor.unknown(bearer.rule, report.quantiles)
-            if unknown is not None:
-                self.counters.ignored["forecast_quantile"] += 1
-                if is_new:
-                    name = bearer.rule.name
-                    out.append(records.prediction_unknown(node.node_id, now_us, name, unknown))
-                continue
-            if bearer.desired is not None:
-                continue
-            drain_kbps = view.drain_kbps(view.at_us - _DRAIN_SPAN_US)
-            predicted = node.predictor.step(
-                key, forecast, report.quantiles, bearer.rule.objective, drain_kbps
-            )
-            if predicted and bearer.ready(now_us):
-                node.predictor.forget(key)
-                self._decide(node, bearer, now_us, "predicted", out)
+        return actions
 
     # --------------------------------------------------------------------- inner
 
-    def _decide(
-        self,
-        node: Node,
-        bearer: BearerControl,
-        now_us: int,
-        trigger: str,
-        out: list[Action],
-        *,
-        over_for_us: int = 0,
-    ) -> None:
-        view = node.view(bearer.key)
-        if view is None or not self._outbox.admits(node.node_id, now_us):
-            return
-        bearer.violated(view, now_us, trigger, out, over_for_us=over_for_us)
-        node.sync(bearer, now_us)
-
-    def _radio_pauses(self, node: Node, bearer: BearerControl, now_us: int) -> bool:
-        """Whether a controlled bearer waits for the radio, not behind a queue.
-
-        The bytes in front of an ungreedy packet would drain within the bound at the mean rate, so
-        under another pipeline it would wait as long.
-        """
-        view = node.view(bearer.key)
-        if view is None or bearer.rule is None or bearer.desired is None:
-            return False
-        bound_us = bearer.rule.objective.bound_ms * 1000.0
-        if standing_us(view.standing_bytes, view.mean_kbps) > bound_us:
-            return False
-        self.counters.ignored["radio_pause"] += 1
-        bearer.hold_off(now_us + _PAUSE_US)
-        node.sync(bearer, now_us)
-        return True
-
-    def _answer(
-        self, pending: Pending | None, outcome: Outcome, now_us: int, out: list[Action]
-    ) -> None:
+    def _answer(self, pending: Pending | None, outcome: Outcome, now_us: int) -> list[Action]:
         if pending is None:
             self.counters.ignored["late_answer"] += 1
-            return
+            return []
         node, key = self.nodes.get(pending.node_id), pending.bearer
         bearer = None if node is None or key is None else node.bearers.get(key)
         if node is None or (key is not None and bearer is None):
             self.counters.ignored["late_answer"] += 1
-            return
+            return []
         node.faults.answered(outcome)
-        former = node.ownership.role
+        former, actions = node.ownership.role, []
         if key is None or bearer is None:
             name = pending.purpose.value, records.result_name(outcome)
             self.counters.controls[name] += 1
             if pending.purpose is Purpose.DEFAULT:
-                self._default_answered(node, outcome, now_us, out)
+                actions += self._default_answered(node, outcome, now_us)
             elif not self._stopping:
                 node.ownership.answered(outcome, pending.sent_at_us, now_us)
         elif isinstance(outcome, Refused) and outcome.cause == "not_owner":
             self.counters.controls[(pending.purpose.value, outcome.cause)] += 1
             node.ownership.refused(outcome, now_us)
-            bearer.disowned(outcome, now_us, out)
+            actions += node.events.disowned(bearer, outcome, now_us)
         else:
-            bearer.answered(pending, outcome, node.view(key), now_us, out)
+            actions += node.events.answered(bearer, pending, outcome, node.view(key), now_us)
             node.sync(bearer, now_us)
-        self._role_changed(node, former, now_us, out)
+        return actions + self._role_changed(node, former, now_us)
 
-    def _acts(self, node: Node) -> bool:
-        return self.acting and node.ownership.acts
-
-    def _own(self, now_us: int, out: list[Action]) -> None:
+    def _own(self, now_us: int) -> list[Action]:
         """Ask for the nodes that are to be asked for, and renew the leases of those owned."""
         if self._stopping:
-            return
-        owned = self._owned()
+            return []
+        owned, actions = self._owned(), []
         for node in self.nodes.values():
             former = node.ownership.role
             lease_ms = node.ownership.due(owned, now_us)
-            self._role_changed(node, former, now_us, out)
+            actions += self._role_changed(node, former, now_us)
             if lease_ms is not None:
                 owned += node.ownership.role is not Role.OWNER
-                out.append(self._outbox.node_lease(now_us, node.node_id, lease_ms))
-            self._set_default(node, now_us, out)
+                actions.append(self._outbox.node_lease(now_us, node.node_id, lease_ms))
+            actions += self._set_default(node, now_us)
+        return actions
 
-    def _set_default(self, node: Node, now_us: int, out: list[Action]) -> None:
+    def _set_default(self, node: Node, now_us: int) -> list[Action]:
         """Set, renew or withdraw what an own node sets up bearers with, if that is due."""
         default = node.default
         if node.ownership.role is not Role.OWNER:
-            return
+            return []
         default.set_tried(node.trials.kept_instead())
         change = default.due(now_us)
-        if change is not None:
-            lease_ms = None if change == "withdraw" else default.lease_ms
-            out.append(self._outbox.node_default(now_us, node.node_id, change, lease_ms))
+        if change is None:
+            return []
+        lease_ms = None if change == "withdraw" else default.lease_ms
+        return [self._outbox.node_default(now_us, node.node_id, change, lease_ms)]
 
-    def _default_answered(
-        self, node: Node, outcome: Outcome, now_us: int, out: list[Action]
-    ) -> None:
+    def _default_answered(self, node: Node, outcome: Outcome, now_us: int) -> list[Action]:
         if isinstance(outcome, Refused) and outcome.cause == "not_owner":
             node.default.lost()
             node.ownership.refused(outcome, now_us)
-            return
+            return []
         what = node.default.answered(outcome, now_us)
-        if what is not None:
-            out.append(records.node_default(node.node_id, now_us, what, node.default, outcome))
+        if what is None:
+            return []
+        return [records.node_default(node.node_id, now_us, what, node.default, outcome)]
 
     def _owned(self) -> int:
         return sum(node.ownership.role is Role.OWNER for node in self.nodes.values())
 
-    def _role_changed(self, node: Node, former: Role, now_us: int, out: list[Action]) -> None:
+    def _role_changed(self, node: Node, former: Role, now_us: int) -> list[Action]:
         ownership = node.ownership
-        if ownership.role is former:
-            return
-        self.counters.roles[ownership.role.label] += 1
-        out.append(
-            records.ownership(node.node_id, now_us, ownership.role, former, ownership.holder)
-        )
+        role, holder = ownership.role, ownership.holder
+        if role is former:
+            return []
+        self.counters.roles[role.label] += 1
+        actions: list[Action] = [records.ownership(node.node_id, now_us, role, former, holder)]
         # One that has not acted yet keeps what its state file wants: it may still be in force.
-        lost = ownership.role is Role.STANDBY and ownership.acted
-        if ownership.role is not Role.OWNER:
+        lost = role is Role.STANDBY and ownership.acted
+        if role is not Role.OWNER:
             node.default.lost()
         for bearer in node.bearers.values():
-            bearer.role = ownership.role
+            bearer.role = role
             if lost:
-                bearer.disowned(Unanswered("another controller holds the node"), now_us, out)
+                held = Unanswered("another controller holds the node")
+                actions += node.events.disowned(bearer, held, now_us)
             node.sync(bearer, now_us)
-        ownership.acted = ownership.role is Role.OWNER or (ownership.acted and not lost)
+        ownership.acted = role is Role.OWNER or (ownership.acted and not lost)
+        return actions
 
-    def _note_unkept(self, now_us: int, out: list[Action]) -> None:
+    def _note_unkept(self, now_us: int) -> list[Action]:
         """Log once a node that cannot keep the bases that the policy wants kept."""
         wanted = any(r.base and r.enforce.keep_base_without_controller for r in self.policy.rules)
+        actions: list[Action] = []
         for node in self.nodes.values() if wanted else ():
             unable = node.capabilities is not None and not node.capabilities.get("as_safe")
             if unable and node.node_id not in self._unkept:
                 self._unkept.add(node.node_id)
-                out.append(records.base_not_kept(node.node_id, now_us))
+                actions.append(records.base_not_kept(node.node_id, now_us))
+        return actions
 
     def _sample(self, now_us: int) -> None:
         self._sample_at_us = now_us + min(SAMPLE_US, held_us(self.policy))
@@ -511,13 +453,14 @@ class Controller(QuietReports):
             node.catch_up()
             node.service.sample(now_us)
 
-    def _assess(self, now_us: int, out: list[Action]) -> None:
+    def _assess(self, now_us: int) -> list[Action]:
         self._assessed_at_us = now_us
+        actions: list[Action] = []
         for node in self.nodes.values():
             heard_us = now_us if node.reported_at_us is None else node.reported_at_us
-            for bearer in node.bearers.values():
-                recent = partial(node.recent_sojourns, bearer.key, now_us)
-                bearer.assess(node.view(bearer.key), now_us - heard_us, now_us, out, recent)
+            for key, bearer in node.bearers.items():
+                recent = partial(node.recent_sojourns, key, now_us)
+                actions += assess(bearer, node.view(key), now_us - heard_us, now_us, recent)
             reports = self.policy.reports
             status_us = reports.pipeline_period_ms * 1000
             periods = Periods(
@@ -526,10 +469,12 @@ class Controller(QuietReports):
             if node.reported_at_us is not None:
                 node.faults.reported_at_us = node.reported_at_us
             views = ((bearer, node.view(key)) for key, bearer in node.bearers.items())
-            node.faults.assess(views, periods, now_us, out)
+            actions += node.faults.assess(views, periods, now_us)
+        return actions
 
-    def _reclaim(self, now_us: int, out: list[Action]) -> None:
+    def _reclaim(self, now_us: int) -> list[Action]:
         """Drop desired pipelines of bearers that did not return with their node."""
+        actions: list[Action] = []
         for node_id, at_us in list(self._reclaim_at_us.items()):
             if now_us < at_us:
                 continue
@@ -540,5 +485,6 @@ class Controller(QuietReports):
             for bearer in self.desired.of_node(node_id):
                 if bearer not in node.bearers:
                     self.desired.forget(bearer)
-                    out.append(records.noted("bearer_gone", now_us, bearer))
-                    out.append(SaveDesired(self.desired.document))
+                    actions.append(records.noted("bearer_gone", now_us, bearer))
+                    actions.append(SaveDesired(self.desired.document))
+        return actions

@@ -44,12 +44,7 @@ class QuietReports(ABC):
         """Handle a report; ``now_us`` is when its handling began."""
 
     @abstractmethod
-    def _handle(
-        self, node: Node, indication: Indication, now_us: int, out: list[Action]
-    ) -> None: ...
-
-    @abstractmethod
-    def _acts(self, node: Node) -> bool: ...
+    def _handle(self, node: Node, indication: Indication, now_us: int) -> list[Action]: ...
 
     @abstractmethod
     def _due_at_us(self) -> int: ...
@@ -61,7 +56,7 @@ class QuietReports(ABC):
         if node is None:
             return Quiet(0, -1, statuses=False)
         due_us, tick_us = self._due_at_us(), self._ticked_at_us + TICK_US
-        if not self._acts(node):
+        if not node.acts:
             return Quiet(max(due_us, tick_us), ANY_WAIT_US, statuses=True)
         stop_above_us = node.stop_above_us()
         # What ungreedy flows wait in the pipeline is part of a sojourn that may need a decision.
@@ -84,36 +79,36 @@ class QuietReports(ABC):
             reports: RLC reports.
             others: each with the number of RLC reports before it and when its handling would begin.
         """
-        out: list[Action] = []
+        actions: list[Action] = []
         node = self.nodes.get(node_id)
         if node is None or not node.follows(reports):
             done = 0
             for before, at_us, indication in others:
-                out += self._one_by_one(now_us, reports, done, before)
-                out += self.on_indication(at_us, indication)
+                actions += self._one_by_one(now_us, reports, done, before)
+                actions += self.on_indication(at_us, indication)
                 done = before
-            return out + self._one_by_one(now_us, reports, done, len(now_us))
+            return actions + self._one_by_one(now_us, reports, done, len(now_us))
         node.wait(reports)
         come_to = -1
         for before, at_us, indication in others:
             if before != come_to:
                 come_to = before
                 node.come_to(before)
-            self._handle(node, indication, at_us, out)
+            actions += self._handle(node, indication, at_us)
         node.come_to(len(now_us))
         if now_us:
             node.reported_at_us = now_us[-1]
         times_us = sorted([*now_us, *(at_us for _, at_us, _ in others)])
         while times_us and times_us[-1] - self._ticked_at_us >= TICK_US:
             self._ticked_at_us = times_us[bisect_left(times_us, self._ticked_at_us + TICK_US)]
-        return out
+        return actions
 
     def _one_by_one(
         self, now_us: Sequence[int], reports: RlcReports, begin: int, end: int
     ) -> list[Action]:
-        out: list[Action] = []
+        actions: list[Action] = []
         for index in range(begin, end):
             collected_at_us = reports.collected_at_us[index]
             report = RlcReport(reports.node_id, collected_at_us, reports.bearers[index])
-            out += self.on_indication(now_us[index], report)
-        return out
+            actions += self.on_indication(now_us[index], report)
+        return actions

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tc_controller.core.bearer.control import BearerControl
+from tc_controller.core.bearer.bearer import Bearer
+from tc_controller.core.bearer.blocked import blocker
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
@@ -36,7 +37,7 @@ def bearer_detail(
     """State with reason, advice and blocker; facts as pairs of label and text; decisions."""
     node = controller.nodes[key.node_id]
     bearer = node.bearers[key]
-    assessment = bearer.assessment
+    assessment = bearer.judged.assessment
     inventory = node.inventories.get(key)
     return {
         "id": str(key),
@@ -47,29 +48,31 @@ def bearer_detail(
         "blocker": _blocker(bearer, now_us),
         "stale": stale_status(node, key, controller.policy),
         "facts": _facts(node, bearer),
-        "classes": [_class(name, each) for name, each in bearer.class_assessments.items()],
+        "classes": [_class(name, each) for name, each in bearer.judged.classes.items()],
         "flows": None if inventory is None else inventory.summary(),
         "decisions": [{**story.as_dict(), "text": story.text} for story in decisions],
     }
 
 
-def _reason(bearer: BearerControl) -> str:
+def _reason(bearer: Bearer) -> str:
     if bearer.rule is None:
         return "No rule of the policy matches the bearer: it is not controlled."
-    return "not assessed yet" if bearer.assessment is None else bearer.assessment.reason
+    return (
+        "not assessed yet" if bearer.judged.assessment is None else bearer.judged.assessment.reason
+    )
 
 
-def _blocker(bearer: BearerControl, now_us: int) -> str | None:
-    if bearer.compliance is not Compliance.VIOLATED:
+def _blocker(bearer: Bearer, now_us: int) -> str | None:
+    if bearer.judged.compliance is not Compliance.VIOLATED:
         return None
-    return bearer.blocker(now_us)
+    return blocker(bearer, now_us)
 
 
 def _class(name: str, assessment: Assessment) -> dict[str, Any]:
     return {"name": name, "state": assessment.state.value, "reason": assessment.reason}
 
 
-def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
+def _facts(node: Node, bearer: Bearer) -> list[tuple[str, str]]:
     pipeline = node.pipelines.get(bearer.key)
     facts = [("Objective", "none" if bearer.rule is None else _objective(bearer.rule))]
     if bearer.slice_name:
@@ -97,12 +100,12 @@ def _facts(node: Node, bearer: BearerControl) -> list[tuple[str, str]]:
             if pipeline.backlog_bytes > 0:
                 queued += f", {_size(pipeline.ungreedy_backlog_bytes)} of it with sparse flows"
         facts.append(("Queued", queued))
-    if bearer.packets.by_kind:
-        facts.append(("Delay of packets", _by_kind(bearer.packets.by_kind)))
+    if bearer.judged.packets.by_kind:
+        facts.append(("Delay of packets", _by_kind(bearer.judged.packets.by_kind)))
     if pipeline is not None:
         drops = f"{pipeline.dropped_packets} dropped, {pipeline.marked_packets} marked"
         facts.append(("Packets", f"{drops} since the pipeline's start"))
-    facts.append(("Transactions in the last hour", str(len(bearer.transactions_us))))
+    facts.append(("Transactions in the last hour", str(len(bearer.change.sent_us))))
     return facts
 
 
@@ -112,7 +115,7 @@ def _objective(rule: Rule) -> str:
     return f"{text} over {objective.window_ms} ms (rule {rule.name})"
 
 
-def _stays(bearer: BearerControl, pipeline: PipelineView) -> str:
+def _stays(bearer: Bearer, pipeline: PipelineView) -> str:
     if pipeline.safe:
         kept = bearer.kept is not None
         return "without the controller" if kept else "as the gNB's own pipeline"

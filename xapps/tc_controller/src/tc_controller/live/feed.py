@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ric.health import Condition
 
-from tc_controller.core.bearer.control import BearerControl
+from tc_controller.core.bearer.bearer import Bearer
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
@@ -106,7 +106,7 @@ class Feed:
             if column is None:
                 # New since the sample began.
                 continue
-            assessment, rule, slot = bearer.assessment, bearer.rule, windows.slot(key)
+            assessment, rule, slot = bearer.judged.assessment, bearer.rule, windows.slot(key)
             sojourn_ms = rate_kbps = queue_bytes = bulk_ms = inherited_ms = nan
             if assessment is not None and assessment.sojourn_us is not None:
                 sojourn_ms = assessment.sojourn_us / 1000.0
@@ -213,9 +213,9 @@ class Feed:
         yield "]}"
 
 
-def _mean_ms(bearer: BearerControl, kind: Kind) -> float:
+def _mean_ms(bearer: Bearer, kind: Kind) -> float:
     """Mean delay of a kind in the last second; NaN without packets of it."""
-    mean = bearer.packets.by_kind.get(kind)
+    mean = bearer.judged.packets.by_kind.get(kind)
     return nan if mean is None else mean.mean_us / 1000.0
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tc_controller.core.bearer.control import DRY_RUN, OBSERVING, BearerControl
+from tc_controller.core.bearer.bearer import Bearer
+from tc_controller.core.bearer.blocked import DRY_RUN, OBSERVING
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
@@ -27,16 +28,20 @@ _LOST_REPORTS: Final = 5
 _PLAIN: Final = (Compliance.MET, Compliance.AT_RISK, Compliance.IDLE)
 
 
-def state_of(bearer: BearerControl) -> str:
+def state_of(bearer: Bearer) -> str:
     """State of a bearer: a value of `Compliance`, or `NO_RULE`."""
     if bearer.rule is None:
         return NO_RULE
-    return Compliance.NO_DATA.value if bearer.compliance is None else bearer.compliance.value
+    return (
+        Compliance.NO_DATA.value
+        if bearer.judged.compliance is None
+        else bearer.judged.compliance.value
+    )
 
 
-def bearer_row(node: Node, bearer: BearerControl, policy: Policy, rank: int) -> Row:
+def bearer_row(node: Node, bearer: Bearer, policy: Policy, rank: int) -> Row:
     """One bearer; the values that change each second are apart, in `History`."""
-    key, rule, assessment = bearer.key, bearer.rule, bearer.assessment
+    key, rule, assessment = bearer.key, bearer.rule, bearer.judged.assessment
     pipeline = node.pipelines.get(key)
     explained = assessment is not None and assessment.state not in _PLAIN
     return {

@@ -17,12 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tc_controller.core.act.decide import Facts, choose_base, compose
+from tc_controller.core.act.base import choose_base
+from tc_controller.core.act.decision import Choice
 from tc_controller.core.act.timers import NEVER
 from tc_controller.core.inputs import Accepted, Ie, Outcome, Refused
-from tc_controller.core.policy.ladder import Rung
+from tc_controller.core.policy.rung import Rung
 from tc_controller.core.policy.schema import Policy, Rule
 from tc_controller.core.policy.selectors import Selector, Slice
+from tc_controller.core.policy.slot import OfBase
 
 #: A refusal that names no rule, or one of a rule that was refused in all its pipelines.
 _AGAIN_US: Final = 60_000_000
@@ -41,8 +43,8 @@ class DefaultRule:
     rule: str
     #: E2SM-TC ``BearerMatch``.
     match: Mapping[str, Any]
-    #: Index in the base, counted down from -1, and template; ``None``: the node's own pipeline.
-    index: int = 0
+    #: Place in the base, and template; ``None``: the node's own pipeline.
+    index: int | None = None
     template: str | None = None
     pipeline: Mapping[str, Any] | None = None
     lease_ms: int | None = None
@@ -74,7 +76,7 @@ def compile_rules(
     """The rules for a node; none if it would set up every bearer with its own pipeline.
 
     Args:
-        failed: indices of pipelines that the node refused, by rule.
+        failed: places in the base of pipelines that the node refused, by rule.
         tried: pipelines that trials keep instead of the base, by rule.
     """
     support = capabilities["node_default"]
@@ -119,15 +121,15 @@ def _start(
     if enforce.dry_run or not rule.base:
         return None
     if tried is not None:
-        pipeline = compose(tried)
+        pipeline = tried.pipeline()
         leased = {"lease_ms": enforce.lease_ms, "as_safe": False}
         return {"template": tried.template, "pipeline": pipeline, **leased}
-    choice = choose_base(rule.compiled_base(), failed, Facts(None, None, capabilities))
-    if choice.rung is None:
+    choice = choose_base(rule.compiled_base(), failed, None, capabilities)
+    if not isinstance(choice, Choice) or not isinstance(choice.slot, OfBase):
         return None
     as_safe = bool(capabilities.get("as_safe")) and enforce.keep_base_without_controller
     return {
-        "index": choice.index,
+        "index": choice.slot.index,
         "template": choice.rung.template,
         "pipeline": choice.pipeline,
         "lease_ms": None if as_safe else enforce.lease_ms,
@@ -298,7 +300,8 @@ class NodeDefault:
         if named is None or int(named[1]) >= len(sent):
             return
         rule = sent[int(named[1])]
-        self._failed[rule.rule].add(rule.index)
+        if rule.index is not None:
+            self._failed[rule.rule].add(rule.index)
         self._compile()
         if self.wanted != sent:
             self._due_us = now_us

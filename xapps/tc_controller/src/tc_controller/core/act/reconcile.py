@@ -16,8 +16,16 @@ from ric.sm import tc
 
 from tc_controller.core.inputs import BearerKey, Pipeline
 from tc_controller.core.observe.pipeline_view import PipelineView
+from tc_controller.core.policy.slot import OfBase, OfLadder, OfTrial, Slot
 
 VERSION = 1
+#: Status reports in a row that must show another pipeline before it counts as lost: one may have
+#: been on its way when ours took effect.
+DIVERGED_REPORTS = 3
+#: Times that a pipeline is sent again although each was accepted; after that one waits.
+REAPPLIED_IN_VAIN = 3
+#: What a trial compares the base with, in a state document: a rule has at most eight bases.
+_OF_TRIAL = -9
 
 
 class StateError(ValueError):
@@ -30,14 +38,27 @@ class Desired:
 
     bearer: BearerKey
     rule: str
-    #: Index and template of its rung; the index of a base is negative.
-    rung: int
+    slot: Slot
     template: str
     pipeline: Pipeline
     #: Revision at which the RAN function accepted it.
     revision: int
     #: It is the node's safe pipeline: without lease, and where a lease falls back to.
     as_safe: bool = False
+
+
+@dataclass(slots=True)
+class Drift:
+    """How far the reports of a bearer show another pipeline than the desired one."""
+
+    #: Status reports in a row that did.
+    diverged: int = 0
+    #: Times that the desired pipeline was sent again since a status report last showed it, and
+    #: when it may be sent once more after `REAPPLIED_IN_VAIN`.
+    reapplied: int = 0
+    reapply_at_us: int = 0
+    #: Node time of the first of the status reports in a row with an older revision.
+    older_since_us: int | None = None
 
 
 class Divergence(enum.Enum):
@@ -81,7 +102,7 @@ class DesiredStore:
     def __init__(self) -> None:
         self._desired: dict[BearerKey, Desired] = {}
         self._kept: dict[BearerKey, Desired] = {}
-        #: Documents of `tc_controller.core.trials.run`, by node and rule.
+        #: Documents of trials, by node and rule.
         self.trials: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def __len__(self) -> int:
@@ -152,7 +173,7 @@ def _entries(items: Iterable[Desired]) -> list[dict[str, Any]]:
         {
             **item.bearer.as_dict(),
             "rule": item.rule,
-            "rung": item.rung,
+            "rung": _number(item.slot),
             "template": item.template,
             "pipeline": item.pipeline,
             "revision": item.revision,
@@ -202,12 +223,25 @@ def _entry(place: str, entry: object) -> Desired:
     return Desired(
         bearer=BearerKey(entry["node"], entry["rnti"], entry["drb"]),
         rule=entry["rule"],
-        rung=entry["rung"],
+        slot=_slot(entry["rung"]),
         template=entry["template"],
         pipeline=pipeline,
         revision=entry["revision"],
         as_safe=entry["as_safe"],
     )
+
+
+def _number(slot: Slot) -> int:
+    """A slot in a state document: rungs of the ladder from 0 up, bases from -1 down."""
+    if isinstance(slot, OfTrial):
+        return _OF_TRIAL
+    return slot.index if isinstance(slot, OfLadder) else -1 - slot.index
+
+
+def _slot(number: int) -> Slot:
+    if number == _OF_TRIAL:
+        return OfTrial()
+    return OfLadder(number) if number >= 0 else OfBase(-1 - number)
 
 
 _ARTICLES = {str: "a string", int: "an integer", bool: "a boolean", dict: "an object"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tc_controller.core.policy.schema import Rule
+from tc_controller.core.policy.slot import Slot
 
 NEVER: Final = 1 << 62
 #: First wait after a violation for which no rung could be tried.
@@ -19,8 +20,8 @@ class HoldOff:
     def __init__(self) -> None:
         #: No decision before this.
         self.until_us = 0
-        self._failed: dict[int, int] = {}
-        self._failures: dict[int, int] = {}
+        self._failed: dict[Slot, int] = {}
+        self._failures: dict[Slot, int] = {}
         self._no_rung_wait_us = 0
         #: The base pipeline is not installed before this.
         self.base_until_us = 0
@@ -38,21 +39,21 @@ class HoldOff:
         """No decision before this, nor before the end of what is waited for already."""
         self.until_us = max(self.until_us, until_us)
 
-    def skip(self, rung: int, rule: Rule | None, now_us: int) -> None:
+    def skip(self, slot: Slot, rule: Rule | None, now_us: int) -> None:
         """Skip a rung that did harm or was refused, twice as long as last time."""
         if rule is not None:
-            failures = self._failures.get(rung, 0)
-            self._failures[rung] = failures + 1
+            failures = self._failures.get(slot, 0)
+            self._failures[slot] = failures + 1
             wait_us = rule.enforce.retry_failed_rung_ms * 1000 << min(failures, _MOST_DOUBLINGS)
-            self._failed[rung] = now_us + wait_us
+            self._failed[slot] = now_us + wait_us
 
-    def helped(self, rung: int) -> None:
+    def helped(self, slot: Slot) -> None:
         """The rung met the objective: earlier failures no longer count."""
-        self._failures.pop(rung, None)
+        self._failures.pop(slot, None)
 
-    def skipped(self, now_us: int) -> dict[int, int]:
+    def skipped(self, now_us: int) -> dict[Slot, int]:
         """The rungs to skip, and until when."""
-        self._failed = {rung: until for rung, until in self._failed.items() if until > now_us}
+        self._failed = {slot: until for slot, until in self._failed.items() if until > now_us}
         return self._failed
 
     def back_off(self, rule: Rule, now_us: int) -> bool:

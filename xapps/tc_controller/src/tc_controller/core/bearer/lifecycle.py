@@ -1,103 +1,31 @@
 """The life of one bearer under control, as a table: state × event → guard, effect, next state.
 
-`tc_controller.core.bearer.control` runs this table and changes a bearer's state nowhere else;
-``tc-controller states`` prints and draws it.
+`tc_controller.core.bearer.events` runs a table and changes a bearer's state nowhere else. This one
+is that of a bearer with a base; rows for other pipelines stand before its rows.
 """
 
 from __future__ import annotations
 
-import enum
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
-from tc_controller.core.bearer.effects import BearerEffects
-from tc_controller.core.bearer.state import Occurrence
-
-
-class State(enum.Enum):
-    """What is in force on the bearer, and what is awaited."""
-
-    UNCONTROLLED = "uncontrolled", "No pipeline of this controller is in force."
-    UNCONFIRMED = (
-        "unconfirmed",
-        "A pipeline is desired (from the state file, or from before the node restarted); no status "
-        "report has shown yet what is in force.",
-    )
-    HOLDING = "holding", "A pipeline of this controller is in force; its lease is renewed."
-    AWAITING_ANSWER = "awaiting answer", "A transaction was sent."
-    AWAITING_STATUS = (
-        "awaiting status",
-        "A transaction was stale or not answered; the next status report gives the revision.",
-    )
-    VERIFYING = "verifying", "A change took effect; its benefit is measured."
-    GONE = "gone", "The bearer was removed. Final."
-
-    def __init__(self, label: str, meaning: str) -> None:
-        self.label = label
-        self.meaning = meaning
-
-
-class Event(enum.Enum):
-    """What happens to a bearer."""
-
-    VIOLATION = "violation", "The objective is violated, or a forecast predicts it."
-    ACCEPTED = "accepted", "The RAN function accepted the transaction."
-    TOOK_EFFECT = "took effect", "A status report shows that an unanswered transaction took effect."
-    REFUSED = "refused", "The RAN function refused the transaction."
-    STALE = "stale", "The RAN function refused the transaction: its expected revision is old."
-    UNANSWERED = "unanswered", "The transaction was not answered in time."
-    RENEWED = "renewed", "A lease renewal was accepted or not answered."
-    RENEWAL_REFUSED = "renewal refused", "A lease renewal was refused: the revision is another."
-    STATUS = "status", "A status report of the bearer's pipeline."
-    LEASE_EXPIRED = "lease expired", "The RAN function reports that it returned to safe."
-    SATISFIED = "satisfied", "Verdict: objective met, or too few reports for a verdict."
-    INSUFFICIENT = "insufficient", "Verdict: no harm, but the objective is still violated."
-    WORSE = "worse", "Verdict: the guard measured harm."
-    TIMER = "timer", "Time passed: leases, idleness and waits are checked."
-    RELEASE = (
-        "release",
-        "The controller stops and returns bearers to their initial pipelines.",
-    )
-    DISOWNED = "disowned", "Another controller holds the node."
-    REMOVED = "removed", "The bearer is gone."
-
-    def __init__(self, label: str, meaning: str) -> None:
-        self.label = label
-        self.meaning = meaning
-
-
-#: A condition, and what is done; `label` prints them.
-GuardOf = Callable[[BearerEffects, Occurrence], bool]
-EffectOf = Callable[[BearerEffects, Occurrence], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """One row of the table."""
-
-    state: State
-    event: Event
-    #: ``None``: always.
-    guard: GuardOf | None
-    effect: EffectOf
-    target: State
-    #: Why the event is ignored; empty: it is not.
-    ignored: str = ""
-
+from tc_controller.core.bearer import effects, guards
+from tc_controller.core.bearer.states import Event, State
+from tc_controller.core.bearer.transition import Effect, Guard, Transition
 
 #: Guard, effect, next state; ``None`` as next state: the same.
-_Row = tuple[GuardOf | None, EffectOf, State | None]
+Row: TypeAlias = tuple[Guard | None, Effect, State | None]
+#: The rows of a state and event, in the order in which their guards are tried.
+Lifecycle: TypeAlias = Mapping[tuple[State, Event], tuple[Transition, ...]]
 
-_B = BearerEffects
-_OWN: Final = (State.UNCONFIRMED, State.HOLDING, State.VERIFYING)
-_AWAITING: Final = (State.AWAITING_ANSWER, State.AWAITING_STATUS)
-_SETTLED: Final = (State.UNCONTROLLED, *_OWN)
-_VERDICTS: Final = (Event.SATISFIED, Event.INSUFFICIENT, Event.WORSE)
+OWN: Final = (State.UNCONFIRMED, State.HOLDING)
+AWAITING: Final = (State.AWAITING_ANSWER, State.AWAITING_STATUS)
+SETTLED: Final = (State.UNCONTROLLED, *OWN)
 
 
-def _on(states: Iterable[State], events: Iterable[Event], *rows: _Row) -> list[Transition]:
+def at(states: Iterable[State], events: Iterable[Event], *rows: Row) -> list[Transition]:
+    """The rows for each of these states and events."""
     return [
         Transition(state, event, guard, effect, target or state)
         for state in states
@@ -106,57 +34,67 @@ def _on(states: Iterable[State], events: Iterable[Event], *rows: _Row) -> list[T
     ]
 
 
-def _ignore(states: Iterable[State], events: Iterable[Event], why: str) -> list[Transition]:
+def ignore(states: Iterable[State], events: Iterable[Event], why: str) -> list[Transition]:
+    """Rows of events that change nothing."""
     return [
-        Transition(state, event, None, _B.nothing, state, why)
+        Transition(state, event, None, effects.NOTHING, state, why)
         for state in states
         for event in events
     ]
 
 
-_RUNG: Final[_Row] = (_B.rung_found, _B.apply_rung, State.AWAITING_ANSWER)
-_RETRY: Final[_Row] = (_B.attempts_left, _B.await_status, State.AWAITING_STATUS)
-_FAILED: Final[tuple[_Row, ...]] = (
-    (_B.replaces, _B.skip_rung, State.HOLDING),
-    (_B.applies, _B.skip_rung, State.UNCONTROLLED),
-    (None, _B.abandon, State.UNCONTROLLED),
+def by_state_and_event(transitions: Iterable[Transition]) -> Lifecycle:
+    """A table from its rows."""
+    grouped: dict[tuple[State, Event], list[Transition]] = defaultdict(list)
+    for transition in transitions:
+        grouped[transition.state, transition.event].append(transition)
+    return {key: tuple(rows) for key, rows in grouped.items()}
+
+
+_NOTHING: Final[Row] = (None, effects.NOTHING, None)
+APPLY: Final[Row] = (guards.FOUND, effects.APPLY_RUNG, State.AWAITING_ANSWER)
+_RETRY: Final[Row] = (guards.ATTEMPTS_LEFT, effects.AWAIT_STATUS, State.AWAITING_STATUS)
+_FAILED: Final[tuple[Row, ...]] = (
+    (guards.REPLACES, effects.SKIP_RUNG, State.HOLDING),
+    (guards.APPLIES, effects.SKIP_RUNG, State.UNCONTROLLED),
+    (None, effects.ABANDON, State.UNCONTROLLED),
 )
-_TRANSIENT: Final[_Row] = (_B.transient, _B.count_divergence, None)
-_FELL_BACK: Final[_Row] = (_B.fell_back, _B.keep_base, State.HOLDING)
-_LOST: Final[tuple[_Row, ...]] = (
-    (_B.held_back, _B.nothing, None),
-    (_B.lost, _B.reapply, State.AWAITING_ANSWER),
-    (_B.safe, _B.drop, State.UNCONTROLLED),
-    (_B.inherited, _B.take_over, State.UNCONTROLLED),
-    (None, _B.give_way, State.UNCONTROLLED),
+_FELL_BACK: Final[Row] = (guards.FELL_BACK, effects.KEEP_BASE, State.HOLDING)
+_LOST: Final[tuple[Row, ...]] = (
+    (guards.HELD_BACK, effects.NOTHING, None),
+    (guards.LOST, effects.REAPPLY, State.AWAITING_ANSWER),
+    (guards.SAFE, effects.DROP, State.UNCONTROLLED),
+    (guards.INHERITED, effects.TAKE_OVER, State.UNCONTROLLED),
+    (None, effects.GIVE_WAY, State.UNCONTROLLED),
 )
-_LATE: Final[_Row] = (_B.late, _B.ignore_late, None)
-_BASE: Final[tuple[_Row, ...]] = (
-    (_B.dry_run, _B.log_dry_run, None),
-    (_B.rung_found, _B.apply_rung, State.AWAITING_ANSWER),
+#: A status report while a pipeline of this controller is in force.
+HELD: Final[tuple[Row, ...]] = (
+    (guards.MATCHES, effects.RECORD_REVISION, None),
+    _FELL_BACK,
+    (guards.LATE, effects.IGNORE_LATE, None),
+    (guards.TRANSIENT, effects.COUNT_DIVERGENCE, None),
+    *_LOST,
 )
-_RELEASE: Final[_Row] = (None, _B.release_bearer, State.AWAITING_ANSWER)
-_UNWANTED: Final[tuple[_Row, ...]] = (
-    (_B.unmatched, _B.release_bearer, State.AWAITING_ANSWER),
-    (_B.base_unwanted, _B.release_bearer, State.AWAITING_ANSWER),
-    (_B.idle, _B.release_idle, State.AWAITING_ANSWER),
+#: The end of its lease.
+EXPIRED: Final[tuple[Row, ...]] = (
+    (guards.OUTDATED, effects.NOTHING, None),
+    _FELL_BACK,
+    (guards.MAY_REAPPLY, effects.REAPPLY, State.AWAITING_ANSWER),
+    (None, effects.DROP, State.UNCONTROLLED),
 )
-_RENEWAL: Final[tuple[_Row, ...]] = (
-    (_B.renewal_due, _B.renew, None),
-    (None, _B.nothing, None),
+RENEWED: Final[Row] = (None, effects.SCHEDULE_RENEWAL, None)
+_BASE: Final[tuple[Row, ...]] = ((guards.DRY_RUN, effects.LOG_DRY_RUN, None), APPLY)
+UNWANTED: Final[tuple[Row, ...]] = (
+    (guards.UNMATCHED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
+    (guards.BASE_UNWANTED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
+    (guards.IDLE, effects.RELEASE_IDLE, State.AWAITING_ANSWER),
 )
+RENEWAL: Final[tuple[Row, ...]] = ((guards.RENEWAL_DUE, effects.RENEW, None), _NOTHING)
+RELEASE: Final[Row] = (None, effects.RELEASE_BEARER, State.AWAITING_ANSWER)
+STAND_BY: Final[Row] = (None, effects.STAND_BY, State.UNCONTROLLED)
+REMOVED: Final[Row] = (None, effects.FORGET_AND_LOG, State.GONE)
 
 TRANSITIONS: Final[tuple[Transition, ...]] = (
-    # Decide.
-    *_on(
-        (State.UNCONTROLLED, State.HOLDING),
-        (Event.VIOLATION,),
-        (_B.dry_run, _B.log_dry_run, None),
-        _RUNG,
-        (None, _B.back_off, None),
-    ),
-    *_ignore((State.UNCONFIRMED,), (Event.VIOLATION,), "what is in force is not known yet"),
-    *_ignore((State.VERIFYING, *_AWAITING), (Event.VIOLATION,), "a change is under way"),
     # Act.
     *(
         transition
@@ -164,150 +102,84 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
             (State.AWAITING_ANSWER, Event.ACCEPTED),
             (State.AWAITING_STATUS, Event.TOOK_EFFECT),
         )
-        for transition in _on(
+        for transition in at(
             (state,),
             (event,),
-            (_B.verifiable, _B.start_verification, State.VERIFYING),
-            (_B.installs, _B.settle, State.HOLDING),
-            (None, _B.settle, State.UNCONTROLLED),
+            (guards.INSTALLS, effects.SETTLE, State.HOLDING),
+            (None, effects.SETTLE, State.UNCONTROLLED),
         )
     ),
-    *_on((State.AWAITING_ANSWER,), (Event.REFUSED,), *_FAILED),
-    *_on((State.AWAITING_ANSWER,), (Event.STALE, Event.UNANSWERED), _RETRY, *_FAILED),
-    *_ignore(
-        (*_SETTLED, State.AWAITING_STATUS),
+    *at((State.AWAITING_ANSWER,), (Event.REFUSED,), *_FAILED),
+    *at((State.AWAITING_ANSWER,), (Event.STALE, Event.UNANSWERED), _RETRY, *_FAILED),
+    *ignore(
+        (*SETTLED, State.AWAITING_STATUS),
         (Event.ACCEPTED, Event.REFUSED, Event.STALE, Event.UNANSWERED),
         "no answer is awaited",
     ),
-    *_ignore((*_SETTLED, State.AWAITING_ANSWER), (Event.TOOK_EFFECT,), "no status is awaited"),
-    # Verify.
-    *_on((State.VERIFYING,), (Event.SATISFIED,), (None, _B.note_help, State.HOLDING)),
-    *_on(
-        (State.VERIFYING,),
-        (Event.INSUFFICIENT,),
-        (_B.dry_run, _B.log_dry_run, State.HOLDING),
-        _RUNG,
-        (None, _B.back_off, State.HOLDING),
-    ),
-    *_on(
-        (State.VERIFYING,),
-        (Event.WORSE,),
-        (_B.is_base, _B.nothing, State.HOLDING),
-        (None, _B.roll_back, State.AWAITING_ANSWER),
-    ),
-    *_ignore(
-        (State.UNCONTROLLED, State.UNCONFIRMED, State.HOLDING, *_AWAITING),
-        _VERDICTS,
-        "nothing is being verified",
-    ),
+    *ignore((*SETTLED, State.AWAITING_ANSWER), (Event.TOOK_EFFECT,), "no status is awaited"),
     # Reconcile.
-    *_on((State.UNCONTROLLED,), (Event.STATUS,), (None, _B.record_revision, None)),
-    *_on(
+    *at((State.UNCONTROLLED,), (Event.STATUS,), (None, effects.RECORD_REVISION, None)),
+    *at(
         (State.UNCONFIRMED,),
         (Event.STATUS,),
-        (_B.matches, _B.adopt, State.HOLDING),
-        (_B.found, _B.adopt, State.HOLDING),
+        (guards.MATCHES, effects.ADOPT, State.HOLDING),
+        (guards.FOUND_AGAIN, effects.ADOPT, State.HOLDING),
         _FELL_BACK,
         *_LOST,
     ),
-    *_on(
-        (State.HOLDING, State.VERIFYING),
-        (Event.STATUS,),
-        (_B.matches, _B.record_revision, None),
-        _FELL_BACK,
-        _LATE,
-        _TRANSIENT,
-        *_LOST,
-    ),
-    *_ignore((State.AWAITING_ANSWER,), (Event.STATUS,), "the answer gives the revision"),
-    *_on(
+    *at((State.HOLDING,), (Event.STATUS,), *HELD),
+    *ignore((State.AWAITING_ANSWER,), (Event.STATUS,), "the answer gives the revision"),
+    *at(
         (State.AWAITING_STATUS,),
         (Event.STATUS,),
-        (_B.outdated, _B.nothing, None),
-        (None, _B.resend, State.AWAITING_ANSWER),
+        (guards.OUTDATED, effects.NOTHING, None),
+        (None, effects.RESEND, State.AWAITING_ANSWER),
     ),
-    *_on(
-        _OWN,
-        (Event.LEASE_EXPIRED,),
-        (_B.outdated, _B.nothing, None),
-        _FELL_BACK,
-        (_B.may_reapply, _B.reapply, State.AWAITING_ANSWER),
-        (None, _B.drop, State.UNCONTROLLED),
-    ),
-    *_ignore((State.UNCONTROLLED,), (Event.LEASE_EXPIRED,), "no pipeline of ours was in force"),
-    *_ignore(_AWAITING, (Event.LEASE_EXPIRED,), "a transaction is under way"),
+    *at(OWN, (Event.LEASE_EXPIRED,), *EXPIRED),
+    *ignore((State.UNCONTROLLED,), (Event.LEASE_EXPIRED,), "no pipeline of ours was in force"),
+    *ignore(AWAITING, (Event.LEASE_EXPIRED,), "a transaction is under way"),
     # Keep.
-    *_on(_OWN, (Event.RENEWED,), (None, _B.schedule_renewal, None)),
-    *_on(
-        (State.UNCONFIRMED, State.HOLDING),
-        (Event.RENEWAL_REFUSED,),
-        (None, _B.schedule_renewal, State.UNCONFIRMED),
-    ),
-    *_on((State.VERIFYING,), (Event.RENEWAL_REFUSED,), (None, _B.expect_divergence, None)),
-    *_ignore(
-        (State.UNCONTROLLED, *_AWAITING),
+    *at(OWN, (Event.RENEWED,), RENEWED),
+    *at(OWN, (Event.RENEWAL_REFUSED,), (None, effects.SCHEDULE_RENEWAL, State.UNCONFIRMED)),
+    *ignore(
+        (State.UNCONTROLLED, *AWAITING),
         (Event.RENEWED, Event.RENEWAL_REFUSED),
         "the lease is not renewed in this state",
     ),
-    *_on((State.UNCONFIRMED,), (Event.TIMER,), *_RENEWAL),
-    *_on((State.HOLDING, State.VERIFYING), (Event.TIMER,), *_UNWANTED),
-    *_on((State.HOLDING,), (Event.TIMER,), *_BASE),
-    *_on((State.HOLDING, State.VERIFYING), (Event.TIMER,), *_RENEWAL),
-    *_on(
+    *at((State.UNCONFIRMED,), (Event.TIMER,), *RENEWAL),
+    *at((State.HOLDING,), (Event.TIMER,), *UNWANTED, *_BASE, *RENEWAL),
+    *at(
         (State.UNCONTROLLED,),
         (Event.TIMER,),
-        (_B.base_found, _B.adopt_base, State.HOLDING),
-        (_B.base_unwanted, _B.release_bearer, State.AWAITING_ANSWER),
+        (guards.BASE_FOUND, effects.ADOPT_BASE, State.HOLDING),
+        (guards.BASE_UNWANTED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
         *_BASE,
-        (_B.base_missing, _B.wait_for_base, None),
-        (None, _B.nothing, None),
+        (guards.BASE_MISSING, effects.WAIT_FOR_BASE, None),
+        _NOTHING,
     ),
-    *_on(
+    *at(
         (State.AWAITING_STATUS,),
         (Event.TIMER,),
-        (_B.status_overdue, _B.resend_unreported, State.AWAITING_ANSWER),
-        (None, _B.nothing, None),
+        (guards.STATUS_OVERDUE, effects.RESEND_UNREPORTED, State.AWAITING_ANSWER),
+        _NOTHING,
     ),
-    *_ignore((State.AWAITING_ANSWER,), (Event.TIMER,), "the control has a time-out of its own"),
+    *ignore((State.AWAITING_ANSWER,), (Event.TIMER,), "the control has a time-out of its own"),
     # End.
-    *_on(_OWN, (Event.RELEASE,), _RELEASE),
-    *_on(
-        _AWAITING,
+    *at(OWN, (Event.RELEASE,), RELEASE),
+    *at(
+        AWAITING,
         (Event.RELEASE,),
-        (_B.controlled, _B.release_bearer, State.AWAITING_ANSWER),
-        (None, _B.nothing, None),
+        (guards.CONTROLLED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
+        _NOTHING,
     ),
-    *_on(
+    *at(
         (State.UNCONTROLLED,),
         (Event.RELEASE,),
-        (_B.keeps, _B.release_bearer, State.AWAITING_ANSWER),
-        (None, _B.nothing, None),
+        (guards.KEEPS, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
+        _NOTHING,
     ),
-    *_on((*_OWN, *_AWAITING), (Event.DISOWNED,), (None, _B.stand_by, State.UNCONTROLLED)),
-    *_ignore((State.UNCONTROLLED,), (Event.DISOWNED,), "no pipeline of ours is in force"),
-    *_on((State.UNCONTROLLED,), (Event.REMOVED,), (None, _B.forget, State.GONE)),
-    *_on((*_OWN, *_AWAITING), (Event.REMOVED,), (None, _B.forget_and_log, State.GONE)),
-)
-
-
-def _by_state_and_event() -> Mapping[tuple[State, Event], tuple[Transition, ...]]:
-    grouped: dict[tuple[State, Event], list[Transition]] = defaultdict(list)
-    for transition in TRANSITIONS:
-        grouped[transition.state, transition.event].append(transition)
-    return {key: tuple(rows) for key, rows in grouped.items()}
-
-
-#: The rows of a state and event, in the order in which their guards are tried.
-LIFECYCLE: Final = _by_state_and_event()
-#: States in which a violation leads to a decision.
-DECIDING: Final = frozenset(
-    transition.state
-    for transition in TRANSITIONS
-    if transition.event is Event.VIOLATION and transition.effect is _B.apply_rung
-)
-#: States in which the base of the rule may be installed.
-BASED: Final = frozenset(
-    transition.state
-    for transition in TRANSITIONS
-    if transition.event is Event.TIMER and transition.effect is _B.apply_rung
+    *at((*OWN, *AWAITING), (Event.DISOWNED,), STAND_BY),
+    *ignore((State.UNCONTROLLED,), (Event.DISOWNED,), "no pipeline of ours is in force"),
+    *at((State.UNCONTROLLED,), (Event.REMOVED,), (None, effects.FORGET, State.GONE)),
+    *at((*OWN, *AWAITING), (Event.REMOVED,), REMOVED),
 )

@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from tc_controller.core.act.reconcile import REAPPLIED_IN_VAIN
 from tc_controller.core.actions import Action
-from tc_controller.core.bearer.control import BearerControl
-from tc_controller.core.bearer.state import REAPPLIED_IN_VAIN
+from tc_controller.core.bearer.bearer import Bearer
 from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
-from tc_controller.core.observe.bearer_view import BearerView
+from tc_controller.core.observe.bearer_view import BearerView, standing_us
 from tc_controller.core.report import records
 from tc_controller.core.verify.compliance import Compliance
-from tc_controller.core.verify.verifier import standing_us
 
 #: Of reports that come each 1 to 10 ms, or each period if that is longer.
 _SILENT_US: Final = 1_000_000
@@ -105,11 +104,10 @@ class NodeFaults:
 
     def assess(
         self,
-        bearers: Iterable[tuple[BearerControl, BearerView | None]],
+        bearers: Iterable[tuple[Bearer, BearerView | None]],
         periods: Periods,
         now_us: int,
-        out: list[Action],
-    ) -> None:
+    ) -> list[Action]:
         """Set `present` from the bearers of the node; what began and what ended is logged."""
         found: dict[Fault, Finding] = {}
         every = list(bearers)
@@ -130,14 +128,20 @@ class NodeFaults:
             found[fault].since_us = former[fault].since_us
         began = {fault: each for fault, each in found.items() if fault not in former}
         ended = {fault: each for fault, each in former.items() if fault not in found}
-        for what, faults in (("began", began), ("ended", ended)):
-            for fault, each in faults.items():
-                details = {"reason": each.reason, "bearers": each.bearers, "of": len(every)}
-                out.append(
-                    records.of_node(
-                        "fault", now_us, self._node_id, fault=fault.value, what=what, **details
-                    )
-                )
+        return [
+            records.of_node(
+                "fault",
+                now_us,
+                self._node_id,
+                fault=fault.value,
+                what=what,
+                reason=each.reason,
+                bearers=each.bearers,
+                of=len(every),
+            )
+            for what, faults in (("began", began), ("ended", ended))
+            for fault, each in faults.items()
+        ]
 
     def _of_node(self, bearers: int, periods: Periods, now_us: int) -> tuple[Fault, str] | None:
         """A fault of the whole node hides those of its bearers. A node without bearers may have
@@ -158,7 +162,7 @@ class NodeFaults:
 
     def _effect(
         self,
-        bearer: BearerControl,
+        bearer: Bearer,
         view: BearerView | None,
         former: _Filled | None,
         now_us: int,
@@ -180,15 +184,15 @@ class NodeFaults:
         )
 
 
-def _of_bearer(bearer: BearerControl) -> tuple[Fault, str] | None:
-    if bearer.reapplied >= REAPPLIED_IN_VAIN:
+def _of_bearer(bearer: Bearer) -> tuple[Fault, str] | None:
+    if bearer.drift.reapplied >= REAPPLIED_IN_VAIN:
         asked = "" if bearer.desired is None else f"{bearer.desired.template} "
         return (
             Fault.NOT_APPLIED,
-            f"{asked}accepted {bearer.reapplied + 1} times, but the status shows "
-            f"{bearer.name_in_force}",
+            f"{asked}accepted {bearer.drift.reapplied + 1} times, but the status shows "
+            f"{bearer.seen.name}",
         )
-    refusal = bearer.refusal
+    refusal = bearer.change.refusal
     if refusal is not None and bearer.desired is None:
         place = f" at {refusal.element}" if refusal.element else ""
         detail = f": {refusal.detail}" if refusal.detail else ""
@@ -196,12 +200,13 @@ def _of_bearer(bearer: BearerControl) -> tuple[Fault, str] | None:
     return None
 
 
-def _passed_by(bearer: BearerControl, view: BearerView, now_us: int) -> bool:
+def _passed_by(bearer: Bearer, view: BearerView, now_us: int) -> bool:
     """Whether a paced pipeline is in force, and the RLC alone violates the objective."""
     desired, rule = bearer.desired, bearer.rule
-    if desired is None or rule is None or bearer.compliance is not Compliance.VIOLATED:
+    if desired is None or rule is None or bearer.judged.compliance is not Compliance.VIOLATED:
         return False
-    changed_at_us = bearer.transactions_us[-1] if bearer.transactions_us else 0
+    sent_us = bearer.change.sent_us
+    changed_at_us = sent_us[-1] if sent_us else 0
     settling = now_us - changed_at_us < rule.verify.max_settle_ms * 1000
     if desired.pipeline["pacer"] == "none" or settling:
         return False

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tc_controller.core.act.node_default import NodeDefault
 from tc_controller.core.act.ownership import Ownership
 from tc_controller.core.actions import Action
-from tc_controller.core.bearer.control import BearerControl
-from tc_controller.core.bearer.state import Shared
+from tc_controller.core.bearer.bearer import Bearer, Shared
+from tc_controller.core.bearer.events import (
+    BearerEvents,
+    observe_status,
+    rule_changed,
+    schedule,
+)
+from tc_controller.core.bearer.lifecycle import Lifecycle
 from tc_controller.core.inputs import (
     BearerKey,
     FlowInventory,
@@ -21,9 +25,10 @@ from tc_controller.core.inputs import (
     RlcReports,
 )
 from tc_controller.core.node.faults import NodeFaults
+from tc_controller.core.node.strategies import Remedy, Trials
 from tc_controller.core.observe.backlog import Backlog
 from tc_controller.core.observe.bearer_view import BearerView
-from tc_controller.core.observe.detect import Detector, Predictor
+from tc_controller.core.observe.detect import Detector
 from tc_controller.core.observe.drain_history import DrainHistory
 from tc_controller.core.observe.inventory import FlowView
 from tc_controller.core.observe.pipeline_view import PipelineView
@@ -31,7 +36,6 @@ from tc_controller.core.observe.prb_window import PrbWindow
 from tc_controller.core.observe.rlc_windows import RlcWindows
 from tc_controller.core.policy.schema import Policy, Rule
 from tc_controller.core.policy.selectors import UNKNOWN, Carried
-from tc_controller.core.trials.node import NodeTrials
 from tc_controller.core.verify.distribution import NO_SAMPLES, Counts
 from tc_controller.core.verify.service import ServiceMeter
 
@@ -41,11 +45,28 @@ ANY_WAIT_US = 0xFFFF_FFFF
 _MOST_WAITING = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stands beside the bases of the rules on a node."""
+
+    #: The lives of its bearers.
+    lifecycle: Lifecycle
+    remedy: Callable[[Node], Remedy]
+    trials: Callable[[Node], Trials]
+
+
 class Node:
     """Windows, reports and bearers of one node."""
 
     def __init__(
-        self, node_id: str, capabilities: Ie | None, policy: Policy, shared: Shared, now_us: int
+        self,
+        node_id: str,
+        capabilities: Ie | None,
+        policy: Policy,
+        shared: Shared,
+        now_us: int,
+        *,
+        beside: Beside,
     ) -> None:
         self.node_id = node_id
         self.capabilities = capabilities
@@ -57,7 +78,7 @@ class Node:
             preferred=shared.replica.prefers(node_id),
         )
         self._shared = shared
-        self.bearers: dict[BearerKey, BearerControl] = {}
+        self.bearers: dict[BearerKey, Bearer] = {}
         self.inventories: dict[BearerKey, FlowView] = {}
         self.pipelines: dict[BearerKey, PipelineView] = {}
         #: What bearers carry, as the node reports it, where the policy asks for it.
@@ -69,9 +90,16 @@ class Node:
         #: Controller time of the newest RLC report; ``None`` before the first.
         self.reported_at_us: int | None = None
         self.faults = NodeFaults(node_id, now_us)
-        self.trials = NodeTrials(node_id, policy, shared)
         self.default = NodeDefault(node_id, capabilities, policy)
         self._open_windows(policy)
+        self.events = BearerEvents(beside.lifecycle)
+        self.remedy = beside.remedy(self)
+        self.trials = beside.trials(self)
+
+    @property
+    def acts(self) -> bool:
+        """Whether the controller decides about the node's bearers."""
+        return self._shared.acting and self.ownership.acts
 
     def _open_windows(self, policy: Policy) -> None:
         period_ms = policy.reports.rlc_period_ms
@@ -81,10 +109,7 @@ class Node:
         self.detector = Detector(self.windows, period_ms * 1000)
         self.history = DrainHistory(self.windows)
         self.prbs = PrbWindow(self._depth * period_ms * 1000)
-        self.predictor = Predictor()
         self.service = ServiceMeter(self.windows, period_ms)
-        #: Slots whose bearer may be acted on.
-        self.ready: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._slots.clear()
 
     def view(self, key: BearerKey) -> BearerView | None:
@@ -111,20 +136,21 @@ class Node:
         key = self._keys.get(rnti << 8 | drb)
         return BearerKey(self.node_id, rnti, drb) if key is None else key
 
-    def rlc(self, report: RlcReport, now_us: int, out: list[Action]) -> bool:
-        """Take a report in; ``False`` if it is not newer than the last one."""
+    def rlc(self, report: RlcReport, now_us: int) -> list[Action] | None:
+        """Take a report in; ``None`` if it is not newer than the last one."""
         self.catch_up()
         changes = self.windows.update(report.collected_at_us, report.bearers)
         if changes is None:
-            return False
+            return None
         new, gone = changes
+        actions: list[Action] = []
         for key in gone:
-            self.remove(key, now_us, out)
+            actions += self.remove(key, now_us)
         for slot in new:
-            self.add(slot, now_us, out)
+            actions += self.add(slot, now_us)
         self.history.step()
         self._note(*self.detector.step())
-        return True
+        return actions
 
     def follows(self, reports: RlcReports) -> bool:
         """Whether `wait` takes these: they are of the bearers known and newer."""
@@ -160,57 +186,48 @@ class Node:
         for slot in ended:
             bearer = self.at(slot)
             if bearer is not None:
-                bearer.violation_ended()
+                bearer.pause.violation_ended()
 
     def settled(self) -> bool:
         """Whether a status report of each bearer as the last one would change nothing."""
         return all(bearer.settled for bearer in self.bearers.values())
 
-    def at(self, slot: int) -> BearerControl | None:
+    def at(self, slot: int) -> Bearer | None:
         """The bearer of a slot."""
         key = self.windows.keys[slot]
         return None if key is None else self.bearers.get(key)
 
-    def decidable(self) -> NDArray[np.intp]:
-        """Slots of the bearers that violate their objective and may be acted on."""
-        violating = self.detector.violating
-        size = min(self.ready.size, violating.size)
-        return np.flatnonzero(violating[:size] & self.ready[:size])
-
     def stop_above_us(self) -> int:
         """Longest head of line for which no bearer needs a decision; negative: each may."""
-        if self.windows.absent:
-            return -1
-        slots = self.ready.nonzero()[0]
-        if slots.size == 0:
-            return ANY_WAIT_US
-        return -1 if self.detector.violating[slots].any() else self.detector.room_us(slots)
+        return -1 if self.windows.absent else self.remedy.stop_above_us()
 
-    def add(self, slot: int, now_us: int, out: list[Action]) -> None:
+    def add(self, slot: int, now_us: int) -> list[Action]:
         """A report has a new bearer."""
         key = self.windows.keys[slot]
         if key is None:
-            return
+            return []
         self._slots[key] = slot
         self._keys[key.rnti << 8 | key.drb] = key
         self.history.born(slot)
         bearer = self.bearers.get(key)
         if bearer is None:
-            bearer = BearerControl(key, self._rule(key), self._shared, self.capabilities)
-            bearer.role = self.ownership.role
+            rule, role = self._rule(key), self.ownership.role
+            bearer = Bearer(key, rule, self._shared, self.capabilities, role)
             self._count_with_others(bearer)
             self.bearers[key] = bearer
             self.trials.joined(bearer, now_us)
         self.detector.watch(slot, None if bearer.rule is None else bearer.rule.objective)
         self.service.assign(slot, bearer.service, new=True)
         pipeline = self.pipelines.get(key)
+        actions: list[Action] = []
         if pipeline is not None:
             self.note_pipeline(key, pipeline)
             if self.ownership.acts:
-                bearer.status(pipeline, self.view(key), now_us, out)
+                actions += self.events.status(bearer, pipeline, self.view(key), now_us)
             else:
-                bearer.observe_status(pipeline)
+                observe_status(bearer, pipeline)
         self.sync(bearer, now_us)
+        return actions
 
     def note_pipeline(self, key: BearerKey, pipeline: PipelineView) -> None:
         """Store the newest status; what an ungreedy flow waits in it is part of its sojourn."""
@@ -232,38 +249,29 @@ class Node:
         if bearer is not None and carried != UNKNOWN:
             self.match_rule(bearer, now_us)
 
-    def sync(self, bearer: BearerControl, now_us: int) -> None:
-        """Update schedule and readiness; to be called after anything happened to a bearer."""
-        bearer.schedule(now_us)
+    def sync(self, bearer: Bearer, now_us: int) -> None:
+        """Update its schedule; to be called after anything happened to a bearer."""
+        schedule(bearer, now_us)
         slot = self._slots.get(bearer.key)
-        if slot is None:
-            return
-        if self.ready.size < self.windows.capacity:
-            extra = self.windows.capacity - self.ready.size
-            self.ready = np.pad(self.ready, (0, extra))
-        ready = bearer.ready(now_us)
-        if ready != self.ready[slot]:
-            # The reports that wait were of the bearer as it was.
-            self.catch_up()
-            self.ready[slot] = ready
+        if slot is not None:
+            self.remedy.sync(bearer, slot, now_us)
 
-    def remove(self, key: BearerKey, now_us: int, out: list[Action]) -> None:
+    def remove(self, key: BearerKey, now_us: int) -> list[Action]:
         """A bearer is gone."""
         self.catch_up()
         bearer = self.bearers.pop(key, None)
-        if bearer is not None:
-            bearer.removed(now_us, out)
+        actions = [] if bearer is None else self.events.removed(bearer, now_us)
         self._keys.pop(key.rnti << 8 | key.drb, None)
         slot = self._slots.pop(key, None)
         if slot is not None:
             self.detector.watch(slot, None)
             self.service.assign(slot, None)
-            self.ready[slot] = False
             self.windows.forget(key)
         self.pipelines.pop(key, None)
         self.inventories.pop(key, None)
         self.carried.pop(key, None)
-        self.predictor.forget(key)
+        self.remedy.forget(key, slot)
+        return actions
 
     def set_policy(self, policy: Policy, now_us: int) -> None:
         """Another policy is in force."""
@@ -276,16 +284,17 @@ class Node:
         if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.
             self._open_windows(policy)
+            self.remedy.restart()
         for bearer in self.bearers.values():
             self.match_rule(bearer, now_us)
             self.trials.joined(bearer, now_us)
 
-    def match_rule(self, bearer: BearerControl, now_us: int) -> None:
+    def match_rule(self, bearer: Bearer, now_us: int) -> None:
         """Set the rule that matches the bearer now."""
         rule, slot = self._rule(bearer.key), self._slots.get(bearer.key)
         if rule != bearer.rule:
             self.catch_up()
-            bearer.rule_changed(rule)
+            rule_changed(bearer, rule)
             self.trials.joined(bearer, now_us)
             if slot is not None:
                 self.detector.watch(slot, None if rule is None else rule.objective)
@@ -294,7 +303,7 @@ class Node:
             self.service.assign(slot, bearer.service)
         self.sync(bearer, now_us)
 
-    def _count_with_others(self, bearer: BearerControl) -> None:
+    def _count_with_others(self, bearer: Bearer) -> None:
         """Set slice and requirement of a bearer."""
         if bearer.rule is not None:
             key = bearer.key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,3 +164,10 @@ def snapshot(view: BearerView, since_us: int, percentile: float) -> Snapshot:
         dropped_packets=None if pipeline is None else pipeline.dropped_packets,
         marked_packets=None if pipeline is None else pipeline.marked_packets,
     )
+
+
+def standing_us(standing_bytes: int, mean_kbps: float | None) -> float:
+    """Wait behind so many bytes at the mean drain rate, µs; infinite without a rate."""
+    if standing_bytes == 0:
+        return 0.0
+    return standing_bytes * 8_000.0 / mean_kbps if mean_kbps else math.inf

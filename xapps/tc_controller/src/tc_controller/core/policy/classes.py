@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, model_validator
 from ric.explain import PlacedError
 
-from tc_controller.core.policy.ladder import Strict
+from tc_controller.core.policy.rung import Strict
 
 #: Kbit/s of E2SM-TC's shapers and guarantees, in Mbit/s.
 RateMbps = Annotated[float, Field(ge=0.001, le=100_000.0)]

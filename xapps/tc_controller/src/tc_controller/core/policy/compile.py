@@ -23,7 +23,7 @@ from ric.explain import PlacedError
 from ric.sm import tc
 
 from tc_controller.core.policy.classes import ClassObjective, TrafficClass
-from tc_controller.core.policy.ladder import Rung
+from tc_controller.core.policy.rung import Rung
 
 #: The template that has classes.
 CLASSES: Final = "classes"

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Self
 from pydantic import Field, model_validator
 from ric.explain import PlacedError
 
-from tc_controller.core.policy.ladder import Strict
+from tc_controller.core.policy.rung import Strict
 
 LatencyMs = Annotated[float, Field(gt=0.0, le=10_000.0)]
 Ratio = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -14,9 +14,10 @@ from ric.explain import PlacedError
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.policy.classes import RateMbps, Share, TrafficClass, check_rates
 from tc_controller.core.policy.compile import with_classes
-from tc_controller.core.policy.ladder import CHOSEN, Condition, Rung, Strict
 from tc_controller.core.policy.quality import DEFAULT, SHIPPED, Requirement
+from tc_controller.core.policy.rung import CHOSEN, Condition, Rung, Strict
 from tc_controller.core.policy.selectors import UNKNOWN, Carried, Match, Selector, Slice, SliceId
+from tc_controller.core.policy.slot import OfBase, OfLadder, Slot
 from tc_controller.core.policy.trial import Trial
 
 Ms = Annotated[int, Field(ge=1, le=600_000)]
@@ -287,6 +288,12 @@ class Rule(Strict):
             problem = "its rungs would replace the pipeline of the objectives; expected no ladder"
             raise PlacedError(("ladder",), problem)
         return rungs
+
+    def slot_of(self, template: str) -> Slot:
+        """The rung of the ladder with this template; one that the ladder lacks counts as below
+        it."""
+        templates = [rung.template for rung in self.ladder]
+        return OfLadder(templates.index(template)) if template in templates else OfBase()
 
 
 class Reports(Strict):

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.policy.ladder import Strict
+from tc_controller.core.policy.rung import Strict
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, field_validator, model_validator
 from ric.explain import PlacedError
 
-from tc_controller.core.policy.ladder import CHOSEN, Condition, Rung, Strict
+from tc_controller.core.policy.rung import CHOSEN, Condition, Rung, Strict
 
 #: The interval is computed anew after each pair, in 20 ms after a thousand.
 MAX_PAIRS: Final = 2_000

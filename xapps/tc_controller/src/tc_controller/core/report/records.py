@@ -12,17 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tc_controller.core.act.decide import Skipped
+from tc_controller.core.act.decision import Decision, Proposal, Skipped
 from tc_controller.core.act.node_default import NodeDefault
 from tc_controller.core.act.ownership import Role
 from tc_controller.core.actions import WriteRecord
-from tc_controller.core.inputs import Accepted, BearerKey, FlowId, Outcome, Pipeline, Refused
+from tc_controller.core.inputs import Accepted, BearerKey, Outcome, Refused
 from tc_controller.core.observe.bearer_view import Snapshot
-from tc_controller.core.observe.inventory import FlowView
-from tc_controller.core.policy.ladder import Rung
 from tc_controller.core.policy.schema import Rule
+from tc_controller.core.policy.slot import OfLadder, OfTrial, Slot
 from tc_controller.core.verify.service import ServiceKey, ServiceTotals
-from tc_controller.core.verify.verifier import Judgement
 
 
 @dataclass(slots=True)
@@ -61,39 +59,17 @@ class Counters:
             del self.service[key]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """One decision to change a bearer's pipeline."""
-
-    id: str
-    bearer: BearerKey
-    #: Controller time at which handling of the triggering report began.
-    at_us: int
-    #: violation, predicted or climb.
-    trigger: str
-    #: Place in the ladder, or in the base: counted down from -1.
-    index: int
-    rung: Rung
-    pipeline: Pipeline
-    before: Snapshot
-    #: Greedy flows at the decision and their rates, kbit/s.
-    greedy: dict[FlowId, int]
-
-
 def decided(
     decision: Decision,
     rule: Rule,
+    proposal: Proposal,
     *,
-    flows: FlowView | None,
-    skipped: tuple[Skipped, ...],
     expected_revision: int | None,
     as_safe: bool,
-    over_for_us: int,
-    follows: str | None,
-    reasons: list[str],
 ) -> WriteRecord:
-    """The record of a new decision."""
+    """The record of a new decision; ``proposal``: what it accepts."""
     objective, enforce = rule.objective, rule.enforce
+    flows, skipped = proposal.view.flows, proposal.choice.skipped
     return WriteRecord(
         {
             "event": "decided",
@@ -101,7 +77,7 @@ def decided(
             "at_us": decision.at_us,
             "bearer": decision.bearer.as_dict(),
             "trigger": decision.trigger,
-            "follows": follows,
+            "follows": proposal.follows,
             "rule": rule.name,
             "objective": {
                 "bound_ms": objective.bound_ms,
@@ -111,12 +87,11 @@ def decided(
             },
             "inputs": {
                 **decision.before.as_dict(),
-                "above_bound_for_us": over_for_us,
+                "above_bound_for_us": proposal.over_for_us,
                 "flows": None if flows is None else flows.summary(),
             },
             "rung": {
-                "of": "base" if decision.index < 0 else "ladder",
-                "index": decision.index if decision.index >= 0 else -1 - decision.index,
+                **_place(decision.slot, rule),
                 "template": decision.rung.template,
                 "parameters": decision.rung.model_dump(exclude={"template", "when"}),
             },
@@ -128,9 +103,19 @@ def decided(
                 "pipeline": decision.pipeline,
             },
             "dry_run": enforce.dry_run,
-            "reasons": reasons,
+            "reasons": [
+                proposal.why,
+                *(f"{item.template} skipped: {item.reason}" for item in skipped),
+            ],
         }
     )
+
+
+def _place(slot: Slot, rule: Rule) -> dict[str, Any]:
+    """Where in the rule a pipeline is; what a trial compares the base with counts as behind it."""
+    if isinstance(slot, OfTrial):
+        return {"of": "base", "index": len(rule.compiled_base())}
+    return {"of": "ladder" if isinstance(slot, OfLadder) else "base", "index": slot.index}
 
 
 def answered(decision: Decision, now_us: int, outcome: Outcome, attempt: int) -> WriteRecord:
@@ -143,25 +128,6 @@ def answered(decision: Decision, now_us: int, outcome: Outcome, attempt: int) ->
             "attempt": attempt,
             "outcome": outcome_dict(outcome),
             "detect_to_ack_us": now_us - decision.at_us,
-        }
-    )
-
-
-def verified(
-    decision: Decision, now_us: int, judgement: Judgement, settled_us: int, expected_us: int
-) -> WriteRecord:
-    """The record of a verdict."""
-    return WriteRecord(
-        {
-            "event": "verified",
-            "id": decision.id,
-            "at_us": now_us,
-            "verdict": judgement.verdict.value,
-            "settled_after_us": settled_us,
-            "expected_settle_us": expected_us,
-            "before": judgement.before.as_dict(),
-            "after": judgement.after.as_dict(),
-            "reasons": list(judgement.reasons),
         }
     )
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from tc_controller.core.actions import Action
-from tc_controller.core.bearer.control import BearerControl
-from tc_controller.core.bearer.state import Shared
-from tc_controller.core.inputs import Ie
-from tc_controller.core.policy.ladder import Rung
+from tc_controller.core.bearer.bearer import Bearer, Shared
+from tc_controller.core.node.node import Node
+from tc_controller.core.policy.rung import Rung
 from tc_controller.core.policy.schema import Policy
-from tc_controller.core.trials.run import Phase, Site, TrialRun, digest
+from tc_controller.core.trials.run import Phase, TrialRun, digest
 
 
 class NodeTrials:
     """Keeps the trials of a policy; one whose pipelines, objective and settings another policy
     leaves as they are goes on."""
 
-    def __init__(self, node_id: str, policy: Policy, shared: Shared) -> None:
-        self._node_id = node_id
+    def __init__(self, node: Node, policy: Policy, shared: Shared) -> None:
+        self._node = node
         self._shared = shared
         #: By the name of the rule.
         self.runs: dict[str, TrialRun] = {}
@@ -25,7 +24,7 @@ class NodeTrials:
     def set_policy(self, policy: Policy) -> None:
         """Another policy is in force."""
         former, self.runs = self.runs, {}
-        documents = self._shared.desired.trials
+        documents, own_id = self._shared.desired.trials, self._node.node_id
         for rule in policy.rules:
             if rule.trial is None or rule.enforce.dry_run:
                 continue
@@ -33,11 +32,11 @@ class NodeTrials:
             if run is not None and run.digest == digest(rule):
                 run.rule = rule
             else:
-                document = documents.get((self._node_id, rule.name))
-                run = TrialRun(self._node_id, rule, rule.trial, self._shared, document)
+                document = documents.get((own_id, rule.name))
+                run = TrialRun(own_id, rule, rule.trial, self._shared, document)
             self.runs[rule.name] = run
         for node_id, name in list(documents):
-            if node_id == self._node_id and name not in self.runs:
+            if node_id == own_id and name not in self.runs:
                 del documents[node_id, name]
 
     def kept_instead(self) -> dict[str, Rung]:
@@ -50,7 +49,7 @@ class NodeTrials:
         """Whether a trial has not ended: it measures at each tick."""
         return any(run.phase is not Phase.ENDED for run in self.runs.values())
 
-    def joined(self, bearer: BearerControl, now_us: int) -> None:
+    def joined(self, bearer: Bearer, now_us: int) -> None:
         """The bearer is new, or another rule or policy holds."""
         run = None if bearer.rule is None else self.runs.get(bearer.rule.name)
         if run is not None:
@@ -58,7 +57,10 @@ class NodeTrials:
         elif bearer.assigned is not None:
             bearer.assign(None)
 
-    def tick(self, now_us: int, node: Site, capabilities: Ie | None, out: list[Action]) -> None:
+    def tick(self, now_us: int) -> list[Action]:
         """Time passed while the controller acts on the node."""
+        self._node.catch_up()
+        actions: list[Action] = []
         for run in self.runs.values():
-            run.tick(now_us, node, capabilities, out)
+            actions += run.tick(now_us, self._node)
+        return actions

@@ -11,19 +11,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from statistics import fmean
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from ric.sm import tc
-
-from tc_controller.core.act.decide import compose, trial_index
+from tc_controller.core.act.base import unsupported
 from tc_controller.core.actions import Action, SaveDesired, WriteRecord
-from tc_controller.core.bearer.control import BearerControl
-from tc_controller.core.bearer.lifecycle import State
-from tc_controller.core.bearer.state import Shared
-from tc_controller.core.inputs import BearerKey, Ie
-from tc_controller.core.observe.bearer_view import BearerView
-from tc_controller.core.observe.rlc_windows import RlcWindows
+from tc_controller.core.bearer.bearer import Bearer, Shared
+from tc_controller.core.bearer.states import State
+from tc_controller.core.inputs import BearerKey
+from tc_controller.core.node.node import Node
 from tc_controller.core.policy.schema import Rule
+from tc_controller.core.policy.slot import OfTrial
 from tc_controller.core.policy.trial import Trial
 from tc_controller.core.trials.meter import Measured, TrialMeter
 from tc_controller.core.trials.results import NO_EFFECTS, Effects, Results, restored
@@ -49,17 +46,6 @@ class Phase(enum.Enum):
     ENDED = "ended"
 
 
-class Site(Protocol):
-    """What a trial needs of its node."""
-
-    node_id: str
-    bearers: dict[BearerKey, BearerControl]
-    windows: RlcWindows
-
-    def view(self, key: BearerKey) -> BearerView | None:
-        """The present state of a bearer."""
-
-
 class TrialRun:
     """The trial of a rule on a node.
 
@@ -76,8 +62,8 @@ class TrialRun:
         self.trial = trial
         self._shared = shared
         self.digest = digest(rule)
-        self._bases = [compose(rung) for rung in rule.compiled_base()]
-        self._against = compose(trial.against)
+        self._bases = [rung.pipeline() for rung in rule.compiled_base()]
+        self._against = trial.against.pipeline()
         self.phase = Phase.WAITING
         self.id = ""
         self._started_us = 0
@@ -91,7 +77,7 @@ class TrialRun:
         self._meter: TrialMeter | None = None
         #: Bearers of the present pair, and those measured with their revisions.
         self._members: set[BearerKey] = set()
-        self._watched: dict[BearerKey, tuple[BearerControl, int | None]] = {}
+        self._watched: dict[BearerKey, tuple[Bearer, int | None]] = {}
         self._measured: dict[Arm, Mapping[BearerKey, Measured]] = {}
         #: Why the present block gives no result.
         self._void: str | None = None
@@ -102,41 +88,41 @@ class TrialRun:
 
     # ----------------------------------------------------------------------------- events
 
-    def tick(self, now_us: int, node: Site, capabilities: Ie | None, out: list[Action]) -> None:
+    def tick(self, now_us: int, node: Node) -> list[Action]:
         """Time passed; to be called at each tick while the controller acts on the node."""
         if self._ticked_us is not None and now_us - self._ticked_us > _GAP_US:
             self._interrupt(now_us, node)
         self._ticked_us = now_us
         if self._ended():
-            return
+            return []
         look = now_us - self._guarded_us >= _GUARD_US
         if look:
             self._guarded_us = now_us
         if self.phase is Phase.WAITING:
-            if look:
-                self._begin(now_us, node, capabilities, out)
-            return
+            return self._begin(now_us, node) if look else []
+        actions: list[Action] = []
         if now_us - self._started_us >= self.trial.max_duration_s * 1e6:
             if self._period is not None and now_us >= self._period.ends_us:
-                self._close(self._period, now_us, node, out)
+                actions += self._close(self._period, now_us, node)
             if not self._ended():
-                self._end("max_duration", "its longest duration is over", now_us, node, out)
-            return
+                actions += self._end("max_duration", "its longest duration is over", now_us, node)
+            return actions
         period = self._schedule().at(now_us)
         if period != self._period:
-            self._turn(period, now_us, node, out)
+            actions += self._turn(period, now_us, node)
         if not self._ended():
             self._measure(now_us, node)
             if look:
                 self._reassert(node)
-                self._check_bounds(now_us, node, out)
+                actions += self._check_bounds(now_us, node)
+        return actions
 
     @property
     def keeps_tried(self) -> bool:
         """Whether it has ended and the pipeline that was tried stays."""
         return self.phase is Phase.ENDED and self.winner is Arm.AGAINST
 
-    def joined(self, bearer: BearerControl, now_us: int) -> None:
+    def joined(self, bearer: Bearer, now_us: int) -> None:
         """The bearer is new, or the rule of this trial matches it now."""
         against = self.keeps_tried
         if self.phase is Phase.RUNNING and self.trial.share_of_bearers is not None:
@@ -192,20 +178,18 @@ class TrialRun:
 
     # -------------------------------------------------------------------------- beginning
 
-    def _begin(self, now_us: int, node: Site, capabilities: Ie | None, out: list[Action]) -> None:
+    def _begin(self, now_us: int, node: Node) -> list[Action]:
         if not any(self._has(bearer, Arm.BASE) for bearer in self._bearers(node)):
-            return
+            return []
         self.id, self._started_us = self._shared.next_decision_id(), now_us
-        missing = None if capabilities is None else tc.unsupported(self._against, capabilities)
+        missing = unsupported(self._against, node.capabilities)
         if missing is not None:
-            self._end("unsupported", missing, now_us, node, out)
-            return
+            return self._end("unsupported", missing, now_us, node)
         self.phase = Phase.RUNNING
         trial = self.trial
-        self._record(
+        record = self._record(
             "trial_started",
             now_us,
-            out,
             base=self.rule.base[0].template,
             against=trial.against.template,
             share_of_time=trial.share_of_time,
@@ -219,15 +203,14 @@ class TrialRun:
         )
         for bearer in self._bearers(node):
             self.joined(bearer, now_us)
-        self._save(out)
+        return [record, self._save()]
 
-    def _turn(self, period: Period | None, now_us: int, node: Site, out: list[Action]) -> None:
+    def _turn(self, period: Period | None, now_us: int, node: Node) -> list[Action]:
         """Another period begins."""
         former = self._period
-        if former is not None:
-            self._close(former, now_us, node, out)
+        actions = [] if former is None else self._close(former, now_us, node)
         if self._ended():
-            return
+            return actions
         self._period = period
         missed = period is not None and now_us - period.begins_us > _LATE_US
         if period is not None and period.second and self.trial.share_of_time is not None:
@@ -241,12 +224,13 @@ class TrialRun:
             self._void = self._void or "the controller was not there at its begin"
         for bearer in self._bearers(node):
             self._assign(bearer, now_us)
+        return actions
 
-    def _may_take_part(self, bearer: BearerControl, node: Site) -> bool:
+    def _may_take_part(self, bearer: Bearer, node: Node) -> bool:
         desired, view = bearer.desired, node.view(bearer.key)
-        if bearer.state is not State.HOLDING or desired is None or desired.rung >= 0:
+        if bearer.state is not State.HOLDING or desired is None or bearer.on_ladder:
             return False
-        if desired.pipeline == self._against or bearer.compliance is not Compliance.VIOLATED:
+        if desired.pipeline == self._against or bearer.judged.compliance is not Compliance.VIOLATED:
             return True
         if view is None:
             return False
@@ -256,13 +240,13 @@ class TrialRun:
         sojourn_us = view.sojourn_percentile(view.at_us - span_us, objective.percentile)
         return sojourn_us is not None and sojourn_us <= objective.bound_ms * 1000.0
 
-    def _assign(self, bearer: BearerControl, now_us: int) -> None:
+    def _assign(self, bearer: Bearer, now_us: int) -> None:
         wanted = self._arm_of(bearer.key, self._period) is Arm.AGAINST
         rung = self.trial.against if wanted else None
         if bearer.assigned is not rung:
             bearer.assign(rung)
             # What the other pipeline left is no reason to climb the ladder.
-            bearer.hold_off(now_us + self.trial.wash_out_ms * 1000)
+            bearer.pause.extend(now_us + self.trial.wash_out_ms * 1000)
 
     def _arm_of(self, key: BearerKey, period: Period | None) -> Arm:
         if self.phase is Phase.ENDED:
@@ -272,17 +256,18 @@ class TrialRun:
             return arm_of_bearer(self._seed(), key, share)
         return period.arm if period is not None and key in self._members else Arm.BASE
 
-    def _reassert(self, node: Site) -> None:
+    def _reassert(self, node: Node) -> None:
         """Have bearers that a refused or lost control left on the other pipeline look again."""
-        index = trial_index(self.rule)
         for bearer in self._bearers(node):
             desired = bearer.desired
-            if desired is not None and (bearer.assigned is None) is (desired.rung == index):
+            if desired is None:
+                continue
+            if (bearer.assigned is None) is isinstance(desired.slot, OfTrial):
                 bearer.assign(bearer.assigned)
 
     # -------------------------------------------------------------------------- measuring
 
-    def _measure(self, now_us: int, node: Site) -> None:
+    def _measure(self, now_us: int, node: Node) -> None:
         period = self._period
         if self._meter is not None:
             self._meter.sample()
@@ -292,13 +277,13 @@ class TrialRun:
             and now_us >= period.begins_us + self.trial.wash_out_ms * 1000
         ):
             self._watched = {
-                bearer.key: (bearer, bearer.revision)
+                bearer.key: (bearer, bearer.seen.revision)
                 for bearer in self._bearers(node)
                 if bearer.key in self._members and self._has_its_own(bearer)
             }
             self._meter = TrialMeter(node.windows, node.view, self._watched)
 
-    def _close(self, period: Period, now_us: int, node: Site, out: list[Action]) -> None:
+    def _close(self, period: Period, now_us: int, node: Node) -> list[Action]:
         """The period is over: what was measured counts."""
         meter, self._meter = self._meter, None
         if meter is None:
@@ -306,7 +291,7 @@ class TrialRun:
         else:
             lasting: dict[Arm, list[BearerKey]] = {Arm.BASE: [], Arm.AGAINST: []}
             for key, (bearer, revision) in self._watched.items():
-                kept = node.bearers.get(key) is bearer and bearer.revision == revision
+                kept = node.bearers.get(key) is bearer and bearer.seen.revision == revision
                 if kept and self._has_its_own(bearer):
                     lasting[self._arm_of(key, period)].append(key)
             percentile = self.rule.objective.percentile
@@ -314,38 +299,34 @@ class TrialRun:
                 if keys or arm not in self._measured:
                     self._measured[arm] = meter.finish(node.windows, keys, percentile)
         self._watched = {}
-        if period.second:
-            self._add_block(period, now_us, node, out)
+        return self._add_block(period, now_us, node) if period.second else []
 
-    def _add_block(self, period: Period, now_us: int, node: Site, out: list[Action]) -> None:
+    def _add_block(self, period: Period, now_us: int, node: Node) -> list[Action]:
         measured, self._measured = self._measured, {}
         void, self._void = self._void, None
         if void is None:
             void = self.results.add(measured)
         if void is not None:
-            self._record("trial_block", now_us, out, block=period.pair, void=void)
-            return
+            return [self._record("trial_block", now_us, block=period.pair, void=void)]
         of_base = [each.sojourn_us for each in measured[Arm.BASE].values()]
         if of_base:
             count, total = self._base_sojourns
             self._base_sojourns = count + 1, total + fmean(of_base)
         self.effects = self.results.effects(self.trial.stop.confidence) or self.effects
-        self._record(
+        record = self._record(
             "trial_block",
             now_us,
-            out,
             block=period.pair,
             **{arm.value: _mean(bearers) for arm, bearers in measured.items()},
             effect=self.effects.as_dict(),
             summary=self.summary(),
         )
         known = decided(self.trial, self.effects)
-        if known is not None:
-            self._end("decided", known.why, now_us, node, out, winner=known.kept)
-        else:
-            self._save(out)
+        if known is None:
+            return [record, self._save()]
+        return [record, *self._end("decided", known.why, now_us, node, winner=known.kept)]
 
-    def _interrupt(self, now_us: int, node: Site) -> None:
+    def _interrupt(self, now_us: int, node: Node) -> None:
         self._void = "the controller did not act for more than 1 s"
         self._meter = None
         self._members.clear()
@@ -354,7 +335,7 @@ class TrialRun:
 
     # ----------------------------------------------------------------------------- ending
 
-    def _check_bounds(self, now_us: int, node: Site, out: list[Action]) -> None:
+    def _check_bounds(self, now_us: int, node: Node) -> list[Action]:
         """End at once when a bearer suffers under the pipeline that is tried."""
         stop = self.trial.stop
         limit_us = stop.max_sojourn_ms * 1000.0
@@ -366,7 +347,7 @@ class TrialRun:
             bearer, view = node.bearers.get(key), node.view(key)
             if bearer is None or view is None or bearer.assigned is None:
                 continue
-            if bearer.compliance is not Compliance.VIOLATED:
+            if bearer.judged.compliance is not Compliance.VIOLATED:
                 continue
             since_us = view.at_us - _GUARD_US
             sojourn_us = view.sojourn_percentile(since_us, self.rule.objective.percentile)
@@ -375,19 +356,18 @@ class TrialRun:
                     f"sojourn {sojourn_us / 1000:.0f} ms under {self.trial.against.template} on "
                     f"{key}, above the hard bound of {limit_us / 1000:.0f} ms"
                 )
-                self._end("harm", text, now_us, node, out)
-                return
+                return self._end("harm", text, now_us, node)
+        return []
 
     def _end(
         self,
         reason: str,
         text: str,
         now_us: int,
-        node: Site,
-        out: list[Action],
+        node: Node,
         *,
         winner: Arm = Arm.BASE,
-    ) -> None:
+    ) -> list[Action]:
         self.effects = self.results.last(self.trial.stop.confidence) or NO_EFFECTS
         if reason == "max_duration":
             verdict = at_end(self.trial, self.effects)
@@ -398,10 +378,9 @@ class TrialRun:
         for bearer in self._bearers(node):
             self._assign(bearer, now_us)
         kept = self.rule.base[0] if self.winner is Arm.BASE else self.trial.against
-        self._record(
+        record = self._record(
             "trial_result",
             now_us,
-            out,
             reason=reason,
             detail=text,
             blocks=self.results.blocks,
@@ -409,7 +388,7 @@ class TrialRun:
             kept=kept.template,
             summary=self.summary(),
         )
-        self._save(out)
+        return [record, self._save()]
 
     def summary(self) -> str:
         """The effect in one sentence."""
@@ -429,7 +408,7 @@ class TrialRun:
     def _seed(self) -> str:
         return f"{self.trial.seed}/{self.rule.name}/{self.node_id}"
 
-    def _bearers(self, node: Site) -> Iterable[BearerControl]:
+    def _bearers(self, node: Node) -> Iterable[Bearer]:
         name = self.rule.name
         return [
             bearer
@@ -437,35 +416,25 @@ class TrialRun:
             if bearer.rule is not None and bearer.rule.name == name
         ]
 
-    def _has_its_own(self, bearer: BearerControl) -> bool:
+    def _has_its_own(self, bearer: Bearer) -> bool:
         return self._has(bearer, self._arm_of(bearer.key, self._period))
 
-    def _has(self, bearer: BearerControl, arm: Arm) -> bool:
+    def _has(self, bearer: Bearer, arm: Arm) -> bool:
         """Whether the pipeline of this arm is in force and nothing is under way."""
         desired = bearer.desired
-        if bearer.state is not State.HOLDING or desired is None or desired.rung >= 0:
+        if bearer.state is not State.HOLDING or desired is None or bearer.on_ladder:
             return False
         wanted = self._bases if arm is Arm.BASE else [self._against]
         return desired.pipeline in wanted
 
-    def _save(self, out: list[Action]) -> None:
+    def _save(self) -> Action:
         desired = self._shared.desired
         desired.trials[self.node_id, self.rule.name] = self.document()
-        out.append(SaveDesired(desired.document))
+        return SaveDesired(desired.document)
 
-    def _record(self, event: str, now_us: int, out: list[Action], **details: Any) -> None:
-        out.append(
-            WriteRecord(
-                {
-                    "event": event,
-                    "id": self.id,
-                    "at_us": now_us,
-                    "node": self.node_id,
-                    "rule": self.rule.name,
-                    **details,
-                }
-            )
-        )
+    def _record(self, event: str, now_us: int, **details: Any) -> Action:
+        named = {"event": event, "id": self.id, "at_us": now_us}
+        return WriteRecord({**named, "node": self.node_id, "rule": self.rule.name, **details})
 
 
 def _mean(bearers: Mapping[BearerKey, Measured]) -> dict[str, Any]:

@@ -11,9 +11,8 @@ import enum
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tc_controller.core.observe.bearer_view import BearerView
+from tc_controller.core.observe.bearer_view import BearerView, standing_us
 from tc_controller.core.policy.schema import Objective
-from tc_controller.core.verify.verifier import standing_us
 
 #: Period and span of an assessment.
 PERIOD_US: Final = 1_000_000

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 from ric.sm import tc
 
+from tc_controller.core.act.base import FAILED, lacks_l4s, unsupported
+from tc_controller.core.act.decision import Choice, NoChoice, Skipped
 from tc_controller.core.inputs import Flow, Ie, Pipeline
-from tc_controller.core.observe.bearer_view import BearerView
 from tc_controller.core.observe.inventory import FlowView
-from tc_controller.core.policy.ladder import CHOSEN, FOR_L4S, Condition, Rung
-from tc_controller.core.policy.schema import Rule
-
-#: Triggers of decisions that no violation led to.
-BASE: Final = "base"
-TRIAL: Final = "trial"
+from tc_controller.core.policy.rung import CHOSEN, FOR_L4S, Condition, Rung
+from tc_controller.core.policy.slot import OfLadder
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +26,6 @@ class Facts:
     capabilities: Ie | None
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A rung that was not taken."""
-
-    index: int
-    template: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The rung to take; ``pipeline`` is ``None`` when there is none left."""
-
-    index: int
-    rung: Rung | None
-    pipeline: Pipeline | None
-    skipped: tuple[Skipped, ...]
-
-
 def choose(
     ladder: Sequence[Rung],
     current: int | None,
@@ -56,7 +34,7 @@ def choose(
     facts: Facts,
     *,
     climbing: bool = False,
-) -> Choice:
+) -> Choice | NoChoice:
     """The next rung.
 
     Args:
@@ -78,37 +56,17 @@ def choose(
             ):
                 reason = "already in force"
             else:
-                reason = _unsupported(pipeline, facts.capabilities)
+                reason = unsupported(pipeline, facts.capabilities)
                 if reason is None:
-                    return Choice(index, rung, pipeline, tuple(skipped))
+                    return Choice(OfLadder(index), rung, pipeline, tuple(skipped))
         skipped.append(Skipped(index, rung.template, reason))
-    return Choice(len(ladder), None, None, tuple(skipped))
-
-
-def choose_base(base: Sequence[Rung], failed: Collection[int], facts: Facts) -> Choice:
-    """The first of the rule's base pipelines that the node supports.
-
-    Its index is counted down from -1, below the ladder; so are those of ``failed``.
-    """
-    skipped_before = {-1 - index for index in failed}
-    choice = choose(base, None, None, skipped_before, facts)
-    return replace(choice, index=-1 - choice.index)
-
-
-def trial_index(rule: Rule) -> int:
-    """Index of the pipeline that a trial compares the base with: after those of the base."""
-    return -1 - len(rule.compiled_base())
-
-
-def choose_tried(rule: Rule, tried: Rung) -> Choice:
-    """The pipeline that a trial compares the base with."""
-    return Choice(trial_index(rule), tried, compose(tried), ())
+    return NoChoice(tuple(skipped))
 
 
 def _obstacle(index: int, rung: Rung, failed: Collection[int], facts: Facts) -> str | None:
     """Why the rung may not be tried."""
     if index in failed:
-        return "rolled back or refused recently"
+        return FAILED
     return _unmet(rung.when, facts.flows) or _lacks(rung, facts)
 
 
@@ -116,7 +74,7 @@ def _lacks(rung: Rung, facts: Facts) -> str | None:
     """The missing prerequisite of the template."""
     flows = facts.flows
     if rung.template in FOR_L4S:
-        return None if flows is not None and flows.ect1 else "no ECT(1) traffic seen"
+        return lacks_l4s(rung, flows)
     if rung.greedy_share is not None and not facts.drain_kbps:
         return "the drain rate is not measured yet"
     if rung.template not in CHOSEN:
@@ -162,13 +120,6 @@ def _made_for_other_flows(rung: Rung, in_force: Pipeline | None, pipeline: Pipel
 
 def _key(item: Ie) -> str:
     return repr(sorted(item["match"].items()))
-
-
-def _unsupported(pipeline: Pipeline, capabilities: Ie | None) -> str | None:
-    """The part of the pipeline that the RAN function does not support."""
-    if capabilities is None:
-        return None
-    return tc.unsupported(pipeline, capabilities)
 
 
 def compose(rung: Rung, greedy: Sequence[Flow] = (), drain_kbps: float | None = None) -> Pipeline:
@@ -218,30 +169,3 @@ def _five_tuple(flow: Flow) -> dict[str, Any]:
         "destination_port": destination_port,
         "protocol": protocol,
     }
-
-
-def reasons(
-    trigger: str, choice: Choice, rule: Rule, view: BearerView, over_for_us: int
-) -> list[str]:
-    """The reasons of the decision, in sentences."""
-    bound = rule.objective.bound_ms
-    if trigger == BASE:
-        why = "the base pipeline of the rule is not in force"
-        seen = view.pipeline
-        if seen is not None and seen.owner is not None:
-            why += f": {seen.name} of {seen.owner} is"
-    elif trigger == TRIAL:
-        template = None if choice.rung is None else choice.rung.template
-        why = f"the trial of the rule has {template} in force now"
-    elif trigger == "violation":
-        why = (
-            f"sojourn {view.sojourn_us / 1000:.1f} ms, above {bound:g} ms for "
-            f"{over_for_us / 1000:g} ms (RLC mean {view.mean_us / 1000:.1f} ms)"
-        )
-    elif trigger == "predicted":
-        why = f"the forecast sojourn exceeds {bound:g} ms"
-    else:
-        why = f"sojourn still above {bound:g} ms under the previous rung"
-    sentences = [why]
-    sentences += [f"{item.template} skipped: {item.reason}" for item in choice.skipped]
-    return sentences

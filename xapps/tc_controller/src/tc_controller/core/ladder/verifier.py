@@ -9,12 +9,13 @@ occupancy falls faster. Then the reports of one window are judged (*observing*).
 from __future__ import annotations
 
 import enum
-import math
 from collections import deque
 from dataclasses import dataclass
 
+from tc_controller.core.act.decision import Decision
+from tc_controller.core.actions import WriteRecord
 from tc_controller.core.inputs import FlowId
-from tc_controller.core.observe.bearer_view import BearerView, Snapshot, snapshot
+from tc_controller.core.observe.bearer_view import BearerView, Snapshot, snapshot, standing_us
 from tc_controller.core.observe.inventory import FlowView
 from tc_controller.core.policy.schema import Guard, Objective, Rule, Verification
 
@@ -217,13 +218,6 @@ class Verifier:
         ]
 
 
-def standing_us(standing_bytes: int, mean_kbps: float | None) -> float:
-    """Wait behind so many bytes at the mean drain rate, µs; infinite without a rate."""
-    if standing_bytes == 0:
-        return 0.0
-    return standing_bytes * 8_000.0 / mean_kbps if mean_kbps else math.inf
-
-
 def demand_ended(greedy: dict[FlowId, int], view: BearerView) -> bool:
     """Whether utilisation fell because the greedy flows ended: none of them arrives any more and
     the pipeline is empty."""
@@ -234,3 +228,22 @@ def demand_ended(greedy: dict[FlowId, int], view: BearerView) -> bool:
         return False
     rates = {flow.five_tuple: flow.rate_kbps for flow in flows.flows}
     return all(rates.get(flow, 0) <= _ENDED_SHARE * rate for flow, rate in greedy.items())
+
+
+def verified(
+    decision: Decision, now_us: int, judgement: Judgement, settled_us: int, expected_us: int
+) -> WriteRecord:
+    """The record of a verdict."""
+    return WriteRecord(
+        {
+            "event": "verified",
+            "id": decision.id,
+            "at_us": now_us,
+            "verdict": judgement.verdict.value,
+            "settled_after_us": settled_us,
+            "expected_settle_us": expected_us,
+            "before": judgement.before.as_dict(),
+            "after": judgement.after.as_dict(),
+            "reasons": list(judgement.reasons),
+        }
+    )

@@ -18,6 +18,8 @@ from ric.errors import TemplateParameterError
 from ric.explain import PlacedError
 from ric.sm import tc
 
+from tc_controller.core.inputs import Pipeline
+
 #: What the controller fills in when it decides, from the flow inventory.
 CHOSEN: Final = {"segregate_greedy": "greedy", "flow_slicing": "slices"}
 #: Templates for traffic that understands L4S marks.
@@ -77,6 +79,10 @@ class Rung(BaseModel):
     def parameters(self) -> dict[str, Any]:
         """The template's parameters that the policy gives."""
         return dict(self.model_extra or {})
+
+    def pipeline(self) -> Pipeline:
+        """The pipeline of a template for any traffic."""
+        return tc.pipeline(self.template, self.parameters)
 
     @model_validator(mode="wrap")
     @classmethod

@@ -1,0 +1,1 @@
+"""The ladder of a rule: templates that are tried where the base does not meet the objective."""
