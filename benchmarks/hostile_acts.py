@@ -97,7 +97,7 @@ async def subscriptions_1024(address: str, _http: str) -> None:
 
 
 async def silent(address: str, http: str) -> None:
-    """900 sockets that send nothing, on each of both doors; opened again when they end."""
+    """900 sockets that send nothing, on each of both servers; opened again when they end."""
 
     async def hold(target: str) -> None:
         host, _, port = target.rpartition(":")
@@ -125,7 +125,7 @@ async def calls(address: str, _http: str) -> None:
 
 
 async def controls(address: str, _http: str) -> None:
-    """Controls as fast as the door reads them."""
+    """Controls as fast as the server reads them."""
 
     async def made() -> AsyncIterator[pb.ControlRequest]:
         for number in itertools.count(1):

@@ -310,12 +310,12 @@ class Storms:
 
 
 def common() -> tuple[str, ...]:
-    """What every program is told: a door for its metrics, logs that can be read again."""
+    """Settings of every program: an address for its metrics, logs that can be read again."""
     return ("--metrics-listen", free_address(), "--log-format", "json", "--log-level", "info")
 
 
 def fetch(url: str) -> dict[str, dict[str, str]]:
-    """The JSON of a door, whatever its status; empty if the program is just gone."""
+    """The JSON of a server, whatever its status; empty if the program is just gone."""
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
             body = answer.read()

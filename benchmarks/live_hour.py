@@ -134,7 +134,7 @@ class Files:
             stale.unlink(missing_ok=True)
 
     def command(self, seconds: float, gateway: str, metrics: str) -> list[str | Path]:
-        """The command line of `gnb-lab live` with its doors."""
+        """The command line of `gnb-lab live` with its addresses."""
         python = f"{sys.executable} {TRAFFIC}"
         use = [f"{python} use {seconds:g} {path}" for path in self._traffic.values()]
         return [

@@ -25,7 +25,7 @@ from e2_gateway_server.indication import (
     encode_report,
     encode_source,
 )
-from ric.door import DoorServer, DoorSettings
+from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.security import Security
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
@@ -166,16 +166,16 @@ async def serve(nodes: int, ues: int) -> None:
     """Serves until SIGTERM or SIGINT."""
     backend = Nodes(nodes, ues)
     service = GatewayService(backend)
-    door = DoorServer(
+    server = GrpcServer(
         SERVICE,
         service.handlers(),
-        DoorSettings(listen="127.0.0.1:0"),
+        GrpcServerSettings(listen="127.0.0.1:0"),
         rights={},
         security=Security(),
     )
-    await door.start()
-    await door.set_ready(True)
-    print(json.dumps({"event": "ready", "listen": f"127.0.0.1:{door.port}"}), flush=True)
+    await server.start()
+    await server.set_ready(True)
+    print(json.dumps({"event": "ready", "listen": f"127.0.0.1:{server.port}"}), flush=True)
     running = asyncio.current_task()
     assert running is not None
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -183,7 +183,7 @@ async def serve(nodes: int, ues: int) -> None:
     with suppress(asyncio.CancelledError):
         await backend.run()
     service.stop("the benchmark is over")
-    await door.stop(0.5)
+    await server.stop(0.5)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ async def main(where: Path) -> dict[str, Any]:
     ca.issue("nobody")
     access = where / "access.yaml"
     access.write_text("clients: [{name: victim, certificates: [victim], may: [subscribe]}]\n")
-    door = {
+    server = {
         "listen": f"{HOST}:0",
         "certificate_file": where / "server.pem",
         "key_file": where / "server.key",
@@ -97,7 +97,7 @@ async def main(where: Path) -> dict[str, Any]:
         (where / "victim.key").read_bytes(),
         (where / "victim.pem").read_bytes(),
     )
-    async with running(door=door, http={"listen": "127.0.0.1:0"}, access={"file": access}) as r:
+    async with running(door=server, http={"listen": "127.0.0.1:0"}, access={"file": access}) as r:
         await r.subscribed()
         port = r.forecaster.server.port
         before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -13,8 +13,8 @@ from typing import Any
 
 from e2_gateway_server import SERVICE, GatewayService
 from ric.access import Right
-from ric.door import DoorServer, DoorSettings
 from ric.gateway.client import E2GatewayClient
+from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.security import Security
 from ric.settings import GatewaySettings
 from ric.testing import FakeRic
@@ -30,13 +30,13 @@ async def main(hosts: Path) -> None:
     def move(address: str) -> None:
         hosts.write_text(f"127.0.0.1 localhost\n{address} {NAME}\n")
 
-    def server(node: str, address: str, port: int) -> DoorServer:
+    def server(node: str, address: str, port: int) -> GrpcServer:
         ric = FakeRic()
         ric.add_node(node)
-        return DoorServer(
+        return GrpcServer(
             SERVICE,
             GatewayService(FakeRicBackend(ric)).handlers(),
-            DoorSettings(listen=f"{address}:{port}"),
+            GrpcServerSettings(listen=f"{address}:{port}"),
             rights={"WatchNodes": Right.READ},
             security=Security(),
         )

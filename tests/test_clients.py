@@ -19,9 +19,9 @@ from ric import E2GatewayClient
 from ric.access import Right
 from ric.access.grpc import Context, caller_of
 from ric.clock import SystemClock
-from ric.door import DoorServer, DoorSettings
 from ric.errors import AccessDenied, GatewayUnavailable
 from ric.gateway import GrpcLink
+from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.security import Security
 from ric.settings import AccessSettings, GatewaySettings
 from ric.sm import RLC_OID, TC_V1_OID, rlc, tc
@@ -30,7 +30,7 @@ from ric.testing.fake_server import FakeRicBackend
 from rlc_forecaster.core import Layout
 from rlc_forecaster.hub import Hub
 from rlc_forecaster.service import ForecastServer
-from rlc_forecaster.settings import ForecastDoor
+from rlc_forecaster.settings import ForecastServerSettings
 from tc_controller.forecasts import follow_forecasts
 from tc_controller.settings import ForecastsSettings
 
@@ -44,7 +44,7 @@ PATIENCE_S = 60.0
 
 
 class Gateway:
-    """A `FakeRic` behind a protected door on a port that stays."""
+    """A `FakeRic` behind a protected server on a port that stays."""
 
     def __init__(self, where: Path) -> None:
         self.where = where
@@ -56,7 +56,7 @@ class Gateway:
         (where / "xapp.token").write_text(TOKEN)
         self.port = 0
         self.security = Security()
-        self._server: DoorServer | None = None
+        self._server: GrpcServer | None = None
 
     async def start(self, *, client_ca: bool = True) -> None:
         self.security = Security(
@@ -68,13 +68,13 @@ class Gateway:
         def authorize(context: Context) -> AuthorizedBackend:
             return AuthorizedBackend(backend, caller_of(access, context), describe_control)
 
-        settings = DoorSettings(
+        settings = GrpcServerSettings(
             listen=f"localhost:{self.port}",
             certificate_file=self.where / "server.pem",
             key_file=self.where / "server.key",
             client_ca_file=self.where / "ca.pem" if client_ca else None,
         )
-        self._server = DoorServer(
+        self._server = GrpcServer(
             SERVICE,
             GatewayService(backend, authorize=authorize).handlers(),
             settings,
@@ -251,9 +251,9 @@ async def test_the_controller_follows_forecasts_by_tls_and_token(tmp_path: Path)
     (tmp_path / "access.yaml").write_text(ACCESS)
     (tmp_path / "xapp.token").write_text(TOKEN)
     hub = Hub(Layout(), SystemClock())
-    door = ForecastDoor(listen="localhost:0", certificate_file=pem, key_file=key)
+    serving = ForecastServerSettings(listen="localhost:0", certificate_file=pem, key_file=key)
     security = Security(AccessSettings(file=tmp_path / "access.yaml"))
-    server = ForecastServer(hub, door, security, oldest_s=1, period_ms=1)
+    server = ForecastServer(hub, serving, security, oldest_s=1, period_ms=1)
     await server.start()
     settings = ForecastsSettings.model_validate(
         {

@@ -1,4 +1,4 @@
-"""Property test of the HTTP doors of the Python programs: after any bytes the next is served."""
+"""Property test of the HTTP servers of the Python programs: after any bytes the next is served."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REQUESTS = Peer(
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[tuple[str, int]]:
+def server() -> Iterator[tuple[str, int]]:
     """A server on a thread of its own."""
     loop = asyncio.new_event_loop()
     server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
@@ -68,9 +68,9 @@ def door() -> Iterator[tuple[str, int]]:
     loop.close()
 
 
-def answer_to(door: tuple[str, int], request: bytes, *, ends: bool = False) -> bytes:
+def answer_to(server: tuple[str, int], request: bytes, *, ends: bool = False) -> bytes:
     """What comes back until the server closes; a client that `ends` sends nothing more."""
-    with socket.create_connection(door, PATIENCE_S) as client:
+    with socket.create_connection(server, PATIENCE_S) as client:
         with suppress(OSError):
             client.sendall(request)
             if ends:
@@ -88,13 +88,13 @@ def answer_to(door: tuple[str, int], request: bytes, *, ends: bool = False) -> b
 )
 @given(request_=inputs(REQUESTS))
 def test_any_request_is_answered_or_ended_and_the_next_is_served(
-    door: tuple[str, int], caplog: pytest.LogCaptureFixture, request_: bytes
+    server: tuple[str, int], caplog: pytest.LogCaptureFixture, request_: bytes
 ) -> None:
-    answer = answer_to(door, request_, ends=True)
+    answer = answer_to(server, request_, ends=True)
     if answer:
         version, status = answer.split(b" ")[:2]
         assert version.startswith(b"HTTP/")
         assert int(status) < 500
     # A traceback for each request would fill the disk.
     assert [record.name for record in caplog.records] == []
-    assert answer_to(door, GET).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert answer_to(server, GET).startswith(b"HTTP/1.1 200 OK\r\n")

@@ -78,7 +78,7 @@ OTHERWISE: Final = {
 TRUSTED: Final = {
     "what the program itself made or comes with": [
         "ric.settings_sources:printable",
-        "ric.door:DoorServer.__init__",
+        "ric.grpc_server:GrpcServer.__init__",
         "ric.listener:bind",
         "ric.listener:is_named",
         "tc_controller.core.observe.backlog:Backlog.take",

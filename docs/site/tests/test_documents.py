@@ -111,7 +111,7 @@ def test_every_extension_names_its_test() -> None:
         assert "Test:" in text, f"{title}: no test named"
 
 
-def doors(page: str, heading: str) -> list[list[str]]:
+def servers(page: str, heading: str) -> list[list[str]]:
     """The rows of the first table below a heading, without that of the column names."""
     text = (doc_links.ROOT / page).read_text(encoding="utf-8")
     table = re.search(r"^\|.*?(?=\n[^|])", text.split(f"{heading}\n")[1], re.DOTALL | re.MULTILINE)
@@ -120,19 +120,19 @@ def doors(page: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows]
 
 
-def test_each_door_of_the_threat_model_names_the_tests_that_hold_it() -> None:
-    for door, *cells in doors("docs/threats.md", "## Doors"):
-        assert len(cells) == 4, door
-        assert all(cells), door
+def test_each_server_of_the_threat_model_names_the_tests_that_hold_it() -> None:
+    for server, *cells in servers("docs/threats.md", "## Servers"):
+        assert len(cells) == 4, server
+        assert all(cells), server
         named = re.findall(r"`([^`]+)`", cells[3])
-        assert named, f"{door}: no test named"
+        assert named, f"{server}: no test named"
         for path in named:
             text = (doc_links.ROOT / path).read_text(encoding="utf-8")
             assert re.search(r"^ *(async )?def test_|#\[(tokio::)?test", text, re.MULTILINE), path
 
 
-def test_the_threat_model_has_every_door_of_the_guide() -> None:
-    modelled = " ".join(row[0] for row in doors("docs/threats.md", "## Doors"))
-    for door, *_, serves in doors("docs/secure.md", "# Secure"):
-        name = door.split(",")[0]
+def test_the_threat_model_has_every_server_of_the_guide() -> None:
+    modelled = " ".join(row[0] for row in servers("docs/threats.md", "## Servers"))
+    for server, *_, serves in servers("docs/secure.md", "# Secure"):
+        name = server.split(",")[0]
         assert name in modelled, f"{name} ({serves}) is not in docs/threats.md"

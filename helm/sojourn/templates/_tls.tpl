@@ -52,10 +52,10 @@ doctor: doctor
 {{- end }}
 
 {{/*
-Settings of a server's door, to be merged into its section: IPv6 and IPv4, and IPv4 alone where there is no IPv6.
+Settings of a server, to be merged into its section: IPv6 and IPv4, and IPv4 alone where there is no IPv6.
 Arguments: root context, port.
 */}}
-{{- define "sojourn.door" -}}
+{{- define "sojourn.server" -}}
 listen: "[::]:{{ index . 1 }}"
 {{- if eq (index . 0).Values.tls.mode "none" }}
 insecure: true
@@ -67,8 +67,8 @@ client_ca_file: /etc/sojourn/tls/ca.crt
 {{- end }}
 
 {{/* The same of an HTTP server, with the names of its Service. Arguments: root context, port, name of the Service. */}}
-{{- define "sojourn.httpDoor" -}}
-{{- include "sojourn.door" . }}
+{{- define "sojourn.httpServer" -}}
+{{- include "sojourn.server" . }}
 {{- if eq (index . 0).Values.tls.mode "none" }}
 allowed_hosts: [{{ include "sojourn.serviceNames" (list (index . 0) (index . 2)) }}]
 {{- end }}

@@ -1,4 +1,4 @@
-"""Connections of a door, on the time that is passed in."""
+"""Connections of a server, on the time that is passed in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = 10**9
 
 @dataclass
 class Table:
-    """A door of some connections, and what became of them."""
+    """A server of some connections, and what became of them."""
 
     most: int = 8
     closed: list[str] = field(default_factory=list)
@@ -104,7 +104,7 @@ def test_a_connection_makes_room_in_the_order_in_which_it_became_idle() -> None:
     assert table.closed == ["third", "first", "second"]
 
 
-def test_a_door_full_of_requests_refuses() -> None:
+def test_a_server_full_of_requests_refuses() -> None:
     table = Table(most=4)
     for number in range(4):
         opened(table, f"busy {number}").begin(0)

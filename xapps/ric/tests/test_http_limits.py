@@ -1,4 +1,4 @@
-"""An HTTP door over real sockets, against clients that want all of it."""
+"""An HTTP server over real sockets, against clients that want all of it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Client:
         return int(head.split()[1]), head
 
 
-class Door:
+class Served:
     """A server and its clients."""
 
     def __init__(self, settings: HttpSettings, clock: HandClock | None) -> None:
@@ -86,8 +86,8 @@ class Door:
 
 
 @asynccontextmanager
-async def door(clock: HandClock | None = None, **settings: Any) -> AsyncIterator[Door]:
-    opened = Door(HttpSettings.model_validate({"listen": "127.0.0.1:0", **settings}), clock)
+async def served(clock: HandClock | None = None, **settings: Any) -> AsyncIterator[Served]:
+    opened = Served(HttpSettings.model_validate({"listen": "127.0.0.1:0", **settings}), clock)
     address = await opened.server.start()
     opened.host, port = address.rsplit(":", 1)
     opened.port = int(port)
@@ -117,7 +117,7 @@ def test_900_silent_sockets_leave_a_scraper_every_scrape(
     loop: str,
 ) -> None:
     async def main() -> None:
-        async with door(max_connections=32) as d:
+        async with served(max_connections=32) as d:
             scraper = await d.client()
             for _ in range(30):
                 assert (await scraper.ask())[0] == 200
@@ -145,7 +145,7 @@ def test_handshakes_that_are_never_finished_leave_room(loop: str, tmp_path: Path
             "key_file": tmp_path / "server.key",
             "client_ca_file": tmp_path / "ca.pem",
         }
-        async with door(max_connections=16, **files) as d:
+        async with served(max_connections=16, **files) as d:
             for _ in range(5):
                 await d.say_nothing(30)
                 scraper = await d.client(context)
@@ -161,7 +161,7 @@ def test_handshakes_that_are_never_finished_leave_room(loop: str, tmp_path: Path
 
 async def test_a_head_that_comes_too_slowly_ends_the_connection() -> None:
     clock = HandClock()
-    async with door(clock) as d:
+    async with served(clock) as d:
         slow, second = await d.client(), await d.client()
         assert (await second.ask())[0] == 200
         slow.writer.write(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
@@ -179,7 +179,7 @@ async def test_a_flood_of_requests_is_told_when_to_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
-    async with door(HandClock()) as d:
+    async with served(HandClock()) as d:
         flooding, second = await d.client(), await d.client()
         answers = [await flooding.ask(METRICS.replace(b"metrics", b"healthz")) for _ in range(500)]
         assert [status for status, _ in answers] == [200] * 200 + [429] * 300
@@ -191,7 +191,7 @@ async def test_a_flood_of_requests_is_told_when_to_come_again(
 async def test_scrapes_have_a_rate_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
     clock = HandClock()
-    async with door(clock) as d:
+    async with served(clock) as d:
         flooding = await d.client()
         health = METRICS.replace(b"metrics", b"healthz")
         assert [(await flooding.ask())[0] for _ in range(60)] == [200] * 50 + [429] * 10
@@ -201,12 +201,12 @@ async def test_scrapes_have_a_rate_of_their_own(monkeypatch: pytest.MonkeyPatch)
         assert d.metric('limit="scrapes"') == 17
 
 
-async def test_a_unix_socket_is_a_door_as_well(tmp_path: Path) -> None:
-    settings = HttpSettings.model_validate({"listen": f"unix:{tmp_path}/door"})
+async def test_a_unix_socket_is_served_as_well(tmp_path: Path) -> None:
+    settings = HttpSettings.model_validate({"listen": f"unix:{tmp_path}/socket"})
     server = HttpServer(settings, Security())
     add_health_routes(server, CollectorRegistry(), Readiness())
-    assert await server.start() == f"unix:{tmp_path}/door"
-    client = Client(*await asyncio.open_unix_connection(str(tmp_path / "door")))
+    assert await server.start() == f"unix:{tmp_path}/socket"
+    client = Client(*await asyncio.open_unix_connection(str(tmp_path / "socket")))
     assert (await client.ask(METRICS.replace(b"metrics", b"healthz")))[0] == 200
     client.writer.close()
     await server.stop()
@@ -277,7 +277,7 @@ def test_no_connection_outlives_a_server_that_stops_while_it_begins(loop: str) -
 
     async def main() -> None:
         for steps in range(8):
-            async with door() as opened:
+            async with served() as opened:
                 clients = [socket.create_connection((opened.host, opened.port)) for _ in range(3)]
                 for client in clients:
                     client.sendall(METRICS[:20])

@@ -13,11 +13,11 @@ from ric_doctor import text
 from ric_doctor.facts import (
     Age,
     Definition,
-    Door,
     DryRun,
     Endpoint,
     Facts,
     Nodes,
+    PortState,
     Reach,
     Stream,
     Tried,
@@ -25,7 +25,7 @@ from ric_doctor.facts import (
 from ric_doctor.finding import Finding, Level, exit_status
 from ric_doctor.judge import judge
 
-GATEWAY = Reach("127.0.0.1:36421", Door.ANSWERS, code="OK", answered_us=400)
+GATEWAY = Reach("127.0.0.1:36421", PortState.ANSWERS, code="OK", answered_us=400)
 ALL = (
     RanFunction(2, KPM_OID),
     RanFunction(142, MAC_OID),
@@ -103,24 +103,24 @@ def test_a_healthy_deployment_has_no_findings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "text_in", "todo"),
+    ("state", "text_in", "todo"),
     [
-        (Door.NAME_UNKNOWN, "does not resolve", "look it up"),
-        (Door.REFUSED, "nothing listens", "Start it"),
-        (Door.UNREACHABLE, "cannot be reached", "routes"),
-        (Door.NO_ANSWER, "neither accepted nor refused", "firewalls"),
-        (Door.SILENT, "the server sends nothing", "hangs"),
-        (Door.CLOSES, "closed at once", "port"),
-        (Door.TLS_WANTED, "uses TLS", "gateway.tls.enabled: true"),
-        (Door.PLAIN_TEXT, "uses plain text", "certificate"),
-        (Door.HTTP1, "HTTP/1", "gRPC port"),
-        (Door.NOT_HTTP2, "not HTTP/2", "port"),
-        (Door.CERTIFICATE, "not accepted", "gateway.tls.ca_file"),
-        (Door.CLIENT_CERTIFICATE, "client certificate", "gateway.tls.certificate_file"),
+        (PortState.NAME_UNKNOWN, "does not resolve", "look it up"),
+        (PortState.REFUSED, "nothing listens", "Start it"),
+        (PortState.UNREACHABLE, "cannot be reached", "routes"),
+        (PortState.NO_ANSWER, "neither accepted nor refused", "firewalls"),
+        (PortState.SILENT, "the server sends nothing", "hangs"),
+        (PortState.CLOSES, "closed at once", "port"),
+        (PortState.TLS_WANTED, "uses TLS", "gateway.tls.enabled: true"),
+        (PortState.PLAIN_TEXT, "uses plain text", "certificate"),
+        (PortState.HTTP1, "HTTP/1", "gRPC port"),
+        (PortState.NOT_HTTP2, "not HTTP/2", "port"),
+        (PortState.CERTIFICATE, "not accepted", "gateway.tls.ca_file"),
+        (PortState.CLIENT_CERTIFICATE, "client certificate", "gateway.tls.certificate_file"),
     ],
 )
-def test_each_connection_failure_has_its_finding(door: Door, text_in: str, todo: str) -> None:
-    finding = only(Facts(Reach("h:1", door, detail="detail")))
+def test_each_connection_failure_has_its_finding(state: PortState, text_in: str, todo: str) -> None:
+    finding = only(Facts(Reach("h:1", state, detail="detail")))
     assert (finding.level, finding.check, finding.subject) == (Level.FAIL, "gateway", "h:1")
     assert text_in in finding.what
     assert todo in finding.remedy
@@ -128,9 +128,9 @@ def test_each_connection_failure_has_its_finding(door: Door, text_in: str, todo:
 
 
 def test_every_connection_result_has_a_finding() -> None:
-    for door in Door:
-        findings = judge(Facts(Reach("h:1", door, code="OK")))
-        assert (findings[0].level is Level.OK) == (door is Door.ANSWERS)
+    for state in PortState:
+        findings = judge(Facts(Reach("h:1", state, code="OK")))
+        assert (findings[0].level is Level.OK) == (state is PortState.ANSWERS)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_each_failed_call_has_its_finding(code: str, text_in: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "text_in", "to_do"),
     [
-        ({"door": Door.REFUSED}, "nothing listens", "Start it"),
-        ({"door": Door.TLS_WANTED}, "uses TLS", "forecaster.tls.ca_file"),
+        ({"door": PortState.REFUSED}, "nothing listens", "Start it"),
+        ({"door": PortState.TLS_WANTED}, "uses TLS", "forecaster.tls.ca_file"),
         ({"code": "UNIMPLEMENTED"}, "not a forecaster", "port"),
         ({"code": "PERMISSION_DENIED"}, "denies access", "access file of the forecaster"),
         ({"code": "DEADLINE_EXCEEDED"}, "sends no forecast (none)", "/readyz"),
@@ -174,7 +174,7 @@ def test_each_failure_to_reach_the_forecaster_has_its_finding(
 
 def test_programs_are_reached_though_the_gateway_is_not() -> None:
     facts = Facts(
-        replace(GATEWAY, door=Door.REFUSED),
+        replace(GATEWAY, door=PortState.REFUSED),
         forecaster=REACHED,
         metrics=(Endpoint("http://h/metrics"), Endpoint("http://i/metrics", "HTTP 403")),
     )

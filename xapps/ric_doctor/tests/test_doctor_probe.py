@@ -27,14 +27,14 @@ from ric.security import Security
 from ric.settings import AccessSettings, GatewaySettings, HttpSettings, TlsSettings
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, mac, rlc, tc
 from ric.testing import FakeGatewayServer, FakeNode, FakeRic
-from ric_doctor.facts import Door, Facts, Tried
+from ric_doctor.facts import Facts, PortState, Tried
 from ric_doctor.finding import Finding, Level
 from ric_doctor.judge import judge
 from ric_doctor.probe import DoctorSettings, Patience, examine
 from ric_doctor.probe.endpoint import HttpClient, url_of
 from ric_doctor.probe.examine import ForecasterSettings
 from ric_doctor.probe.node import Periods
-from ric_doctor.probe.port import knock
+from ric_doctor.probe.port import check_port
 from sojourn_interfaces import forecast_pb2 as forecast
 from sojourn_interfaces.forecast_pb2_grpc import (
     ForecasterServicer,
@@ -130,8 +130,8 @@ async def ric() -> AsyncIterator[FakeRic]:
 async def examined(
     gateway: str, patience: Patience = QUICK, **settings: Any
 ) -> tuple[Facts, list[Finding]]:
-    door = GatewaySettings(address=gateway, connect_timeout_s=1.0, control_timeout_s=0.4)
-    facts = await examine(DoctorSettings(gateway=door, **settings), patience)
+    connection = GatewaySettings(address=gateway, connect_timeout_s=1.0, control_timeout_s=0.4)
+    facts = await examine(DoctorSettings(gateway=connection, **settings), patience)
     return facts, judge(facts)
 
 
@@ -360,7 +360,7 @@ async def test_a_client_without_rights_to_a_node(
     assert "(operator lacks the right subscribe)" in found(findings, "reports", "rlc")[0]
 
 
-# ---------------------------------------------------------------- faulty doors
+# ---------------------------------------------------------------- faulty servers
 
 
 @asynccontextmanager
@@ -414,21 +414,26 @@ async def _web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 @pytest.mark.parametrize(
-    ("serve", "door"),
+    ("serve", "state"),
     [
-        (_silent, Door.SILENT),
-        (_close, Door.CLOSES),
-        (_ssh, Door.NOT_HTTP2),
-        (_short, Door.NOT_HTTP2),
-        (_web, Door.HTTP1),
+        (_silent, PortState.SILENT),
+        (_close, PortState.CLOSES),
+        (_ssh, PortState.NOT_HTTP2),
+        (_short, PortState.NOT_HTTP2),
+        (_web, PortState.HTTP1),
     ],
 )
-async def test_ports_that_are_something_else(serve: Any, door: Door) -> None:
+async def test_ports_that_are_something_else(serve: Any, state: PortState) -> None:
     async with port_that(serve) as address:
-        reach = await knock(address, PLAIN, 0.3)
-        assert reach.door is door
-        by_tls = await knock(address, TlsSettings(enabled=True), 0.3)
-        assert by_tls.door in (Door.SILENT, Door.CLOSES, Door.NOT_HTTP2, Door.PLAIN_TEXT)
+        reach = await check_port(address, PLAIN, 0.3)
+        assert reach.door is state
+        by_tls = await check_port(address, TlsSettings(enabled=True), 0.3)
+        assert by_tls.door in (
+            PortState.SILENT,
+            PortState.CLOSES,
+            PortState.NOT_HTTP2,
+            PortState.PLAIN_TEXT,
+        )
 
 
 async def test_a_half_open_port_is_reported_in_bounded_time() -> None:
@@ -449,31 +454,31 @@ async def test_a_port_whose_backlog_is_full_does_not_answer() -> None:
             one.setblocking(False)
             one.connect_ex(full.getsockname())
             waiting.append(one)
-        reach = await knock(address, PLAIN, 0.3)
+        reach = await check_port(address, PLAIN, 0.3)
         for one in waiting:
             one.close()
-    assert reach.door is Door.NO_ANSWER
+    assert reach.door is PortState.NO_ANSWER
 
 
 async def test_a_port_without_a_listener() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    reach = await knock(address, PLAIN, 1.0)
-    assert (reach.door, reach.detail) == (Door.REFUSED, "Connection refused")
+    reach = await check_port(address, PLAIN, 1.0)
+    assert (reach.door, reach.detail) == (PortState.REFUSED, "Connection refused")
 
 
 async def test_a_name_that_does_not_resolve() -> None:
-    reach = await knock("no-such-host.invalid:1", PLAIN, 5.0)
-    assert reach.door in (Door.NAME_UNKNOWN, Door.NO_ANSWER)
+    reach = await check_port("no-such-host.invalid:1", PLAIN, 5.0)
+    assert reach.door in (PortState.NAME_UNKNOWN, PortState.NO_ANSWER)
     assert reach.detail
 
 
 async def test_a_unix_socket(ric: FakeRic, tmp_path: Path) -> None:
-    absent = await knock(f"unix:{tmp_path}/none", PLAIN, 1.0)
-    assert absent.door is Door.REFUSED
-    async with port_that(_silent, tmp_path / "door") as address:
-        assert (await knock(address, PLAIN, 0.2)).door is Door.SILENT
+    absent = await check_port(f"unix:{tmp_path}/none", PLAIN, 1.0)
+    assert absent.door is PortState.REFUSED
+    async with port_that(_silent, tmp_path / "socket") as address:
+        assert (await check_port(address, PLAIN, 0.2)).door is PortState.SILENT
 
 
 async def test_another_grpc_server() -> None:
@@ -493,27 +498,27 @@ async def test_tls_and_plain_text_mixed_up(ric: FakeRic, certificates: Path) -> 
     ca = (certificates / "ca.pem").read_bytes()
     right = TlsSettings(enabled=True, ca_file=certificates / "ca.pem", server_name="gateway")
     async with FakeGatewayServer(ric, credentials=grpc.ssl_server_credentials(pair)) as server:
-        assert (await knock(server.address, PLAIN, 2.0)).door is Door.TLS_WANTED
-        assert (await knock(server.address, right, 2.0)).door is Door.ANSWERS
-        unknown_ca = await knock(server.address, TlsSettings(enabled=True), 2.0)
-        assert unknown_ca.door is Door.CERTIFICATE
+        assert (await check_port(server.address, PLAIN, 2.0)).door is PortState.TLS_WANTED
+        assert (await check_port(server.address, right, 2.0)).door is PortState.ANSWERS
+        unknown_ca = await check_port(server.address, TlsSettings(enabled=True), 2.0)
+        assert unknown_ca.door is PortState.CERTIFICATE
         assert unknown_ca.detail
         wrong_name = right.model_copy(update={"server_name": "other"})
-        named = await knock(server.address, wrong_name, 2.0)
-        assert named.door is Door.CERTIFICATE
+        named = await check_port(server.address, wrong_name, 2.0)
+        assert named.door is PortState.CERTIFICATE
         assert "other" in named.detail
     mutual = grpc.ssl_server_credentials(pair, root_certificates=ca, require_client_auth=True)
     async with FakeGatewayServer(ric, credentials=mutual) as server:
-        assert (await knock(server.address, right, 2.0)).door is Door.CLIENT_CERTIFICATE
+        assert (await check_port(server.address, right, 2.0)).door is PortState.CLIENT_CERTIFICATE
         ours = right.model_copy(
             update={
                 "certificate_file": certificates / "xapp.pem",
                 "key_file": certificates / "xapp.key",
             }
         )
-        assert (await knock(server.address, ours, 2.0)).door is Door.ANSWERS
+        assert (await check_port(server.address, ours, 2.0)).door is PortState.ANSWERS
     async with FakeGatewayServer(ric) as server:
-        assert (await knock(server.address, right, 2.0)).door is Door.PLAIN_TEXT
+        assert (await check_port(server.address, right, 2.0)).door is PortState.PLAIN_TEXT
 
 
 # ------------------------------------------------------- forecaster, metrics

@@ -67,7 +67,7 @@ async def _at_once(work: Any) -> None:
     work()
 
 
-class Door:
+class Served:
     """A server on loopback and its client."""
 
     def __init__(self, store: InstanceStore, server: A1Server, controller: Controller) -> None:
@@ -96,14 +96,14 @@ class Door:
 
 
 @asynccontextmanager
-async def door(
+async def served(
     state: Path | None = None,
     world: World | None = None,
     file: Policy = FILE,
     access: Path | None = None,
     clock: Clock | None = None,
     **settings: Any,
-) -> AsyncIterator[Door]:
+) -> AsyncIterator[Served]:
     store = InstanceStore(state, IDENTITIES, _at_once)
     controller = Controller(file) if world is None else world.controller
 
@@ -122,7 +122,7 @@ async def door(
         settings=A1Settings.model_validate({"listen": "127.0.0.1:0", **settings}),
         security=Security(AccessSettings(file=access), clock=clock),
     )
-    made = Door(store, server, controller)
+    made = Served(store, server, controller)
     address = await server.start()
     scheme = "https" if "key_file" in settings else "http"
     made.root = f"{scheme}://{address}/A1-P/v2/policytypes"
@@ -168,7 +168,7 @@ async def sink() -> AsyncIterator[tuple[asyncio.Queue[Any], int]]:
 
 
 async def test_types_are_listed_with_their_schemas() -> None:
-    async with door() as a1:
+    async with served() as a1:
         assert await a1.call("GET", "") == (200, [QOS, UE, SLA])
         _, found = await a1.call("GET", f"/{UE}")
         assert found["policySchema"]["additionalProperties"] is False
@@ -177,7 +177,7 @@ async def test_types_are_listed_with_their_schemas() -> None:
 
 
 async def test_an_instance_is_created_read_updated_and_deleted() -> None:
-    async with door() as a1:
+    async with served() as a1:
         assert (await a1.put(QOS, "p", qos(pdb=20)))[0] == 201
         assert a1.bound() == 20
         assert (await a1.put(QOS, "p", qos(pdb=30)))[0] == 200
@@ -191,7 +191,7 @@ async def test_an_instance_is_created_read_updated_and_deleted() -> None:
 
 
 async def test_a_narrower_scope_comes_first_and_all_before_the_file() -> None:
-    async with door() as a1:
+    async with served() as a1:
         await a1.put(SLA, "slice", sla(maxDlPacketDelayPerUe=5))
         assert a1.bound() == 5
         await a1.put(QOS, "class", qos(pdb=4))
@@ -229,7 +229,7 @@ async def test_a_narrower_scope_comes_first_and_all_before_the_file() -> None:
 async def test_what_cannot_be_enforced_says_why_and_changes_nothing(
     type_id: str, body: Any, reason: str, detail: str
 ) -> None:
-    async with door() as a1:
+    async with served() as a1:
         assert (await a1.put(type_id, "p", body))[0] == 201
         status = await a1.status(type_id, "p")
         assert (status["enforceStatus"], status["enforceReason"]) == ("NOT_ENFORCED", reason)
@@ -243,7 +243,7 @@ async def test_bit_rates_of_a_5qi_become_classes_of_its_qos_flows() -> None:
         {"version": 1, "rules": [{"name": "r", "base": [{"template": "low_latency"}]}]}
     )
     world = World(Controller(file), replace(bulk(), qfi=1), ping())
-    async with door(world=world, file=file) as a1:
+    async with served(world=world, file=file) as a1:
         world.run(1_000)
         await a1.put(QOS, "p", qos(gfbr=5e6, mfbr=2e7))
         world.run(1_000)
@@ -276,7 +276,7 @@ def objectives(world: World) -> dict[str, ClassObjective]:
 
 async def test_policies_of_one_bearer_merge_by_attribute_and_qos_flow() -> None:
     world = World(Controller(CLASSED), replace(bulk(), qfi=1), replace(ping(), qfi=2))
-    async with door(world=world, file=CLASSED) as a1:
+    async with served(world=world, file=CLASSED) as a1:
         world.run(1_000)
         await a1.put(QOS, "rate", of_5qi(3, gfbr=4e6))
         await a1.put(QOS, "delay", of_5qi(9, pdb=60_000))
@@ -303,7 +303,7 @@ async def test_policies_of_one_bearer_merge_by_attribute_and_qos_flow() -> None:
 
 async def test_of_policies_that_want_the_same_all_are_enforced() -> None:
     world = World(Controller(CLASSED), replace(bulk(), qfi=1), replace(ping(), qfi=2))
-    async with door(world=world, file=CLASSED) as a1:
+    async with served(world=world, file=CLASSED) as a1:
         world.run(1_000)
         await a1.put(QOS, "first", of_5qi(9, pdb=50_000, mfbr=20e6))
         await a1.put(QOS, "second", of_5qi(9, pdb=50_000))
@@ -317,7 +317,7 @@ async def test_of_policies_that_want_the_same_all_are_enforced() -> None:
 
 async def test_an_objective_that_is_missed_is_not_enforced_and_the_rapp_learns_it() -> None:
     world = World(Controller(CLASSED), bulk(), ping())
-    async with sink() as (got, port), door(world=world, file=CLASSED) as a1:
+    async with sink() as (got, port), served(world=world, file=CLASSED) as a1:
         world.run(1_000)
         query = f"?notificationDestination=http://127.0.0.1:{port}/status"
         await a1.put(UE, "p", ue(dlPacketDelay=0.01), query)
@@ -350,7 +350,7 @@ def test_other_figures_are_no_change_of_a_status() -> None:
 
 async def test_a_guaranteed_rate_that_is_missed_is_not_enforced() -> None:
     world = World(Controller(CLASSED), replace(bulk(), qfi=1), ping())
-    async with door(world=world, file=CLASSED) as a1:
+    async with served(world=world, file=CLASSED) as a1:
         world.run(1_000)
         await a1.put(QOS, "p", qos(gfbr=90e6))
         await a1.put(UE, "other", ue(dlPacketDelay=600_000))
@@ -373,7 +373,7 @@ async def test_a_guaranteed_rate_that_is_missed_is_not_enforced() -> None:
 
 async def test_bit_rates_without_a_base_that_takes_classes_are_not_enforced() -> None:
     world = World(Controller(FILE), replace(bulk(), qfi=1), ping())
-    async with door(world=world) as a1:
+    async with served(world=world) as a1:
         await a1.put(QOS, "p", qos(mfbr=2e7, pdb=3))
         world.run(3_000)
         status = await a1.status(QOS, "p")
@@ -386,7 +386,7 @@ async def test_bit_rates_without_a_base_that_takes_classes_are_not_enforced() ->
 
 
 async def test_misprints_of_the_published_schemas_are_accepted() -> None:
-    async with door() as a1:
+    async with served() as a1:
         body = ue()
         body["ueLevelObjectives"] = {
             "dlRlcSduPacketLossRate ": 1,
@@ -413,7 +413,7 @@ async def test_misprints_of_the_published_schemas_are_accepted() -> None:
     ],
 )
 async def test_a_problem_names_the_place(body: bytes, place: str) -> None:
-    async with door() as a1:
+    async with served() as a1:
         status, problem = await a1.call("PUT", f"/{QOS}/policies/p", data=body)
         assert (status, problem["status"], problem["title"]) == (400, 400, "Bad Request")
         assert problem["detail"].startswith(place)
@@ -424,11 +424,11 @@ async def test_a_problem_names_the_place(body: bytes, place: str) -> None:
 
 async def test_instances_survive_a_restart(tmp_path: Path) -> None:
     state = tmp_path / "a1.json"
-    async with door(state) as a1:
+    async with served(state) as a1:
         await a1.put(QOS, "kept", qos(pdb=20), "?notificationDestination=http://127.0.0.1:9/")
         await a1.put(QOS, "gone", qos(pdb=7))
         await a1.call("DELETE", f"/{QOS}/policies/gone")
-    async with door(state) as a1:
+    async with served(state) as a1:
         assert list(a1.store.instances) == ["kept"]
         assert a1.store.instances["kept"] == instance(QOS, qos(pdb=20), "http://127.0.0.1:9/")
         assert a1.bound() == 20
@@ -440,7 +440,7 @@ async def test_instances_survive_a_restart(tmp_path: Path) -> None:
 async def test_what_cannot_be_kept_is_not_in_force(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store_path = tmp_path / "a1.json"
-    async with door(store_path) as a1:
+    async with served(store_path) as a1:
         a1.store._path = tmp_path / "file" / "a1.json"
         assert (await a1.put(QOS, "p", qos(pdb=20)))[0] == 500
         assert not a1.store.instances
@@ -448,7 +448,7 @@ async def test_what_cannot_be_kept_is_not_in_force(tmp_path: Path) -> None:
 
 async def test_a_change_of_status_is_posted_to_the_destination() -> None:
     world = World(Controller(FILE), bulk(), ping())
-    async with sink() as (got, port), door(world=world) as a1:
+    async with sink() as (got, port), served(world=world) as a1:
         query = f"?notificationDestination=http://127.0.0.1:{port}/status"
         await a1.put(UE, "p", ue(dlPacketDelay=100), query)
         assert (await a1.status(UE, "p"))["enforceReason"] == "SCOPE_NOT_APPLICABLE"
@@ -484,7 +484,7 @@ async def test_a_destination_that_takes_nothing_is_asked_ever_less_often() -> No
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     clock = Hurried()
-    async with door(world=world, clock=clock) as a1:
+    async with served(world=world, clock=clock) as a1:
         query = f"?notificationDestination=http://127.0.0.1:{runner.addresses[0][1]}/status"
         await a1.put(UE, "p", ue(dlPacketDelay=100), query)
         world.run(4_000)
@@ -501,7 +501,7 @@ async def test_a_destination_that_takes_nothing_is_asked_ever_less_often() -> No
 
 async def test_only_hosts_of_the_list_are_notified(tmp_path: Path) -> None:
     query = "?notificationDestination=http://{}/status"
-    async with door(notify_hosts=["*.smo.example"]) as a1:
+    async with served(notify_hosts=["*.smo.example"]) as a1:
         for host in ("127.0.0.1:9", "smo.example", "x.smo.example.org", "x.smo.example@evil.org"):
             status, problem = await a1.put(QOS, "p", qos(pdb=20), query.format(host))
             assert status == 403
@@ -512,11 +512,11 @@ async def test_only_hosts_of_the_list_are_notified(tmp_path: Path) -> None:
 async def test_a_destination_that_is_no_longer_in_the_list_is_not_notified(tmp_path: Path) -> None:
     """It was accepted by an earlier run with another list."""
     state = tmp_path / "a1.json"
-    async with door(state, notify_hosts=["*"]) as a1:
+    async with served(state, notify_hosts=["*"]) as a1:
         await a1.put(QOS, "p", qos(pdb=20), "?notificationDestination=http://127.0.0.1:9/")
-    async with door(state) as a1:
+    async with served(state) as a1:
         assert a1.store.instances["p"].notify == "http://127.0.0.1:9/"
-    async with door(state, notify_hosts=["smo.example"]) as a1:
+    async with served(state, notify_hosts=["smo.example"]) as a1:
         notifying = asyncio.create_task(a1.server.notify())
         with capture_logs() as logged:
             while not logged:
@@ -545,10 +545,10 @@ async def test_a_destination_shows_a_certificate_of_the_notified_ca(tmp_path: Pa
     ca = tmp_path / "ca.pem"
     shutil.copy(_self_signed(tmp_path / "other")[1], ca)
     state = tmp_path / "a1.json"
-    async with door(state) as a1:
+    async with served(state) as a1:
         await a1.put(QOS, "p", qos(pdb=20), query)
     # The first status after a start is notified.
-    async with door(state, notify_ca_file=ca) as a1:
+    async with served(state, notify_ca_file=ca) as a1:
         notifying = asyncio.create_task(a1.server.notify())
         for content, event in [
             (ca.read_text(), "A1 status not delivered"),
@@ -567,7 +567,7 @@ async def test_a_destination_shows_a_certificate_of_the_notified_ca(tmp_path: Pa
     for content in ("no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"):
         ca.write_text(content)
         with pytest.raises(SettingsError, match=r"a1\.notify_ca_file: .*ca\.pem"):
-            async with door(notify_ca_file=ca):
+            async with served(notify_ca_file=ca):
                 pass
 
 
@@ -588,10 +588,10 @@ def _self_signed(tmp_path: Path) -> tuple[Path, Path]:
 
 async def test_tls_with_certificate_and_key_plain_text_on_loopback_alone(tmp_path: Path) -> None:
     key, certificate = _self_signed(tmp_path)
-    async with door(certificate_file=certificate, key_file=key) as a1:
+    async with served(certificate_file=certificate, key_file=key) as a1:
         trusted = ssl.create_default_context(cafile=str(certificate))
         assert (await a1.call("GET", "", ssl=trusted))[0] == 200
-    async with door(certificate_file=certificate, key_file=key, client_ca_file=certificate) as a1:
+    async with served(certificate_file=certificate, key_file=key, client_ca_file=certificate) as a1:
         # A connection that stays open keeps its client.
         close = {"Connection": "close"}
         status, problem = await a1.call("GET", "", ssl=trusted, headers=close)
@@ -601,7 +601,7 @@ async def test_tls_with_certificate_and_key_plain_text_on_loopback_alone(tmp_pat
     with pytest.raises(ValidationError, match="plain text on"):
         A1Settings(listen="0.0.0.0:9200")
     with pytest.raises(SettingsError):
-        async with door(certificate_file=key, key_file=certificate):
+        async with served(certificate_file=key, key_file=certificate):
             pass
 
 
@@ -618,7 +618,7 @@ async def test_a_schema_driven_fuzzer_finds_no_server_error() -> None:
     from hypothesis import HealthCheck, Phase, given, settings  # noqa: PLC0415
     from hypothesis.errors import Unsatisfiable  # noqa: PLC0415
 
-    async with door() as a1:
+    async with served() as a1:
         _, document = await a1.call("GET", "/../openapi.json")
         origin = a1.root.removesuffix("/A1-P/v2/policytypes")
         schema = schemathesis.openapi.from_dict(document)

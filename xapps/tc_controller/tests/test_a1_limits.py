@@ -8,11 +8,11 @@ import pytest
 import tc_controller.a1.server as a1_server
 from aiohttp import ClientSession
 from ric.clock import SystemClock
-from test_a1 import QOS, Door, door, qos
+from test_a1 import QOS, Served, qos, served
 
 
-async def raw(a1: Door) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the door."""
+async def raw(a1: Served) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the server."""
     host, port = a1.root.removeprefix("http://").split("/")[0].rsplit(":", 1)
     return await asyncio.open_connection(host, int(port))
 
@@ -28,7 +28,7 @@ class HandClock(SystemClock):
 
 async def test_a_flood_of_changes_is_refused_and_another_client_sets_its_policy() -> None:
     clock = HandClock()
-    async with door(clock=clock) as a1:
+    async with served(clock=clock) as a1:
         statuses, refused = [], []
         for _ in range(500):
             clock.ns += 10**9 // 50
@@ -51,7 +51,7 @@ async def test_a_flood_of_changes_is_refused_and_another_client_sets_its_policy(
 
 
 async def test_900_silent_sockets_leave_a_client_its_policies() -> None:
-    async with door(max_connections=32) as a1:
+    async with served(max_connections=32) as a1:
         silent = []
         for number in range(30):
             silent += [await raw(a1) for _ in range(30)]
@@ -63,7 +63,7 @@ async def test_900_silent_sockets_leave_a_client_its_policies() -> None:
 
 async def test_a_body_that_does_not_come_ends_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(a1_server, "_BODY_S", 0.05)
-    async with door() as a1:
+    async with served() as a1:
         reader, writer = await raw(a1)
         head = f"PUT /A1-P/v2/policytypes/{QOS}/policies/p HTTP/1.1\r\nHost: localhost\r\n"
         writer.write(f"{head}Content-Length: 50\r\n\r\n{{".encode())
@@ -76,7 +76,7 @@ async def test_a_body_that_does_not_come_ends_the_request(monkeypatch: pytest.Mo
 
 
 async def test_a_body_beyond_the_bound_is_refused() -> None:
-    async with door() as a1:
+    async with served() as a1:
         status, problem = await a1.put(QOS, "p", {"padding": "x" * 70_000})
         assert status == 413
         assert problem["status"] == 413

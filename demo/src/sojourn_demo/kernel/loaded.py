@@ -55,7 +55,7 @@ class Gnb:
         )
 
     async def ready(self) -> None:
-        """Waits for its doors and for the applications; raises `DemoError` if they do not come."""
+        """Waits for its servers and the applications; raises `DemoError` if they do not come."""
         url = f"http://{self._metrics}/healthz"
         await self.programs.wait_until(self.program, lambda: _answers(url))
         await self.appeared(setup.UE_READY)

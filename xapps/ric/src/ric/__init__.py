@@ -24,8 +24,8 @@ Modules:
 - `ric.gateway`: the client of the E2 gateway; back-off, resubscription, node churn.
 - `ric.sm`: service models as NumPy structured arrays and typed reports.
 - `ric.lifecycle`, `ric.http`, `ric.health`, `ric.access`, `ric.logs`, `ric.metrics`,
-  `ric.settings`, `ric.flags`, `ric.state_file`, `ric.door`, `ric.version`: the shell of an xApp or
-  another long-running program.
+  `ric.settings`, `ric.flags`, `ric.state_file`, `ric.grpc_server`, `ric.version`: the shell of
+  an xApp or another long-running program.
 - `ric.testing`: a fake RIC, virtual time.
 - `ric.errors`: every error of the SDK.
 """

@@ -47,7 +47,7 @@ class ServerCertificates:
     def __init__(self, settings: ServerSettings, certificate: Path, key: Path) -> None:
         """Raises `SettingsError` naming the setting and the file that cannot be used."""
         self._grpc = settings.grpc
-        self.door = settings.label
+        self.label = settings.label
         self._section = settings.section
         self.reload_failures = 0
         self._client_ca = settings.client_ca_file
@@ -82,7 +82,7 @@ class ServerCertificates:
                 return False
             self._material = found
         until = datetime.fromtimestamp(found.not_after_s, UTC).isoformat()
-        _log.info("certificate reloaded", door=self.door, not_after=until)
+        _log.info("certificate reloaded", door=self.label, not_after=until)
         return True
 
     def ssl_context(self) -> ssl.SSLContext:

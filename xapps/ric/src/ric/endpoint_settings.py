@@ -179,7 +179,7 @@ class AccessSettings(Section):
     file: Annotated[Path | None, Flag("access")] = Field(
         default=None,
         description="Access file, YAML: clients, their rights and nodes. Without it every client "
-        "that reaches a door may do everything there. Reread when changed.",
+        "that reaches a server may do everything there. Reread when changed.",
     )
     audit_file: Annotated[Path | None, Flag("audit")] = Field(
         default=None, description="Audit log, JSON lines; the program's log if unset."

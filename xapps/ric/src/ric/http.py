@@ -159,7 +159,7 @@ class HttpSite:
 
     async def start(self, app: web.Application) -> str:
         """See `HttpServer.start`."""
-        self._certificates = self._security.open_door(self._settings)
+        self._certificates = self._security.server_certificates(self._settings)
         context = self._certificates.ssl_context() if self._certificates is not None else None
         app.middlewares.insert(0, self._limited)
         self._runner = web.AppRunner(
@@ -173,12 +173,12 @@ class HttpSite:
         await self._runner.setup()
         if self._runner.server is None:
             raise RuntimeError("aiohttp has made no server")
-        limits, door = self._security.limits, self._settings.label
+        limits, label = self._security.limits, self._settings.label
         connections = Connections(
             self._settings.max_connections,
             lambda client, why: limits.refused(client, "connections", why),
         )
-        limits.count_connections(door, connections.__len__)
+        limits.count_connections(label, connections.__len__)
         server, clock = self._runner.server, self._security.clock
         listen = self._settings.listen
         # Only a name takes time, which the event loop must not wait for.

@@ -1,4 +1,4 @@
-"""The open streams of a gRPC door, and which of them ends when a newcomer finds no room."""
+"""The open streams of a gRPC server, and which of them ends when a newcomer finds no room."""
 
 from __future__ import annotations
 

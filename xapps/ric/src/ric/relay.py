@@ -57,12 +57,12 @@ _FLUSH_S: Final = 10.0
 class Relay:
     """The connections of one server."""
 
-    def __init__(self, door: str, security: Security, *, certified: bool) -> None:
+    def __init__(self, label: str, security: Security, *, certified: bool) -> None:
         """`certified` says whether clients show a certificate.
 
         Raises `OSError` if there is no place for a socket.
         """
-        self._door = door
+        self._label = label
         self._access = security.access
         self._limits = security.limits
         self._clock = security.clock
@@ -122,7 +122,7 @@ class Relay:
     def _peer_of(self, transport: asyncio.Transport) -> Peer:
         address = transport.get_extra_info("peername")
         return Peer(
-            self._door,
+            self._label,
             f"{address[0]}:{address[1]}" if isinstance(address, tuple) else "unix",
             client_names(transport),
             must_be_certified=self._certified,

@@ -1,4 +1,4 @@
-"""What protects a program's doors: certificates, access file, audit log, limits, and metrics.
+"""What protects a program's servers: certificates, access file, audit log, limits, and metrics.
 
 | metric | type | labels |
 |---|---|---|
@@ -8,7 +8,7 @@
 | `sojourn_audit_failures_total` | counter | |
 | `sojourn_access_refused_total` | counter | `door`, `reason` |
 
-Those of limits are in `ric.limits.limits`. `door` is `grpc`, `http` or `a1`; `use` is a door, or
+Those of limits are in `ric.limits.limits`. `door` is `grpc`, `http` or `a1`; `use` is a server, or
 `gateway` or `forecasts` for the certificate that the program shows as a client there; `reason` is
 `unauthenticated`, `right` or `node`.
 """
@@ -82,21 +82,21 @@ class Security(Collector):
         if registry is not None:
             registry.register(self)
 
-    def open_door(self, settings: ServerSettings) -> ServerCertificates | None:
+    def server_certificates(self, settings: ServerSettings) -> ServerCertificates | None:
         """The certificates of a server that is about to listen; `None` for plain text.
 
         What protects it is logged. Raises `SettingsError` for a file that cannot be used.
         """
-        door = settings.section
+        section = settings.section
         if settings.certificate_file is None or settings.key_file is None:
             if settings.exposed:
-                _log.warning("plain text beyond this machine", door=door, listen=settings.listen)
+                _log.warning("plain text beyond this machine", door=section, listen=settings.listen)
             return None
         certificates = ServerCertificates(settings, settings.certificate_file, settings.key_file)
         if not self.access.limited and certificates.client_ca:
-            _log.info("every client with a certificate of the CA may do everything", door=door)
+            _log.info("every client with a certificate of the CA may do everything", door=section)
         self._certificates.append(certificates)
-        self._warn_of_expiry(certificates.door, certificates.not_after_s)
+        self._warn_of_expiry(certificates.label, certificates.not_after_s)
         return certificates
 
     async def watch(self) -> None:
@@ -112,17 +112,17 @@ class Security(Collector):
         for certificates in self._certificates:
             failures = certificates.reload_failures
             if certificates.check():
-                self._warned_at_s.pop(certificates.door, None)
+                self._warned_at_s.pop(certificates.label, None)
                 self._audit.write(
-                    who="", action="reload", what=f"certificate {certificates.door}",
+                    who="", action="reload", what=f"certificate {certificates.label}",
                     outcome="accepted",
                 )  # fmt: skip
             elif certificates.reload_failures > failures:
                 self._audit.write(
-                    who="", action="reload", what=f"certificate {certificates.door}",
+                    who="", action="reload", what=f"certificate {certificates.label}",
                     outcome="rejected: see the log",
                 )  # fmt: skip
-            self._warn_of_expiry(certificates.door, certificates.not_after_s)
+            self._warn_of_expiry(certificates.label, certificates.not_after_s)
         for client in self._client_certificates:
             if client.check():
                 self._warned_at_s.pop(client.use, None)
@@ -141,7 +141,7 @@ class Security(Collector):
             "End of validity of a certificate, Unix time, by use: a door, or a connection as "
             "client.",
             ("use",),
-            {one.door: float(one.not_after_s) for one in self._certificates}
+            {one.label: float(one.not_after_s) for one in self._certificates}
             | {
                 one.use: float(one.not_after_s)
                 for one in self._client_certificates
@@ -152,7 +152,7 @@ class Security(Collector):
             "sojourn_tls_reload_failures",
             "Changed certificate files that could not be used; those in force stayed.",
             ("door",),
-            {one.door: one.reload_failures for one in self._certificates},
+            {one.label: one.reload_failures for one in self._certificates},
         )
         yield CounterMetricFamily(
             "sojourn_access_reload_failures",

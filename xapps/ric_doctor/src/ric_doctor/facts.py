@@ -19,8 +19,8 @@ INVENTORY: Final = "flow_inventory"
 """Report styles of E2SM-TC v1 that are examined."""
 
 
-class Door(enum.Enum):
-    """What was found at an address."""
+class PortState(enum.Enum):
+    """State of the port at an address."""
 
     ANSWERS = "answers"
     """HTTP/2, with or without TLS as in the settings."""
@@ -50,7 +50,7 @@ class Reach:
     """Whether a gRPC server is at an address."""
 
     address: str
-    door: Door
+    door: PortState
     tls: bool = False
     detail: str = ""
     code: str = ""
@@ -61,7 +61,7 @@ class Reach:
     @property
     def usable(self) -> bool:
         """Whether procedures can be called."""
-        return self.door is Door.ANSWERS and self.code == "OK"
+        return self.door is PortState.ANSWERS and self.code == "OK"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import grpc
 from ric.access import Access, Right
 from ric.access.grpc import Denial, caller_of
-from ric.door import DoorServer
+from ric.grpc_server import GrpcServer
 from ric.security import Security
 from sojourn_interfaces import check_identifiers
 from sojourn_interfaces import forecast_pb2 as pb
@@ -18,7 +18,7 @@ from rlc_forecaster.core import Layout
 from rlc_forecaster.encodings import Encodings
 from rlc_forecaster.hub import Hub
 from rlc_forecaster.selection import Selection, SelectionError
-from rlc_forecaster.settings import ForecastDoor
+from rlc_forecaster.settings import ForecastServerSettings
 from rlc_forecaster.turns import Turns
 
 if TYPE_CHECKING:
@@ -154,22 +154,28 @@ async def _check_node_id(request: pb.ForecastRequest, context: Context) -> None:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
 
-class ForecastServer(DoorServer):
+class ForecastServer(GrpcServer):
     """The gRPC server: forecast stream, health, reflection."""
 
     def __init__(
-        self, hub: Hub, door: ForecastDoor, security: Security, *, oldest_s: float, period_ms: int
+        self,
+        hub: Hub,
+        settings: ForecastServerSettings,
+        security: Security,
+        *,
+        oldest_s: float,
+        period_ms: int,
     ) -> None:
         """See :class:`ForecasterService`."""
         self.encodings = Encodings(now_us)
-        turns = Turns(door.max_load_bytes_per_s)
+        turns = Turns(settings.max_load_bytes_per_s)
         service = ForecasterService(
             hub, security.access, self.encodings, turns, oldest_s=oldest_s, period_ms=period_ms
         )
         super().__init__(
             SERVICE,
             service.handlers(),
-            door,
+            settings,
             rights={"Subscribe": Right.SUBSCRIBE, "Predict": Right.READ},
             security=security,
             options=_OPTIONS,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
-from ric.door import DoorSettings
+from ric.grpc_server import GrpcServerSettings
 from ric.settings import METRICS_LISTEN, Flag, HttpSettings, XAppSettings
 
 DEFAULT_MODEL: Final = Path(__file__).parent / "models" / "default"
@@ -15,7 +15,7 @@ PERIODS_MS: Final = (1, 2, 5, 10)
 """Periods of RLC reports that E2 nodes have."""
 
 
-class ForecastDoor(DoorSettings):
+class ForecastServerSettings(GrpcServerSettings):
     """The gRPC server of the forecast stream."""
 
     listen: Annotated[str, Flag("listen")] = Field(
@@ -64,8 +64,10 @@ class ForecasterSettings(XAppSettings):
         title="Metrics and health",
         description="Metrics and health.",
     )
-    door: ForecastDoor = Field(
-        default_factory=ForecastDoor, title="Forecast stream", description="The forecast stream."
+    door: ForecastServerSettings = Field(
+        default_factory=ForecastServerSettings,
+        title="Forecast stream",
+        description="The forecast stream.",
     )
     model: Path = Field(
         default=Path("default"),

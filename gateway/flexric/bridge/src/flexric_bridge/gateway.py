@@ -22,8 +22,8 @@ from e2sm_tc import Owners
 from ric.access import Right
 from ric.access.grpc import Context, caller_of
 from ric.clock import Clock
-from ric.door import DoorServer
 from ric.errors import ServiceModelError
+from ric.grpc_server import GrpcServer
 from ric.limits import Pool, Share
 from ric.security import Security
 from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID, tc
@@ -42,7 +42,7 @@ from flexric_bridge.owned import OwnedBackend
 from flexric_bridge.readers import Reader
 from flexric_bridge.sdk import SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
-from flexric_bridge.settings import GatewayDoor
+from flexric_bridge.settings import GatewayServerSettings
 from flexric_bridge.subscription import (
     LONGEST_MS,
     NodeGone,
@@ -359,13 +359,15 @@ def describe_control(request: pb.ControlRequest) -> str:
     return f"{kind} UE {ue} DRB {bearer['drb']}, {digest}"
 
 
-class GatewayServer(DoorServer):
+class GatewayServer(GrpcServer):
     """The gRPC server: gateway, health, reflection."""
 
-    def __init__(self, gateway: Gateway, door: GatewayDoor, security: Security) -> None:
+    def __init__(
+        self, gateway: Gateway, settings: GatewayServerSettings, security: Security
+    ) -> None:
         limits = security.limits
-        self.load = ReportLoad(door.max_report_load_bytes_per_s, limits, gateway.metrics)
-        self.queued = Pool(door.max_queued_bytes)
+        self.load = ReportLoad(settings.max_report_load_bytes_per_s, limits, gateway.metrics)
+        self.queued = Pool(settings.max_queued_bytes)
         owners = Owners()
 
         def authorize(context: Context) -> AuthorizedBackend:
@@ -380,14 +382,14 @@ class GatewayServer(DoorServer):
         self._gateway_service = GatewayService(
             gateway,
             authorize=authorize,
-            queue_depth=door.queue_depth,
-            max_queue_depth=door.max_queue_depth,
+            queue_depth=settings.queue_depth,
+            max_queue_depth=settings.max_queue_depth,
             room=room,
         )
         super().__init__(
             SERVICE,
             self._gateway_service.handlers(),
-            door,
+            settings,
             rights=RIGHTS,
             security=security,
         )

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
-from ric.door import DoorSettings
 from ric.flags import Flag, FormerName
+from ric.grpc_server import GrpcServerSettings
 from ric.settings import METRICS_LISTEN, HttpSettings, Section, ServiceSettings
 
 from flexric_bridge.kpm_units import AMBIGUOUS
@@ -17,7 +17,7 @@ from flexric_bridge.sdk import MAX_TOGETHER
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class GatewayDoor(DoorSettings):
+class GatewayServerSettings(GrpcServerSettings):
     """The gRPC server of the E2 gateway."""
 
     listen: Annotated[str, Flag("listen")] = Field(
@@ -287,8 +287,8 @@ class BridgeSettings(ServiceSettings):
     http: BridgeHttp = Field(
         default_factory=BridgeHttp, title="Metrics and health", description="Metrics and health."
     )
-    door: GatewayDoor = Field(
-        default_factory=GatewayDoor, title="Gateway", description="The E2 gateway."
+    door: GatewayServerSettings = Field(
+        default_factory=GatewayServerSettings, title="Gateway", description="The E2 gateway."
     )
     ric: RicSettings = Field(
         default_factory=RicSettings, title="Near-RT RIC", description="The near-RT RIC."

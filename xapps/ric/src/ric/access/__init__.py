@@ -1,4 +1,4 @@
-"""Who may do what at the doors of a program: access file, decisions, audit log."""
+"""Who may do what at the servers of a program: access file, decisions, audit log."""
 
 from ric.access.access import ALL_NODES, Access, Caller, Peer, Refusal
 from ric.access.audit import AuditLog

@@ -1,4 +1,4 @@
-"""Decisions at a program's doors by the access file, which is reread when it changes."""
+"""Decisions at a program's servers by the access file, which is reread when it changes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other end of a connection, as the door sees it."""
+    """The other end of a connection, as the server sees it."""
 
-    door: str
-    """Name of the door, for metrics."""
+    server: str
+    """Name of the server, for metrics."""
     address: str
     names: tuple[str, ...] = ()
     """What a verified certificate is recognised by (`ric.certificates.certificate_names`)."""
     token: str | None = None
     must_be_certified: bool = False
-    """Whether the door has a client CA: without an access file, only clients with a certificate
+    """Whether the server has a client CA: without an access file, only clients with a certificate
     are served."""
 
     @property
@@ -68,7 +68,7 @@ class _Watch:
 class Access:
     """The access file of a program, its refusals and its audit log.
 
-    Without a file every client that reaches a door may do everything there.
+    Without a file every client that reaches a server may do everything there.
     """
 
     def __init__(self, path: Path | None, audit: AuditLog) -> None:
@@ -196,7 +196,7 @@ class Caller:
         """
         refusal = self._judge(right, node_id)
         if refusal is not None:
-            self._access.refused[self.peer.door, refusal.reason] += 1
+            self._access.refused[self.peer.server, refusal.reason] += 1
             self._access.audit.refused(
                 who=self.who, reason=refusal.detail, peer=self.peer.address, node=node_id, what=what
             )

@@ -57,7 +57,7 @@ def _denial(refusal: Refusal) -> Denial:
     return _CODES[refusal.reason], refusal.detail
 
 
-def caller_of(access: Access, context: Context, door: str = "grpc") -> GrpcCaller:
+def caller_of(access: Access, context: Context, server: str = "grpc") -> GrpcCaller:
     """The client of a call, who is behind the relay.
 
     Nobody else has a right: a call may outlast its client's connection.
@@ -68,7 +68,7 @@ def caller_of(access: Access, context: Context, door: str = "grpc") -> GrpcCalle
             token = bearer_token(value)
     behind = access.peers.get(unquote(context.peer()))
     if behind is None:
-        return GrpcCaller(access.caller(Peer(door, "", must_be_certified=True)))
+        return GrpcCaller(access.caller(Peer(server, "", must_be_certified=True)))
     return GrpcCaller(access.caller(replace(behind, token=token)))
 
 

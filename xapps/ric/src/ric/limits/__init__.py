@@ -1,4 +1,4 @@
-"""What a client may use of a program's doors: rates, shares of what all clients use together."""
+"""What a client may use of a program's servers: rates, shares of what all clients use together."""
 
 from ric.limits.account import Accounts
 from ric.limits.bucket import Rate, TokenBucket

@@ -1,8 +1,8 @@
-"""The connections of a door: how many, whose, and how long each may say nothing; time is passed in.
+"""Connections of a server: how many, whose, how long each may say nothing; time is passed in.
 
 A connection waits for a request's head, serves a request, or is idle between two. When a client has
-its share, or the door is full, the connection that was idle longest makes room, of the client with
-the most; one that serves a request is never ended for another.
+its share, or the server is full, the connection that was idle longest makes room, of the client
+with the most; one that serves a request is never ended for another.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Connection:
     streams: bool = False
     """Whether its answer has no end."""
     idle: dict[Connection, None] = field(default_factory=dict, repr=False)
-    """All of the door that serve no request, those that are idle longest first."""
+    """All of the server that serve no request, those that are idle longest first."""
 
     def received(self, now_ns: int) -> None:
         """Bytes came."""
@@ -77,7 +77,7 @@ class Connection:
 
 
 class Connections:
-    """All connections of a door."""
+    """All connections of a server."""
 
     def __init__(
         self, most: int, refused: Callable[[str, str], None] = lambda client, why: None

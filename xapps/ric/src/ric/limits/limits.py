@@ -1,4 +1,4 @@
-"""The limits of a program's doors: one account a client, what was refused, how many connections.
+"""The limits of a program's servers: one account a client, what was refused, how many connections.
 
 | metric | type | labels |
 |---|---|---|
@@ -88,9 +88,9 @@ class Limits:
         """Count what a client was refused or has lost."""
         self._refusals.add(client, limit, why, self._clock.monotonic_ns(), count)
 
-    def count_connections(self, door: str, connections: Callable[[], int]) -> None:
-        """Show the number of connections of a door."""
-        self._connections[door] = connections
+    def count_connections(self, server: str, connections: Callable[[], int]) -> None:
+        """Show the number of connections of a server."""
+        self._connections[server] = connections
 
     def log(self) -> None:
         """Log what was refused, once a minute for each client and limit; call it regularly."""
@@ -108,5 +108,5 @@ class Limits:
             "sojourn_door_connections",
             "Open connections of a door.",
             ("door",),
-            {door: count() for door, count in self._connections.items()},
+            {server: count() for server, count in self._connections.items()},
         )

@@ -12,7 +12,6 @@ import grpc.aio
 from e2_gateway_server import GatewayService, Outbox, ProcedureError
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
-from ric.door import SERVER_OPTIONS
 from ric.e2 import Indication
 from ric.errors import (
     ControlTimeout,
@@ -23,6 +22,7 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway import messages
+from ric.grpc_server import SERVER_OPTIONS
 from ric.testing.fake_ric import FakeRic
 
 _CODE_OF: Final[dict[type[GatewayError], grpc.StatusCode]] = {

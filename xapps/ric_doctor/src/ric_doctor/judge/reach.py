@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ric_doctor.facts import Door, Endpoint, Reach
+from ric_doctor.facts import Endpoint, PortState, Reach
 from ric_doctor.finding import Check, Finding
 from ric_doctor.text import duration
 
@@ -15,56 +15,56 @@ _WHY_FORECASTS: Final = (
 )
 _OTHER: Final = ("answers a call with an error", "Look at the gateway's log.")
 
-_DOORS: Final[dict[Door, tuple[str, str]]] = {
-    Door.NAME_UNKNOWN: (
+_STATES: Final[dict[PortState, tuple[str, str]]] = {
+    PortState.NAME_UNKNOWN: (
         "the name does not resolve ({detail})",
         "Correct the address, or look it up from this machine (in Kubernetes: service.namespace).",
     ),
-    Door.REFUSED: (
+    PortState.REFUSED: (
         "nothing listens there ({detail})",
         "Start it, or correct host and port. A server on 127.0.0.1 cannot be reached from"
         " another machine or pod.",
     ),
-    Door.UNREACHABLE: (
+    PortState.UNREACHABLE: (
         "the machine cannot be reached ({detail})",
         "Check routes and network policies between here and there.",
     ),
-    Door.NO_ANSWER: (
+    PortState.NO_ANSWER: (
         "the connection is neither accepted nor refused ({detail})",
         "Packets are dropped on the way: check firewalls and network policies; or the machine is"
         " down.",
     ),
-    Door.SILENT: (
+    PortState.SILENT: (
         "the connection opens, but the server sends nothing ({detail})",
         "The program hangs, or a proxy holds the connection open. Read its log, then restart it.",
     ),
-    Door.CLOSES: (
+    PortState.CLOSES: (
         "the connection opens and is closed at once ({detail})",
         "Another protocol is served there, a proxy has no backend, or the program is stopping."
         " Check the port.",
     ),
-    Door.TLS_WANTED: (
+    PortState.TLS_WANTED: (
         "the server uses TLS, the settings say plain text",
         "Set gateway.tls.enabled: true, and gateway.tls.ca_file to the CA of its certificate.",
     ),
-    Door.PLAIN_TEXT: (
+    PortState.PLAIN_TEXT: (
         "the server uses plain text, the settings say TLS",
         "Give the server a certificate; or, on loopback only, set gateway.tls.enabled: false.",
     ),
-    Door.HTTP1: (
+    PortState.HTTP1: (
         "answers in HTTP/1, not gRPC",
         "This is a web or metrics port. Use the gRPC port; a proxy in between must support HTTP/2.",
     ),
-    Door.NOT_HTTP2: (
+    PortState.NOT_HTTP2: (
         "answers with something that is not HTTP/2 ({detail})",
         "Another program listens there; check the port.",
     ),
-    Door.CERTIFICATE: (
+    PortState.CERTIFICATE: (
         "its certificate is not accepted ({detail})",
         "Set gateway.tls.ca_file to the CA that signed it, gateway.tls.server_name to a name in it,"
         " or renew it if it expired.",
     ),
-    Door.CLIENT_CERTIFICATE: (
+    PortState.CLIENT_CERTIFICATE: (
         "requires a client certificate and does not accept ours ({detail})",
         "Set gateway.tls.certificate_file and gateway.tls.key_file to a pair signed by the CA of"
         " the server.",
@@ -133,10 +133,10 @@ def of_endpoint(endpoint: Endpoint) -> Finding:
 
 
 def _of_server(check: str, reach: Reach, why: str, codes: dict[str, tuple[str, str]]) -> Finding:
-    if reach.door is Door.ANSWERS and reach.code == "OK":
+    if reach.door is PortState.ANSWERS and reach.code == "OK":
         return Check(check, reach.address).ok(f"answers in {duration(reach.answered_us)}")
-    if reach.door is not Door.ANSWERS:
-        what, remedy = _DOORS[reach.door]
+    if reach.door is not PortState.ANSWERS:
+        what, remedy = _STATES[reach.door]
         what = what.format(detail=reach.detail)
     else:
         what, remedy = codes.get(reach.code, _OTHER)

@@ -24,11 +24,11 @@ from ric.settings import (
     TlsSettings,
 )
 
-from ric_doctor.facts import Door, Facts, Nodes, Reach
+from ric_doctor.facts import Facts, Nodes, PortState, Reach
 from ric_doctor.probe.endpoint import HttpClient, url_of
 from ric_doctor.probe.forecaster import reach_forecaster
 from ric_doctor.probe.node import NodeFacts, NodeProbe, Periods
-from ric_doctor.probe.port import knock
+from ric_doctor.probe.port import check_port
 
 
 class ForecasterSettings(ClientSettings):
@@ -170,8 +170,8 @@ async def _behind(
 
 
 async def _reach(link: GrpcLink, settings: GatewaySettings, clock: Clock) -> Reach:
-    reach = await knock(settings.address, settings.tls, settings.connect_timeout_s)
-    if reach.door is not Door.ANSWERS:
+    reach = await check_port(settings.address, settings.tls, settings.connect_timeout_s)
+    if reach.door is not PortState.ANSWERS:
         return reach
     began_ns = clock.monotonic_ns()
     try:

@@ -12,8 +12,8 @@ from ric.settings import ClientSettings
 from sojourn_interfaces import forecast_pb2 as pb
 from sojourn_interfaces.forecast_pb2_grpc import ForecasterStub
 
-from ric_doctor.facts import Door, Reach
-from ric_doctor.probe.port import knock
+from ric_doctor.facts import PortState, Reach
+from ric_doctor.probe.port import check_port
 
 
 async def reach_forecaster(
@@ -23,8 +23,8 @@ async def reach_forecaster(
 
     Raises `SettingsError` for a certificate, key or token that cannot be read.
     """
-    reach = await knock(address, settings.tls, timeout_s)
-    if reach.door is not Door.ANSWERS:
+    reach = await check_port(address, settings.tls, timeout_s)
+    if reach.door is not PortState.ANSWERS:
         return reach
     channel = open_channel(settings, address)
     began_ns = clock.monotonic_ns()

@@ -13,7 +13,7 @@ from typing import Final
 
 from ric.settings import TlsSettings, split_address
 
-from ric_doctor.facts import Door, Reach
+from ric_doctor.facts import PortState, Reach
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 """Client connection preface of RFC 9113 §3.4 with an empty SETTINGS frame."""
@@ -25,13 +25,13 @@ _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class _Failed(Exception):  # noqa: N818 - says what happened
-    def __init__(self, door: Door, detail: str) -> None:
+    def __init__(self, state: PortState, detail: str) -> None:
         super().__init__(detail)
-        self.door = door
+        self.state = state
         self.detail = detail
 
 
-async def knock(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
+async def check_port(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
     """What answers at `address`, as far as HTTP/2; each step takes `timeout_s` at most."""
     try:
         async with _connection(address, timeout_s) as streams:
@@ -40,17 +40,19 @@ async def knock(address: str, tls: TlsSettings, timeout_s: float) -> Reach:
         if tls.enabled:
             await _greet_by_tls(address, tls, timeout_s)
     except _Failed as failed:
-        door = failed.door
-        if door in (Door.CLOSES, Door.NOT_HTTP2, Door.SILENT) and not tls.enabled:
+        state = failed.state
+        if state in (PortState.CLOSES, PortState.NOT_HTTP2, PortState.SILENT) and not tls.enabled:
             # Some TLS servers do not answer plain text.
             if await _serves_tls(address, timeout_s):
-                door = Door.TLS_WANTED
+                state = PortState.TLS_WANTED
         elif (
-            door is Door.NOT_HTTP2 and tls.enabled and await _serves_plain_text(address, timeout_s)
+            state is PortState.NOT_HTTP2
+            and tls.enabled
+            and await _serves_plain_text(address, timeout_s)
         ):
-            door = Door.PLAIN_TEXT
-        return Reach(address, door, tls.enabled, failed.detail)
-    return Reach(address, Door.ANSWERS, tls.enabled)
+            state = PortState.PLAIN_TEXT
+        return Reach(address, state, tls.enabled, failed.detail)
+    return Reach(address, PortState.ANSWERS, tls.enabled)
 
 
 @asynccontextmanager
@@ -87,13 +89,13 @@ async def _connect(
                     failed = failed or error
             raise failed or OSError("no address")
     except TimeoutError:
-        raise _Failed(Door.NO_ANSWER, f"nothing within {timeout_s:g} s") from None
+        raise _Failed(PortState.NO_ANSWER, f"nothing within {timeout_s:g} s") from None
     except (ConnectionRefusedError, FileNotFoundError) as error:
-        raise _Failed(Door.REFUSED, _said(error)) from None
+        raise _Failed(PortState.REFUSED, _said(error)) from None
     except ssl.SSLError:
         raise
     except OSError as error:
-        raise _Failed(Door.UNREACHABLE, _said(error)) from None
+        raise _Failed(PortState.UNREACHABLE, _said(error)) from None
 
 
 async def _resolve(host: str, port: int) -> list[str]:
@@ -102,7 +104,7 @@ async def _resolve(host: str, port: int) -> list[str]:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
         detail = error.strerror if isinstance(error, socket.gaierror) else str(error)
-        raise _Failed(Door.NAME_UNKNOWN, detail or str(error)) from None
+        raise _Failed(PortState.NAME_UNKNOWN, detail or str(error)) from None
     return [str(address[0]) for *_, address in found]
 
 
@@ -115,21 +117,21 @@ async def _greet(streams: _Streams, timeout_s: float) -> None:
             await writer.drain()
             head = await reader.readexactly(_FRAME_HEADER_BYTES)
     except TimeoutError:
-        raise _Failed(Door.SILENT, f"nothing within {timeout_s:g} s") from None
+        raise _Failed(PortState.SILENT, f"nothing within {timeout_s:g} s") from None
     except asyncio.IncompleteReadError as error:
         head = error.partial
     except ssl.SSLError:
         raise
     except OSError as error:
-        raise _Failed(Door.CLOSES, _said(error)) from None
+        raise _Failed(PortState.CLOSES, _said(error)) from None
     if head.startswith(b"HTTP/1"):
-        raise _Failed(Door.HTTP1, "answers in HTTP/1")
+        raise _Failed(PortState.HTTP1, "answers in HTTP/1")
     if not head:
-        raise _Failed(Door.CLOSES, "connection closed")
+        raise _Failed(PortState.CLOSES, "connection closed")
     if head[0] == _TLS_ALERT:
-        raise _Failed(Door.TLS_WANTED, "answers with a TLS alert")
+        raise _Failed(PortState.TLS_WANTED, "answers with a TLS alert")
     if len(head) < _FRAME_HEADER_BYTES or head[3] != _SETTINGS or any(head[5:]):
-        raise _Failed(Door.NOT_HTTP2, f"answers {head.hex()}")
+        raise _Failed(PortState.NOT_HTTP2, f"answers {head.hex()}")
 
 
 async def _greet_by_tls(address: str, tls: TlsSettings, timeout_s: float) -> None:
@@ -140,26 +142,26 @@ async def _greet_by_tls(address: str, tls: TlsSettings, timeout_s: float) -> Non
             shaken = True
             await _greet(streams, timeout_s)
     except ssl.SSLCertVerificationError as error:
-        raise _Failed(Door.CERTIFICATE, error.verify_message) from None
+        raise _Failed(PortState.CERTIFICATE, error.verify_message) from None
     except ssl.SSLError as error:
         reason = (error.reason or str(error)).replace("_", " ").lower()
         wants_ours = "certificate required" in reason or "alert bad certificate" in reason
         wants_ours = wants_ours or "alert unknown ca" in reason
-        door = Door.CLIENT_CERTIFICATE if wants_ours else Door.NOT_HTTP2
-        raise _Failed(door, reason) from None
+        state = PortState.CLIENT_CERTIFICATE if wants_ours else PortState.NOT_HTTP2
+        raise _Failed(state, reason) from None
     except (ConnectionError, asyncio.IncompleteReadError) as error:
-        raise _Failed(Door.NOT_HTTP2, str(error)) from None
+        raise _Failed(PortState.NOT_HTTP2, str(error)) from None
     except _Failed as failed:
-        if shaken and failed.door is Door.CLOSES:
+        if shaken and failed.state is PortState.CLOSES:
             # In TLS 1.3 a server verifies our certificate after our side of the handshake is done,
             # and gRPC's hangs up without an alert.
             detail = "closed after the handshake"
-            raise _Failed(Door.CLIENT_CERTIFICATE, detail) from None
-        if failed.door in (Door.UNREACHABLE, Door.CLOSES):
-            raise _Failed(Door.NOT_HTTP2, failed.detail) from None
-        if failed.door is Door.NO_ANSWER:
+            raise _Failed(PortState.CLIENT_CERTIFICATE, detail) from None
+        if failed.state in (PortState.UNREACHABLE, PortState.CLOSES):
+            raise _Failed(PortState.NOT_HTTP2, failed.detail) from None
+        if failed.state is PortState.NO_ANSWER:
             # The first connection was accepted, so this is a handshake that never ends.
-            raise _Failed(Door.SILENT, failed.detail) from None
+            raise _Failed(PortState.SILENT, failed.detail) from None
         raise
 
 
@@ -203,5 +205,5 @@ async def _serves_plain_text(address: str, timeout_s: float) -> bool:
         async with _connection(address, timeout_s) as streams:
             await _greet(streams, timeout_s)
     except _Failed as failed:
-        return failed.door is Door.HTTP1
+        return failed.state is PortState.HTTP1
     return True

@@ -1,4 +1,4 @@
-"""Every door of every Python program with TLS and an access file: who gets in, and with what."""
+"""Every server of every Python program with TLS and an access file: who gets in, and with what."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class World:
         }
         self.access = {"file": where / "access.yaml", "audit_file": self.audit}
 
-    def door(self) -> dict[str, Any]:
+    def server_settings(self) -> dict[str, Any]:
         """Settings of a server on a free port."""
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
@@ -168,7 +168,7 @@ async def listening(address: str, task: asyncio.Task[None]) -> None:
 
 
 async def of_call(call: Awaitable[Any]) -> str:
-    """What a gRPC call came to; errors of a service behind the door mean that it was served."""
+    """What a gRPC call came to; errors of a service behind the server mean that it was served."""
     try:
         await call
     except grpc.aio.AioRpcError as error:
@@ -278,7 +278,7 @@ HTTP = {
 async def test_who_may_do_what_over_grpc(program: str, world: World) -> None:
     rights = (READ, SUBSCRIBE, CONTROL) if program == "bridge" else (READ, SUBSCRIBE)
     ask = of_gateway if program == "bridge" else of_forecaster
-    door = world.door()
+    door = world.server_settings()
     found: dict[str, dict[str, str]] = {}
     async with running(program, {"door": door, "http": {"listen": ""}, "access": world.access}):
         for name, visitor in world.visitors.items():
@@ -295,10 +295,10 @@ async def test_who_may_do_what_over_grpc(program: str, world: World) -> None:
 
 @pytest.mark.parametrize("program", ["bridge", "forecaster", "controller"])
 async def test_who_may_read_metrics_and_that_probes_are_open(program: str, world: World) -> None:
-    http = world.door()
+    http = world.server_settings()
     settings = {"http": http, "access": world.access}
     if program != "controller":
-        settings["door"] = world.door()
+        settings["door"] = world.server_settings()
     found: dict[str, str] = {}
     async with running(program, settings):
         for name, visitor in world.visitors.items():
@@ -315,7 +315,7 @@ async def test_who_may_read_metrics_and_that_probes_are_open(program: str, world
 
 
 async def test_who_may_read_and_change_a1_policies(world: World) -> None:
-    a1 = world.door()
+    a1 = world.server_settings()
     root = "/A1-P/v2/policytypes"
     found: dict[str, dict[str, str]] = {}
     settings = {"http": {"listen": ""}, "access": world.access, "a1": a1}

@@ -13,7 +13,7 @@ from grpc_reflection.v1alpha import reflection
 from pydantic import Field
 
 from ric.access import Right
-from ric.door_interceptor import DoorInterceptor
+from ric.call_interceptor import CallInterceptor
 from ric.endpoint_settings import (
     CertificateFile,
     ClientCaFile,
@@ -49,7 +49,7 @@ SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
 """Options of every gRPC server of the Python programs."""
 
 
-class DoorSettings(ServerSettings):
+class GrpcServerSettings(ServerSettings):
     """Address and TLS of a gRPC server; a program's own gives `listen` a default."""
 
     grpc: ClassVar[bool] = True
@@ -71,14 +71,14 @@ class DoorSettings(ServerSettings):
     )
 
 
-class DoorServer:
+class GrpcServer:
     """A gRPC server for one service, with the standard health and reflection services."""
 
     def __init__(
         self,
         service: str,
         handlers: grpc.GenericRpcHandler,
-        door: DoorSettings,
+        settings: GrpcServerSettings,
         *,
         rights: Mapping[str, Right],
         security: Security,
@@ -91,9 +91,9 @@ class DoorServer:
         """
         self._service = service
         clock, limits = security.clock, security.limits
-        certificates = security.open_door(door)
-        streams = Pool(door.max_streams)
-        interceptor = DoorInterceptor(security.access, limits, streams, door.label, rights)
+        certificates = security.server_certificates(settings)
+        streams = Pool(settings.max_streams)
+        interceptor = CallInterceptor(security.access, limits, streams, settings.label, rights)
         self._server = grpc.aio.server(
             options=[*SERVER_OPTIONS, *options], interceptors=[interceptor]
         )
@@ -104,16 +104,16 @@ class DoorServer:
             (service, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
         connections = Connections(
-            door.max_connections, lambda client, why: limits.refused(client, "connections", why)
+            settings.max_connections, lambda client, why: limits.refused(client, "connections", why)
         )
-        limits.count_connections(door.label, connections.__len__)
+        limits.count_connections(settings.label, connections.__len__)
         try:
-            sockets = bind(door.listen)
+            sockets = bind(settings.listen)
             client_ca = certificates is not None and certificates.client_ca
-            self._relay = Relay(door.label, security, certified=client_ca)
+            self._relay = Relay(settings.label, security, certified=client_ca)
         except OSError as error:
             raise SettingsError(
-                [f"{door.section}.listen: {door.listen}: cannot be bound ({error})"]
+                [f"{settings.section}.listen: {settings.listen}: cannot be bound ({error})"]
             ) from None
         self._server.add_insecure_port(self._relay.address)
         self._listener = Listener(

@@ -29,7 +29,7 @@ _FAILED_CALLS: Final = 20
 _INVALID: Final = grpc.StatusCode.INVALID_ARGUMENT
 
 
-class DoorInterceptor(grpc.aio.ServerInterceptor):
+class CallInterceptor(grpc.aio.ServerInterceptor):
     """Refuses calls beyond a client's rate, streams beyond its share, calls without the right.
 
     Health needs no right, reflection `read`; a procedure that `rights` lacks needs `control`.
@@ -41,14 +41,14 @@ class DoorInterceptor(grpc.aio.ServerInterceptor):
         access: Access,
         limits: Limits,
         streams: Pool,
-        door: str,
+        label: str,
         rights: Mapping[str, Right],
     ) -> None:
         """`rights` by name of the procedure, without its service; `streams` that may be open."""
         self._access = access
         self._limits = limits
         self._streams = streams
-        self._door = door
+        self._label = label
         self._rights = rights
         self._refusals = PacedRefusals()
         self._open = OpenStreams()
@@ -79,7 +79,7 @@ class DoorInterceptor(grpc.aio.ServerInterceptor):
 
     async def _admit(self, context: Context, method: str) -> str:
         """The client of a call that may go on."""
-        caller = caller_of(self._access, context, self._door)
+        caller = caller_of(self._access, context, self._label)
         client = caller.account
         if exceeded := self._limits.take(client, CALLS):
             await self._refuse(context, client, exceeded)

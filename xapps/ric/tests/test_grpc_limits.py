@@ -1,4 +1,4 @@
-"""A gRPC door against clients that want all of it, beside one that keeps what it has."""
+"""A gRPC server against clients that want all of it, beside one that keeps what it has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from http2_client import Http2Client, literal
 from prometheus_client import CollectorRegistry, generate_latest
 from ric.access import Right
 from ric.clock import SystemClock
-from ric.door import DoorServer, DoorSettings
+from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.paced_refusals import PacedRefusals
 from ric.security import Security
 from ric.testing.virtual_time import on_virtual_time
@@ -77,10 +77,10 @@ async def port(
     monkeypatch: pytest.MonkeyPatch, numbers: Numbers, security: Security
 ) -> AsyncIterator[int]:
     monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
-    server = DoorServer(
+    server = GrpcServer(
         SERVICE,
         numbers.handlers(),
-        DoorSettings(listen="127.0.0.1:0", max_streams=32),
+        GrpcServerSettings(listen="127.0.0.1:0", max_streams=32),
         rights={"Count": Right.SUBSCRIBE, "Ask": Right.READ, "Fail": Right.READ},
         security=security,
     )
@@ -92,10 +92,10 @@ async def port(
 async def test_a_stop_that_comes_first_leaves_nothing_to_start(
     numbers: Numbers, security: Security
 ) -> None:
-    server = DoorServer(
+    server = GrpcServer(
         SERVICE,
         numbers.handlers(),
-        DoorSettings(listen="127.0.0.1:0"),
+        GrpcServerSettings(listen="127.0.0.1:0"),
         rights={},
         security=security,
     )
@@ -107,8 +107,8 @@ async def test_a_stop_that_comes_first_leaves_nothing_to_start(
 
 async def test_a_stop_while_it_starts_ends_it(numbers: Numbers, security: Security) -> None:
     for turns in range(12):
-        settings = DoorSettings(listen="127.0.0.1:0")
-        server = DoorServer(SERVICE, numbers.handlers(), settings, rights={}, security=security)
+        settings = GrpcServerSettings(listen="127.0.0.1:0")
+        server = GrpcServer(SERVICE, numbers.handlers(), settings, rights={}, security=security)
         starting = asyncio.create_task(server.start())
         for _ in range(turns):
             await asyncio.sleep(0)

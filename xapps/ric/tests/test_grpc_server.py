@@ -19,8 +19,8 @@ from pki import Authority
 from prometheus_client import CollectorRegistry, generate_latest
 from pydantic import ValidationError
 from ric.access import Right
-from ric.door import DoorServer, DoorSettings
 from ric.errors import SettingsError
+from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.security import Security
@@ -93,10 +93,10 @@ async def served(opened: grpc.aio.Channel) -> bool:
 
 
 @pytest.fixture
-async def door(authority: Authority) -> AsyncIterator[tuple[DoorServer, Security]]:
-    settings = DoorSettings.model_validate(files(authority.where))
+async def guarded(authority: Authority) -> AsyncIterator[tuple[GrpcServer, Security]]:
+    settings = GrpcServerSettings.model_validate(files(authority.where))
     security = Security(registry=CollectorRegistry())
-    server = DoorServer(
+    server = GrpcServer(
         SERVICE,
         Numbers().handlers(),
         settings,
@@ -109,10 +109,10 @@ async def door(authority: Authority) -> AsyncIterator[tuple[DoorServer, Security
 
 
 async def test_a_new_authority_takes_over_without_a_lost_report(
-    door: tuple[DoorServer, Security], authority: Authority, tmp_path: Path
+    guarded: tuple[GrpcServer, Security], authority: Authority, tmp_path: Path
 ) -> None:
     """A stream that is open goes on; who connects afterwards meets the new certificate and CA."""
-    server, _ = door
+    server, _ = guarded
     elsewhere = tmp_path / "new"
     elsewhere.mkdir()
     new = Authority(elsewhere)
@@ -133,9 +133,9 @@ async def test_a_new_authority_takes_over_without_a_lost_report(
 
 @pytest.mark.parametrize("fault", ["key of another", "not PEM", "absent", "encrypted"])
 async def test_files_that_cannot_be_used_keep_those_in_force(
-    fault: str, door: tuple[DoorServer, Security], authority: Authority
+    fault: str, guarded: tuple[GrpcServer, Security], authority: Authority
 ) -> None:
-    server, security = door
+    server, security = guarded
     where = authority.where
     match fault:
         case "key of another":
@@ -191,9 +191,9 @@ def test_the_end_of_a_certificate_is_a_metric_and_a_warning_two_weeks_before(
     days: int, event: str | None, authority: Authority
 ) -> None:
     security = Security(clock=DatedClock(days))
-    settings = DoorSettings.model_validate(files(authority.where))
+    settings = GrpcServerSettings.model_validate(files(authority.where))
     with capture_logs() as logged:
-        certificates = security.open_door(settings)
+        certificates = security.server_certificates(settings)
         security.check()
     assert [line["event"] for line in logged if "expire" in line["event"]] == (
         [] if event is None else [event]
@@ -283,14 +283,14 @@ async def status(port: int, trusted: Path, client: Path | None) -> int:
 
 def test_plain_text_beyond_this_machine_needs_a_word() -> None:
     with pytest.raises(ValidationError, match=r"plain text on 0\.0\.0\.0:1; expected"):
-        DoorSettings(listen="0.0.0.0:1")
-    assert DoorSettings(listen="0.0.0.0:1", insecure=True).exposed
+        GrpcServerSettings(listen="0.0.0.0:1")
+    assert GrpcServerSettings(listen="0.0.0.0:1", insecure=True).exposed
     with pytest.raises(ValidationError, match="one without the other"):
-        DoorSettings(listen="127.0.0.1:1", certificate_file=Path("c"))
+        GrpcServerSettings(listen="127.0.0.1:1", certificate_file=Path("c"))
     with pytest.raises(ValidationError, match="client_ca_file without TLS"):
-        DoorSettings(listen="127.0.0.1:1", client_ca_file=Path("c"))
+        GrpcServerSettings(listen="127.0.0.1:1", client_ca_file=Path("c"))
     with pytest.raises(ValidationError, match="insecure beside certificate_file"):
-        DoorSettings(
+        GrpcServerSettings(
             listen="0.0.0.0:1", certificate_file=Path("c"), key_file=Path("k"), insecure=True
         )
 
@@ -312,15 +312,15 @@ def test_a_file_that_cannot_be_used_is_named(
     path = tmp_path / "bad.pem"
     if content is not None:
         path.write_bytes(content)
-    settings = DoorSettings.model_validate(files(tmp_path, **{field: path}))
+    settings = GrpcServerSettings.model_validate(files(tmp_path, **{field: path}))
     with pytest.raises(SettingsError, match=rf"door\.{field}: {path}: "):
-        Security().open_door(settings)
+        Security().server_certificates(settings)
 
 
 def test_files_that_do_not_belong_together_are_named(authority: Authority, tmp_path: Path) -> None:
-    settings = DoorSettings.model_validate(files(tmp_path, key_file=tmp_path / "client.key"))
+    settings = GrpcServerSettings.model_validate(files(tmp_path, key_file=tmp_path / "client.key"))
     with pytest.raises(SettingsError, match=r"door: .*server\.pem.*; expected PEM files that"):
-        Security().open_door(settings)
+        Security().server_certificates(settings)
 
 
 def test_an_access_file_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
