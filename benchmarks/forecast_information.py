@@ -53,7 +53,7 @@ RECENT_MS: Final = 10
 UNIT_MEMORY_MS: Final = 512
 LEAST_UNIT_BYTES: Final = 50.0
 PIECES: Final = 3
-"""Parts of a horizon for which arrivals and drains to come are told."""
+"""Parts of a horizon for which arrivals and drains to come are given."""
 OCCUPANCY, DRAINED, ARRIVED = (FEATURES.index(name) for name in FEATURES[:1] + FEATURES[1:3])
 MCS, TBS = FEATURES.index("mcs"), FEATURES.index("tbs_bytes")
 
@@ -211,8 +211,10 @@ class Trees:
             others = self._summary(f"{series.name}/others", lambda: Summary.of(known.others))
             groups += others.inputs(rows, unit)
         if self._information >= 3:
-            told = ARRIVED if self._information == 3 else DRAINED
-            groups += [each[rows] / unit for each in to_come(series.features[:, told], steps)]
+            to_come_column = ARRIVED if self._information == 3 else DRAINED
+            groups += [
+                each[rows] / unit for each in to_come(series.features[:, to_come_column], steps)
+            ]
         return np.concatenate(groups, axis=1).astype(np.float32), unit[:, 0]
 
     def _summary(self, name: str, make: Callable[[], Summary]) -> Summary:

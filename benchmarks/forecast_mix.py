@@ -3,7 +3,7 @@
 Each recording is simulated with the pipeline of stolidis2024 (a DRQL pacer, whose limit is
 forecast) and without one, or read from a data set, and given to the forecaster sample by sample,
 with queue limit and MAC report every 20 ms. Losses are pinball losses of the outcomes that the
-forecaster checks: one horizon point a report, queue limits at all points when they are told.
+forecaster checks: one horizon point a report, queue limits at all points when they are reported.
 Experts are those of the mix, each alone with its online calibration; columns are losses over that
 of adaptive persistence. `over best` is what is served over the best expert of the recording and
 quantity, `worst point` the same at the horizon point where it is largest.

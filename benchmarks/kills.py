@@ -80,7 +80,7 @@ class Storms:
         #: Unix times between which the disk was full.
         self.full_s: list[tuple[float, float]] = []
         self._full_since_s: float | None = None
-        self.told_full: Counter[str] = Counter()
+        self.full_disk_reports: Counter[str] = Counter()
         (out / "scenario.yaml").write_text(yaml.safe_dump(SCENARIO))
         self.base = BASES[0]
         self.write_policy()
@@ -249,7 +249,7 @@ class Storms:
         for name in CONTROLLERS:
             for what, detail in (await self.conditions(name)).items():
                 if "not saved" in detail or "not written" in detail:
-                    self.told_full[what] += 1
+                    self.full_disk_reports[what] += 1
 
     async def conditions(self, name: str) -> dict[str, str]:
         """The conditions of a controller's readiness, in words; empty while it does not run."""
@@ -270,9 +270,9 @@ class Storms:
         while not (self.bearers.have(self.base, UES) and await self.is_saved()):
             await self.pass_time(0.1)
             if time.monotonic() - began_s > HEALED_S:
-                told = {name: await self.conditions(name) for name in CONTROLLERS}
+                conditions = {name: await self.conditions(name) for name in CONTROLLERS}
                 in_force = (self.bearers.names, self.bearers.revisions)
-                raise BrokenError(f"not healed, wanted {self.base}: {in_force}, {told}")
+                raise BrokenError(f"not healed, wanted {self.base}: {in_force}, {conditions}")
         self.slowest_s = max(self.slowest_s, time.monotonic() - began_s)
         self.tally["recoveries"] += 1
 
@@ -280,8 +280,8 @@ class Storms:
         """Whether a controller has saved what is in force, and none has anything unsaved."""
         if not any(s.has(self.base, self.bearers.revisions) for s in self.states.values()):
             return False
-        told = [await self.conditions(name) for name in CONTROLLERS]
-        return all("not saved" not in detail for each in told for detail in each.values())
+        conditions = [await self.conditions(name) for name in CONTROLLERS]
+        return all("not saved" not in detail for each in conditions for detail in each.values())
 
     def check_files(self) -> None:
         """The logs at the end."""
@@ -297,16 +297,16 @@ class Storms:
                     begin_s - 1 <= at_s <= end_s + 1 for begin_s, end_s in self.full_s
                 )
 
-            told = check_decisions(log, self.out / f"{name}.log", is_excused)
-            self.tally["decisions told"] += told
+            logged = check_decisions(log, self.out / f"{name}.log", is_excused)
+            self.tally["decisions told"] += logged
         audit = self.disk / "gnb-audit.jsonl"
         # Each line that meets a full disk may leave its beginning.
         whole, torn = check_lines(audit, len(self.places["gnb"].killed_at_s) + 50 * full)
         self.tally["lines of the audit"] += whole
         self.tally["reads of state files"] += sum(state.reads for state in self.states.values())
         self.tally["reports of bearers"] = self.bearers.reports
-        if full and not self.told_full:
-            raise BrokenError(f"readiness did not tell of {full} full disks")
+        if full and not self.full_disk_reports:
+            raise BrokenError(f"readiness did not report {full} full disks")
 
 
 def common() -> tuple[str, ...]:
@@ -370,7 +370,7 @@ def main() -> int:
         "seed": chosen.seed,
         "disk_fills_up": can_fill,
         "slowest_recovery_s": round(storms.slowest_s, 2),
-        "told_of_full_disk": dict(storms.told_full),
+        "told_of_full_disk": dict(storms.full_disk_reports),
         "broken": broken,
         **storms.tally,
     }

@@ -111,7 +111,7 @@ class StateWatch:
         self._desired = {each["rnti"]: (each["template"], each["revision"]) for each in desired}
 
     def has(self, base: str, revisions: Mapping[int, int]) -> bool:
-        """Whether it holds what is in force, as the controller that installed it was told."""
+        """Whether it holds what is in force, as its controller got it acknowledged."""
         return self._desired == {rnti: (base, revision) for rnti, revision in revisions.items()}
 
 
@@ -145,8 +145,8 @@ def check_lines(path: Path, most_torn: int) -> tuple[int, int]:
 
 
 def check_decisions(log: Path, program_log: Path, is_excused: Callable[[float], bool]) -> int:
-    """Every decision that a controller told of is in its decision log, unless it is excused: the
-    disk was full, or the program was killed within the second. Returns how many were told.
+    """Check that every decision a controller logged is in its decision log, unless excused: the
+    disk was full, or the program was killed within the second. Returns their number.
     """
     written: Counter[str] = Counter()
     for line in lines_of(log):
@@ -155,7 +155,7 @@ def check_decisions(log: Path, program_log: Path, is_excused: Callable[[float], 
         except ValueError:
             continue
         written[f"{record.get('event')} {record.get('id')}"] += 1
-    told = 0
+    logged = 0
     for line in program_log.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             record = json.loads(line)
@@ -163,11 +163,11 @@ def check_decisions(log: Path, program_log: Path, is_excused: Callable[[float], 
             continue
         if record.get("event") not in ("decided", "adopted", "answered") or "id" not in record:
             continue
-        told += 1
+        logged += 1
         at_s = _unix_s(record["timestamp"])
         if not written[f"{record['event']} {record['id']}"] and not is_excused(at_s):
             raise BrokenError(f"{log.name} lacks {record}")
-    return told
+    return logged
 
 
 def _unix_s(timestamp: str) -> float:

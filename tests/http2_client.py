@@ -1,4 +1,4 @@
-"""An HTTP/2 client that sends what it is told to, whatever the server allows."""
+"""An HTTP/2 client that sends what its caller asks, whatever the server allows."""
 
 from __future__ import annotations
 

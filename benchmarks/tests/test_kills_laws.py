@@ -52,13 +52,13 @@ def test_lines_of_rotated_logs_are_read_oldest_first_and_torn_ones_counted(tmp_p
         check_lines(log, 0)
 
 
-def test_a_decision_that_was_told_of_and_not_written_is_found(tmp_path: Path) -> None:
+def test_a_decision_that_was_logged_and_not_written_is_found(tmp_path: Path) -> None:
     log, program_log = tmp_path / "decisions.jsonl", tmp_path / "first.log"
     log.write_text('{"event":"decided","id":"a-1"}\n')
-    told = [
+    logged = [
         {"event": "decided", "id": f"a-{n}", "timestamp": f"2026-01-01T00:00:0{n}Z"} for n in (1, 2)
     ]
-    program_log.write_text("".join(json.dumps(record) + "\n" for record in told) + "Traceback\n")
+    program_log.write_text("".join(json.dumps(record) + "\n" for record in logged) + "Traceback\n")
     with pytest.raises(BrokenError, match="a-2"):
         check_decisions(log, program_log, lambda _: False)
     excused: list[float] = []

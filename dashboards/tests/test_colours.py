@@ -1,4 +1,4 @@
-"""Colours of states: readable on Grafana's dark theme, told apart with any colour vision."""
+"""Colours of states: readable on Grafana's dark theme, distinct with any colour vision."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STATES = [COLOURS[name] for name in ("good", "warning", "bad", "excused", "unkno
 SERIES = [COLOURS[name] for name in ("teal", "orange", "violet", "pale", "peach")]
 PANEL_BACKGROUND = "#181b1f"
 """Background of panels in Grafana's dark theme."""
-TOLD_APART = 15.0
+LEAST_DISTANCE = 15.0
 """Least distance of two colours in CIE 1976 L*a*b*; about 2.3 is just noticeable."""
 
 
@@ -73,12 +73,12 @@ def lab(colour: str, vision: str) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("palette", ["states", "series"])
-def test_colours_are_told_apart(vision: str, palette: str) -> None:
+def test_colours_differ_enough(vision: str, palette: str) -> None:
     listed = STATES if palette == "states" else SERIES
     for one, other in itertools.combinations(listed, 2):
         pairs = zip(lab(one, vision), lab(other, vision), strict=True)
         distance = sum((p - q) ** 2 for p, q in pairs) ** 0.5
-        assert distance >= TOLD_APART, f"{one} and {other}: {distance:.1f}"
+        assert distance >= LEAST_DISTANCE, f"{one} and {other}: {distance:.1f}"
 
 
 def test_colours_contrast_with_the_background_of_panels() -> None:

@@ -246,7 +246,7 @@ def test_what_is_no_text_is_said_by_its_kind(tmp_path: Path, content: bytes, kin
     assert str(error.value) == f"{path}: is {kind}; expected text, plain or packed by gzip or xz"
 
 
-def test_packed_text_is_told_by_its_bytes(tmp_path: Path) -> None:
+def test_packed_text_is_recognised_by_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "drive.trace"
     for pack in (gzip.compress, lzma.compress):
         path.write_bytes(pack(b"\xef\xbb\xbf1\r\n2\r\n"))
@@ -301,8 +301,8 @@ def test_json_is_read_by_paths_of_names(tmp_path: Path) -> None:
     path = put(tmp_path / "flent", json.dumps({"x_values": [0.0, 0.2, 0.4], "results": results}))
     trace = load_rates(path, RateColumns("x_values", "results.TCP 10.0.0.1", "Mbit/s"))
     assert np.array_equal(trace.quantities["rate_bps"], [np.nan, 2e6, 3e6], equal_nan=True)
-    told = r"column results\.up: has no up; there is TCP 10\.0\.0\.1, x"
-    with pytest.raises(DatasetError, match=told):
+    message = r"column results\.up: has no up; there is TCP 10\.0\.0\.1, x"
+    with pytest.raises(DatasetError, match=message):
         load_rates(path, RateColumns("x_values", "results.up", "Mbit/s"))
     with pytest.raises(DatasetError, match=r"has 1 values and x_values has 3; expected as many"):
         load_rates(path, RateColumns("x_values", "results.x", "Mbit/s"))

@@ -250,10 +250,10 @@ def test_a_small_file_of_many_rows_is_not_decoded(tmp_path: Path) -> None:
         for _ in range(8):
             writer.write_table(part)
     assert path.stat().st_size < 2 << 20
-    told = r"has 33554432 rows; expected at most 16777216 in a run"
-    with pytest.raises(DatasetError, match=told):
+    message = r"has 33554432 rows; expected at most 16777216 in a run"
+    with pytest.raises(DatasetError, match=message):
         Dataset.open(tmp_path)
-    with pytest.raises(DatasetError, match=told):
+    with pytest.raises(DatasetError, match=message):
         read_reports(path, {})
 
 

@@ -110,7 +110,7 @@ def test_a_run_of_another_schema_is_to_be_made_again(tmp_path: Path) -> None:
     assert str(error.value).startswith(f"{path}: has schema version 1; expected 2: make the data")
 
 
-def test_a_folder_without_a_recording_is_told_what_is_expected(tmp_path: Path) -> None:
+def test_a_folder_without_a_recording_is_refused_with_what_is_expected(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="has no recording; expected a data set"):
         find_recordings(tmp_path)
     (tmp_path / "a.parquet").write_bytes(b"PAR1")

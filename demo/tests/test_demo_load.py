@@ -190,7 +190,7 @@ def test_a_log_of_another_program_gives_one_line(tmp_path: Path, text: str, name
         network_quality.score(tmp_path)
 
 
-def test_rows_are_told_in_the_time_of_a_radio_that_fell_behind(tmp_path: Path) -> None:
+def test_rows_are_given_in_the_time_of_a_radio_that_fell_behind(tmp_path: Path) -> None:
     """The gNB skipped 400 ms between two readings of its clock."""
     clock = RadioClock()
     for wall_us, radio_us in ((1_000_000, 0), (2_000_000, 1_000_000), (2_500_000, 1_100_000)):
@@ -198,6 +198,6 @@ def test_rows_are_told_in_the_time_of_a_radio_that_fell_behind(tmp_path: Path) -
     path = tmp_path / "measured.csv"
     times_us = (900_000, 1_500_000, 2_250_000, 3_500_000)
     write_rows(path, [("ping", "ping", "rtt", at_us, 20_000.0) for at_us in times_us])
-    told = list(in_radio_time(read_rows(path), clock))
-    assert [row[3] for row in told] == [500_000, 1_050_000, 2_100_000]
-    assert told[0] == ("ping", "ping", "rtt", 500_000, 20_000)
+    shown = list(in_radio_time(read_rows(path), clock))
+    assert [row[3] for row in shown] == [500_000, 1_050_000, 2_100_000]
+    assert shown[0] == ("ping", "ping", "rtt", 500_000, 20_000)

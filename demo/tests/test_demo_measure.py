@@ -144,7 +144,7 @@ def test_goodput_includes_the_seconds_right_after_the_change(summary: dict[str, 
     assert summary["ratios"]["goodput_with_over_without_control"] == pytest.approx(kept, abs=1e-3)
 
 
-def test_each_half_second_after_the_change_is_told(summary: dict[str, Any]) -> None:
+def test_each_half_second_after_the_change_is_reported(summary: dict[str, Any]) -> None:
     steps = summary["first_seconds"]
     assert [step["after_s"] for step in steps] == [[n / 2, (n + 1) / 2] for n in range(6)]
     assert [s["with_control"]["goodput_mbps"] for s in steps] == pytest.approx(

@@ -155,7 +155,7 @@ def test_every_dashboard_is_a_config_map_of_grafanas_sidecar() -> None:
     assert names == {path.name for path in (CHART / "files/dashboards").glob("*.json")}
 
 
-def test_each_controller_is_told_its_number_and_how_many_there_are() -> None:
+def test_each_controller_gets_its_number_and_how_many_there_are() -> None:
     (stateful,) = (each for each in template() if each["kind"] == "StatefulSet")
     (container,) = stateful["spec"]["template"]["spec"]["containers"]
     environment = {each["name"]: each for each in container["env"]}
@@ -164,7 +164,7 @@ def test_each_controller_is_told_its_number_and_how_many_there_are() -> None:
     assert "SOJOURN_IDENTITY" not in environment, "by default its pod and start"
 
 
-def test_an_identity_is_told_apart_by_the_number_of_the_replica() -> None:
+def test_identities_differ_by_the_number_of_the_replica() -> None:
     objects = template("--set=controller.settings.identity=east")
     (stateful,) = (each for each in objects if each["kind"] == "StatefulSet")
     (container,) = stateful["spec"]["template"]["spec"]["containers"]

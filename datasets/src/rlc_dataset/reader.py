@@ -109,7 +109,7 @@ def series_origins(provenance: Provenance, table: pa.Table) -> list[SeriesOrigin
     What the provenance does not say: the radio is the cell, and a bearer is paced if a limit of its
     pacer was ever reported.
     """
-    told = pc.is_valid(table.column("pacer_limit_bytes")).to_numpy(zero_copy_only=False)
+    limited = pc.is_valid(table.column("pacer_limit_bytes")).to_numpy(zero_copy_only=False)
     ue, drb = (table.column(name).to_numpy() for name in ("rnti", "drb"))
     turns = np.flatnonzero((np.diff(ue) != 0) | (np.diff(drb) != 0)) + 1
     return [
@@ -118,7 +118,7 @@ def series_origins(provenance: Provenance, table: pa.Table) -> list[SeriesOrigin
             int(ue[begin]),
             int(drb[begin]),
             radio=provenance.cell,
-            is_limited=bool(told[begin:end].any()),
+            is_limited=bool(limited[begin:end].any()),
         )
         for begin, end in pairwise([0, *turns.tolist(), table.num_rows])
     ]

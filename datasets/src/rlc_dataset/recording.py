@@ -122,18 +122,18 @@ class Recording:
 
     def _origins(self) -> dict[Bearer, SeriesOrigin]:
         wanted = [name for name in ("rnti", "drb", "pacer_limit_bytes") if name in self.columns]
-        told: dict[int, bool] = {}
+        is_limited: dict[int, bool] = {}
         for _, batch in self._batches(wanted):
             keys = batch["rnti"].astype(np.int64) << 8 | batch["drb"].astype(np.int64)
             limited = ~np.isnan(batch.get("pacer_limit_bytes", np.full(len(keys), np.nan)))
             for key in np.unique(keys).tolist():
-                told[key] = told.get(key, False) or bool(limited[keys == key].any())
+                is_limited[key] = is_limited.get(key, False) or bool(limited[keys == key].any())
         radio = self.name if self.provenance is None else self.provenance.cell
         found = {}
-        for key in sorted(told):
+        for key in sorted(is_limited):
             bearer = Bearer(key >> 8, key & 255)
             found[bearer] = series_origin(
-                self.provenance, bearer.ue, bearer.drb, radio=radio, is_limited=told[key]
+                self.provenance, bearer.ue, bearer.drb, radio=radio, is_limited=is_limited[key]
             )
         return found
 

@@ -187,7 +187,7 @@ def test_an_unreachable_cluster_gives_one_line(
 
 
 @pytest.mark.usefixtures("dask")
-def test_a_cluster_without_workers_and_a_lost_scheduler_are_told(
+def test_a_cluster_without_workers_and_a_lost_scheduler_are_reported(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnb_lab.cluster.TIMEOUT_S", 0.5)

@@ -78,7 +78,7 @@ def test_a_fork_has_its_own_recording() -> None:
     assert fork.frame().slice(0, 11).equals(world.frame())
 
 
-def test_what_is_not_recorded_is_told() -> None:
+def test_what_is_not_recorded_is_named() -> None:
     world = gnb_lab.World(SCENARIO)
     world.step_until(1_000)
     with pytest.raises(ValueError, match=r"bearers: not recorded; expected World\.record\(\)"):
@@ -105,7 +105,7 @@ def test_the_table_of_a_sweep_and_those_of_all_its_runs(sweep: Path) -> None:
     assert table.slice(1001).column("rlc_hol_us").equals(second.column("rlc_hol_us"))
 
 
-def test_a_folder_without_the_table_is_told(run: Path, sweep: Path, tmp_path: Path) -> None:
+def test_a_folder_without_the_table_is_named(run: Path, sweep: Path, tmp_path: Path) -> None:
     with pytest.raises(gnb_lab.TableError, match=r"has neither summary\.json nor sweep\.json"):
         gnb_lab.read(tmp_path)
     with pytest.raises(gnb_lab.TableError, match=r"runs\.parquet: is not there; .* bearers, flows"):

@@ -136,8 +136,8 @@ print(torn, sorted(seen | {"0"}), [path.name for path in directory.parent.iterdi
 
 
 def test_readers_beside_two_writers_see_whole_models(tmp_path: Path) -> None:
-    told = program(BESIDE, tmp_path / "model", "exchange")
-    assert told == "0 ['0', '1', '2'] ['model']\n"
+    printed = program(BESIDE, tmp_path / "model", "exchange")
+    assert printed == "0 ['0', '1', '2'] ['model']\n"
 
 
 def test_a_file_that_is_not_finished_replaces_nothing(tmp_path: Path) -> None:

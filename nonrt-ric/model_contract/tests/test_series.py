@@ -115,14 +115,14 @@ def test_targets_are_unknown_without_a_rate_limit_or_report() -> None:
     assert (run.features[~run.present] == 0).all()
 
 
-def test_a_limit_is_told_once_per_status_and_is_the_truth_at_any_time() -> None:
+def test_a_limit_is_reported_once_per_status_and_is_the_truth_at_any_time() -> None:
     rng = np.random.default_rng(1)
     one = series(rng, 17, 10, reported=1.0)
     limit = 1_000.0 * np.arange(10)
     limit[4] = np.nan
     one.limit_bytes[:] = limit
     run = run_arrays([one], context_us=4_000)
-    assert np.flatnonzero(run.told[:, 0]).tolist() == [0, 8]
+    assert np.flatnonzero(run.limit_reported[:, 0]).tolist() == [0, 8]
     np.testing.assert_array_equal(run.targets[Quantity.QUEUE_LIMIT][:, 0], limit)
     alone = limit_outcomes((Quantity.DRAIN, Quantity.QUEUE_LIMIT), limit)
     assert np.isnan(alone[:, 0]).all()

@@ -51,7 +51,7 @@ def series(
     targets[:, list(Quantity).index(Quantity.DRAIN)] = features[:, 1]
     fresh = np.arange(len(values)) > 0
     at_us = 1_000 * np.arange(len(values), dtype=np.int64)
-    told = np.zeros(len(values), np.bool_)
+    limit_reported = np.zeros(len(values), np.bool_)
     return Series(
         name,
         f"size-{size:g}",
@@ -61,7 +61,7 @@ def series(
         features,
         fresh,
         targets,
-        told,
+        limit_reported,
         radio=radio or cell,
         bearer_kind="paced",
     )

@@ -78,9 +78,9 @@ def test_list_says_when_on_what_and_whether_promoted(
     assert "promoted: lstm" in capsys.readouterr().out
     (copied / "a/judged/data.json").write_text("{half")
     assert main(["list", str(copied)]) == 0
-    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "unreadable: " in told
-    assert "trained 1970-01-02 00:00" in told, "the others are listed"
+    printed = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "unreadable: " in printed
+    assert "trained 1970-01-02 00:00" in printed, "the others are listed"
 
 
 def test_runs_and_models_are_compared_on_the_same_recordings(

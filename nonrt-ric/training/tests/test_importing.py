@@ -150,9 +150,9 @@ def test_what_cannot_be_imported_is_said_in_a_line(
     pq.write_table(change(recorded), tmp_path / "own.parquet")
     given = ["import", str(tmp_path / "own.parquet"), "--out", str(tmp_path / "data")]
     assert cli.main([*given, "--cell", "roof", *words]) == 2
-    told = capsys.readouterr().err
-    assert re.search(re.escape(message), told), told
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert re.search(re.escape(message), printed), printed
+    assert printed.count("\n") == 1
     assert not (tmp_path / "data").exists()
 
 

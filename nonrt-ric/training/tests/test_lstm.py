@@ -157,7 +157,7 @@ def test_labels_of_a_batch_are_those_of_the_series(
     rows = np.delete(np.arange(600), missing)
     arrays = {
         name: getattr(whole, name)[rows]
-        for name in ("at_us", "features", "fresh", "targets", "told")
+        for name in ("at_us", "features", "fresh", "targets", "limit_reported")
     }
     part = Part(replace(whole, **arrays), begin, len(rows) - 50)
     scaler, points = fit_scaler([part]), np.linspace(1, 2, axes.points, dtype=np.float32)

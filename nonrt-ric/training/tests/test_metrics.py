@@ -59,16 +59,16 @@ def test_the_interval_of_a_distance_has_the_distance_of_longer_data() -> None:
     rng = np.random.default_rng(6)
     share = np.array([0.1, 0.5, 0.93])
 
-    def told(seconds: int, seed: int) -> tuple[float, float, float]:
+    def interval(seconds: int, seed: int) -> tuple[float, float, float]:
         each = np.clip(share + 0.05 * rng.standard_normal((seconds, 1)), 0, 1)
         below = 100 * each[:, None]
         shares = below, below, np.full((seconds, 1), 100.0)
         value, low, high = worst_intervals(shares, LEVELS, seed=seed, draws=500)[:, 0]
         return float(value), float(low), float(high)
 
-    found = [told(60, seed) for seed in range(60)]
+    found = [interval(60, seed) for seed in range(60)]
     assert sum(low <= 0.03 <= high for _, low, high in found) >= 50
-    value, low, high = told(6_000, 1)
+    value, low, high = interval(6_000, 1)
     assert low < value < high < low + 0.005
     assert value == pytest.approx(0.03, abs=0.003)
 

@@ -114,18 +114,18 @@ def test_a_longer_history_makes_no_relevant_difference() -> None:
     assert np.abs(short - whole).mean() < 0.02 * width
 
 
-def test_limits_are_learned_when_they_are_told() -> None:
-    """A limit that changes every millisecond and is told every 20 ms: the back-test calibrates by
-    what the forecaster is told, and the truth between two tellings is covered as well."""
+def test_limits_are_learned_when_they_are_reported() -> None:
+    """A limit that changes every millisecond, reported every 20 ms: the back-test calibrates by
+    what the forecaster gets, and the truth between two reports is covered as well."""
     rng = np.random.default_rng(3)
     rows, every = 20_000, 20
     limit = (100_000 + 500 * np.cumsum(rng.standard_normal(rows))).astype(np.float32)
-    told = np.arange(rows) % every == 0
+    reported = np.arange(rows) % every == 0
     features, targets = series(rows=rows).features, series(rows=rows).targets
     last = limit[np.maximum(np.arange(rows) - 1, 0) // every * every]
     features[:, FEATURES.index("queue_limit_bytes")] = last
     targets[:, list(Quantity).index(Quantity.QUEUE_LIMIT)] = limit
-    one = replace(series(rows=rows), features=features, targets=targets, told=told)
+    one = replace(series(rows=rows), features=features, targets=targets, limit_reported=reported)
     axes = layout(points=20, quantities=(Quantity.QUEUE_LIMIT,))
     forecast = np.broadcast_to(last[:, None, None, None], (rows, *axes.shape))
     origins = np.arange(6_000, rows - 40, dtype=np.intp)
@@ -133,9 +133,9 @@ def test_limits_are_learned_when_they_are_told() -> None:
     actual = labels(one, axes, origins)[..., None]
     below = (actual < corrected).mean(axis=(0, 1, 2))
     assert np.abs(below - axes.levels).max() < 0.03
-    # Between two tellings nothing is learned.
-    never = replace(one, told=np.zeros(rows, np.bool_))
+    # Between two reports nothing is learned.
+    never = replace(one, limit_reported=np.zeros(rows, np.bool_))
     np.testing.assert_array_equal(track(never, axes, forecast, origins), forecast[origins])
-    targets[~told] = np.nan
-    only_told = replace(one, targets=targets)
-    np.testing.assert_array_equal(track(only_told, axes, forecast, origins), corrected)
+    targets[~reported] = np.nan
+    only_reported = replace(one, targets=targets)
+    np.testing.assert_array_equal(track(only_reported, axes, forecast, origins), corrected)

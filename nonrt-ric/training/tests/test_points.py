@@ -78,7 +78,7 @@ def test_a_drain_is_the_mean_of_its_span_and_an_occupancy_of_its_instant() -> No
 def test_a_missing_report_makes_only_the_drains_over_it_unknown() -> None:
     whole = series(levels=_tdd())
     kept = np.delete(np.arange(400), 117)
-    arrays = ("at_us", "features", "fresh", "targets", "told")
+    arrays = ("at_us", "features", "fresh", "targets", "limit_reported")
     gappy = replace(whole, **{name: getattr(whole, name)[kept] for name in arrays})
     before, after = (labels(one, COARSE, np.array([100], np.intp))[0] for one in (whole, gappy))
     np.testing.assert_array_equal(np.isnan(after[1]), [False, False, False, True, False])

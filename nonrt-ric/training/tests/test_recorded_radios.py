@@ -224,9 +224,9 @@ def test_files_that_are_no_traces_are_skipped_with_a_line_and_a_count(
         (folder / f"ue{number}.json").write_text('{"a": 1}')
     words = ["dataset", "wide", "--out", "x", "--plan", "--repeats", "1", "--traces", str(folder)]
     assert main(words) == 0
-    told = capsys.readouterr()
-    assert [line for line in told.out.splitlines() if "recorded" in line]
-    lines = told.err.splitlines()
+    printed = capsys.readouterr()
+    assert [line for line in printed.out.splitlines() if "recorded" in line]
+    lines = printed.err.splitlines()
     assert f"skipped: {folder}/back.csv, column Timestamp, row 3: " in lines[0]
     assert f"skipped: {folder}/nodes.csv, row 1: is 'time,nof_ue'" in lines[1]
     assert f"skipped: {folder}/ue0.json: is JSON; expected" in lines[2]

@@ -351,13 +351,13 @@ gate_horizons_us: [11000]
     command = ["retrain", "--data", str(first), "--model", str(tmp_path / "current")]
     command += ["--work", str(tmp_path / "work"), "--settings", str(tmp_path / "settings.yaml")]
     status = main(command)
-    out, told = capsys.readouterr()
+    out, printed = capsys.readouterr()
     run = tmp_path / "work/round-0001/run"
     verdict = json.loads((run / "verdict.json").read_text())
     # No more baselines than the gate needs, if the settings name none.
     judged = json.loads((run / "evaluation.json").read_text())
     for stage in ("drift", "train", "evaluate", "gate"):
-        assert re.search(rf"^{stage}: took \d+ s$", told, re.MULTILINE)
+        assert re.search(rf"^{stage}: took \d+ s$", printed, re.MULTILINE)
     assert list(judged["unseen"]) == ["lstm", *stages.JUDGED[2:], *stages.JUDGED[:2]]
     assert status == (0 if verdict["promoted"] else 1)
     assert ("round-0001: promoted" in out) == verdict["promoted"]

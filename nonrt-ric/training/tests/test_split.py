@@ -116,7 +116,7 @@ def test_unknown_names_and_empty_parts_are_refused() -> None:
 def test_labels_are_found_by_time_not_by_row() -> None:
     whole = series(rows=200)
     kept = np.delete(np.arange(200), [50, 51, 52])
-    arrays = ("at_us", "features", "fresh", "targets", "told")
+    arrays = ("at_us", "features", "fresh", "targets", "limit_reported")
     gappy = replace(whole, **{name: getattr(whole, name)[kept] for name in arrays})
     axes = layout(points=1)
     origins = np.array([38, 39, 40, 41, 42], np.intp)

@@ -62,9 +62,9 @@ def test_a_command_on_a_directory_in_use_names_who_uses_it(
     run.mkdir()
     with held(run) as process:
         assert cli.main([*words, str(run)]) == 2
-        told = capsys.readouterr().err
+        printed = capsys.readouterr().err
         named = rf"{run}: is in use by .*, process {process} on .*; expected one process at a time"
-        assert re.search(named, told)
+        assert re.search(named, printed)
         assert list(run.iterdir()) == []
 
 
@@ -116,9 +116,9 @@ def test_three_publish_to_a_fresh_store_at_once(tmp_path: Path) -> None:
         pipe = subprocess.PIPE
         processes.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True))
     for name, process in zip("abc", processes, strict=True):
-        told, error = process.communicate(timeout=280)
+        printed, error = process.communicate(timeout=280)
         assert process.returncode == 0, error
-        assert re.fullmatch(rf".*/{name}: MLflow run \w+, model version 1\n", told), told
+        assert re.fullmatch(rf".*/{name}: MLflow run \w+, model version 1\n", printed), printed
 
 
 @pytest.mark.parametrize("role", [["--chief"], ["--worker", "a"]])
@@ -128,8 +128,8 @@ def test_a_search_beyond_this_machine_wants_a_word(
     words = ["tune", "--data", str(tmp_path / "none"), "--run", str(tmp_path / "run"), *role]
     for address in ("10.0.0.1:9070", "0.0.0.0:9070", "[::]:9070", "example.org:9070"):
         assert cli.main([*words, "--address", address]) == 2
-        told = capsys.readouterr().err
-        assert f"--address: {address} is beyond this machine, in plain text" in told
+        printed = capsys.readouterr().err
+        assert f"--address: {address} is beyond this machine, in plain text" in printed
     for allowed in (["127.0.0.1:9070"], ["localhost:9070"], ["10.0.0.1:9070", "--insecure"]):
         assert cli.main([*words, "--address", *allowed]) == 2
         assert f"{tmp_path}/none" in capsys.readouterr().err, "it goes on to the data set"

@@ -64,7 +64,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
             read()
 
 
-def test_an_absent_file_is_told_from_an_unreadable_one(tmp_path: Path) -> None:
+def test_an_absent_file_differs_from_an_unreadable_one(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match="No such file") as caught:
         read_file(tmp_path / "none", 10)
     assert caught.value.missing

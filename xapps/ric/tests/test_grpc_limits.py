@@ -243,8 +243,8 @@ async def test_a_flood_of_calls_is_refused_and_another_client_is_served(port: in
         assert (len(answers), len(refused)) == (800, 600), "the burst is served"
         assert {one.code() for one in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
         assert "more than 100 calls/s (burst 200); retry in" in str(refused[0].details())
-        told = dict(refused[0].trailing_metadata())
-        assert int(told["grpc-retry-pushback-ms"]) > 0
+        trailing = dict(refused[0].trailing_metadata())
+        assert int(trailing["grpc-retry-pushback-ms"]) > 0
         other: Any = second.unary_unary(ASK)
         assert [await other(b"y") for _ in range(100)] == [b"y"] * 100
         health = health_pb2_grpc.HealthStub(second)

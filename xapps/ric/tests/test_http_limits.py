@@ -175,7 +175,7 @@ async def test_a_head_that_comes_too_slowly_ends_the_connection() -> None:
             assert await second.reader.read() == b""
 
 
-async def test_a_flood_of_requests_is_told_when_to_come_again(
+async def test_a_flood_of_requests_learns_when_to_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)

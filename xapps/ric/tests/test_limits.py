@@ -65,7 +65,7 @@ def test_a_bucket_never_gives_more_than_rate_and_burst(
         assert given <= burst + per_s * latest_ns / S + 1e-3
         if wait_s:
             later_ns = latest_ns + round(wait_s * S) + 1000
-            assert bucket.take(later_ns) == 0, "after the time it was told, there is a token"
+            assert bucket.take(later_ns) == 0, "after the given time, there is a token"
             given, now_ns, latest_ns = given + 1, later_ns, later_ns
 
 

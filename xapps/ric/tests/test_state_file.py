@@ -224,11 +224,11 @@ def test_a_second_program_is_refused_by_the_name_of_the_first(
 ) -> None:
     path = tmp_path / "state.json"
     file = StateFile(path, registry)
-    told = program(OTHER, path).stdout
+    printed = program(OTHER, path).stdout
     assert re.fullmatch(
         rf"{path}: is in use by .+, process \d+ on .+, since \S+Z;"
         r" expected one process at a time\n",
-        told,
+        printed,
     )
     file.save({}, last=True)
     assert program(OTHER, path).stdout == "kept\n"

@@ -61,7 +61,7 @@ async def test_a_request_for_too_much_is_refused_and_others_lose_nothing(
         await consumers(r, 1)
         async with another_client(r) as channel:
             hostile: Any = pb_grpc.ForecasterStub(channel)
-            # As many as are told at once: a failed call counts for twenty of 200.
+            # As many as are answered at once: a failed call counts for twenty of 200.
             for k in range(1, 6):
                 r.report(k, {17: 100 * k})
                 for call in (hostile.Subscribe(request_).read(), hostile.Predict(request_)):

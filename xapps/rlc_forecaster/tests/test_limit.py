@@ -13,7 +13,7 @@ from rlc_forecaster.core.history import ROWS_A_REPORT
 from rlc_model import Quantity
 
 PERIOD_US = 1_000
-TOLD_EVERY = 20
+STATUS_EVERY = 20
 SETTLED = 6_000
 POINTS_US = (11_000, 12_000, 13_000, 14_000)
 LAYOUT = Layout((Quantity.OCCUPANCY, Quantity.QUEUE_LIMIT), POINTS_US, (0.1, 0.5, 0.9))
@@ -26,28 +26,28 @@ def walk(steps: int) -> NDArray[np.int64]:
 
 
 def run(
-    forecaster: Forecaster, report: Reports, limit: NDArray[np.int64], told_late: bool = False
+    forecaster: Forecaster, report: Reports, limit: NDArray[np.int64], late_status: bool = False
 ) -> Iterator[tuple[int, Batch]]:
     """Reports every millisecond, a limit every 20 ms, before or after the report of its time."""
     bearer = np.array([17]), np.array([1])
     for k, bytes_ in enumerate(limit.tolist()):
-        told = k % TOLD_EVERY == 0
-        if told and not told_late:
+        has_status = k % STATUS_EVERY == 0
+        if has_status and not late_status:
             forecaster.update_limits(*bearer, [bytes_], k * PERIOD_US)
         batch = served(forecaster, report({17: (5_000, 0)}), k * PERIOD_US)
-        if told and (told_late or k == 0):
+        if has_status and (late_status or k == 0):
             forecaster.update_limits(*bearer, [bytes_], k * PERIOD_US)
         yield k, batch
 
 
-@pytest.mark.parametrize("told_late", [False, True])
-def test_intervals_cover_the_limit_of_their_time(report: Reports, told_late: bool) -> None:
-    """Between two tellings the last one is not the truth: intervals that cover 80 % of what was
-    told last cover fewer of the limits."""
+@pytest.mark.parametrize("late_status", [False, True])
+def test_intervals_cover_the_limit_of_their_time(report: Reports, late_status: bool) -> None:
+    """Between two reports the last one is not the truth: intervals that cover 80 % of what was
+    reported last cover fewer of the limits."""
     limit = walk(16_000)
     forecaster = Forecaster("gnb", layout=LAYOUT)
     coverage, inside = forecaster.run.coverage, []
-    for k, batch in run(forecaster, report, limit, told_late):
+    for k, batch in run(forecaster, report, limit, late_status):
         if k == SETTLED:
             checked, covered = coverage.checked[1].copy(), coverage.covered[1].copy()
         for point in range(LAYOUT.points):
@@ -57,8 +57,8 @@ def test_intervals_cover_the_limit_of_their_time(report: Reports, told_late: boo
                 inside.append(low <= limit[at] <= high)
     assert np.mean(inside) == pytest.approx(0.8, abs=0.03)
     checked, covered = coverage.checked[1] - checked, coverage.covered[1] - covered
-    # Each point once per telling, none with the value held in between.
-    assert checked.tolist() == pytest.approx([(len(limit) - SETTLED) / TOLD_EVERY] * 4, abs=2)
+    # Each point once per status, none with the value held in between.
+    assert checked.tolist() == pytest.approx([(len(limit) - SETTLED) / STATUS_EVERY] * 4, abs=2)
     assert covered.sum() / checked.sum() == pytest.approx(0.8, abs=0.03)
 
 
@@ -89,7 +89,7 @@ def test_of_many_bearers_all_are_learned_from_in_turn(report: Reports) -> None:
     forecaster = Forecaster("gnb", layout=LAYOUT)
     rnti, drb = np.arange(bearers), np.ones(bearers, np.int64)
     for k in range(1_200):
-        if k % TOLD_EVERY == 0:
+        if k % STATUS_EVERY == 0:
             forecaster.update_limits(rnti, drb, rng.integers(10_000, 90_000, bearers), k * 1_000)
         batch = served(forecaster, report(dict.fromkeys(range(bearers), (5000, 0))), k * 1_000)
     width = batch.values[:, 1, :, 2] - batch.values[:, 1, :, 0]

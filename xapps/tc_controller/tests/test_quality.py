@@ -114,7 +114,7 @@ def test_a_rule_goes_before_its_slice_and_the_slice_before_the_default() -> None
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (
             "requirement: metaverse",
@@ -130,7 +130,7 @@ def test_a_rule_goes_before_its_slice_and_the_slice_before_the_default() -> None
         ("[{percentile: 99, rop_ms: 5, cpup_ms: 20}]", "[]", "expected at least one percentile"),
     ],
 )
-def test_mistakes_in_requirements_are_named(old: str, new: str, told: str) -> None:
+def test_mistakes_in_requirements_are_named(old: str, new: str, message: str) -> None:
     with pytest.raises(PolicyError) as caught:
         parse_policy(POLICY.replace(old, new))
-    assert told in str(caught.value)
+    assert message in str(caught.value)

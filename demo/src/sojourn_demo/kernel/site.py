@@ -76,4 +76,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: what the browser measures is told by the browser."""
+        """Log nothing: the browser reports what it measures."""

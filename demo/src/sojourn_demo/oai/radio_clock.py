@@ -1,7 +1,7 @@
 """The time of the radio, from the gNB's status.
 
-The RF simulator keeps to the clock of the wall where the machine is fast enough, and falls behind
-it otherwise. What radio and queues take is therefore told in the radio's own time, which is that of
+The RF simulator keeps to wall-clock time where the machine is fast enough, and falls behind it
+otherwise. Delays of radio and queues are therefore given in the radio's own time, which is that of
 a real radio: the number of its slots by their length.
 """
 

@@ -150,9 +150,9 @@ class Recorder:
             if not self._epoch_us <= at_us <= self._end_us:
                 continue
             delay = quantity in DELAYS
-            told = self._span_us(at_us - value, at_us) if delay else round(value)
+            shown = self._span_us(at_us - value, at_us) if delay else round(value)
             (radio_us,) = self._since_epoch([at_us])
-            yield flow, kind, quantity, round(radio_us), told
+            yield flow, kind, quantity, round(radio_us), shown
 
     def _span_us(self, from_us: float, to_us: float) -> int:
         began_us, ended_us = self._clock.at([from_us, to_us])

@@ -3,8 +3,8 @@
 Occupancy and drain of an instant are in the RLC report of that instant. The drain of a point is the
 mean of the reports in its span (:func:`~rlc_model.horizon.spans_us`), unknown if one is. The queue
 limit of an instant is in a TC status collected then; the older limit that a sample holds as a
-feature is no outcome. The forecaster is told a limit once per period of the TC status, when it can
-learn from it: :data:`~rlc_model.series.RunArrays.told` marks these instants for back-tests.
+feature is no outcome. The forecaster gets a limit once per period of the TC status, when it can
+learn from it: :data:`~rlc_model.series.RunArrays.limit_reported` marks these for back-tests.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class RunArrays:
         targets: ``(T, B)`` float32 outcomes of each quantity, see :mod:`rlc_model.outcomes`; NaN
             if unknown or not `present`. The target of instant t at horizon h is row
             ``t + h / period``; of the drain over a span that of :func:`~rlc_model.span_mean`.
-        told: ``(T, B)`` bool; True where the forecaster is told the limit of that instant.
+        limit_reported: ``(T, B)`` bool; True where the forecaster gets the limit of that instant.
     """
 
     start_us: int
@@ -60,7 +60,7 @@ class RunArrays:
     known: NDArray[np.bool_]
     present: NDArray[np.bool_]
     targets: Mapping[Quantity, NDArray[np.float32]]
-    told: NDArray[np.bool_]
+    limit_reported: NDArray[np.bool_]
 
     @property
     def steps(self) -> int:
@@ -134,7 +134,7 @@ def run_arrays(
     fresh = np.zeros((steps, bearers), np.bool_)
     known = np.zeros((steps, bearers, len(CONTEXT)), np.bool_)
     present = np.zeros((steps, bearers), np.bool_)
-    told = np.zeros((steps, bearers), np.bool_)
+    limit_reported = np.zeros((steps, bearers), np.bool_)
     quantities = tuple(Quantity)
     targets = np.full((len(quantities), steps, bearers), np.nan, np.float32)
     for column, one in enumerate(series):
@@ -142,7 +142,7 @@ def run_arrays(
         values, valid, known[rows, column] = bearer_features(one, context_us)
         features[rows, column], fresh[rows, column] = values, valid
         present[rows, column] = True
-        told[rows, column] = _reported(one, context_us) & ~np.isnan(one.limit_bytes)
+        limit_reported[rows, column] = _reported(one, context_us) & ~np.isnan(one.limit_bytes)
         targets[:, rows, column] = outcomes(quantities, values, valid, one.limit_bytes).T
     return RunArrays(
         start_us,
@@ -153,7 +153,7 @@ def run_arrays(
         known,
         present,
         dict(zip(quantities, targets, strict=True)),
-        told,
+        limit_reported,
     )
 
 

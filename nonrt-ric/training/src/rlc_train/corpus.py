@@ -70,7 +70,7 @@ def run_series(run: Run, context_us: int) -> list[Series]:
             arrays.features[rows, column],
             arrays.fresh[rows, column],
             targets.astype(np.float32),
-            arrays.told[rows, column],
+            arrays.limit_reported[rows, column],
             origin.radio,
             origin.bearer_kind,
         )

@@ -146,7 +146,7 @@ def least_excesses(
     seed: int,
     draws: int = DRAWS,
 ) -> list[NDArray[np.float64]]:
-    """What each loss of several groups exceeds its reference by at the least, all told together.
+    """What each loss of several groups exceeds its reference by at the least, judged together.
 
     The more groups and columns, the likelier is one whose own interval excludes 0 by chance. Here
     the same share of noise as of one interval (:data:`CONFIDENCE`) is left to all of them: the

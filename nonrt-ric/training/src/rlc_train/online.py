@@ -1,8 +1,8 @@
 """Online conformal calibration in a back-test, identical to the forecaster's.
 
-The update is that of :mod:`rlc_model.calibration`, and outcomes are those that the forecaster is
-told (:mod:`rlc_model.outcomes`): one point per sample is checked in the forecaster's order, and
-queue limits at all points when a TC status tells one.
+The update is that of :mod:`rlc_model.calibration`, and outcomes are those that reach the
+forecaster (:mod:`rlc_model.outcomes`): one point per sample is checked in its order, and
+queue limits at all points when a TC status holds one.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def track_all(
     count, longest = len(lanes), lanes[0].stop
     due = due_points(lanes, layout)
     actual = report_outcomes(lanes, layout, due)
-    told = told_limits(lanes, layout)
+    limits = reported_limits(lanes, layout)
     wanted = np.zeros((longest, count), np.bool_)
     for index, lane in enumerate(lanes):
         wanted[lane.origins, index] = True
@@ -152,9 +152,9 @@ def track_all(
         if len(checked):
             then, point = due[row, checked, 0] % depth, due[row, checked, 1]
             offsets.learn(checked, point, actual[row, checked], recent[then, checked, :, point])
-        if row in told:
-            of, then, point, limits = told[row]
-            offsets.learn(of, point, limits, recent[then % depth, of, :, point])
+        if row in limits:
+            of, then, point, reported = limits[row]
+            offsets.learn(of, point, reported, recent[then % depth, of, :, point])
         now = recent[row % depth, :n]
         now[:] = forecast_at(row, n)
         for index in np.flatnonzero(wanted[row, :n]).tolist():
@@ -177,8 +177,8 @@ def report_outcomes(
     return values
 
 
-class Told(NamedTuple):
-    """Queue limits told at a row: ``(N,)`` lanes, origins and points, ``(N, Q)`` outcomes."""
+class ReportedLimits(NamedTuple):
+    """Queue limits reported at a row: ``(N,)`` lanes, origins and points, ``(N, Q)`` outcomes."""
 
     lanes: NDArray[np.intp]
     origins: NDArray[np.intp]
@@ -186,7 +186,7 @@ class Told(NamedTuple):
     actual: NDArray[np.float32]
 
 
-def told_limits(lanes: Sequence[Lane], layout: Layout) -> dict[int, Told]:
+def reported_limits(lanes: Sequence[Lane], layout: Layout) -> dict[int, ReportedLimits]:
     """The queue limits to check, by row."""
     if Quantity.QUEUE_LIMIT not in layout.quantities:
         return {}
@@ -194,7 +194,7 @@ def told_limits(lanes: Sequence[Lane], layout: Layout) -> dict[int, Told]:
     found = []
     for index, lane in enumerate(lanes):
         rows, known = label_rows(lane.series, layout, np.arange(lane.stop, dtype=np.intp))
-        known &= (rows < lane.stop) & (rows >= lane.learns_from) & lane.series.told[rows]
+        known &= (rows < lane.stop) & (rows >= lane.learns_from) & lane.series.limit_reported[rows]
         origins, points = np.nonzero(known)
         found.append(np.stack([rows[known], np.full(len(origins), index), origins, points]))
     rows, of, origins, points = np.concatenate(found, axis=1)
@@ -203,7 +203,7 @@ def told_limits(lanes: Sequence[Lane], layout: Layout) -> dict[int, Told]:
     order = np.argsort(rows, kind="stable")
     first = np.flatnonzero(np.diff(rows[order], prepend=-1))
     return {
-        int(rows[part[0]]): Told(of[part], origins[part], points[part], actual[part])
+        int(rows[part[0]]): ReportedLimits(of[part], origins[part], points[part], actual[part])
         for part in np.split(order, first[1:])
         if len(part)
     }

@@ -34,7 +34,8 @@ class Series:
         fresh: ``(T,)`` bool; False if rates are unknown.
         targets: ``(T, len(Quantity))`` float32, columns in the order of ``rlc_model.Quantity``:
             outcomes of that instant, see :mod:`rlc_model.outcomes`; NaN if unknown.
-        told: ``(T,)`` bool; True where the forecaster is told the queue limit of that instant.
+        limit_reported: ``(T,)`` bool; True where the forecaster gets the queue limit of that
+            instant.
         radio: The recorded radio, or the cell; a split may hold out radios.
         bearer_kind: Whether a pacer keeps the bearer's queue.
     """
@@ -47,7 +48,7 @@ class Series:
     features: NDArray[np.float32]
     fresh: NDArray[np.bool_]
     targets: NDArray[np.float32]
-    told: NDArray[np.bool_]
+    limit_reported: NDArray[np.bool_]
     radio: str
     bearer_kind: BearerKind
 
@@ -58,7 +59,7 @@ class Series:
                 f"{self.name}.features",
                 f"has shape {self.features.shape}; expected {(length, len(FEATURES))}",
             )
-        for name in ("fresh", "told"):
+        for name in ("fresh", "limit_reported"):
             shape = getattr(self, name).shape
             if shape != (length,):
                 raise TrainError(f"{self.name}.{name}", f"has shape {shape}; expected {(length,)}")
@@ -90,7 +91,7 @@ class Series:
 
     def kept(self, keep: Callable[[NDArray[Any]], NDArray[Any]]) -> Series:
         """The same with `keep` of each array."""
-        arrays = ("at_us", "features", "fresh", "targets", "told")
+        arrays = ("at_us", "features", "fresh", "targets", "limit_reported")
         changed: dict[str, Any] = {name: keep(getattr(self, name)) for name in arrays}
         return replace(self, **changed)
 
@@ -190,6 +191,6 @@ def digest(series: Iterable[Series]) -> str:
     sha = hashlib.sha256()
     for one in sorted(series, key=lambda s: s.name):
         sha.update(one.name.encode())
-        for array in (one.at_us, one.features, one.fresh, one.targets, one.told):
+        for array in (one.at_us, one.features, one.fresh, one.targets, one.limit_reported):
             sha.update(np.ascontiguousarray(array).tobytes())
     return sha.hexdigest()

@@ -186,10 +186,10 @@ def _registry_errors(uri: str, directory: RunDirectory) -> Iterator[None]:
     exceptions = need("mlflow.exceptions", "mlflow")
     requests = need("requests", "mlflow")
     database = need("sqlalchemy.exc", "mlflow")
-    told = (exceptions.MlflowException, requests.RequestException, database.SQLAlchemyError)
+    refusals = (exceptions.MlflowException, requests.RequestException, database.SQLAlchemyError)
     try:
         yield
-    except (*told, AlreadyClaimed, OSError) as error:
+    except (*refusals, AlreadyClaimed, OSError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise RegistryError(
             uri,

@@ -1,4 +1,4 @@
-"""The pace at which clients that have reached a limit are told so: one that a flood cannot set."""
+"""Pace of refusals to clients that have reached a limit: one that a flood cannot set."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from rlc_model import Quantity
 from rlc_model.mix import new_mix
 
 from rlc_train.horizon import Layout
-from rlc_train.online import Lane, due_points, report_outcomes, told_limits
+from rlc_train.online import Lane, due_points, report_outcomes, reported_limits
 
 _SLOT = np.zeros(1, np.intp)
 
@@ -30,7 +30,7 @@ class Served:
     def forecasts(self, lane: Lane, model: NDArray[np.float32]) -> NDArray[np.float32]:
         """The forecasts that are served, from those of the model.
 
-        Outcomes are those that the forecaster is told, see :mod:`rlc_train.online`.
+        Outcomes are those that are reported to the forecaster, see :mod:`rlc_train.online`.
 
         Args:
             lane: The samples, with an origin in each; those before `learns_from` were given
@@ -43,7 +43,7 @@ class Served:
         layout, series = self._layout, lane.series
         checked = due_points([lane], layout)
         due, actual = checked[:, 0], report_outcomes([lane], layout, checked)
-        told = told_limits([lane], layout)
+        limits = reported_limits([lane], layout)
         ticks = (series.at_us // layout.period_us).tolist()
         limit = list(Quantity).index(Quantity.QUEUE_LIMIT)
         limited = ~np.isnan(series.targets[:, limit])
@@ -55,8 +55,8 @@ class Served:
             origin, point = due[row].tolist()
             if origin >= 0:
                 self._learn(np.array([origin]), np.array([point]), actual[row], tick, model)
-            if row in told:
-                of = told[row]
+            if row in limits:
+                of = limits[row]
                 self._learn(of.origins, of.points, of.actual, tick, model)
         return served
 

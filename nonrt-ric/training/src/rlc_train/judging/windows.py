@@ -132,7 +132,7 @@ def _window(recording: Recording, cut: _Cut, context_us: int) -> Window:
         arrays.features[rows, 0],
         arrays.fresh[rows, 0],
         targets,
-        arrays.told[rows, 0],
+        arrays.limit_reported[rows, 0],
         recording.bearers[reports.bearer].radio,
         recording.bearers[reports.bearer].bearer_kind,
     )

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     except RicError as error:
         raise TrainError(str(error)) from error
     if arguments.sign_key is not None:
-        # A wrong key is told before an hour of training.
+        # A wrong key fails before an hour of training.
         read_signer(arguments.sign_key)
     options = Options(
         data=arguments.data,

@@ -1,4 +1,4 @@
-"""One round of retraining: what it is told, and its stages in turn."""
+"""One round of retraining: its options, and its stages in turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rlc_train.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a round is told.
+    """Options of a round.
 
     Attributes:
         data: Data set, which grows from round to round.
@@ -58,8 +58,8 @@ class Round:
     Attributes:
         work: The directory of all rounds.
         state: Where this one is.
-        options: What it is told.
-        say: Called with a line for each thing worth telling.
+        options: What it works on, and how.
+        say: Called with a line for each event worth a line.
         stages: In their order. A stage that returns a result ends the round; each may be repeated
             and then continues what a killed one left.
     """

@@ -86,10 +86,10 @@ def drift(this: Round) -> Result | None:
         this.state, "drift.json", [asdict(one) | {"drifted": one.drifted} for one in found]
     )
     for one in found:
-        told = "unknown" if one.promoted is None else f"{one.promoted:.3f}"
+        before = "unknown" if one.promoted is None else f"{one.promoted:.3f}"
         this.say(
             f"drift: {one.quantity}: {one.ratio:.3f} of the loss of {newest.REFERENCE},"
-            f" {one.low:.3f}…{one.high:.3f}; {told} when promoted"
+            f" {one.low:.3f}…{one.high:.3f}; {before} when promoted"
             f"{': drifted' if one.drifted else ''}"
         )
     if this.options.always or not found or any(one.drifted for one in found):

@@ -51,7 +51,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a client is refused; `detail` is what it is told."""
+    """Why a client is refused; `detail` is what the client reads."""
 
     reason: Reason
     detail: str

@@ -14,7 +14,7 @@ from rlc_model import ContractError, FeatureExtractor
 from rlc_forecaster.core.bearers import BearerSlots, Rows
 from rlc_forecaster.core.forecast import Batch, Layout
 from rlc_forecaster.core.model import StepModel
-from rlc_forecaster.core.model_run import ModelRun, Sample, ToldLimits
+from rlc_forecaster.core.model_run import ModelRun, ReportedLimits, Sample
 from rlc_forecaster.core.model_swap import RECENT_SAMPLES, ModelSwap
 
 GONE_AFTER_US: Final = 1_000_000
@@ -94,7 +94,7 @@ class Forecaster:
         self._times: deque[int] = deque(maxlen=RECENT_SAMPLES)
         self._recent: deque[Sample] = deque(maxlen=RECENT_SAMPLES)
         self._to_learn: Sample | None = None
-        self._told: ToldLimits | None = None
+        self._limits: ReportedLimits | None = None
         self._latest: Batch | None = None
         self._run = ModelRun(model, layout or Layout(period_us=period_us), period_us)
         self._swap: ModelSwap | None = None
@@ -165,7 +165,7 @@ class Forecaster:
         self._features.update_limit(slots, values, at_us)
         known = ~np.isnan(values)
         if known.any():
-            self._note_told(ToldLimits(at_us, slots[known], values[known]))
+            self._note_limits(ReportedLimits(at_us, slots[known], values[known]))
 
     def update_mac(
         self,
@@ -254,18 +254,18 @@ class Forecaster:
             self.counters.bearers_gone += len(gone)
             self._features.forget(gone)
 
-    def _note_told(self, told: ToldLimits) -> None:
+    def _note_limits(self, limits: ReportedLimits) -> None:
         """Keeps limits for the next sample: those of one instant, so that they stay few."""
-        before = self._told
-        if before is not None and before.at_us == told.at_us:
-            others = ~np.isin(before.slots, told.slots)
-            told = ToldLimits(
-                told.at_us,
-                np.concatenate([before.slots[others], told.slots]),
-                np.concatenate([before.limit_bytes[others], told.limit_bytes]),
+        before = self._limits
+        if before is not None and before.at_us == limits.at_us:
+            others = ~np.isin(before.slots, limits.slots)
+            limits = ReportedLimits(
+                limits.at_us,
+                np.concatenate([before.slots[others], limits.slots]),
+                np.concatenate([before.limit_bytes[others], limits.limit_bytes]),
             )
-        if before is None or before.at_us <= told.at_us:
-            self._told = told
+        if before is None or before.at_us <= limits.at_us:
+            self._limits = limits
 
     def _sample(self, report: NDArray[np.void], at_us: int, silence_us: int) -> Sample:
         rows = self._slots.rows(report, at_us)
@@ -281,8 +281,8 @@ class Forecaster:
         if silence_us > LONGEST_GAP_US:
             outdated = rows.slots
         samples = self._features.extract(rows.slots, report, at_us)
-        told, self._told = self._told, None
-        return Sample(at_us, rows, samples, new, outdated, told)
+        limits, self._limits = self._limits, None
+        return Sample(at_us, rows, samples, new, outdated, limits)
 
     def _is_clock_reset(self, at_us: int) -> bool:
         """Counts a report that is not newer than the newest; whether the clock was set back."""
@@ -295,7 +295,7 @@ class Forecaster:
         self.counters.clock_resets += 1
         self._times.clear()
         self._recent.clear()
-        self._told = None
+        self._limits = None
         self._last_us = -1
         # Every bearer counts as new: differences with the old time are meaningless.
         self._slots = BearerSlots(LONGEST_GAP_US)

@@ -4,7 +4,7 @@ One horizon point is due per check, in turn: the cost is that of one point, and 
 checked many times per second. Of many bearers only a part is checked in one round of the points, so
 that learning never takes longer than forecasting. Many bearers are checked at every third report
 only, more of them at once: with 256 bearers this takes 0.6 of the time of checking a third of them
-at every report. A queue limit is told more rarely, once per TC status, and then checked at all
+at every report. A queue limit is reported more rarely, once per TC status, and then checked at all
 points. Forecasts are kept by reference, not copied.
 """
 
@@ -24,8 +24,8 @@ ROWS_A_REPORT: Final = 64
 REPORTS_PER_CHECK: Final = 3
 """Reports per check where bearers are many: a check must not delay the next report. An even number,
 or five, would never check some slots of a TDD pattern."""
-LATEST_TOLD: Final = 4
-"""Reports by which the TC status of an instant may come after the RLC report of it."""
+LATEST_STATUS_REPORTS: Final = 4
+"""Number of reports by which a TC status may come after the RLC report of its instant."""
 
 
 class PastForecasts(NamedTuple):
@@ -73,9 +73,11 @@ class History:
         self._layout = layout
         self._period_us = period_us
         farthest = layout.points_us[-1]
-        self._ring: list[PastForecasts | None] = [None] * (farthest // period_us + 2 + LATEST_TOLD)
+        self._ring: list[PastForecasts | None] = [None] * (
+            farthest // period_us + 2 + LATEST_STATUS_REPORTS
+        )
         self._first_tick = np.zeros(0, np.int64)
-        self._told_us = np.zeros(0, np.int64)
+        self._limit_checked_us = np.zeros(0, np.int64)
         self._round_length = round_length(layout.points)
         self._turn = 0
         self._round = 0
@@ -137,12 +139,14 @@ class History:
 
         Of many slots those checked longest ago are taken. None if no forecast was made.
         """
-        self._told_us = grown(self._told_us, int(slots.max()) + 1 if len(slots) else 0)
+        self._limit_checked_us = grown(
+            self._limit_checked_us, int(slots.max()) + 1 if len(slots) else 0
+        )
         chosen = np.arange(len(slots))
         if len(slots) > ROWS_A_REPORT:
-            chosen = np.argsort(self._told_us[slots], kind="stable")[:ROWS_A_REPORT]
+            chosen = np.argsort(self._limit_checked_us[slots], kind="stable")[:ROWS_A_REPORT]
         slots = slots[chosen]
-        self._told_us[slots] = at_us
+        self._limit_checked_us[slots] = at_us
         due: list[DueForecasts] = []
         then, of_rows = chosen, None
         for point in range(self._layout.points):

@@ -13,12 +13,12 @@ from rlc_model.mix import new_mix
 
 from rlc_forecaster.core.bearers import Index, Rows
 from rlc_forecaster.core.forecast import Fallback, Layout, Source
-from rlc_forecaster.core.history import LATEST_TOLD, DueForecasts, History, PastForecasts
+from rlc_forecaster.core.history import LATEST_STATUS_REPORTS, DueForecasts, History, PastForecasts
 from rlc_forecaster.core.model import CarriedState, RawForecast, StepModel
 from rlc_forecaster.core.scores import Coverage, Drift, Skill
 
 
-class ToldLimits(NamedTuple):
+class ReportedLimits(NamedTuple):
     """Queue limits of some bearers from one TC status.
 
     Attributes:
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
         samples: From the feature extractor.
         new: Slots of new bearers.
         outdated: Slots whose carried state is too old.
-        told: The newest queue limits since the report before; None if there are none.
+        limits: The newest queue limits since the report before; None if there are none.
     """
 
     at_us: int
@@ -49,7 +49,7 @@ class Sample(NamedTuple):
     samples: Samples
     new: NDArray[np.intp]
     outdated: NDArray[np.intp]
-    told: ToldLimits | None
+    limits: ReportedLimits | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,7 @@ class ModelRun:
             np.array(layout.quantiles, np.float32),
             np.array(layout.points_us, np.int64) // period_us,
             np.array(self._spans, np.int64),
-            late=LATEST_TOLD,
+            late=LATEST_STATUS_REPORTS,
         )
         self.skill = Skill(layout)
         self.coverage = Coverage(layout)
@@ -173,8 +173,8 @@ class ModelRun:
         features, fresh = sample.samples.features, sample.samples.fresh
         if self._drain is not None:
             self._drain.add(sample.rows.index, newest.tick, known_drain(features, fresh))
-        if sample.told is not None:
-            self._learn_limits(sample.told, sample.at_us)
+        if sample.limits is not None:
+            self._learn_limits(sample.limits, sample.at_us)
         due = self._history.due(sample.rows, sample.at_us)
         if due is None or not len(due.warm):
             return
@@ -186,13 +186,13 @@ class ModelRun:
         actual = outcomes(quantities, features[due.rows], fresh[due.rows], drain=drain)
         self._learn(slots, due, actual, sample.at_us)
 
-    def _learn_limits(self, told: ToldLimits, at_us: int) -> None:
+    def _learn_limits(self, limits: ReportedLimits, at_us: int) -> None:
         # The status is of the nearest report's instant.
-        then_us = at_us + round((told.at_us - at_us) / self._period_us) * self._period_us
-        found = self._history.due_of(told.slots, then_us)
+        then_us = at_us + round((limits.at_us - at_us) / self._period_us) * self._period_us
+        found = self._history.due_of(limits.slots, then_us)
         if found is not None:
             due, slots = found
-            actual = limit_outcomes(self.layout.quantities, told.limit_bytes[due.rows])
+            actual = limit_outcomes(self.layout.quantities, limits.limit_bytes[due.rows])
             self._learn(slots, due, actual, then_us)
 
     def _learn(
