@@ -16,11 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_USE = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
+_USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
 _TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n\s*mod \w+ \{.*?^\}", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"//[^\n]*")
 
 Module = tuple[str, ...]
+Passed = dict[Module, dict[str, Module]]
+"""What each file passes on: the names, and the paths that they stand for."""
+MOST_HOPS = 8
+"""Files through which an item may be passed on."""
 
 
 def modules(source: Path) -> dict[Module, Path]:
@@ -52,25 +56,58 @@ def leaves(tree: str) -> Iterator[list[str]]:
             start = at + 1
 
 
-def uses(module: Module, text: str, known: dict[Module, Path]) -> set[Module]:
-    """The modules of the crate that a file names what it uses by."""
+def resolve(module: Module, path: list[str]) -> Module | None:
+    """The path that a `use` means, from the root of the crate; None for another crate's."""
+    if path[:1] == ["crate"]:
+        return tuple(path[1:])
+    if path[:1] not in (["super"], ["self"]):
+        return None
+    at = list(module)
+    while path[:1] in (["super"], ["self"]):
+        at = at[:-1] if path[0] == "super" else at
+        path = path[1:]
+    return (*at, *path)
+
+
+def statements(text: str, *, passed_on: bool) -> Iterator[list[str]]:
+    """The paths of all `use` statements of a file, or of those that pass an item on."""
+    code = _COMMENT.sub("", _TESTS.sub("", text))
+    for is_passed_on, tree in _USE.findall(code):
+        if is_passed_on or not passed_on:
+            yield from leaves(" ".join(tree.split()))
+
+
+def passes_on(module: Module, text: str, known: dict[Module, Path]) -> dict[str, Module]:
+    """The items that a file passes on (`pub use`), by name, and where it has each from."""
+    found: dict[str, Module] = {}
+    for leaf in statements(text, passed_on=True):
+        # `pub use child::Item` in the file of a module is `self::child::Item`.
+        is_child = bool(leaf) and (*module, leaf[0]) in known
+        target = resolve(module, ["self", *leaf] if is_child else leaf)
+        if target:
+            found[target[-1]] = target
+    return found
+
+
+def definer(target: Module, known: dict[Module, Path], passed: Passed) -> Module:
+    """The module whose file defines what a path names: what is passed on is followed."""
+    for _ in range(MOST_HOPS):
+        at = target
+        while at and at not in known:
+            at = at[:-1]
+        item = target[len(at) :]
+        if not item or item[0] not in passed.get(at, {}):
+            return at
+        target = (*passed[at][item[0]], *item[1:])
+    return at
+
+
+def uses(module: Module, text: str, known: dict[Module, Path], passed: Passed) -> set[Module]:
+    """The modules of the crate whose items a file names what it uses by."""
     found: set[Module] = set()
-    for tree in _USE.findall(_COMMENT.sub("", _TESTS.sub("", text))):
-        for leaf in leaves(" ".join(tree.split())):
-            path = list(leaf)
-            if path[:1] == ["crate"]:
-                at: list[str] = []
-                path = path[1:]
-            elif path[:1] in (["super"], ["self"]):
-                at = list(module)
-                while path[:1] in (["super"], ["self"]):
-                    at = at[:-1] if path[0] == "super" else at
-                    path = path[1:]
-            else:
-                continue
-            target = (*at, *path)
-            while target and target not in known:
-                target = target[:-1]
+    for leaf in statements(text, passed_on=False):
+        if path := resolve(module, list(leaf)):
+            target = definer(path, known, passed)
             # What a module file only passes on belongs to the file that defines it.
             if target and target != module and target != module[: len(target)]:
                 found.add(target)
@@ -108,9 +145,11 @@ def circles(graph: dict[Module, set[Module]]) -> list[list[Module]]:
 def examine(source: Path) -> list[str]:
     """A line for each circle of a crate."""
     known = modules(source)
+    texts = {module: file.read_text() for module, file in known.items()}
+    passed = {module: passes_on(module, text, known) for module, text in texts.items()}
     graph = {
-        module: {other for other in uses(module, file.read_text(), known) if other in known}
-        for module, file in known.items()
+        module: {other for other in uses(module, text, known, passed) if other in known}
+        for module, text in texts.items()
     }
     lines = []
     for circle in circles(graph):
