@@ -2,8 +2,8 @@
 
 What import-linter does for Python: files that use each other are really one. A module's own file
 (`mod.rs`, `lib.rs`) may re-export its children, and children may use each other through `super`: a
-path counts for the file that it ends in, not for those it leads through. Code under `#[cfg(test)]`
-does not count: tests may use what they like.
+path counts for the file that defines what it names, not for those it leads through or that pass it
+on. Code under `#[cfg(test)]` does not count: tests may use what they like.
 
     python tests/rust_circles.py [FOLDER ...]
 """

@@ -50,6 +50,20 @@ def test_a_circle_is_reported_with_its_imports(
 
 
 @pytest.mark.parametrize(
+    "use",
+    ["use crate::B;", "use crate::b::B as Other;", "use super::{b::B};"],
+    ids=["passed on by the crate", "by a module", "by a sibling"],
+)
+def test_what_a_file_passes_on_counts_for_the_file_that_defines_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], use: str
+) -> None:
+    lib = FILES["lib.rs"] + "pub use b::B;\n"
+    crate(tmp_path, **{"lib.rs": lib, "c.rs": f"{use}\npub struct C(B);\n"})
+    assert rust_circles.main([str(tmp_path)]) == 1
+    assert "c.rs uses b/deep.rs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "// use crate::a::A;\npub struct C;\n",

@@ -12,6 +12,7 @@ use lab_world::{NodeInfo, World};
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
 
+pub use crate::options::quantile;
 pub use crate::terminal::escaped;
 use crate::{LocalClient, Recording, ServeError, ServeOptions};
 
@@ -157,15 +158,6 @@ impl ScenarioArgs {
     pub fn load(&self, further: &[(&str, Value)]) -> Result<LoadedScenario, ScenarioError> {
         LoadedScenario::from_file(&self.scenario, &self.overrides(further))
     }
-}
-
-/// A quantile of a command line: above 0 and below 1.
-///
-/// # Errors
-/// What was expected.
-pub fn quantile(text: &str) -> Result<f32, String> {
-    let quantile = text.parse::<f32>().ok().filter(|level| *level > 0.0 && *level < 1.0);
-    quantile.ok_or_else(|| "expected a number above 0 and below 1".to_owned())
 }
 
 /// The command line of this process, as reports quote it.

@@ -124,3 +124,12 @@ pub enum ServeError {
         source: io::Error,
     },
 }
+
+/// The innermost cause; tonic's own text is only "transport error".
+pub(super) fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

@@ -11,7 +11,6 @@ use clap::Args;
 use e2sm_tc::v1::DRAIN_QUANTILE;
 
 use super::{
-    cli::quantile,
     door::CertificateFiles,
     error::ServeError,
     hosts::HostName,
@@ -232,6 +231,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
     } else {
         Err("expected more than 0 seconds".to_owned())
     }
+}
+
+/// A quantile of a command line: above 0 and below 1.
+///
+/// # Errors
+/// What was expected.
+pub fn quantile(text: &str) -> Result<f32, String> {
+    let quantile = text.parse::<f32>().ok().filter(|level| *level > 0.0 && *level < 1.0);
+    quantile.ok_or_else(|| "expected a number above 0 and below 1".to_owned())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::{
     command::{COMMAND_QUEUE, Commands, Waker},
     controls::ControlHandler,
     door::{Certificates, ClientCertificate, Door, Identify, Incoming, Peer, Reloaded},
-    error::ServeError,
+    error::{ServeError, cause},
     forecasts::{ForecastStream, Forecaster},
     health::Health,
     hosts::AllowedHosts,
@@ -401,13 +401,4 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
 
 fn reflection_failed(error: &tonic_reflection::server::Error) -> ServeError {
     ServeError::Server { server: "gRPC reflection", detail: error.to_string() }
-}
-
-/// The innermost cause; tonic's own text is only "transport error".
-pub(super) fn cause(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }

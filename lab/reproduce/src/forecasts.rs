@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::run::with_seed;
+use super::seed::with_seed;
 use lab_forecast::{
     Capacity, FeedQuantity, Hello, Late, Marginal, Perfect, Persistence, Program, Ric, RicError,
     RlcSample, Served, Timing, TrueFuture,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Curve, FloorOf, Forecasts, Metric, ReproduceError, Trained, XApp};
+use super::{Curve, FloorOf, Forecasts, Metric, ReproduceError, Trained, Watch, XApp};
 
 /// A paper with its experiments.
 #[derive(Clone, Copy, Debug)]
@@ -160,17 +160,6 @@ pub enum Work {
     },
     /// An input is missing, described by the text.
     Missing(String),
-}
-
-/// Observation window of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Watch {
-    /// Start, virtual µs.
-    pub from_us: u64,
-    /// End of window and run, virtual µs.
-    pub to_us: u64,
-    /// Whether the RLC occupancy over time is recorded.
-    pub occupancy: bool,
 }
 
 /// A point of a sweep.

@@ -12,6 +12,7 @@ use super::cache::{Cache, Identity, Lookup, Measured};
 use super::floor;
 use super::observe::{RicInputs, observe};
 use super::rows::Table;
+use super::seed::with_seed;
 use super::{Cell, Experiment, Inputs, Paper, ReproduceError, Work};
 use lab_scenario::LoadedScenario;
 
@@ -226,14 +227,6 @@ impl Runner<'_> {
         }
         Ok(Some(Some(measured)))
     }
-}
-
-pub(super) fn with_seed(scenario: &Value, seed: u64) -> Value {
-    let mut scenario = scenario.clone();
-    if let Some(map) = scenario.as_object_mut() {
-        map.insert("seed".to_owned(), seed.into());
-    }
-    scenario
 }
 
 fn load(

@@ -16,6 +16,7 @@ pub mod control;
 mod events;
 mod flow_inventory;
 mod hash;
+mod lease;
 mod node_default;
 mod node_lease;
 mod pacer;

@@ -6,7 +6,7 @@ use e2sm_tc::v1::{
 };
 
 use crate::PipelineError;
-use crate::pipeline::Lease;
+use crate::lease::Lease;
 use crate::plan::{CAPABILITIES, Plan};
 
 /// Most bytes that the pipelines of a node default take together when they are encoded. One of a

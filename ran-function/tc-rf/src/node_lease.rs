@@ -2,7 +2,7 @@
 
 use e2sm_tc::v1::{Cause, ControlOutcome, Holder, NodeLease};
 
-use crate::pipeline::Lease;
+use crate::lease::Lease;
 
 /// The lease of one node. It belongs to the whole RAN function: whoever passes controls to bearers
 /// asks [`admit`](Self::admit) first.

@@ -13,6 +13,7 @@ use crate::arena::Queued;
 use crate::classifier::{Arrival, Classifier, Header};
 use crate::flow_inventory::Inventory;
 use crate::hash::HashKey;
+use crate::lease::Lease;
 use crate::pacer::Pacer;
 use crate::plan::Plan;
 use crate::policer::{Policer, Verdict};
@@ -22,7 +23,6 @@ use crate::{
     BlockRoom, BufferStatus, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus,
 };
 use ledger::{Ledger, Totals};
-pub(crate) use transaction::Lease;
 
 /// Traffic control of one (UE, DRB).
 ///

@@ -14,9 +14,8 @@ use tonic::{
 use crate::{
     access::first_line_token,
     door::MAX_PEM_BYTES,
-    error::ServeError,
+    error::{ServeError, cause},
     options::{ForecastOptions, resolve},
-    server::cause,
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -14,10 +14,11 @@ mod connection;
 mod http;
 mod multiplexed;
 mod requests;
+mod segment;
 
 pub use connection::StreamEnd;
 pub(crate) use http::HttpKeys;
 pub use http::{HttpConfig, HttpVersion};
-pub use multiplexed::{Frame, StreamSegment};
 pub(crate) use multiplexed::{QUIC_DATA_HEADER_BYTES, quic};
 pub use requests::{Completed, Connections, RequestClient, RequestServer};
+pub use segment::{Frame, StreamSegment};

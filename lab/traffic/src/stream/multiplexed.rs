@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::http::{HttpConfig, HttpVersion};
+use super::segment::{Frame, StreamSegment};
 use crate::endpoint::Endpoint;
 use crate::ip::{IpVersion, UDP_IP_HEADER_BYTES};
 use crate::packet::{Body, FlowId, Packet};
@@ -33,32 +34,6 @@ const QUIC_ACK_BYTES: u32 = 1 + 4 + 2 + 1 + 2;
 const QUIC_ACK_RANGE_BYTES: u32 = 4;
 /// `max_ack_delay` unless the peer says otherwise (§18.2).
 const QUIC_MAX_ACK_DELAY_US: u64 = 25_000;
-
-/// Bytes of one stream in a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// Number of the stream.
-    pub stream: u32,
-    /// First byte within the message.
-    pub offset: u32,
-    /// Number of bytes.
-    pub bytes: u32,
-    /// Whether the message ends with it.
-    pub is_last: bool,
-    /// Content of the message.
-    pub word: Option<NonZeroU32>,
-}
-
-/// A segment of a connection with streams, or an acknowledgement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StreamSegment {
-    /// Numbers and acknowledgements; those of QUIC in the terms of TCP.
-    pub segment: TcpSegment,
-    /// What its payload consists of, in order.
-    pub frames: Arc<[Frame]>,
-    /// Whether it is a QUIC packet.
-    pub is_quic: bool,
-}
 
 /// A complete message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

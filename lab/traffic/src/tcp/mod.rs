@@ -17,9 +17,11 @@ mod rtt;
 mod scoreboard;
 pub(crate) mod segment;
 mod sender;
+mod stats;
 mod undo;
 
 pub use config::{CongestionControl, TcpConfig};
 pub use receiver::TcpReceiver;
 pub use segment::{AccEcn, AccEcnOption, MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
-pub use sender::{TcpSender, TcpStats};
+pub use sender::TcpSender;
+pub use stats::TcpStats;

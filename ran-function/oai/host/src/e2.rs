@@ -4,14 +4,15 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
-    self, BearerId, Capabilities, Cause, ControlMessage, ControlOutcome, NodeDefaultSupport,
-    PipelineChange, RanFunctionDefinition, Transaction, UeId,
+    self, BearerId, Cause, ControlMessage, ControlOutcome, PipelineChange, RanFunctionDefinition,
+    Transaction, UeId,
 };
 use tc_rf::control::{self, refused};
 use tc_rf::{NodeDefaultState, NodeLeaseState};
 
 use crate::Host;
 use crate::bearer::Bearer;
+use crate::capabilities::capabilities;
 
 impl Host {
     /// A RIC control of E2SM-TC v1; returns the outcome, which may be a refusal.
@@ -162,16 +163,6 @@ impl Host {
             )),
         }
     }
-}
-
-/// What the RAN function declares. Where it learns of a bearer, in PDCP, it knows the DRB identity
-/// alone.
-pub(crate) fn capabilities() -> Capabilities {
-    let all = tc_rf::capabilities();
-    let node_default = all
-        .node_default
-        .map(|support| NodeDefaultSupport { matches: vec!["drb".to_owned()], ..support });
-    Capabilities { node_default, ..all }
 }
 
 fn gone(bearer: &Bearer) -> ControlOutcome {

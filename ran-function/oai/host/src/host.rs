@@ -8,8 +8,8 @@ use e2sm_tc::v1::{BearerQos, Pipeline};
 use tc_rf::{NodeDefaultState, NodeLeaseState, templates};
 
 use crate::bearer::Bearer;
+use crate::capabilities::capabilities;
 use crate::directory::{Directory, Registry};
-use crate::e2::capabilities;
 use crate::events::{Event, EventLog, Happening};
 use crate::gnb::Gnb;
 use crate::journal::{Journal, Position};

@@ -8,14 +8,16 @@
 //!   `directory.rs`.
 //! - **Real-time threads** take no lock that others may hold for long, allocate nothing and print
 //!   nothing; a panic ends at the bearer, which then is transparent.
-//! - **E2**: `e2.rs`. **Status for the operator**: `status.rs`, with what the MAC's thread spends here:
+//! - **E2**: controls in `e2.rs`, reports in `e2_reports.rs`. **Status for the operator**: `status.rs`, with what the MAC's thread spends here:
 //!   `slot_times.rs`.
 
 mod bearer;
+mod capabilities;
 mod counts;
 mod directory;
 mod door;
 mod e2;
+mod e2_reports;
 mod events;
 mod gnb;
 mod host;
