@@ -1,4 +1,4 @@
-"""`gnb-lab live`: captures, packet logs and faults at the seams, and what is counted.
+"""`gnb-lab live`: captures, packet logs and faults at capture points, and what is counted.
 
 Needs a TUN device, and root or unprivileged user namespaces.
 """
@@ -57,11 +57,11 @@ def closed(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 @PINGS
-def test_captures_at_all_seams_have_every_packet_once(live: Live) -> None:
+def test_captures_at_all_points_have_every_packet_once(live: Live) -> None:
     live.scenario["ues"].append({"rnti": 17922, "channel": {"fixed_mcs": 20}, "drbs": [{"id": 1}]})
     both, air = live.folder / "both.pcapng", live.folder / "air.pcapng"
-    seams = ("server-in", "ue-in", "ue-out", "server-out")
-    captures = [word for seam in seams for word in ("--capture", f"{seam}={both}")]
+    points = ("server-in", "ue-in", "ue-out", "server-out")
+    captures = [word for point in points for word in ("--capture", f"{point}={both}")]
     before_ns = time.time_ns()
     done = live.run(*captures, "--capture", f"air={air}", command=ping(5))
     after_ns = time.time_ns()
@@ -69,20 +69,20 @@ def test_captures_at_all_seams_have_every_packet_once(live: Live) -> None:
     capture = read(both)
     assert capture.section[4].startswith(b"gnb-lab ")
     assert capture.section[3].startswith(b"Linux")
-    assert capture.names() == [f"{seam} {rnti}" for seam in seams for rnti in (RNTI, 17922)]
+    assert capture.names() == [f"{point} {rnti}" for point in points for rnti in (RNTI, 17922)]
     for link_type, options in capture.interfaces:
         assert (link_type, options[IF_RESOLUTION]) == (RAW_IP, NANOSECONDS)
     sequence = [1, 2, 3, 4, 5]
-    for seam, kind, direction in [
+    for point, kind, direction in [
         ("ue-in", 8, INBOUND),
         ("server-out", 8, OUTBOUND),
         ("server-in", 0, INBOUND),
         ("ue-out", 0, OUTBOUND),
     ]:
-        packets = capture.of(f"{seam} {RNTI}")
-        assert echoes(packets, kind) == sequence, seam
+        packets = capture.of(f"{point} {RNTI}")
+        assert echoes(packets, kind) == sequence, point
         assert {packet.direction for packet in packets} == {direction}
-        number = capture.names().index(f"{seam} {RNTI}")
+        number = capture.names().index(f"{point} {RNTI}")
         statistics = capture.statistics[number]
         assert int.from_bytes(statistics[RECEIVED], "little") == len(packets)
         assert int.from_bytes(statistics[DROPPED], "little") == 0
@@ -122,15 +122,15 @@ def test_bytes_are_unchanged_under_all_faults_and_no_packet_is_missing(live: Liv
     )
     options = [word for fault in faults for word in ("--fault", fault)]
     summary = live.transfer(2_000_000, "SOJOURN_SERVER", *options)
-    packets, seams = closed(summary), summary["live"]["seams"]
-    for seam, kinds in {
+    packets, points = closed(summary), summary["live"]["seams"]
+    for point, kinds in {
         "server_in": ("lost", "duplicated", "corrupted", "reordered"),
         "ue_in": ("corrupted", "delayed"),
         "ue_out": ("corrupted", "duplicated"),
         "server_out": ("reordered",),
     }.items():
         for kind in kinds:
-            assert seams[seam][f"{kind}_packets"] > 0, (seam, kind)
+            assert points[point][f"{kind}_packets"] > 0, (point, kind)
     assert packets["downlink"]["read_packets"] > 2_000_000 / 1500
     assert packets["downlink"]["dropped_by_faults_packets"] > 0
 
@@ -175,12 +175,12 @@ def test_delay_outage_and_duplicates_are_what_ping_sees(live: Live) -> None:
 @PINGS
 def test_a_packet_log_has_a_line_for_each_packet(live: Live) -> None:
     log = live.folder / "log.jsonl"
-    seams = ("ue-in", "air", "ue-out")
-    logs = [word for seam in seams for word in ("--packet-log", f"{seam}={log}")]
+    points = ("ue-in", "air", "ue-out")
+    logs = [word for point in points for word in ("--packet-log", f"{point}={log}")]
     assert live.run(*logs, command=ping(3)).returncode == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    of = {seam: [line for line in lines if line.get("seam") == seam] for seam in seams}
-    assert {seam: len([e for e in of[seam] if e["protocol"] == 1]) for seam in seams} == {
+    of = {point: [line for line in lines if line.get("seam") == point] for point in points}
+    assert {point: len([e for e in of[point] if e["protocol"] == 1]) for point in points} == {
         "ue-in": 3, "air": 3, "ue-out": 3,
     }  # fmt: skip
     request = next(line for line in of["ue-in"] if line["protocol"] == 1)
