@@ -136,3 +136,12 @@ def test_the_threat_model_has_every_server_of_the_guide() -> None:
     for server, *_, serves in servers("docs/secure.md", "# Secure"):
         name = server.split(",")[0]
         assert name in modelled, f"{name} ({serves}) is not in docs/threats.md"
+
+
+def test_the_navigation_has_every_runbook_and_no_page_that_is_not_there() -> None:
+    navigation = (doc_links.ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    listed = set(re.findall(r"(?<=[ ])\S+\.md$", navigation, re.MULTILINE))
+    pages = {page for page in listed if not page.startswith("reference/")}
+    assert pages <= set(doc_links.pages())
+    runbooks = {page for page in doc_links.pages() if page.startswith("docs/runbooks/")}
+    assert runbooks <= pages
