@@ -12,6 +12,16 @@ Start with :mod:`rlc_model.contract` (read, check, write), then :mod:`rlc_model.
 reports to samples), :mod:`rlc_model.horizon` (the points of a forecast), :mod:`rlc_model.outcomes`
 (what forecasts are compared with), :mod:`rlc_model.series` (whole runs, for training) and
 :mod:`rlc_model.scaler`. Nothing here needs an ML framework.
+
+The drain of a forecast's point is the mean over the time that the point stands for:
+
+>>> import numpy as np
+>>> from rlc_model import span_mean, spans_us
+>>> spans_us((11_000, 12_000, 14_000), period_us=1_000)
+(1000, 1000, 2000)
+>>> drain = np.array([[0.0], [4000.0], [2000.0]], np.float32)
+>>> span_mean(drain, 2).ravel().tolist()
+[nan, 2000.0, 3000.0]
 """
 
 from rlc_model.contract import ModelContract, read_contract, write_contract

@@ -18,6 +18,25 @@ A complete xApp::
 
     raise SystemExit(run_xapp("my-xapp", load_settings(XAppSettings, prog="my-xapp"), main))
 
+A report of the queue of a bearer, from a fake RIC:
+
+>>> import asyncio
+>>> from contextlib import aclosing
+>>> from ric.sm import RLC_OID, rlc
+>>> from ric.testing import FakeRic
+>>> async def queued_bytes() -> list[int]:
+...     fake, bearers = FakeRic(), rlc.zeros(1)
+...     bearers["txbuf_occ_bytes"] = 1500
+...     node = fake.add_node("gnb-1", RLC_OID)
+...     node.report_every(RLC_OID, 1_000, lambda now_us: rlc.encode(bearers, now_us))
+...     async with fake.client() as gateway:
+...         trigger = rlc.event_trigger(period_ms=1)
+...         async with aclosing(gateway.subscribe("gnb-1", RLC_OID, trigger)) as indications:
+...             indication = await anext(indications)
+...     return rlc.decode(indication.message).records["txbuf_occ_bytes"].tolist()
+>>> asyncio.run(queued_bytes())
+[1500]
+
 Modules:
 
 - `ric.e2`: the vocabulary (nodes, indications, control answers) and the `E2Gateway` interface.

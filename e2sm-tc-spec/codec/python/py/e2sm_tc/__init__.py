@@ -3,6 +3,23 @@ transactions, limits of a node.
 
 Values have the JSON shape of the service model: names in snake_case with units, one key for the
 alternative of a choice, ``None`` for absent elements. See ``spec/E2SM-TC-v1.md``.
+
+The pipeline of a template, and a control that installs it on a bearer:
+
+>>> import e2sm_tc
+>>> transaction = {
+...     "bearer": {"ue": {"rnti": 17921}, "drb": 1},
+...     "expected_revision": None,
+...     "lease_ms": 3000,
+...     "owner": "example",
+...     "dry_run": False,
+...     "as_safe": False,
+...     "change": {"replace": e2sm_tc.pipeline("low_latency", {})},
+... }
+>>> message = e2sm_tc.encode("control", {"transaction": transaction})
+>>> decoded = e2sm_tc.decode("control", message)["transaction"]
+>>> decoded["bearer"], decoded["change"]["replace"]["name"]
+({'ue': {'rnti': 17921}, 'drb': 1}, 'low_latency')
 """
 
 import json
