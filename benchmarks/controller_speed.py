@@ -5,8 +5,7 @@ load      decoding, windows, detection, leases. The reports and control outcomes
           nodes, as fast as it takes them. CPU seconds per second of reports, by kind of report. The
           transport (gRPC) is not included: `latency.py gnb`
 lockstep  simulated seconds per CPU second, the best of the runs: the default scenario alone, with
-          the reports that the controller subscribes to, with the controller, and with one that is
-          given each report by itself
+          the reports that the controller subscribes to, and with the controller
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from tc_controller.core.actions import Action, SendControl
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import NodeUp, Outcome
 from tc_controller.core.policy.schema import Policy
-from tc_controller.core.quiet import Quiet
 from tc_controller.policy_file import load_policy
 from tc_controller.policy_source import default_policy
 from tc_controller.reports import read_report
@@ -34,15 +32,7 @@ from tc_evaluate.lockstep import Lockstep
 SCENARIOS = Path(__file__).parent.parent / "lab" / "scenarios"
 
 
-class OneByOne(Controller):
-    """A controller that wants each report by itself."""
-
-    def quiet(self, node_id: str) -> Quiet:
-        """See `Controller`."""
-        return super().quiet(node_id)._replace(stop_above_us=-1)
-
-
-class Recorder(OneByOne):
+class Recorder(Controller):
     """A controller that keeps what it was given."""
 
     def __init__(self, policy: Policy) -> None:
@@ -146,9 +136,9 @@ def reporting(seconds: float) -> None:
         lockstep.world.step_until(end_us)
 
 
-def controlled(kind: type[Controller], seconds: float) -> None:
-    """Run a transparent gNB with a controller of this class under the default policy."""
-    Lockstep(default_world("transparent"), kind(load_policy(default_policy()))).run(seconds)
+def controlled(seconds: float) -> None:
+    """Run a transparent gNB with a controller under the default policy."""
+    Lockstep(default_world("transparent"), Controller(load_policy(default_policy()))).run(seconds)
 
 
 def lockstep(seconds: float, runs: int) -> list[dict[str, object]]:
@@ -157,8 +147,7 @@ def lockstep(seconds: float, runs: int) -> list[dict[str, object]]:
         "transparent, no controller": lambda: alone("transparent", seconds),
         "low_latency, no controller": lambda: alone("low_latency", seconds),
         "low_latency, reports": lambda: reporting(seconds),
-        "controller": lambda: controlled(Controller, seconds),
-        "controller, reports one by one": lambda: controlled(OneByOne, seconds),
+        "controller": lambda: controlled(seconds),
     }
     rows: list[dict[str, object]] = []
     for what, run in cases.items():

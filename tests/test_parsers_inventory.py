@@ -67,7 +67,6 @@ def _functions(node: ast.AST, inside: str) -> Iterator[str]:
 OTHERWISE: Final = {
     "ric.http2.frames:RequestFrames.receive": "xapps/ric/tests/test_http2.py",
     "ric.http2.frames:ResponseFrames.receive": "xapps/ric/tests/test_http2.py",
-    "ric.sm.plain:PlainModel.decode_rows": "xapps/ric/tests/test_sm_tables.py",
     "flexric_bridge.frames:BlockStream.data_received": (
         "gateway/flexric/bridge/tests/test_reports.py"
     ),
@@ -81,7 +80,6 @@ TRUSTED: Final = {
         "ric.grpc_server:GrpcServer.__init__",
         "ric.listener:bind",
         "ric.listener:is_named",
-        "tc_controller.core.observe.backlog:Backlog.take",
         "tc_controller.latency:Recent.summary",
         "rlc_train.dataset.plan:seed_of",
         "rlc_train.lstm.checkpoint:save",

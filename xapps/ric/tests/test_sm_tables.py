@@ -77,14 +77,6 @@ def test_rlc_record_is_the_struct_of_the_wire() -> None:
     assert table.records["txsdu_wt_us"].tolist() == [1000, 2_000_000]
 
 
-def test_records_of_several_messages_are_a_table() -> None:
-    packed = b"".join(RLC_STRUCT.pack(*rlc_record_values(base)) for base in (1, 2, 3, 4))
-    assert rlc.decode_rows(packed, 2)["txpdu_pkts"].tolist() == [[1, 2], [3, 4]]
-    assert rlc.decode_rows(b"", 3).shape == (3, 0)
-    with pytest.raises(ServiceModelError, match=r"608 bytes of 3 messages; .*3 × 152"):
-        rlc.decode_rows(packed, 3)
-
-
 def test_mac_record_is_the_c_struct_in_native_alignment() -> None:
     native = MacStruct()
     for number, (name, kind) in enumerate(MacStruct._fields_, start=1):

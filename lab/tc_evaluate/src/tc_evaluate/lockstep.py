@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ric.e2 import Node, RanFunction
-from ric.sm import TC_V1_OID, rlc, tc
+from ric.sm import TC_V1_OID, tc
 from tc_controller.core.actions import Action, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Indication as Report
-from tc_controller.core.inputs import KpmReport, NodeUp, RlcReports, parse_outcome
+from tc_controller.core.inputs import KpmReport, NodeUp, parse_outcome
 from tc_controller.core.observe.prb_window import KPM_PRB
-from tc_controller.core.quiet import Quiet
 from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
 
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
 
 #: Longest time for which reports are gathered before the core is given them.
 STEP_US = 1_000
-#: Most steps at once: their reports are kept until they are handled.
-_SPAN_STEPS = 500
-#: See `Quiet.statuses`.
-_PASSING = {False: ("mac",), True: ("mac", "pipeline_status", "flow_inventory")}
 
 
 class Lockstep:
@@ -51,47 +46,21 @@ class Lockstep:
         )
         self._node_id = node.id
         self._do(controller.on_node_event(world.now_us, NodeUp(node.id, capabilities(node))))
-        subscriptions = {
-            item.name: world.subscribe(
+        for item in wanted(node, controller.policy.reports):
+            world.subscribe(
                 item.oid,
                 event_trigger=item.trigger,
                 action_definitions=item.actions,
                 kpm_measurements=item.measurements,
             )
-            for item in wanted(node, controller.policy.reports)
-        }
-        #: Subscriptions whose reports need no decision, by whether status reports are among them.
-        self._passing = {
-            statuses: [subscriptions[name] for name in names if name in subscriptions]
-            for statuses, names in _PASSING.items()
-        }
 
     def run(self, until_s: float) -> None:
         """Go on until this virtual time."""
         until_us = round(until_s * 1e6)
         while self.world.now_us < until_us:
-            quiet = self.controller.quiet(self._node_id)
-            now_us = self.world.now_us
-            steps = (min(quiet.until_us, until_us) - 1 - now_us) // STEP_US
-            if steps > 0 and quiet.stop_above_us >= 0:
-                arrived = self._pass_over(quiet, now_us + min(steps, _SPAN_STEPS) * STEP_US)
-            else:
-                arrived = self.world.step_until(min(until_us, now_us + STEP_US))
-            for indication in arrived:
+            for indication in self.world.step_until(min(until_us, self.world.now_us + STEP_US)):
                 report = self._report(indication)
                 self._do(self.controller.on_indication(self.world.now_us, report))
-
-    def _pass_over(self, quiet: Quiet, until_us: int) -> list[Indication]:
-        """Go on until a report may need a decision; returns it and those after it."""
-        passing = self._passing[quiet.statuses]
-        at_us, collected_at_us, records, passed, rest = self.world.step_reports(
-            until_us, STEP_US, quiet.stop_above_us, passing
-        )
-        bearers = rlc.decode_rows(records, len(at_us))
-        reports = RlcReports(self._node_id, collected_at_us, bearers)
-        others = [(before, now_us, self._report(each)) for before, now_us, each in passed]
-        self._do(self.controller.on_quiet(self._node_id, at_us, reports, others))
-        return rest
 
     def _report(self, indication: Indication) -> Report:
         at_us, values = indication.collected_at_us, indication.kpm

@@ -30,10 +30,9 @@ from tc_controller.actuator import Actuator, ControlSender, OffLoop, RecordWrite
 from tc_controller.core.act.ownership import Role
 from tc_controller.core.act.sharing import Replica
 from tc_controller.core.actions import Action
-from tc_controller.core.controller import Controller
+from tc_controller.core.controller import TICK_US, Controller
 from tc_controller.core.inputs import ForecastReport, NodeEvent, NodeUp, Outcome, PipelineReport
 from tc_controller.core.policy.schema import Policy
-from tc_controller.core.quiet import TICK_US
 from tc_controller.decision_log import DecisionLog
 from tc_controller.forecasts import follow_forecasts
 from tc_controller.latency import LoopLatencies

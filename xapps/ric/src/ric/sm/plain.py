@@ -70,22 +70,6 @@ class PlainModel:
         records: Records = np.frombuffer(message, self.dtype, count, _COUNT.size)
         return Table(records, _TSTAMP.unpack_from(message, length - _TSTAMP.size)[0])
 
-    def decode_rows(self, data: Buffer, count: int) -> Records:
-        """View the records of ``count`` messages, one message after the other without their frames,
-        as a table by message and record.
-
-        Raises `ServiceModelError` when ``data`` cannot be divided so.
-        """
-        columns, rest = divmod(len(data), max(1, count) * self._record_bytes)
-        if rest:
-            raise ServiceModelError(
-                self.name,
-                "records",
-                f"{len(data)} bytes of {count} messages",
-                f"a multiple of {count} × {self._record_bytes}",
-            )
-        return np.frombuffer(data, self.dtype).reshape(count, columns)
-
     def encode(self, records: Records, tstamp_us: int) -> bytes:
         """The message that `decode` turns into `records` and `tstamp_us`."""
         if records.dtype != self.dtype or records.ndim != 1:

@@ -28,7 +28,6 @@ __all__ = [
     "RECORD",
     "Table",
     "decode",
-    "decode_rows",
     "encode",
     "event_trigger",
     "from_json",
@@ -97,5 +96,4 @@ _MODEL: Final = PlainModel("rlc", RECORD, rows_key="rb")
 
 
 decode, encode, zeros = _MODEL.decode, _MODEL.encode, _MODEL.zeros
-decode_rows = _MODEL.decode_rows
 to_json, from_json = _MODEL.to_json, _MODEL.from_json

@@ -2,7 +2,7 @@
 
 A package knows those below it alone (import-linter enforces that, too):
 
-- `controller`: reports in (`inputs`), actions out (`actions`); `quiet`: many reports at once
+- `controller`: reports in (`inputs`), actions out (`actions`)
 - `conflicts`: what contradicts itself in a policy
 - `ladder`: templates that are tried where a base does not meet the objective
 - `trials`: what a base is worth, measured

@@ -7,6 +7,7 @@ an E2 gateway (`tc_controller.app`) and in lockstep with a simulated gNB (the te
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from tc_controller.core.act.outbox import Outbox, Pending, Purpose
 from tc_controller.core.act.ownership import Role
@@ -38,18 +39,19 @@ from tc_controller.core.node.node import Beside, Node, held_us
 from tc_controller.core.observe.inventory import read_inventory
 from tc_controller.core.observe.pipeline_view import PipelineView
 from tc_controller.core.policy.schema import Policy
-from tc_controller.core.quiet import TICK_US, QuietReports
 from tc_controller.core.report import records
 from tc_controller.core.report.records import Counters
 from tc_controller.core.trials.node import NodeTrials
 from tc_controller.core.verify.compliance import PERIOD_US
 from tc_controller.core.verify.service import SAMPLE_US
 
+#: Period at which renewals, verifications and time-outs are checked.
+TICK_US: Final = 5_000
 #: Desired pipelines of bearers that did not return are dropped this long after their node did.
 _RECLAIM_US = 60_000_000
 
 
-class Controller(QuietReports):
+class Controller:
     """Watches bearers, decides, and returns what to send.
 
     Args:
@@ -139,27 +141,6 @@ class Controller(QuietReports):
         elif self.policy.reports.mac_period_ms is None:
             node.prbs.kpm(indication)
         return []
-
-    def _due_at_us(self) -> int:
-        """Until when `on_tick` does nothing, if nothing else happens."""
-        if self._assessed_at_us is None:
-            return 0
-        due_us = min(self._assessed_at_us + PERIOD_US, self._outbox.overdue_at_us())
-        due_us = min(due_us, self._sample_at_us)
-        if not self.acting:
-            return due_us
-        owned = self._owned()
-        for node in self.nodes.values():
-            if not self._stopping:
-                due_us = min(due_us, node.ownership.due_at_us(owned))
-            if node.ownership.role is Role.OWNER:
-                due_us = min(due_us, node.default.due_at_us())
-            if node.ownership.acts:
-                if node.trials.active:
-                    # They measure at each tick.
-                    return 0
-                due_us = min([due_us, *[each.wake_at_us for each in node.bearers.values()]])
-        return min([due_us, *self._reclaim_at_us.values()])
 
     def on_tick(self, now_us: int) -> list[Action]:
         """Time passed; to be called at least every `TICK_US` while no reports arrive."""
@@ -450,7 +431,6 @@ class Controller(QuietReports):
     def _sample(self, now_us: int) -> None:
         self._sample_at_us = now_us + min(SAMPLE_US, held_us(self.policy))
         for node in self.nodes.values():
-            node.catch_up()
             node.service.sample(now_us)
 
     def _assess(self, now_us: int) -> list[Action]:

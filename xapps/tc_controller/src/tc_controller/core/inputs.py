@@ -63,17 +63,6 @@ class RlcReport(NamedTuple):
     bearers: NDArray[np.void]
 
 
-class RlcReports(NamedTuple):
-    """RLC statistics of the same bearers at several times, oldest first.
-
-    ``bearers`` is a structured array as in `RlcReport`, by report and bearer.
-    """
-
-    node_id: str
-    collected_at_us: Sequence[int]
-    bearers: NDArray[np.void]
-
-
 class MacReport(NamedTuple):
     """MAC statistics; ``ues`` has at least ``rnti`` and ``dl_aggr_prb`` (cumulative, wraps)."""
 

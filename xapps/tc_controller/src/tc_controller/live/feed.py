@@ -96,7 +96,6 @@ class Feed:
         self.history.add(now_us, columns, samples)
 
     def _sample(self, node: Node, now_us: int, columns: list[int], samples: list[Sample]) -> None:
-        node.catch_up()
         windows, at_us = node.windows, node.windows.newest_us()
         # As lists: an item of an array costs several times as much to read.
         sojourns_us, occupancies = windows.sojourn_us.tolist(), windows.occupancy_bytes.tolist()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tc_controller.core.act.reconcile import Desired
-from tc_controller.core.act.timers import NEVER
 from tc_controller.core.actions import SendControl
 from tc_controller.core.inputs import BearerKey, Pipeline
 from tc_controller.core.observe.pipeline_view import PipelineView
@@ -178,11 +177,6 @@ class Outbox:
         for item in late:
             del self._pending[item.control_id]
         return late
-
-    def overdue_at_us(self) -> int:
-        """When the first of the controls in flight is overdue."""
-        sent_us = (item.sent_at_us for item in self._pending.values())
-        return min(sent_us, default=NEVER - self._timeout_us) + self._timeout_us
 
     def forget(self, bearer: BearerKey) -> None:
         """Drop the controls in flight of this bearer."""

@@ -97,14 +97,6 @@ class Ownership:
         """Whether this controller decides about the node's bearers; in a dry run it logs only."""
         return self.role in (Role.OBSERVER, Role.OWNER, Role.UNLEASED)
 
-    def due_at_us(self, owned: int) -> int:
-        """Until when `due` asks for nothing and changes nothing."""
-        if self.role in (Role.OBSERVER, Role.UNLEASED):
-            return NEVER
-        if self.role is Role.OWNER:
-            return min(self._until_us, self._ask_at_us)
-        return self._ask_at_us + self._wait_us(owned)
-
     def _wait_us(self, owned: int) -> int:
         # Together at most a quarter of the lease: less than what pipelines have left then.
         # A standby asks at once: the preferred replica, if it is there, asks at the same time.

@@ -140,11 +140,6 @@ class Bearer:
         """Whether a rung of the ladder is wanted in force."""
         return self.desired is not None and isinstance(self.desired.slot, OfLadder)
 
-    @property
-    def settled(self) -> bool:
-        """Whether the last status report was as expected, and nothing happened since."""
-        return self.settled_on is not None
-
     def keeps_unwanted(self, now_us: int) -> bool:
         """Whether the node is to be told to forget the base that it keeps."""
         if self.kept is None or self.keeps_base or now_us < self.pause.base_until_us:

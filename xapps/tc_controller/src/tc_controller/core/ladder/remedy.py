@@ -14,7 +14,7 @@ from tc_controller.core.inputs import BearerKey, ForecastReport
 from tc_controller.core.ladder.choose import Facts, choose
 from tc_controller.core.ladder.predict import Predictor
 from tc_controller.core.ladder.verifier import Judgement, Verdict, Verifier, verified
-from tc_controller.core.node.node import ANY_WAIT_US, Node
+from tc_controller.core.node.node import Node
 from tc_controller.core.observe.bearer_view import BearerView, standing_us
 from tc_controller.core.policy.schema import Rule
 from tc_controller.core.policy.slot import OfLadder
@@ -101,24 +101,13 @@ class LadderRemedy:
         node = self._node
         if self._ready.size < node.windows.capacity:
             self._ready = np.pad(self._ready, (0, node.windows.capacity - self._ready.size))
-        ready = _is_ready(bearer, now_us)
-        if ready != self._ready[slot]:
-            # The reports that wait were of the bearer as it was.
-            node.catch_up()
-            self._ready[slot] = ready
+        self._ready[slot] = _is_ready(bearer, now_us)
 
     def forget(self, key: BearerKey, slot: int | None) -> None:
         """A bearer is gone."""
         self._predictor.forget(key)
         if slot is not None:
             self._ready[slot] = False
-
-    def stop_above_us(self) -> int:
-        """Longest head of line for which no bearer needs a decision; negative: each may."""
-        detector, slots = self._node.detector, self._ready.nonzero()[0]
-        if slots.size == 0:
-            return ANY_WAIT_US
-        return -1 if detector.violating[slots].any() else detector.room_us(slots)
 
     # -------------------------------------------------------------------- decide
 

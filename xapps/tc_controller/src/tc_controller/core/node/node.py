@@ -22,11 +22,9 @@ from tc_controller.core.inputs import (
     Ie,
     PipelineStatus,
     RlcReport,
-    RlcReports,
 )
 from tc_controller.core.node.faults import NodeFaults
 from tc_controller.core.node.strategies import Remedy, Trials
-from tc_controller.core.observe.backlog import Backlog
 from tc_controller.core.observe.bearer_view import BearerView
 from tc_controller.core.observe.detect import Detector
 from tc_controller.core.observe.drain_history import DrainHistory
@@ -38,11 +36,6 @@ from tc_controller.core.policy.schema import Policy, Rule
 from tc_controller.core.policy.selectors import UNKNOWN, Carried
 from tc_controller.core.verify.distribution import NO_SAMPLES, Counts
 from tc_controller.core.verify.service import ServiceMeter
-
-#: Longer than any packet waits: the field has 32 bits.
-ANY_WAIT_US = 0xFFFF_FFFF
-#: Most reports that wait.
-_MOST_WAITING = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +97,6 @@ class Node:
     def _open_windows(self, policy: Policy) -> None:
         period_ms = policy.reports.rlc_period_ms
         self._depth = depth(policy)
-        self._backlog = Backlog()
         self.windows = RlcWindows(self.node_id, self._depth, gone_after=max(50, 200 // period_ms))
         self.detector = Detector(self.windows, period_ms * 1000)
         self.history = DrainHistory(self.windows)
@@ -117,7 +109,6 @@ class Node:
         slot = self._slots.get(key)
         if slot is None:
             return None
-        self.catch_up()
         return BearerView(
             self.windows,
             self.history,
@@ -138,7 +129,6 @@ class Node:
 
     def rlc(self, report: RlcReport, now_us: int) -> list[Action] | None:
         """Take a report in; ``None`` if it is not newer than the last one."""
-        self.catch_up()
         changes = self.windows.update(report.collected_at_us, report.bearers)
         if changes is None:
             return None
@@ -152,31 +142,6 @@ class Node:
         self._note(*self.detector.step())
         return actions
 
-    def follows(self, reports: RlcReports) -> bool:
-        """Whether `wait` takes these: they are of the bearers known and newer."""
-        at_us, backlog = reports.collected_at_us, self._backlog
-        after_us = backlog.newest_us if backlog.reports else self.windows.newest_us()
-        return not at_us or self.windows.continues(after_us, at_us, reports.bearers)
-
-    def wait(self, reports: RlcReports) -> None:
-        """Take in reports that need no decision; they are looked at when something is asked of the
-        bearers."""
-        if self._backlog.reports >= _MOST_WAITING:
-            self.catch_up()
-        self._backlog.add(reports.collected_at_us, reports.bearers, self.windows.pipeline_us)
-
-    def come_to(self, count: int) -> None:
-        """What follows happens after so many of the reports that `wait` took in last."""
-        self._backlog.come_to(count)
-
-    def catch_up(self) -> None:
-        """Look at the reports that wait."""
-        if self._backlog.reports:
-            for at_us, bearers, pipeline_us in self._backlog.take(self.detector.longest_block):
-                block = self.windows.extend(at_us, bearers, pipeline_us)
-                self.history.step_block(block)
-                self._note(*self.detector.step_block(block))
-
     def _note(self, began: Sequence[int], ended: Sequence[int]) -> None:
         """Violations of these slots began and ended."""
         for slot in began:
@@ -188,18 +153,10 @@ class Node:
             if bearer is not None:
                 bearer.pause.violation_ended()
 
-    def settled(self) -> bool:
-        """Whether a status report of each bearer as the last one would change nothing."""
-        return all(bearer.settled for bearer in self.bearers.values())
-
     def at(self, slot: int) -> Bearer | None:
         """The bearer of a slot."""
         key = self.windows.keys[slot]
         return None if key is None else self.bearers.get(key)
-
-    def stop_above_us(self) -> int:
-        """Longest head of line for which no bearer needs a decision; negative: each may."""
-        return -1 if self.windows.absent else self.remedy.stop_above_us()
 
     def add(self, slot: int, now_us: int) -> list[Action]:
         """A report has a new bearer."""
@@ -232,14 +189,9 @@ class Node:
     def note_pipeline(self, key: BearerKey, pipeline: PipelineView) -> None:
         """Store the newest status; what an ungreedy flow waits in it is part of its sojourn."""
         self.pipelines[key] = pipeline
-        slot, windows = self._slots.get(key), self.windows
-        if slot is None:
-            return
-        sojourn_us = pipeline.ungreedy_sojourn_us
-        if self._backlog.reports and windows.pipeline_us[slot] != sojourn_us:
-            # The reports before keep theirs.
-            windows.pipeline_us = self._backlog.changeable()
-        windows.pipeline_us[slot] = sojourn_us
+        slot = self._slots.get(key)
+        if slot is not None:
+            self.windows.pipeline_us[slot] = pipeline.ungreedy_sojourn_us
 
     def note_carried(self, key: BearerKey, status: PipelineStatus, now_us: int) -> None:
         """The first status of a bearer: rules may select it by what it carries."""
@@ -258,7 +210,6 @@ class Node:
 
     def remove(self, key: BearerKey, now_us: int) -> list[Action]:
         """A bearer is gone."""
-        self.catch_up()
         bearer = self.bearers.pop(key, None)
         actions = [] if bearer is None else self.events.removed(bearer, now_us)
         self._keys.pop(key.rnti << 8 | key.drb, None)
@@ -275,7 +226,6 @@ class Node:
 
     def set_policy(self, policy: Policy, now_us: int) -> None:
         """Another policy is in force."""
-        self.catch_up()
         old, self._policy = self._policy, policy
         self.ownership.set_policy(policy)
         self.trials.set_policy(policy)
@@ -293,7 +243,6 @@ class Node:
         """Set the rule that matches the bearer now."""
         rule, slot = self._rule(bearer.key), self._slots.get(bearer.key)
         if rule != bearer.rule:
-            self.catch_up()
             rule_changed(bearer, rule)
             self.trials.joined(bearer, now_us)
             if slot is not None:

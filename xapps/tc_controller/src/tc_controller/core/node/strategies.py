@@ -34,9 +34,6 @@ class Remedy(Protocol):
     def forget(self, key: BearerKey, slot: int | None) -> None:
         """A bearer is gone."""
 
-    def stop_above_us(self) -> int:
-        """Longest head of line for which no bearer needs a decision; negative: each may."""
-
 
 class Trials(Protocol):
     """What compares the bases of rules with other pipelines on the bearers of a node."""

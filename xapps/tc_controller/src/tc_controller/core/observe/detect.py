@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tc_controller.core.observe.rlc_windows import Block, RlcWindows
+from tc_controller.core.observe.rlc_windows import RlcWindows
 from tc_controller.core.policy.schema import Objective
 
 
@@ -76,7 +76,7 @@ class Detector:
     def step(self) -> tuple[list[int], list[int]]:
         """Judge the newest report; returns the slots where a violation began and where one ended.
 
-        Every new slot must have been given to `watch`, and every report to this or `step_block`.
+        Every new slot must have been given to `watch`, and every report to this.
         """
         self._fit()
         windows = self._windows
@@ -86,7 +86,8 @@ class Detector:
         if not (self._over_total or self.any_violating or np.count_nonzero(over)):
             return [], []
         self._over_count += over
-        self._over_count -= self._evicted(windows.row)
+        evicted = (windows.row - self._window) % windows.depth
+        self._over_count -= windows.sojourn_ring[evicted, self._slots] > self._bound_us
         self._over_run += 1
         self._over_run *= over
         self._clear_run += 1
@@ -104,51 +105,6 @@ class Detector:
         self._sum_up()
         return began.nonzero()[0].tolist(), ended.nonzero()[0].tolist()
 
-    def step_block(self, block: Block) -> tuple[list[int], list[int]]:
-        """Judge the newest reports, at most `longest_block`, as `step` does one by one; a slot may
-        be given more than once."""
-        self._judged = self._windows.reports
-        over = block.sojourn_us > self._bound_us
-        above = bool(np.count_nonzero(over))
-        if not (self._over_total or self.any_violating or above):
-            return [], []
-        evicted = self._evicted(np.array(block.rows)[:, np.newaxis])
-        if not (self.any_violating or above):
-            self._over_count -= np.count_nonzero(evicted, axis=0)
-            self._over_run[:] = 0
-            self._sum_up()
-            return [], []
-        change = np.subtract(over, evicted, dtype=np.int64)
-        over_count = self._over_count + change.cumsum(axis=0)
-        over_run = _runs(over, self._over_run)
-        clear_run = _runs(block.sojourn_us <= self._clear_us, self._clear_run)
-        mean = block.mean_us + block.pipeline_us
-        confirmed = (
-            (over_run >= self._confirm) | (over_count > self._tolerated) | (mean > self._bound_us)
-        )
-        # No report begins a violation and ends one: above the bound the clear run is 0.
-        begins, ends = over & confirmed, clear_run >= self._clear
-        violating = _latest(begins, ends, self.violating)
-        before = np.vstack((self.violating, violating[:-1]))
-        self._over_count, self._over_run = over_count[-1], over_run[-1]
-        self._clear_run, self.violating = clear_run[-1], violating[-1]
-        self._sum_up()
-        began, ended = violating & ~before, before & ~violating
-        return began.nonzero()[1].tolist(), ended.nonzero()[1].tolist()
-
-    def _evicted(self, row: int | NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which slots were above their bound in the report that left their window with this row, or
-        with each of a column of rows."""
-        former = (row - self._window) % self._windows.depth
-        above: NDArray[np.bool_] = self._windows.sojourn_ring[former, self._slots] > self._bound_us
-        return above
-
-    @property
-    def longest_block(self) -> int:
-        """Reports that may be judged at once: none overwrites what left a window with another."""
-        longest = int(self._window.max()) if self._window.size else 0
-        return max(1, self._windows.depth - longest)
-
     def _sum_up(self) -> None:
         self._over_total = int(self._over_count.sum())
         self.any_violating = bool(np.count_nonzero(self.violating))
@@ -156,13 +112,6 @@ class Detector:
     def over_for_us(self, slot: int) -> int:
         """How long the sojourn has been above the bound without a break."""
         return int(self._over_run[slot]) * self._period_us
-
-    def room_us(self, slots: NDArray[np.intp]) -> int:
-        """Head of line with which the sojourn of each of these slots is within its bound, so that
-        no violation begins; negative if there is none."""
-        room_us = self._bound_us[slots] - self._windows.pipeline_us[slots]
-        # Sojourns are rounded to 24 bits: one less is on the safe side.
-        return int(min(float(room_us.min()), 1 << 24)) - 1
 
     def _samples(self, span_ms: int) -> int:
         return max(1, round(span_ms * 1000 / self._period_us))
@@ -182,21 +131,3 @@ class Detector:
         self._clear_run = np.pad(self._clear_run, (0, extra))
         self.violating = np.pad(self.violating, (0, extra))
         self._slots = np.arange(self.violating.size)
-
-
-def _runs(flags: NDArray[np.bool_], before: NDArray[np.int64]) -> NDArray[np.int64]:
-    """By row, how many rows in a row the flag of a column is set; ``before``: until the first."""
-    number = np.arange(1, len(flags) + 1)[:, np.newaxis]
-    unset = np.maximum.accumulate(np.where(flags, 0, number), axis=0)
-    return np.where(unset == 0, number + before, number - unset)
-
-
-def _latest(
-    sets: NDArray[np.bool_], resets: NDArray[np.bool_], before: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """By row, whether a column was set after it was last reset; ``before``: until the first."""
-    number = np.arange(1, len(sets) + 1)[:, np.newaxis]
-    last_set = np.maximum.accumulate(np.where(sets, number, 0), axis=0)
-    last_reset = np.maximum.accumulate(np.where(resets, number, 0), axis=0)
-    state = last_set > last_reset
-    return np.where(last_set == last_reset, before, state)

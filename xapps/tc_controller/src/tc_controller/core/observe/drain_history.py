@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tc_controller.core.observe.rlc_windows import Block, RlcWindows
+from tc_controller.core.observe.rlc_windows import RlcWindows
 
 #: Span of a segment and number of them: five seconds.
 SEGMENT_US = 100_000
@@ -35,29 +33,13 @@ class DrainHistory:
         np.minimum(self._running, windows.occupancy_bytes, out=self._running)
         now_us = windows.newest_us()
         if not self._count or now_us - self._newest_us >= SEGMENT_US:
-            self._close(now_us, windows.row, windows.occupancy_bytes)
-
-    def step_block(self, block: Block) -> None:
-        """Add the newest reports of the windows, as `step` does one by one."""
-        begin = 0
-        while begin < len(block.at_us):
-            due_us = self._newest_us + SEGMENT_US if self._count else block.at_us[begin]
-            end = bisect_left(block.at_us, due_us, begin)
-            least = block.occupancy_bytes[begin : end + 1].min(axis=0)
-            np.minimum(self._running, least, out=self._running)
-            if end < len(block.at_us):
-                self._close(block.at_us[end], block.rows[end], block.occupancy_bytes[end])
-            begin = end + 1
-
-    def _close(self, now_us: int, row: int, occupancy_bytes: NDArray[np.int64]) -> None:
-        """End the segment with the report in this row of the windows, and begin another."""
-        self._newest_us = now_us
-        at = self._count % SEGMENTS
-        self._at_us[at] = now_us
-        self._drained[at] = self._windows.drained_ring[row]
-        self._least[at] = self._running
-        self._running[:] = occupancy_bytes
-        self._count += 1
+            self._newest_us = now_us
+            at = self._count % SEGMENTS
+            self._at_us[at] = now_us
+            self._drained[at] = windows.drained_bytes
+            self._least[at] = self._running
+            self._running[:] = windows.occupancy_bytes
+            self._count += 1
 
     def born(self, slot: int) -> None:
         """The slot belongs to a new bearer."""

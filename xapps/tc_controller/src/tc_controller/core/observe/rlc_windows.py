@@ -8,9 +8,6 @@ pipeline in front of it (`tc_controller.core.observe.pipeline_view`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import lt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +20,6 @@ _COUNTER = np.uint32
 #: A difference of 2³¹ and more, negative in this type, is a restart of the counter, not traffic: at
 #: 1 ms it would be 17 Tbit/s.
 _STEP = np.int32
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Reports that were added at once."""
-
-    at_us: Sequence[int]
-    #: Their rows in the rings, oldest first.
-    rows: Sequence[int]
-    #: By report and slot, µs. ``pipeline_us`` is of all reports where it has one dimension.
-    sojourn_us: NDArray[np.float32]
-    mean_us: NDArray[np.float32]
-    pipeline_us: NDArray[np.float32]
-    occupancy_bytes: NDArray[np.int64]
 
 
 class RlcWindows:
@@ -131,63 +114,6 @@ class RlcWindows:
             # Before the bearer existed its counter did not move.
             self.drained_ring[:, new] = self.drained_bytes[new]
         return new, self._expire()
-
-    def continues(self, after_us: int, at_us: Sequence[int], records: NDArray[np.void]) -> bool:
-        """Whether reports name the bearers known in the order of the newest report and follow each
-        other, the first after ``after_us``: `extend` takes such."""
-        names, count = self._names, len(at_us)
-        return (
-            names is not None
-            and not self.absent
-            and records["rnti"].tobytes() == names[0] * count
-            and records["rbid"].tobytes() == names[1] * count
-            and at_us[0] > after_us
-            and all(map(lt, at_us, at_us[1:]))
-        )
-
-    def extend(
-        self, at_us: Sequence[int], records: NDArray[np.void], pipeline_us: NDArray[np.float32]
-    ) -> Block:
-        """Add reports of which `continues` holds, as `update` does one by one.
-
-        Args:
-            at_us: when they were collected.
-            records: by report and bearer; at most `depth` reports.
-            pipeline_us: sojourn in the pipeline by report and slot, or by slot for all reports.
-        """
-        self._late.clear()
-        at, count, begin = self._at, len(at_us), self.row + 1
-        rows: Sequence[int] = range(begin, begin + count)
-        ring: slice | Sequence[int] = slice(begin, begin + count)
-        if begin + count > self.depth:
-            rows = ring = [row % self.depth for row in rows]
-        self.row = rows[-1]
-        self.reports += count
-        self._newest_us = at_us[-1]
-        self.at_us[ring] = at_us
-
-        shape = count, self.capacity
-        hol_us, mean_us = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        occupancy_bytes, drained_bytes = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        hol_us[:, at] = records["txsdu_wt_us"]
-        mean_us[:, at] = records["txsdu_avg_time_to_tx"]
-        occupancy_bytes[:, at] = records["txbuf_occ_bytes"]
-        counter = np.empty((count + 1, records.shape[1]), _COUNTER)
-        counter[0] = self._counter[at]
-        counter[1:] = records["txpdu_bytes"]
-        step = (counter[1:] - counter[:-1]).view(_STEP)
-        np.maximum(step, 0, out=step)
-        drained_bytes[:, at] = step.cumsum(axis=0, dtype=np.int64)
-        drained_bytes += self.drained_bytes
-        self._counter[at] = counter[-1]
-        self.hol_us, self.mean_us = hol_us[-1], mean_us[-1]
-        self.occupancy_bytes, self.drained_bytes = occupancy_bytes[-1], drained_bytes[-1]
-
-        sojourn_us = hol_us + pipeline_us
-        self.sojourn_ring[ring] = sojourn_us
-        self.sojourn_us = self.sojourn_ring[self.row]
-        self.drained_ring[ring] = drained_bytes
-        return Block(at_us, rows, sojourn_us, mean_us, pipeline_us, occupancy_bytes)
 
     def forget(self, key: BearerKey) -> None:
         """Free the slot of a bearer that is gone."""

@@ -59,7 +59,6 @@ class NodeTrials:
 
     def tick(self, now_us: int) -> list[Action]:
         """Time passed while the controller acts on the node."""
-        self._node.catch_up()
         actions: list[Action] = []
         for run in self.runs.values():
             actions += run.tick(now_us, self._node)
