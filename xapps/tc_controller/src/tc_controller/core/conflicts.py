@@ -34,7 +34,7 @@ _WITH_PORTS: Final = (None, 6, 17)
 #: Shortest slot of data, 120 kHz (TS 38.211 §4.2): a packet that waits for one waits longer than
 #: any bound below.
 _SLOT_MS: Final = 0.125
-#: In this time a packet gets a slot of the usual numerologies, if it need not wait for a direction.
+#: Time in which a packet gets a slot of the usual numerologies, unless it waits for a direction.
 _LEAST_MS: Final = 1.0
 #: Bound below which a download that has a class to itself loses more than a tenth of its rate.
 _DOWNLOAD_MS: Final = 15.0

@@ -37,7 +37,7 @@ class BearerKey(NamedTuple):
         return {"ue": {"rnti": self.rnti}, "drb": self.drb}
 
     def as_dict(self) -> dict[str, Any]:
-        """For the decision log."""
+        """The bearer as the decision log has it."""
         return {"node": self.node_id, "rnti": self.rnti, "drb": self.drb}
 
     @classmethod
@@ -80,7 +80,7 @@ class KpmReport:
     period_ms: int
     ues: Mapping[int, Mapping[str, float]]
     units: Mapping[str, str] = field(default_factory=dict)
-    """By name; absent if unknown."""
+    """Units by name of the measurement; absent if unknown."""
 
 
 class QueueStatus(Protocol):
@@ -265,7 +265,7 @@ class Refused:
     detail: str
     #: Revision in force; ``None`` when the bearer is unknown.
     revision: int | None
-    #: With the cause ``not_owner``: who holds the node, and for how long unless it renews.
+    #: Holder of the node under the cause ``not_owner``, and for how long unless it renews.
     holder: str | None = None
     holder_left_ms: int = 0
 

@@ -59,7 +59,7 @@ class DefaultRule:
         }
 
     def words(self) -> str:
-        """For people: which bearers start with what."""
+        """Text for people: which bearers start with what."""
         given = [f"{name} {', '.join(map(str, each))}" for name, each in self.match.items() if each]
         bearers = "; ".join(given) or "every bearer"
         return f"{bearers}: {self.template or 'as the node sets it up'} (rule {self.rule})"

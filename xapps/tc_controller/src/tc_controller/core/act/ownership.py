@@ -1,7 +1,7 @@
 """Who controls a node: one lease per node, decided by its RAN function (E2SM-TC v1 §7.4).
 
 Controllers need not know each other. Each asks a node for its lease; the one that holds it acts,
-the others observe and ask again when the lease that they were told of is over. Of several replicas
+the others observe and ask again when the lease that the refusal names is over. Of several replicas
 one is preferred for a node: it asks first, and another that owns the node lets its lease end from
 time to time so that the preferred one, if it is there, takes it.
 """

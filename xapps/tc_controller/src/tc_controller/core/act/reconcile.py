@@ -138,7 +138,7 @@ class DesiredStore:
         return sorted(bearer for bearer in known if bearer.node_id == node_id)
 
     def document(self) -> dict[str, Any]:
-        """For the state file."""
+        """What the state file keeps: the pipelines desired, kept, and under trial."""
         kept = (item for item in self._kept.values() if item != self._desired.get(item.bearer))
         trials = {"trials": list(self.trials.values())} if self.trials else {}
         return {

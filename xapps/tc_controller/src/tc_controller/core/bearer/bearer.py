@@ -50,7 +50,7 @@ class Occurrence:
     view: BearerView | None = None
     proposal: Proposal | None = None
     outcome: Outcome = _NO_ANSWER
-    #: By a status report or an event; ``collected_at_us`` is the node's time.
+    #: Pipeline in force by a status report or an event; ``collected_at_us`` is the node's time.
     shown: InForce = NOTHING_KNOWN
     collected_at_us: int = 0
     divergence: Divergence = Divergence.NONE
@@ -68,7 +68,7 @@ class Bearer:
     shared: Shared
     #: E2SM-TC ``Capabilities`` of the node; ``None``: it has no E2SM-TC.
     capabilities: Ie | None
-    #: Of this controller at the node.
+    #: Role of this controller at the node.
     role: Role = Role.OBSERVER
     #: Name of its slice in the policy; "" for none.
     slice_name: str = ""
@@ -141,7 +141,7 @@ class Bearer:
         return self.desired is not None and isinstance(self.desired.slot, OfLadder)
 
     def keeps_unwanted(self, now_us: int) -> bool:
-        """Whether the node is to be told to forget the base that it keeps."""
+        """Whether the node is to forget the base that it keeps."""
         if self.kept is None or self.keeps_base or now_us < self.pause.base_until_us:
             return False
         return self.rule is None or not self.rule.enforce.dry_run

@@ -13,7 +13,7 @@ class Predictor:
 
     def __init__(self) -> None:
         self._runs: dict[BearerKey, int] = {}
-        #: By rule, why forecasts say nothing about its quantile.
+        #: Why forecasts say nothing about the quantile of a rule, by rule.
         self._unknown: dict[str, str] = {}
 
     def unknown(self, rule: Rule, quantiles: tuple[float, ...]) -> tuple[str | None, bool]:

@@ -19,7 +19,7 @@ from tc_controller.core.observe.bearer_view import BearerView, standing_us
 from tc_controller.core.report import records
 from tc_controller.core.verify.compliance import Compliance
 
-#: Of reports that come each 1 to 10 ms, or each period if that is longer.
+#: Silence that is a fault: reports come each 1 to 10 ms, or each period if that is longer.
 _SILENT_US: Final = 1_000_000
 #: Reports that a subscription may lose in a row.
 _LOST_REPORTS: Final = 5
@@ -52,10 +52,10 @@ class Fault(enum.Enum):
 
 
 class Periods(NamedTuple):
-    """Of the reports of a node."""
+    """Periods of the reports of a node."""
 
     rlc_us: int
-    #: Of the pipeline status; ``None``: the node has no E2SM-TC.
+    #: Period of the pipeline status; ``None``: the node has no E2SM-TC.
     status_us: int | None
 
 
@@ -63,7 +63,7 @@ class Periods(NamedTuple):
 class Finding:
     """A fault that is present."""
 
-    #: Of the first bearer that has it.
+    #: Reason at the first bearer that has it.
     reason: str
     bearers: int
     #: Controller time at which it began.
@@ -76,7 +76,7 @@ class _Filled:
 
     held: int
     drained: int
-    #: For how long it has been and has not drained.
+    #: Seconds for which it has been full and has not drained.
     seconds: int
 
 

@@ -77,7 +77,7 @@ class Node:
         #: What bearers carry, as the node reports it, where the policy asks for it.
         self.carried: dict[BearerKey, Carried] = {}
         self._slots: dict[BearerKey, int] = {}
-        #: Of the bearers that RLC reports have, by C-RNTI and DRB.
+        #: Keys of the bearers that RLC reports have, by C-RNTI and DRB.
         self._keys: dict[int, BearerKey] = {}
         self._policy = policy
         #: Controller time of the newest RLC report; ``None`` before the first.

@@ -40,7 +40,7 @@ class Trials(Protocol):
 
     @property
     def runs(self) -> Mapping[str, Any]:
-        """By the name of the rule."""
+        """Trials by the name of their rule."""
 
     @property
     def active(self) -> bool:

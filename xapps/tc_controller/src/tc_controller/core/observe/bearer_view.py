@@ -109,7 +109,7 @@ class Snapshot:
     span_ms: int
     hol_us: float
     mean_us: float
-    #: At the objective's percentile over the span.
+    #: Sojourn at the objective's percentile over the span.
     sojourn_us: float | None
     #: The pipeline's part of it, newest.
     pipeline_us: float
@@ -125,7 +125,7 @@ class Snapshot:
     marked_packets: int | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For the decision log, times in µs."""
+        """The view as the decision log has it, times in µs."""
         return {
             "at_us": self.at_us,
             "span_ms": self.span_ms,

@@ -25,7 +25,7 @@ INELASTIC = {
 
 
 def label(flow: Flow) -> str:
-    """For people: ``tcp 10.0.0.1:443 > 10.1.0.2:5001``."""
+    """Text for people: ``tcp 10.0.0.1:443 > 10.1.0.2:5001``."""
     source, destination, sport, dport, protocol = flow.five_tuple
     name = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6"}.get(protocol, f"proto {protocol}")
     if not sport and not dport:
@@ -126,7 +126,7 @@ class FlowView:
         return frozenset(flow.qfi for flow in self.reported if flow.qfi is not None)
 
     def summary(self) -> dict[str, Any]:
-        """For the decision log: at most the five largest flows."""
+        """Summary in the decision log: at most the five largest flows."""
         return {
             "active_flows": self.active,
             "ect1_traffic": self.ect1,

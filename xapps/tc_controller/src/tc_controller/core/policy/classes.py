@@ -65,7 +65,7 @@ class FlowMatch(Strict):
         return self
 
     def __str__(self) -> str:
-        """For people: ``protocol tcp and source port 8000 to 8080``."""
+        """Text for people: ``protocol tcp and source port 8000 to 8080``."""
         fields = self.model_dump(exclude_none=True)
         return " and ".join(f"{name.replace('_', ' ')} {_words(fields[name])}" for name in fields)
 
@@ -177,7 +177,7 @@ class TrafficClass(Strict):
     )
 
     def __str__(self) -> str:
-        """For people: flows and what they are promised."""
+        """Text for people: flows and what they are promised."""
         objective = self.objective
         promises = [
             form.format(value)

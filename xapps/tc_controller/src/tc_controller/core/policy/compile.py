@@ -34,7 +34,7 @@ _KEPT: Final = ("quantum_bytes", "threshold_us", "bulk_bound_us", "pacer", "buff
 #: Parameters that `classes` cannot honour.
 _LOST: Final = ("scheduler",)
 _MAX_WEIGHT: Final = 255
-#: Of a share; senders that follow a queue differ by more.
+#: Tolerance of a share; senders that follow a queue differ by more.
 _TOLERANCE: Final = 0.02
 
 

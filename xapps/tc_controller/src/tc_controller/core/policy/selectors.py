@@ -20,7 +20,7 @@ class Carried:
     s_nssai: tuple[int, int | None] | None = None
 
 
-#: Of nodes that report nothing of it.
+#: What is carried where a node reports nothing of it.
 UNKNOWN: Final = Carried()
 
 
@@ -87,7 +87,7 @@ class Slice(Selector):
     )
 
     def selects(self, bearer: BearerKey, qfis: frozenset[int], carried: Carried = UNKNOWN) -> bool:
-        """As `Selector.selects`; another S-NSSAI is not selected."""
+        """Whether it selects the bearer; another S-NSSAI is not selected."""
         own, reported = self.s_nssai, carried.s_nssai
         is_other = own is not None and reported is not None and reported != (own.sst, own.sd)
         return not is_other and super().selects(bearer, qfis, carried)

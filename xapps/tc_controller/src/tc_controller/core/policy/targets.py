@@ -38,7 +38,7 @@ class Target:
     """Objectives of the bearers in a scope; conditions that are set must hold."""
 
     name: str
-    #: On the sojourn of the bearer; that of the rule if unset.
+    #: Bound on the sojourn of the bearer; that of the rule if unset.
     bound_ms: float | None
     #: Node id and C-RNTI.
     ue: tuple[str, int] | None = None
@@ -162,7 +162,7 @@ class TargetedPolicy(Policy):
     """A policy with targets, narrowest first; made by `with_targets`."""
 
     targets: tuple[Target, ...] = ()
-    #: By rule and targets: many bearers have the same, and templates take time to compile.
+    #: Merged rules by rule and targets: many bearers share one, and templates take time to compile.
     _merged: dict[tuple[str, ...], Merged] = PrivateAttr(default_factory=dict)
 
     def merged_for(

@@ -150,6 +150,6 @@ class Trial(Strict):
 
 
 def cycle_of(period_us: int, share: float) -> int:
-    """From the begin of a pair of periods to that of the next, µs; ``share`` of the time is spent
-    under the pipeline that is tried."""
+    """Time between the begins of two pairs of periods, µs; ``share`` of it is spent under the
+    pipeline that is tried."""
     return max(2 * period_us, round(period_us / share))

@@ -64,7 +64,7 @@ class Effect:
     high: float
 
     def as_dict(self, scale: float = 1.0, digits: int = 6) -> dict[str, Any]:
-        """For the decision log: the values times ``scale``; unknown bounds are null."""
+        """The effect in the decision log: values times ``scale``; unknown bounds are null."""
         return {
             "units": self.units,
             "estimate": round(self.estimate * scale, digits),
@@ -73,7 +73,7 @@ class Effect:
         }
 
     def relative(self) -> Effect:
-        """Of a difference of logarithms: the relative change."""
+        """The relative change that a difference of logarithms is."""
         return Effect(self.units, *map(_relative, (self.estimate, self.low, self.high)))
 
 

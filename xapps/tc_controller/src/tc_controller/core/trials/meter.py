@@ -30,7 +30,7 @@ ViewOf = Callable[[BearerKey], BearerView | None]
 class Measured:
     """One bearer over one period."""
 
-    #: At the percentile of the objective.
+    #: Sojourn at the percentile of the objective.
     sojourn_us: float
     rate_kbps: float
     #: Packets that the pipeline dropped per MB drained; ``None`` without a status report.

@@ -17,7 +17,7 @@ class NodeTrials:
     def __init__(self, node: Node, policy: Policy, shared: Shared) -> None:
         self._node = node
         self._shared = shared
-        #: By the name of the rule.
+        #: Trials by the name of their rule.
         self.runs: dict[str, TrialRun] = {}
         self.set_policy(policy)
 

@@ -26,12 +26,12 @@ class Effects:
     """The base less the former pipeline; ``None``: nothing measured yet."""
 
     sojourn_us: Effect | None
-    #: Of the logarithm of the drained rate.
+    #: Effect on the logarithm of the drained rate.
     log_rate: Effect | None
     drops_per_mb: Effect | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For the decision log."""
+        """The effects as the decision log has them."""
         rate = None if self.log_rate is None else self.log_rate.relative()
         sojourn, drops = self.sojourn_us, self.drops_per_mb
         return {
@@ -61,14 +61,14 @@ class Results(Protocol):
         """The effects at the end of the trial."""
 
     def document(self) -> list[Any]:
-        """For the state file."""
+        """The results as the state file keeps them."""
 
 
 @dataclass(slots=True)
 class PairResults:
     """Differences of pairs, for switch-back trials."""
 
-    #: Of each pair: sojourn in µs, logarithm of the rate, drops per MB.
+    #: Differences of each pair: sojourn in µs, logarithm of the rate, drops per MB.
     pairs: list[tuple[float, float, float | None]]
 
     @property
@@ -111,7 +111,7 @@ class PairResults:
         return self.effects(confidence)
 
     def document(self) -> list[Any]:
-        """For the state file."""
+        """The results as the state file keeps them."""
         return [list(pair) for pair in self.pairs]
 
 
@@ -120,7 +120,7 @@ class BearerResults:
     """Means of bearers over their periods, for trials of bearers."""
 
     blocks: int
-    #: Of each bearer: on the base, periods, sums of sojourn, logarithm of the rate and drops.
+    #: Sums of each bearer: on the base, periods, sojourn, logarithm of the rate, drops.
     sums: dict[str, tuple[bool, int, float, float, float]]
     #: Decides the random assignments that the effects are compared with.
     seed: str
@@ -163,7 +163,7 @@ class BearerResults:
         return two_sample(means[True], means[False], confidence, self.seed)
 
     def document(self) -> list[Any]:
-        """For the state file."""
+        """The results as the state file keeps them."""
         return [self.blocks, {name: list(sums) for name, sums in self.sums.items()}]
 
 

@@ -29,7 +29,7 @@ from tc_controller.core.trials.stop import at_end, decided
 from tc_controller.core.trials.text import summary
 from tc_controller.core.verify.compliance import Compliance
 
-#: Without a tick for this long the controller did not act: a restart, or another owner.
+#: Time without a tick in which the controller did not act: a restart, or another owner.
 _GAP_US: Final = 1_000_000
 #: A period whose begin was missed by more is not measured.
 _LATE_US: Final = 100_000
@@ -141,7 +141,7 @@ class TrialRun:
         bearer.assign(self.trial.against if against else None)
 
     def document(self) -> dict[str, Any]:
-        """For the state file."""
+        """The trial as the state file keeps it."""
         return {
             "node": self.node_id,
             "rule": self.rule.name,
@@ -449,6 +449,6 @@ def _mean(bearers: Mapping[BearerKey, Measured]) -> dict[str, Any]:
 
 
 def digest(rule: Rule) -> str:
-    """Of all that must not change during a trial."""
+    """Digest of all that must not change during a trial."""
     parts = rule.model_dump(mode="json", include={"base", "classes", "objective", "trial"})
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

@@ -57,7 +57,7 @@ class Schedule:
 
     @property
     def cycle_us(self) -> int:
-        """From the begin of a pair to that of the next."""
+        """Time between the begins of two pairs."""
         return cycle_of(self.period_us, self.share)
 
     def at(self, now_us: int) -> Period | None:

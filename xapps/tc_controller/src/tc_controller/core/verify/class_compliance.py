@@ -19,7 +19,7 @@ from tc_controller.core.verify.unresponsive import Loss
 
 #: A class has demand if it had packets queued in this part of the reports.
 _BACKLOGGED: Final = 0.9
-#: Of a promised rate: turns and buckets make a class deviate by a few percent within a second.
+#: Part of a promised rate that meets it: turns and buckets make it deviate by a few percent.
 _RATE_RATIO: Final = 0.95
 _SHARE_RATIO: Final = 0.9
 #: Part of the cell from which on the radio, and not the MAC's division, limits a UE.

@@ -21,7 +21,7 @@ _CALM_US: Final = 5_000_000
 #: A gap in the reports ends no state: what holds before it and after it held since it began. After
 #: a longer one nothing is said of the time before.
 _GAP_US: Final = 60_000_000
-#: Without an RLC report for this long nothing is known.
+#: Time without an RLC report after which nothing is known.
 _SILENT_US: Final = 500_000
 
 
@@ -48,7 +48,7 @@ class Assessment:
 
     state: Compliance
     reason: str
-    #: At the objective's percentile, µs; ``None``: not known, or of a class.
+    #: Sojourn at the objective's percentile; ``None``: not known, or of a class.
     sojourn_us: float | None = None
     #: Controller time at which the state began.
     since_us: int = 0

@@ -29,7 +29,7 @@ class Judged:
     #: The same of each class of the rule, by name.
     classes: dict[str, Assessment] = field(default_factory=dict)
     packets: PacketMeter = field(default_factory=PacketMeter)
-    #: Of classes and guaranteed rates; ``None``: the rule has none.
+    #: Meter of classes and guaranteed rates; ``None``: the rule has none.
     meter: ClassMeter | None = None
 
     @property

@@ -97,7 +97,7 @@ class ServiceTotals:
     marks: int = 0
     #: Seconds of bearers by state.
     compliance: Counter[Compliance] = field(default_factory=Counter)
-    #: Of the last 15 minutes: samples by bucket; `_DROPPED` and so on.
+    #: Samples of the last 15 minutes by bucket; `_DROPPED` and so on.
     recent_sojourns: MinuteRing = field(default_factory=lambda: MinuteRing((BUCKETS,)))
     recent: MinuteRing = field(default_factory=lambda: MinuteRing((4,)))
     #: The same: packets of each kind, and their delays in pipeline and RLC together, µs.
@@ -154,7 +154,7 @@ class ServiceMeter:
     """Samples the windows of one node.
 
     Args:
-        windows: of the node; every change of its slots is told with `assign`.
+        windows: of the node; every change of its slots comes by `assign`.
         period_ms: of the RLC reports.
     """
 
@@ -265,7 +265,7 @@ class PacketMeter:
     )
 
     def __init__(self) -> None:
-        #: Of the last status: node time, revision, packets dropped, and per queue packets
+        #: Last status: node time, revision, packets dropped, and per queue packets
         #: forwarded, dropped and marked and bytes forwarded.
         self._at_us = 0
         self._revision: int | None = None
@@ -275,7 +275,7 @@ class PacketMeter:
         #: Revision of the newest status.
         self._seen: int | None = None
         self._kinds = KindMeter()
-        #: Over the last second: the packets of each queue with flows that do not back off.
+        #: Packets of the last second of each queue with flows that do not back off.
         self.passed: dict[int, QueuePackets] = {}
         self.span_s = 0.0
         #: The same: delays in front of the radio by kind of packet; empty without an inventory.
@@ -352,7 +352,7 @@ class PacketMeter:
         return waited_us / forwarded if forwarded else None
 
     def unresponsive_loss(self, of_interest: Callable[[int], bool] = lambda _: True) -> Loss | None:
-        """Over the last second, the loss of the queues of interest, by id, whose flows do not back
-        off; ``None`` without any."""
+        """Loss of the last second in the queues of interest, by id, whose flows do not back off;
+        ``None`` without any."""
         among = [number for number in self.passed if of_interest(number)]
         return loss_of(self.passed, among, self.span_s)

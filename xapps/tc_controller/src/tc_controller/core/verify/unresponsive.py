@@ -1,7 +1,7 @@
 """Flows that do not back off when they lose packets (RFC 8085 §3.1): what they lose, they lack.
 
 A sender that follows congestion takes a drop as a signal and sends less: what an AQM drops of it is
-no harm. A game or a call goes on at its rate. They are told apart by what TCP would do: a flow that
+no harm. A game or a call goes on at its rate. They are recognised by what TCP would do: a flow that
 goes on above the rate of a TCP connection with its loss and its round trip does not back off.
 """
 
@@ -32,7 +32,7 @@ class QueuePackets:
 
     @property
     def arrived_bytes(self) -> float:
-        """As if dropped packets were as long as the others."""
+        """Bytes that arrived if dropped packets were as long as the others."""
         if not self.forwarded:
             return 0.0
         return self.forwarded_bytes * (self.forwarded + self.dropped) / self.forwarded
