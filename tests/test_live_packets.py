@@ -247,8 +247,8 @@ def test_late_slots_are_a_metric_beside_those_of_the_gateway(live: Live) -> None
     ("options", "problem"),
     [
         (("--fault", "server-in:los=1"), 'key "los"; expected one of loss, burst_start'),
-        (("--fault", "air:loss=1"), "seam air: has no faults"),
-        (("--capture", "radio=a"), 'seam "radio"; expected one of server-in'),
+        (("--fault", "air:loss=1"), "capture point air: has no faults"),
+        (("--capture", "radio=a"), 'capture point "radio"; expected one of server-in'),
         (("--capture", "air=/nowhere/a"), "--capture: /nowhere/a: No such file"),
         (("--capture", "air=/dev/full"), "--capture: /dev/full: No space left"),
         (("--relay", "--capture", "air=a"), "cannot be used with"),

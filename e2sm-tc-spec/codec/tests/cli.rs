@@ -33,7 +33,7 @@ fn published(encoding: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// In the file they are in the order in which they were added.
+/// Vectors are in the file in the order in which they were added.
 #[test]
 fn published_vectors_are_what_the_tool_prints() {
     for encoding in ["v0", "v1"] {

@@ -1,5 +1,5 @@
-//! For every message: round trips through bytes and JSON; damaged bytes are refused or are the
-//! encoding of another message.
+//! Properties of every message: round trips through bytes and JSON; damaged bytes are refused or
+//! are the encoding of another message.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 

@@ -1,4 +1,4 @@
-//! From a change to the pipeline it would lead to. Nothing takes effect here.
+//! The pipeline that a change would lead to. Nothing takes effect here.
 
 use e2sm_tc::v1::{
     Capabilities, Cause, Classifier, Pipeline, PipelineChange, PipelineEdit, QueueSet,

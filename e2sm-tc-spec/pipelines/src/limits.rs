@@ -19,7 +19,7 @@ pub type Result<T = ()> = std::result::Result<T, PipelineError>;
 
 /// A limit below one packet of the MTU would never pass a packet of that length.
 const LIMIT_BYTES: RangeInclusive<u32> = MTU_BYTES..=u32::MAX;
-/// Of Ethernet (RFC 894).
+/// Longest IP packet of Ethernet (RFC 894).
 pub(crate) const MTU_BYTES: u32 = 1500;
 /// Queued packets are counted in 32 bits, with one more on its way in.
 const BUFFER_PACKETS: RangeInclusive<u32> = 1..=u32::MAX / 2;

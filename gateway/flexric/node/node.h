@@ -27,7 +27,7 @@ typedef struct {
   uint32_t (*kpm_rnti)(void* context, size_t ue);
   /* A measurement of a UE of that report; false if this node does not have it. */
   bool (*kpm_value)(void* context, size_t ue, const uint8_t* name, size_t name_len, double* value);
-  /* E2SM-TC v1, as in sojourn_tc_door.h. Functions that write return or set the length, which is at
+  /* E2SM-TC v1, as in sojourn_tc_interface.h. Functions that write return or set the length, which is at
    most the capacity; nothing is written when it is 0. */
   size_t (*tc_definition)(void* context, uint8_t* out, size_t capacity);
   /* Returns each how many milliseconds to ask for reports; 0 with a reason when refused. */

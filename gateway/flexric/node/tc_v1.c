@@ -1,8 +1,8 @@
-/* The door of E2SM-TC v1's service model to this node. */
+/* What E2SM-TC v1's service model calls of this node. */
 #include "agent/e2_agent_api.h"
 
 #include "node.h"
-#include "sojourn_tc_door.h"
+#include "sojourn_tc_interface.h"
 
 static bool definition(void* context, sojourn_tc_room_t* room) {
   room->len = node.tc_definition(context, room->at, room->capacity);
@@ -33,15 +33,15 @@ static void control(void* context, sojourn_tc_bytes_t header, sojourn_tc_bytes_t
 }
 
 /* Found by its name when the agent loads the service model, after node_start has set `node`. */
-const sojourn_tc_door_t* sojourn_tc_door(void) {
-  static sojourn_tc_door_t door;
-  door = (sojourn_tc_door_t){.version = SOJOURN_TC_DOOR_VERSION,
-                             .context = node.context,
-                             .definition = definition,
-                             .subscribe = subscribe,
-                             .unsubscribe = unsubscribe,
-                             .report = report,
-                             .control = control,
-                             .async_event = async_event_agent_api};
-  return &door;
+const sojourn_tc_interface_t* sojourn_tc_interface(void) {
+  static sojourn_tc_interface_t table;
+  table = (sojourn_tc_interface_t){.version = SOJOURN_TC_INTERFACE_VERSION,
+                                   .context = node.context,
+                                   .definition = definition,
+                                   .subscribe = subscribe,
+                                   .unsubscribe = unsubscribe,
+                                   .report = report,
+                                   .control = control,
+                                   .async_event = async_event_agent_api};
+  return &table;
 }

@@ -12,7 +12,7 @@
 #include "agent/e2_agent_api.h"
 #include "lib/e2ap/e2ap_node_component_config_add_wrapper.h"
 
-#include "sojourn_tc_door.h"
+#include "sojourn_tc_interface.h"
 
 enum { SUBSCRIPTIONS = 64, PERIOD_MS = 2 };
 
@@ -97,15 +97,15 @@ static void control(void* context, sojourn_tc_bytes_t header, sojourn_tc_bytes_t
   give(outcome, message.at, message.len);
 }
 
-const sojourn_tc_door_t* sojourn_tc_door(void) {
-  static const sojourn_tc_door_t DOOR = {.version = SOJOURN_TC_DOOR_VERSION,
-                                         .definition = definition,
-                                         .subscribe = subscribe,
-                                         .unsubscribe = unsubscribe,
-                                         .report = report,
-                                         .control = control,
-                                         .async_event = async_event_agent_api};
-  return &DOOR;
+const sojourn_tc_interface_t* sojourn_tc_interface(void) {
+  static const sojourn_tc_interface_t TABLE = {.version = SOJOURN_TC_INTERFACE_VERSION,
+                                               .definition = definition,
+                                               .subscribe = subscribe,
+                                               .unsubscribe = unsubscribe,
+                                               .report = report,
+                                               .control = control,
+                                               .async_event = async_event_agent_api};
+  return &TABLE;
 }
 
 static void setup_ran(void* data) {

@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 INTERFACE = HERE.parent / "service-model" / "include"
-SYMBOL = "sojourn_tc_door"
+SYMBOL = "sojourn_tc_interface"
 
 
 def build_echo_node(folder: Path) -> Path:

@@ -85,8 +85,8 @@ mod flexric {
         // FlexRIC's clean-up at the end of a block is a nested function that lives on the stack.
         println!("cargo::rustc-link-arg-bins=-Wl,-z,execstack");
         // The service model of E2SM-TC v1 finds the node by this name.
-        println!("cargo::rustc-link-arg-bins=-Wl,-u,sojourn_tc_door");
-        println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol=sojourn_tc_door");
+        println!("cargo::rustc-link-arg-bins=-Wl,-u,sojourn_tc_interface");
+        println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol=sojourn_tc_interface");
         for flag in cache.words("CMAKE_EXE_LINKER_FLAGS") {
             println!("cargo::rustc-link-arg-bins={flag}");
         }

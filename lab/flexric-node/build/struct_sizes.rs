@@ -65,8 +65,8 @@ fn of_headers(compiler: &cc::Tool) -> Result<Sizes, String> {
     text.push_str("}\n");
     fs::write(&code, text).map_err(|error| format!("{}: {error}", code.display()))?;
     run(compiler.to_command().arg(&code).arg("-o").arg(&program))?;
-    let told = run(&mut Command::new(&program))?;
-    let lines = String::from_utf8_lossy(&told.stdout).into_owned();
+    let output = run(&mut Command::new(&program))?;
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(lines
         .lines()
         .filter_map(|line| line.split_once(' '))

@@ -21,7 +21,7 @@ pub(crate) fn write(log: &mut Option<MessageLog>, what: &str, message: &[u8]) {
     write_parts(log, what, &[message]);
 }
 
-/// As [`write`], of a message in several octet strings; they are separated by spaces.
+/// Logs as [`write`] does a message in several octet strings; they are separated by spaces.
 pub(crate) fn write_parts(log: &mut Option<MessageLog>, what: &str, parts: &[&[u8]]) {
     if let Some(file) = log
         && let Err(error) = file.append_parts(parts)
@@ -52,7 +52,7 @@ impl MessageLog {
         self.append_parts(&[message])
     }
 
-    /// As [`append`](Self::append), of a message in several octet strings.
+    /// Appends as [`append`](Self::append) does a message in several octet strings.
     ///
     /// # Errors
     /// When it cannot be written.

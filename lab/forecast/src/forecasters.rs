@@ -22,7 +22,7 @@ pub struct Perfect {
 }
 
 impl Perfect {
-    /// From the samples of one bearer, in order of time.
+    /// Forecasts from the samples of one bearer, in order of time.
     pub fn new(recorded: Arc<[RlcSample]>) -> Self {
         Self { recorded }
     }
@@ -48,12 +48,12 @@ impl Forecaster for Perfect {
 pub struct Late {
     lag_us: u64,
     step_us: u64,
-    /// In order of time, pruned to those a forecast may use.
+    /// Samples in order of time, pruned to those a forecast may use.
     samples: VecDeque<RlcSample>,
 }
 
 impl Late {
-    /// For a RIC with these delays.
+    /// Forecasts for a RIC with these delays.
     pub fn new(timing: &Timing) -> Self {
         Self {
             lag_us: timing.latency_us() + timing.length_us(),
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(occupancy(&mut persistence, 8, 18, 3), Some(vec![8, 8, 8]));
     }
 
-    /// In these samples, the drained bytes are the square of the time in ms.
+    /// The drained bytes of these samples are the square of the time in ms.
     #[test]
     fn the_drain_of_a_point_is_that_of_the_step_before_it() {
         let horizon = |first_ms: u64, step_us| Horizon {

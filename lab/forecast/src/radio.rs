@@ -20,7 +20,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Of slots in order of time.
+    /// The capacity of slots in order of time.
     pub fn new(slots: &[Slot]) -> Self {
         let mut sum_bytes = 0;
         let until = slots.iter().map(|slot| {
@@ -50,7 +50,7 @@ pub struct TrueFuture {
 }
 
 impl TrueFuture {
-    /// Of a radio.
+    /// Forecasts of a radio with this capacity.
     pub fn new(capacity: Capacity) -> Self {
         Self { capacity, newest: None }
     }
@@ -86,8 +86,8 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// Of a radio from one time to a later one, for packets that arrive `lead_us` after what is known
-    /// of the RLC, and a share of the capacity that may be lost, 0 to 1.
+    /// Forecasts of a radio from one time to a later one, for packets that arrive `lead_us` after
+    /// what is known of the RLC, and a share of the capacity that may be lost, 0 to 1.
     pub fn new(
         capacity: &Capacity,
         (from_us, to_us): (u64, u64),

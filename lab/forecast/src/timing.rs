@@ -13,8 +13,9 @@ pub struct Timing {
     pub inference_us: u32,
     /// T_RC: from the RIC to the CU, µs.
     pub control_delay_us: u32,
-    /// From the newest sample to the first point, µs: T_RD + T_m + T_RC for a model trained for the
-    /// delays of its network, else that of the model. Outside the forecast the nearest point is used.
+    /// Time from the newest sample to the first point, µs: T_RD + T_m + T_RC for a model trained
+    /// for the delays of its network, else that of the model. Outside the forecast the nearest
+    /// point is used.
     pub first_point_us: u32,
     /// T_w: between points, µs; 1 or more.
     pub step_us: u32,
@@ -37,12 +38,13 @@ impl Timing {
         }
     }
 
-    /// As [`stolidis2024`](Self::stolidis2024), with an inference without duration and 64 points.
+    /// The timing of [`stolidis2024`](Self::stolidis2024), with an inference without duration and
+    /// 64 points.
     pub fn at_once(t_c_us: u32) -> Self {
         Self { inference_us: 0, first_point_us: t_c_us, points: 64, ..Self::stolidis2024(t_c_us) }
     }
 
-    /// From a sample to its forecast at the CU, T_RD + T_m + T_RC.
+    /// Time from a sample to its forecast at the CU, T_RD + T_m + T_RC.
     pub fn latency_us(&self) -> u64 {
         u64::from(self.report_delay_us)
             + u64::from(self.inference_us)

@@ -1,4 +1,4 @@
-//! Admits calls of the gRPC door within the limits of their clients.
+//! Admits calls of the gRPC listener within the limits of their clients.
 
 use std::{
     pin::Pin,
@@ -18,7 +18,7 @@ use tower_layer::Layer;
 
 use super::{
     access::{AccessControl, Caller},
-    door::Peer,
+    incoming::Peer,
     limits::{Account, CallOfSlot, Hold, Limits, Refused, Slot},
 };
 

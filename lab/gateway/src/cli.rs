@@ -74,7 +74,7 @@ enum LogLevel {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum LogFormat {
-    /// For people.
+    /// Lines for people.
     #[default]
     Text,
     /// One JSON object per line.

@@ -43,7 +43,7 @@ impl WallClock {
         self.virtual_ns(moment) / 1_000
     }
 
-    /// As [`virtual_us`](Self::virtual_us), ns.
+    /// The same as [`virtual_us`](Self::virtual_us), ns.
     pub fn virtual_ns(&self, moment: Instant) -> u64 {
         let since = moment.saturating_duration_since(self.anchor);
         // 2^64 ns are 584 years.

@@ -65,7 +65,7 @@ pub(super) struct Scrape {
     pub(super) bearers: Vec<BearerSample>,
     pub(super) bearer_delays: Vec<BearerDelay>,
     pub(super) counters: GnbCounters,
-    /// Of a node between real network stacks.
+    /// Lateness of a node between real network stacks.
     pub(super) slot_lateness: Option<SlotLateness>,
     pub(super) flows: Vec<FlowSample>,
     /// PRBs of the last full second.

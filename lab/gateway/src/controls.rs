@@ -54,7 +54,7 @@ struct Pending {
 /// What a control came to so far.
 #[derive(Debug)]
 enum Sent {
-    /// To the world.
+    /// The world has it.
     Pending(Box<Pending>),
     /// Nowhere: the owner that it names is another client.
     Refused(ControlReply),

@@ -6,7 +6,7 @@ use rustls::pki_types::CertificateDer;
 
 use crate::{
     access::{AccessFile, Digest256, first_line_token},
-    door::{certificate_names, check_certificates},
+    incoming::{certificate_names, check_certificates},
 };
 
 /// Reads an access file, and asks it for the token of a token file and for a node.
@@ -20,7 +20,7 @@ pub fn access_file(text: &str, token_file: &str) {
     let _ = client.may_access(token_file);
 }
 
-/// Certificate, key and client CA of a door.
+/// Certificate, key and client CA of a listener.
 pub fn certificates(certificate: &[u8], key: &[u8], client_ca: &[u8]) {
     let client_ca = (!client_ca.is_empty()).then(|| client_ca.to_vec());
     let _ = check_certificates(certificate.to_vec(), key.to_vec(), client_ca);

@@ -38,7 +38,7 @@ enum Host {
 }
 
 impl Host {
-    /// Of `host[:port]` (RFC 9110 §7.2).
+    /// The host of `host[:port]` (RFC 9110 §7.2).
     fn of(text: &str) -> Option<Self> {
         let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
         let host = authority.host();

@@ -1,4 +1,4 @@
-//! The HTTP door: `/healthz` and `/readyz` for everyone, `/metrics` for clients with the right to read.
+//! The HTTP listener: `/healthz` and `/readyz` for everyone, `/metrics` for clients with the right to read.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use tokio::time::sleep;
 use super::{
     access::{AccessControl, Caller, Reason, Refusal, Right},
     admission::{Client, REFUSAL_PAUSE},
-    door::Peer,
     health::Health,
     hosts::AllowedHosts,
+    incoming::Peer,
     limits::{Limits, Refused, Slot},
     metrics::Format,
     scrapes::Scrapes,
@@ -25,7 +25,7 @@ use super::{
 
 /// What the handlers need.
 #[derive(Clone)]
-pub(super) struct HttpDoor {
+pub(super) struct HttpState {
     pub(super) scrapes: Arc<Scrapes>,
     pub(super) access: Arc<AccessControl>,
     pub(super) limits: Limits,
@@ -33,19 +33,19 @@ pub(super) struct HttpDoor {
     pub(super) hosts: AllowedHosts,
 }
 
-/// Routes of the door.
-pub(super) fn router(door: HttpDoor) -> Router {
+/// Routes of the listener.
+pub(super) fn router(state: HttpState) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
-        .layer(middleware::from_fn_with_state(door.clone(), admit))
-        .with_state(door)
+        .layer(middleware::from_fn_with_state(state.clone(), admit))
+        .with_state(state)
 }
 
 /// Adds the [`Client`] to each request, and refuses requests beyond its limits and those to other hosts.
 async fn admit(
-    State(door): State<HttpDoor>,
+    State(state): State<HttpState>,
     ConnectInfo(peer): ConnectInfo<Peer>,
     mut request: Request,
     next: Next,
@@ -53,13 +53,13 @@ async fn admit(
     let authorization = request.headers().get(header::AUTHORIZATION);
     let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
     let (slot, is_encrypted) = (peer.slot.clone(), peer.is_encrypted);
-    let caller = Caller::new(&door.access, peer, authorization);
-    let admitted = Client::new(&door.limits, caller, slot.as_ref())
+    let caller = Caller::new(&state.access, peer, authorization);
+    let admitted = Client::new(&state.limits, caller, slot.as_ref())
         .and_then(|client| Ok((client.account.begin_call(client.now_us())?, client)));
     match admitted {
         Ok((_open, client)) => {
             let _call = slot.as_ref().map(Slot::begin_call);
-            if let Err((status, message)) = door.hosts.check(request.headers(), is_encrypted) {
+            if let Err((status, message)) = state.hosts.check(request.headers(), is_encrypted) {
                 return (status, format!("{message}\n")).into_response();
             }
             request.extensions_mut().insert(client);
@@ -83,15 +83,15 @@ fn too_many(refused: &Refused) -> Response {
     response
 }
 
-async fn readyz(State(door): State<HttpDoor>) -> Response {
-    let (is_ready, report) = door.health.report();
+async fn readyz(State(state): State<HttpState>) -> Response {
+    let (is_ready, report) = state.health.report();
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let report = format!("{report}\n");
     (status, [(header::CONTENT_TYPE, "application/json")], report).into_response()
 }
 
 async fn scrape(
-    State(door): State<HttpDoor>,
+    State(state): State<HttpState>,
     Extension(Client { caller, .. }): Extension<Client>,
     headers: HeaderMap,
 ) -> Response {
@@ -100,7 +100,7 @@ async fn scrape(
     }
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let format = Format::negotiated(accepted);
-    match door.scrapes.text().await {
+    match state.scrapes.text().await {
         Ok(text) => {
             let headers = [(header::CONTENT_TYPE, format.content_type()), (header::VARY, "Accept")];
             (headers, text.in_format(format)).into_response()

@@ -4,7 +4,7 @@
 //! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`server`, `subscriptions`,
 //! `controls`) sends commands to that thread through one channel (`command`). The world is an
 //! [`E2Node`] (`node`): the lab's, or that of a test. Conversion to gRPC messages is at the edge
-//! (`nodes`, `outbox`). Connections come through `door` (TLS); `access` decides what their clients may
+//! (`nodes`, `outbox`). Connections come through `incoming` (TLS); `access` decides what their clients may
 //! do, `limits` how much of it; `admission` applies both to calls.
 
 mod access;
@@ -13,7 +13,6 @@ pub mod cli;
 mod clock;
 mod command;
 mod controls;
-mod door;
 mod error;
 mod forecasts;
 #[doc(hidden)]
@@ -22,6 +21,7 @@ mod health;
 mod hosts;
 mod http;
 mod hub;
+mod incoming;
 mod limits;
 mod listener;
 mod local_client;

@@ -11,9 +11,9 @@ use clap::Args;
 use e2sm_tc::v1::DRAIN_QUANTILE;
 
 use super::{
-    door::CertificateFiles,
     error::ServeError,
     hosts::HostName,
+    incoming::CertificateFiles,
     limits::{Limits, Refusals},
     metrics::MetricsDetail,
 };
@@ -31,7 +31,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Limits")]
     pub max_subscribers: usize,
 
-    /// Connections of each door. When it is full the longest idle one ends; one that sends nothing ends
+    /// Connections of each listener. When it is full the longest idle one ends; one that sends nothing ends
     /// after 10 s, one without a call after 120 s.
     #[arg(long, value_name = "N", default_value_t = 400, help_heading = "Limits")]
     pub max_connections: usize,
@@ -49,7 +49,7 @@ pub struct ServeOptions {
     #[allow(missing_docs)]
     pub forecasts: ForecastOptions,
 
-    /// Server certificate chain, PEM, of both doors. Changed files are used for new connections.
+    /// Server certificate chain, PEM, of both listeners. Changed files are used for new connections.
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS and access")]
     pub tls_cert: Option<PathBuf>,
 
@@ -138,16 +138,16 @@ impl ServeOptions {
 
     /// Resolves `--listen`; refuses an address beyond loopback whose clients are not protected.
     pub(super) fn grpc_address(&self) -> Result<SocketAddr, ServeError> {
-        self.door_address("--listen", &self.listen)
+        self.socket_address("--listen", &self.listen)
     }
 
     /// Resolves `--metrics-listen`, as [`grpc_address`](Self::grpc_address).
     pub(super) fn http_address(&self) -> Result<Option<SocketAddr>, ServeError> {
-        let address = |value| self.door_address("--metrics-listen", value);
+        let address = |value| self.socket_address("--metrics-listen", value);
         self.metrics_listen.as_deref().map(address).transpose()
     }
 
-    fn door_address(&self, option: &'static str, value: &str) -> Result<SocketAddr, ServeError> {
+    fn socket_address(&self, option: &'static str, value: &str) -> Result<SocketAddr, ServeError> {
         let address = resolve(option, value)?;
         if self.insecure || address.ip().is_loopback() {
             return Ok(address);
@@ -208,7 +208,7 @@ pub struct ForecastOptions {
 }
 
 impl Default for ForecastOptions {
-    /// Without forecasts.
+    /// Options without forecasts.
     fn default() -> Self {
         let drain_quantile = DRAIN_QUANTILE;
         Self { address: None, ca: None, cert: None, key: None, token: None, drain_quantile }

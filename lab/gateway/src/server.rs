@@ -22,13 +22,13 @@ use super::{
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands, Waker},
     controls::ControlHandler,
-    door::{Certificates, ClientCertificate, Door, Identify, Incoming, Peer, Reloaded},
     error::{ServeError, cause},
     forecasts::{ForecastStream, Forecaster},
     health::Health,
     hosts::AllowedHosts,
-    http::{self, HttpDoor},
+    http::{self, HttpState},
     hub::Hub,
+    incoming::{Certificates, ClientCertificate, Identify, Incoming, Peer, Protocol, Reloaded},
     listener,
     local_client::LocalClient,
     metrics::{Exposition, GatewayMetrics},
@@ -87,7 +87,8 @@ impl Gateway {
         Self::start_recorded(world, None, options).await
     }
 
-    /// As [`start`](Self::start); `recording` is completed when the world ends or its thread panics.
+    /// Starts as [`start`](Self::start) does; `recording` is completed when the world ends or its
+    /// thread panics.
     ///
     /// # Errors
     /// An address, certificate, key, access file or audit file that cannot be used.
@@ -161,12 +162,13 @@ impl Gateway {
         tokio::spawn(reload(certificates.clone(), client, Arc::clone(&access), stopping.clone()));
         let may_read = |request: Request<()>| require(&request, Right::Read).map(|_| request);
         let limits = options.limits(metrics.limited());
-        let connections = |door: Door| {
-            let open = limits.connections(door == Door::Http, metrics.connections(door.name()));
+        let connections = |protocol: Protocol| {
+            let open = limits
+                .connections(protocol == Protocol::Http, metrics.connections(protocol.name()));
             tokio::spawn(stopped_by(open.clone().end_idle(), stopping.clone()));
             open
         };
-        let grpc_connections = connections(Door::Grpc);
+        let grpc_connections = connections(Protocol::Grpc);
         tokio::spawn(stopped_by(metrics.limited().log(), stopping.clone()));
         let v1 = reflection().build_v1().map_err(|error| reflection_failed(&error))?;
         let v1alpha = reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?;
@@ -187,7 +189,7 @@ impl Gateway {
         let identify: Identify =
             Arc::new(move |peer| Caller::new(&known, peer.clone(), None).client_key());
         let incoming = Incoming::new(
-            Door::Grpc,
+            Protocol::Grpc,
             listener.tokio()?,
             certificates.clone(),
             grpc_connections,
@@ -222,14 +224,15 @@ impl Gateway {
 
         let metrics_address = http_listener.as_ref().map(|listener| listener.address);
         if let Some(listener) = http_listener {
-            let connections = connections(Door::Http);
+            let connections = connections(Protocol::Http);
             let listener = listener.tokio()?;
-            let incoming = Incoming::new(Door::Http, listener, certificates, connections, identify);
+            let incoming =
+                Incoming::new(Protocol::Http, listener, certificates, connections, identify);
             let exposition = Exposition::new(metrics, options.program, &options.metrics_detail);
             let scrapes = Scrapes::new(sender, exposition);
             let listen = options.metrics_listen.as_deref().unwrap_or_default();
             let hosts = AllowedHosts::new(listen, &options.allowed_hosts);
-            let app = http::router(HttpDoor { scrapes, access, limits, health, hosts });
+            let app = http::router(HttpState { scrapes, access, limits, health, hosts });
             let app = app.into_make_service_with_connect_info::<Peer>();
             let stop = until(stopping);
             tasks.push((

@@ -5,7 +5,7 @@
 pub struct SlotLateness {
     /// Such slots.
     pub slots: u64,
-    /// Of these, those that ran more than a slot late.
+    /// Those of `slots` that ran more than a slot late.
     pub late_slots: u64,
     /// How late the latest of them ran, µs.
     pub worst_us: u64,

@@ -15,7 +15,7 @@ fn gnb_lab(arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// With text on stdin.
+/// Runs the program with text on stdin.
 fn gnb_lab_with(arguments: &[&str], stdin: &str) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gnb-lab"));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

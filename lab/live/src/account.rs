@@ -4,7 +4,7 @@
 use lab_world::{HostCounts, PacketAccount};
 use serde::Serialize;
 
-use crate::device::SeamCounts;
+use crate::device::PointCounts;
 use crate::inbox::BySender;
 use crate::writer::WriteCounts;
 
@@ -44,12 +44,12 @@ pub(crate) struct WayCounts {
     /// Came from the kernel, and those of them that wait for a step.
     pub(crate) came: u64,
     pub(crate) waiting: u64,
-    pub(crate) before_gnb: SeamCounts,
+    pub(crate) before_gnb: PointCounts,
     /// Sent by the hosts of the world, those that have not left them, and those that arrived.
     pub(crate) hosts_sent: u64,
     pub(crate) hosts_waiting: u64,
     pub(crate) hosts_arrived: u64,
-    pub(crate) behind_gnb: SeamCounts,
+    pub(crate) behind_gnb: PointCounts,
     pub(crate) written: WriteCounts,
 }
 
@@ -117,18 +117,18 @@ mod tests {
         let whole = WayCounts {
             came: 10,
             waiting: 1,
-            before_gnb: SeamCounts {
+            before_gnb: PointCounts {
                 offered_packets: 9,
                 passed_packets: 9,
-                ..SeamCounts::default()
+                ..PointCounts::default()
             },
             hosts_sent: 8,
             hosts_waiting: 1,
             hosts_arrived: 7,
-            behind_gnb: SeamCounts {
+            behind_gnb: PointCounts {
                 offered_packets: 7,
                 passed_packets: 7,
-                ..SeamCounts::default()
+                ..PointCounts::default()
             },
             written: WriteCounts { packets: 6, writes: 3, refused_packets: 1 },
         };

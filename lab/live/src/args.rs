@@ -9,7 +9,7 @@ use lab_gateway::ServeOptions;
 use lab_gateway::cli::ScenarioArgs;
 use lab_scenario::{LoadedScenario, ScenarioError};
 
-use crate::device::{FaultSpec, SeamFile};
+use crate::device::{FaultSpec, PointFile};
 
 /// Arguments of `gnb-lab live`.
 #[derive(Args, Clone, Debug)]
@@ -69,29 +69,29 @@ pub struct LiveOptions {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// What happens to packets at the seams between kernels, gNB and radio.
+/// What happens to packets at the capture points between kernels, gNB and radio.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Packets")]
 pub(crate) struct PacketArgs {
-    /// Capture what passes a seam as pcapng. Seams: server-in, ue-in (before the gNB), air (delivered by
+    /// Capture what passes a capture point as pcapng. Capture points: server-in, ue-in (before the gNB), air (delivered by
     /// the UEs' PDCP), ue-out, server-out (behind the gNB). Several may share a file.
-    #[arg(long, value_name = "SEAM=FILE")]
-    pub(crate) capture: Vec<SeamFile>,
+    #[arg(long, value_name = "POINT=FILE")]
+    pub(crate) capture: Vec<PointFile>,
 
-    /// Write a JSON line for each packet of a seam: time, UE, flow, length, verdict, sojourn. Several may
+    /// Write a JSON line for each packet of a capture point: time, UE, flow, length, verdict, sojourn. Several may
     /// share a file.
-    #[arg(long, value_name = "SEAM=FILE")]
-    pub(crate) packet_log: Vec<SeamFile>,
+    #[arg(long, value_name = "POINT=FILE")]
+    pub(crate) packet_log: Vec<PointFile>,
 
     /// Size of each packet log; its last line says how many packets it left out.
     #[arg(long, value_name = "MB", default_value_t = 1_000,
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) packet_log_limit: u64,
 
-    /// Inject faults at a seam other than air, before its log and capture: loss, burst_start, burst_end,
+    /// Inject faults at a capture point other than air, before its log and capture: loss, burst_start, burst_end,
     /// burst_loss, duplicate, corrupt, reorder (probabilities), reorder_ms, delay_ms, outage_at_s,
     /// outage_s, outage_every_s. The seed decides. May be given several times.
-    #[arg(long, value_name = "SEAM:KEY=VALUE,...")]
+    #[arg(long, value_name = "POINT:KEY=VALUE,...")]
     pub(crate) fault: Vec<FaultSpec>,
 }
 

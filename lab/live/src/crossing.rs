@@ -3,13 +3,13 @@
 use lab_world::{AirPacket, HostSide};
 use traffic::{Body, Datagram, Packet};
 
-use crate::device::{AirTimes, Marks, Parcel};
+use crate::device::{AirTimes, Marks, PacketInFlight};
 use crate::table::{Routed, bytes_of};
 
 /// A packet that a host sent, when it was read.
-pub(crate) fn read(at_ns: u64, routed: Routed) -> Parcel {
+pub(crate) fn read(at_ns: u64, routed: Routed) -> PacketInFlight {
     let Routed { flow, ue, side, datagram } = routed;
-    Parcel {
+    PacketInFlight {
         at_ns,
         ue,
         flow,
@@ -29,18 +29,18 @@ pub(crate) fn arrived(
     receiver: HostSide,
     arrived_us: u64,
     packet: &Packet,
-) -> Option<Parcel> {
+) -> Option<PacketInFlight> {
     let sender = match receiver {
         HostSide::Server => HostSide::Ue,
         HostSide::Ue => HostSide::Server,
     };
     let datagram = datagram_of(packet)?;
     let sojourn_us = Some(arrived_us.saturating_sub(packet.sent_us));
-    Some(Parcel { sojourn_us, ..read(at_ns, Routed { flow, ue, side: sender, datagram }) })
+    Some(PacketInFlight { sojourn_us, ..read(at_ns, Routed { flow, ue, side: sender, datagram }) })
 }
 
 /// A packet that the PDCP of UE number `ue` delivers, when its last byte goes to the MAC.
-pub(crate) fn on_air(air: &AirPacket, ue: usize) -> Option<Parcel> {
+pub(crate) fn on_air(air: &AirPacket, ue: usize) -> Option<PacketInFlight> {
     let AirPacket { flow, count, sdap_us, rlc_us, mac_us, ue_us, packet } = air;
     let datagram = datagram_of(packet)?;
     let routed = Routed { flow: *flow, ue, side: HostSide::Server, datagram };
@@ -51,7 +51,7 @@ pub(crate) fn on_air(air: &AirPacket, ue: usize) -> Option<Parcel> {
         mac_us: *mac_us,
         ue_us: *ue_us,
     };
-    Some(Parcel { air: Some(times), ..read(mac_us.saturating_mul(1_000), routed) })
+    Some(PacketInFlight { air: Some(times), ..read(mac_us.saturating_mul(1_000), routed) })
 }
 
 /// The datagram of a host with the DSCP and ECN field that it has now.

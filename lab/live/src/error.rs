@@ -89,7 +89,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// For `map_err`: an error of the set-up of `what`.
+    /// Makes an error of the set-up of `what`, for `map_err`.
     pub(crate) fn setup<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         let what = what.into();
         move |source| Self::Setup { what, source: source.into() }

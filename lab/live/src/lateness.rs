@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use lab_gateway::SlotLateness;
 use serde::Serialize;
 
-/// Longest lateness that is told apart.
+/// Longest lateness that is distinguished.
 const MAX_US: u64 = 60_000_000;
 /// Significant digits.
 const DIGITS: u8 = 3;

@@ -18,6 +18,7 @@
 mod account;
 mod args;
 mod crossing;
+mod datapath;
 mod device;
 mod error;
 mod files;
@@ -35,7 +36,6 @@ mod relay;
 mod session;
 mod summary;
 mod table;
-mod ways;
 mod writer;
 
 pub use args::{LiveArgs, LiveOptions};

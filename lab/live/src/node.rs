@@ -11,15 +11,15 @@ use lab_world::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::datapath::Datapath;
 use crate::reader::ReadCounts;
 use crate::summary::LiveSummary;
-use crate::ways::Ways;
 
 /// The world between the hosts' devices.
 #[derive(Debug)]
 pub struct LiveNode {
     world: World,
-    ways: Ways,
+    datapath: Datapath,
     clock: Option<WallClock>,
     read: Arc<ReadCounts>,
     /// The latest summary, for who outlives the node.
@@ -27,10 +27,10 @@ pub struct LiveNode {
 }
 
 impl LiveNode {
-    pub(crate) fn new(mut world: World, ways: Ways, read: Arc<ReadCounts>) -> Self {
-        world.record_air(ways.watch_air());
-        ways.set_epoch_us(world.epoch_us());
-        Self { world, ways, clock: None, read, summary: Arc::default() }
+    pub(crate) fn new(mut world: World, datapath: Datapath, read: Arc<ReadCounts>) -> Self {
+        world.record_air(datapath.watch_air());
+        datapath.set_epoch_us(world.epoch_us());
+        Self { world, datapath, clock: None, read, summary: Arc::default() }
     }
 
     /// Where the latest summary of the run is found after its end.
@@ -46,7 +46,7 @@ impl LiveNode {
     fn live_summary(&self) -> LiveSummary {
         LiveSummary {
             world: self.world.summary(),
-            live: self.ways.summary(&self.world, self.read.summary()),
+            live: self.datapath.summary(&self.world, self.read.summary()),
         }
     }
 }
@@ -57,21 +57,21 @@ impl E2Node for LiveNode {
     }
 
     fn set_waker(&mut self, waker: Waker) {
-        self.ways.set_waker(waker);
+        self.datapath.set_waker(waker);
     }
 
     fn next_output_us(&self) -> Option<u64> {
         let report_us = self.world.next_output_us();
-        report_us.into_iter().chain(self.ways.next_us(&self.world)).min()
+        report_us.into_iter().chain(self.datapath.next_us(&self.world)).min()
     }
 
     fn step_until(&mut self, t_us: u64, sink: &mut dyn OutputSink) {
-        let Self { world, ways, clock, .. } = self;
+        let Self { world, datapath, clock, .. } = self;
         let first_slot_us = world.next_carriage_us().map(|_| world.next_slot_us());
-        ways.step(world, *clock, t_us, sink);
-        ways.deliver(world, *clock);
+        datapath.step(world, *clock, t_us, sink);
+        datapath.deliver(world, *clock);
         if let (Some(first_us), Some(clock)) = (first_slot_us, *clock) {
-            ways.ran_slots(first_us, world, clock);
+            datapath.ran_slots(first_us, world, clock);
         }
     }
 
@@ -95,7 +95,7 @@ impl E2Node for LiveNode {
     }
 
     fn set_epoch_us(&mut self, unix_us: u64) {
-        self.ways.set_epoch_us(unix_us);
+        self.datapath.set_epoch_us(unix_us);
         self.world.set_epoch_us(unix_us);
     }
 
@@ -151,6 +151,6 @@ impl E2Node for LiveNode {
     }
 
     fn slot_lateness(&self) -> Option<SlotLateness> {
-        Some(self.ways.slot_lateness())
+        Some(self.datapath.slot_lateness())
     }
 }

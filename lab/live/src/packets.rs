@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use crate::args::PacketArgs;
-use crate::device::{CaptureDevice, FaultInjector, LogDevice, Seam, SeamFile, Seams};
+use crate::device::{
+    CaptureDevice, CapturePoint, CapturePoints, FaultInjector, LogDevice, PointFile,
+};
 use crate::error::LiveError;
 use crate::files::{
     CaptureFile, CapturedPacket, Direction, InterfaceCounts, InterfaceName, LogCounts, LogFile,
@@ -51,78 +53,78 @@ pub(crate) struct FileSummary {
     /// Option that asked for it.
     pub(crate) option: &'static str,
     pub(crate) path: String,
-    /// Packets that came to its seams.
+    /// Packets that came to its capture points.
     pub(crate) received_packets: u64,
-    /// Of these, those that are not in the file: the disk was too slow or full, or the file.
+    /// Packets that are not in the file: the disk was too slow or full, or the file.
     pub(crate) left_out_packets: u64,
 }
 
-/// Makes the devices and starts the files. At each seam faults come first, then its log, then its capture:
+/// Makes the devices and starts the files. At each capture point faults come first, then its log, then its capture:
 /// both have what the faults let through, and the log what they drop.
 pub(crate) fn set_up(
     args: &PacketArgs,
     facts: &RunFacts,
-) -> Result<(Seams, PacketFiles), LiveError> {
+) -> Result<(CapturePoints, PacketFiles), LiveError> {
     check(args)?;
-    let (mut seams, mut files) = (Seams::default(), PacketFiles::default());
+    let (mut points, mut files) = (CapturePoints::default(), PacketFiles::default());
     for (number, spec) in (0..).zip(&args.fault) {
         let injector = FaultInjector::new(spec.clone(), facts.seed, number);
-        seams.stack_mut(spec.seam).add(Box::new(injector));
+        points.stack_mut(spec.point).add(Box::new(injector));
     }
     for path in paths(&args.packet_log) {
         let counts = Arc::new(LogCounts::default());
         let most_bytes = args.packet_log_limit * BYTES_PER_MB;
         let format = LogFile::new(Arc::clone(&counts), most_bytes);
         let spool = Spool::start(PACKET_LOG, path, format)?;
-        for seam in seams_of(path, &args.packet_log) {
+        for point in points_of(path, &args.packet_log) {
             let device = LogDevice {
                 inlet: spool.inlet(),
                 counts: Arc::clone(&counts),
-                seam,
+                point,
                 rntis: Arc::clone(&facts.rntis),
                 flows: Arc::clone(&facts.flows),
-                epoch: seams.epoch().clone(),
+                epoch: points.epoch().clone(),
             };
-            seams.stack_mut(seam).add(Box::new(device));
+            points.stack_mut(point).add(Box::new(device));
         }
         files.logs.push(OpenFile { path: path.to_owned(), spool, counts });
     }
     for path in paths(&args.capture) {
-        files.captures.push(capture(path, &args.capture, facts, &mut seams)?);
+        files.captures.push(capture(path, &args.capture, facts, &mut points)?);
     }
-    Ok((seams, files))
+    Ok((points, files))
 }
 
-/// A capture of all seams that go to this file.
+/// A capture of all capture points that go to this file.
 fn capture(
     path: &Path,
-    captures: &[SeamFile],
+    captures: &[PointFile],
     facts: &RunFacts,
-    seams: &mut Seams,
+    points: &mut CapturePoints,
 ) -> Result<OpenFile<CapturedPacket, Arc<[InterfaceCounts]>>, LiveError> {
-    let interfaces: Vec<_> = seams_of(path, captures)
-        .flat_map(|seam| facts.rntis.iter().map(move |rnti| interface(seam, *rnti)))
+    let interfaces: Vec<_> = points_of(path, captures)
+        .flat_map(|point| facts.rntis.iter().map(move |rnti| interface(point, *rnti)))
         .collect();
     let counts: Arc<[_]> = interfaces.iter().map(|_| InterfaceCounts::default()).collect();
     let file = CaptureFile::new(interfaces, Arc::clone(&counts), os(), APPLICATION.to_owned());
     let spool = Spool::start(CAPTURE, path, file)?;
-    for (number, seam) in seams_of(path, captures).enumerate() {
+    for (number, point) in points_of(path, captures).enumerate() {
         let device = CaptureDevice {
             inlet: spool.inlet(),
             counts: Arc::clone(&counts),
             first_interface: number * facts.rntis.len(),
-            direction: if seam.is_inbound() { Direction::Inbound } else { Direction::Outbound },
-            epoch: seams.epoch().clone(),
+            direction: if point.is_inbound() { Direction::Inbound } else { Direction::Outbound },
+            epoch: points.epoch().clone(),
         };
-        seams.stack_mut(seam).add(Box::new(device));
+        points.stack_mut(point).add(Box::new(device));
     }
     Ok(OpenFile { path: path.to_owned(), spool, counts })
 }
 
-fn interface(seam: Seam, rnti: u16) -> InterfaceName {
+fn interface(point: CapturePoint, rnti: u16) -> InterfaceName {
     InterfaceName {
-        name: format!("{} {rnti}", seam.name()),
-        description: format!("UE {rnti}: {}", seam.description()),
+        name: format!("{} {rnti}", point.name()),
+        description: format!("UE {rnti}: {}", point.description()),
     }
 }
 
@@ -133,9 +135,9 @@ fn os() -> String {
 }
 
 /// The files of an option, each once.
-fn paths(files: &[SeamFile]) -> Vec<&Path> {
+fn paths(files: &[PointFile]) -> Vec<&Path> {
     let mut paths: Vec<&Path> = Vec::new();
-    for SeamFile { path, .. } in files {
+    for PointFile { path, .. } in files {
         if !paths.contains(&path.as_path()) {
             paths.push(path);
         }
@@ -143,14 +145,17 @@ fn paths(files: &[SeamFile]) -> Vec<&Path> {
     paths
 }
 
-fn seams_of<'a>(path: &'a Path, files: &'a [SeamFile]) -> impl Iterator<Item = Seam> + 'a {
-    files.iter().filter(move |file| file.path == path).map(|file| file.seam)
+fn points_of<'a>(
+    path: &'a Path,
+    files: &'a [PointFile],
+) -> impl Iterator<Item = CapturePoint> + 'a {
+    files.iter().filter(move |file| file.path == path).map(|file| file.point)
 }
 
-/// Refuses a seam twice in a file, and one file for captures and logs.
+/// Refuses a capture point twice in a file, and one file for captures and logs.
 fn check(args: &PacketArgs) -> Result<(), LiveError> {
-    let refused = |option, file: &SeamFile, problem| {
-        let value = format!("{}={}", file.seam.name(), file.path.display());
+    let refused = |option, file: &PointFile, problem| {
+        let value = format!("{}={}", file.point.name(), file.path.display());
         Err(LiveError::Packets { option, value, problem })
     };
     for (option, files) in [(CAPTURE, &args.capture), (PACKET_LOG, &args.packet_log)] {
@@ -160,7 +165,7 @@ fn check(args: &PacketArgs) -> Result<(), LiveError> {
             }
         }
     }
-    let is_capture = |file: &&SeamFile| args.capture.iter().any(|other| other.path == file.path);
+    let is_capture = |file: &&PointFile| args.capture.iter().any(|other| other.path == file.path);
     args.packet_log
         .iter()
         .find(is_capture)

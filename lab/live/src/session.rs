@@ -13,7 +13,8 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::LiveOptions;
-use crate::device::{FaultSpec, Seams};
+use crate::datapath::Datapath;
+use crate::device::{CapturePoints, FaultSpec};
 use crate::error::LiveError;
 use crate::hosts::Hosts;
 use crate::inbox::Inbox;
@@ -24,7 +25,6 @@ use crate::reader::{ReadCounts, Reader};
 use crate::relay::Relay;
 use crate::summary::LiveSummary;
 use crate::table::FlowTable;
-use crate::ways::Ways;
 use crate::writer::Writer;
 
 /// UEs with a namespace.
@@ -62,9 +62,9 @@ pub fn run<R: Recording<LiveNode>>(
         let code = runtime()?.block_on(hosts.run(args, std::future::pending()))?;
         return Ok(ExitCode::from(code));
     }
-    let (seams, mut files) = set_up(&args.packets, &facts)?;
+    let (points, mut files) = set_up(&args.packets, &facts)?;
     let checks = args.packets.fault.iter().any(FaultSpec::corrupts);
-    let (mut node, reader) = between(&hosts, world, table, seams, checks)?;
+    let (mut node, reader) = between(&hosts, world, table, points, checks)?;
     let latest = node.latest_summary();
     let recording = match &args.out {
         Some(folder) => Some(Box::new(record(folder, &mut node)?) as Box<dyn Recording<LiveNode>>),
@@ -108,7 +108,7 @@ fn between(
     hosts: &Hosts,
     world: World,
     table: FlowTable,
-    seams: Seams,
+    points: CapturePoints,
     checks: bool,
 ) -> Result<(LiveNode, Reader), LiveError> {
     let (server, ues) = hosts.devices();
@@ -116,8 +116,8 @@ fn between(
     let counts = Arc::new(ReadCounts::default());
     let writers = ues.iter().map(|tun| Writer::new(Arc::clone(tun), checks)).collect();
     let to_server = Writer::new(Arc::clone(&server), checks);
-    let ways = Ways::new(&table, Arc::clone(&inbox), seams, to_server, writers);
-    let node = LiveNode::new(world, ways, Arc::clone(&counts));
+    let datapath = Datapath::new(&table, Arc::clone(&inbox), points, to_server, writers);
+    let node = LiveNode::new(world, datapath, Arc::clone(&counts));
     Ok((node, Reader::start(server, ues, table, inbox, counts)?))
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::account::RunAccount;
-use crate::device::{Seam, SeamCounts};
+use crate::device::{CapturePoint, PointCounts};
 use crate::lateness::LatenessSummary;
 use crate::packets::FileSummary;
 use crate::writer::WriteCounts;
@@ -23,7 +23,7 @@ pub struct LiveSummary {
 }
 
 impl LiveSummary {
-    /// As JSON; `None`, and a line in the log, if it cannot be.
+    /// The summary as JSON; `None`, and a line in the log, if it cannot be.
     pub(crate) fn to_json(&self) -> Option<Value> {
         serde_json::to_value(self)
             .inspect_err(|error| tracing::error!(%error, "the summary cannot be written as JSON"))
@@ -38,37 +38,38 @@ pub struct HostSummary {
     pub(crate) read: ReadSummary,
     pub(crate) written_to_server: WriteCounts,
     pub(crate) written_to_ues: WriteCounts,
-    pub(crate) seams: SeamSummaries,
+    #[serde(rename = "seams")]
+    pub(crate) points: PointSummaries,
     pub(crate) packets: RunAccount,
     /// Captures and logs.
     pub(crate) files: Vec<FileSummary>,
 }
 
-/// What passed the seams between kernels and gNB, and what faults did there.
+/// What passed the capture points between kernels and gNB, and what faults did there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct SeamSummaries {
-    pub(crate) server_in: SeamCounts,
-    pub(crate) ue_in: SeamCounts,
-    pub(crate) ue_out: SeamCounts,
-    pub(crate) server_out: SeamCounts,
+pub(crate) struct PointSummaries {
+    pub(crate) server_in: PointCounts,
+    pub(crate) ue_in: PointCounts,
+    pub(crate) ue_out: PointCounts,
+    pub(crate) server_out: PointCounts,
 }
 
-impl SeamSummaries {
-    pub(crate) fn of(counts: impl Fn(Seam) -> SeamCounts) -> Self {
+impl PointSummaries {
+    pub(crate) fn of(counts: impl Fn(CapturePoint) -> PointCounts) -> Self {
         Self {
-            server_in: counts(Seam::ServerIn),
-            ue_in: counts(Seam::UeIn),
-            ue_out: counts(Seam::UeOut),
-            server_out: counts(Seam::ServerOut),
+            server_in: counts(CapturePoint::ServerIn),
+            ue_in: counts(CapturePoint::UeIn),
+            ue_out: counts(CapturePoint::UeOut),
+            server_out: counts(CapturePoint::ServerOut),
         }
     }
 
-    fn named(&self) -> [(Seam, &SeamCounts); 4] {
+    fn named(&self) -> [(CapturePoint, &PointCounts); 4] {
         [
-            (Seam::ServerIn, &self.server_in),
-            (Seam::UeIn, &self.ue_in),
-            (Seam::UeOut, &self.ue_out),
-            (Seam::ServerOut, &self.server_out),
+            (CapturePoint::ServerIn, &self.server_in),
+            (CapturePoint::UeIn, &self.ue_in),
+            (CapturePoint::UeOut, &self.ue_out),
+            (CapturePoint::ServerOut, &self.server_out),
         ]
     }
 }
@@ -131,13 +132,13 @@ impl HostSummary {
         downlink.unaccounted_packets + uplink.unaccounted_packets
     }
 
-    /// A line for each seam with faults.
+    /// A line for each capture point with faults.
     fn write_faults(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (seam, counts) in self.seams.named() {
+        for (point, counts) in self.points.named() {
             let named = counts.faults.named();
             let mut met = named.iter().filter(|(_, count)| *count > 0).peekable();
             if met.peek().is_some() {
-                write!(f, "\nfaults at {}, packets {}", seam.name(), counts.offered_packets)?;
+                write!(f, "\nfaults at {}, packets {}", point.name(), counts.offered_packets)?;
             }
             for (name, count) in met {
                 write!(f, "; {name} {count}")?;

@@ -25,7 +25,7 @@ pub(crate) enum Stray {
     NotIp,
     /// Multicast, as the kernel's own group membership reports.
     Multicast,
-    /// To an address that no UE has.
+    /// Sent to an address that no UE has.
     NoSuchUe,
 }
 

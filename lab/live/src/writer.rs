@@ -28,7 +28,7 @@ pub(crate) struct WriteCounts {
 }
 
 impl Writer {
-    /// Of packets whose checksums may be wrong if `checks`.
+    /// A writer of packets whose checksums may be wrong if `checks`.
     pub(crate) fn new(tun: Arc<Tun>, checks: bool) -> Self {
         let coalescer = if checks { Coalescer::checking() } else { Coalescer::default() };
         Self { tun, coalescer, counts: WriteCounts::default() }

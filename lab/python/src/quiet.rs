@@ -15,7 +15,7 @@ pub(crate) struct Span {
     pub(crate) records: Vec<u8>,
     /// Indications that did not end the span: how many of the reports were before, and when it came.
     pub(crate) passed: Vec<(usize, u64, Indication)>,
-    /// From the indication that ended the span on.
+    /// Indications from the one that ended the span on.
     pub(crate) rest: Vec<Indication>,
 }
 

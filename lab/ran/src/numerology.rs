@@ -15,7 +15,7 @@ impl Numerology {
     /// 30 kHz, 0.5 ms: the usual choice in band n78.
     pub const NR_30_KHZ: Self = Self(1);
 
-    /// From µ, 0 to 4 (38.211 table 4.2-1).
+    /// The numerology of µ, 0 to 4 (38.211 table 4.2-1).
     ///
     /// # Errors
     /// [`ConfigError`] for any other µ.
@@ -23,7 +23,7 @@ impl Numerology {
         ensure(mu <= 4, "numerology", mu, "µ in 0..=4").map(|()| Self(mu))
     }
 
-    /// From a subcarrier spacing in kHz: 15, 30, 60, 120 or 240.
+    /// The numerology of a subcarrier spacing in kHz: 15, 30, 60, 120 or 240.
     ///
     /// # Errors
     /// [`ConfigError`] for any other spacing.

@@ -12,7 +12,7 @@ pub struct Curves {
     pub sojourn: Vec<SojournCurve>,
     /// Per flow, in the order of the scenario.
     pub goodput: Vec<GoodputCurve>,
-    /// Of all bearers together.
+    /// Queues of all bearers together.
     pub queues: QueueCurve,
 }
 

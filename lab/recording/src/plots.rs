@@ -25,7 +25,7 @@ type DrawError = DrawingAreaErrorKind<std::io::Error>;
 /// One line: its name and its points.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
     /// x and y.
     pub points: Vec<(f64, f64)>,
@@ -62,7 +62,7 @@ pub struct Bar {
 pub struct GroupedBar {
     /// Below the bars.
     pub group: String,
-    /// In the legend; one colour.
+    /// Name in the legend; one colour.
     pub member: String,
     /// Its height.
     pub value: f64,

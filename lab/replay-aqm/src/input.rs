@@ -36,7 +36,7 @@ pub(super) struct ModelCase {
     pub(super) scheduler: Scheduler,
     #[serde(default = "buffer")]
     pub(super) buffer: BufferLimit,
-    /// Of the disciplines' random numbers.
+    /// Seed of the disciplines' random numbers.
     #[serde(default)]
     pub(super) seed: u64,
     pub(super) events: Vec<Event>,

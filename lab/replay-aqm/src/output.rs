@@ -41,9 +41,9 @@ pub(super) struct Step {
     pub(super) ce_threshold_marks: u64,
     pub(super) backlog_pkts: u32,
     pub(super) backlog_bytes: u64,
-    /// Of the one queue of `codel`; null for other kinds.
+    /// State of the one queue of `codel`; null for other kinds.
     pub(super) codel: Option<Codel>,
-    /// Of `fq_codel`: all flows that had a packet so far, by number.
+    /// Flows of `fq_codel` that had a packet so far, by number.
     pub(super) flows: Vec<Flow>,
 }
 

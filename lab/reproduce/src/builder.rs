@@ -1,4 +1,4 @@
-//! From a committed scenario to a cell, by replacing elements.
+//! The cell of a committed scenario, some elements of which are replaced.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -46,7 +46,7 @@ pub enum ForecasterKind {
     Marginal {
         /// Start of the time whose distribution it knows, virtual µs.
         from_us: u64,
-        /// From the status of the RLC to the arrival of a packet sent by it, µs.
+        /// Time from the status of the RLC to the arrival of a packet sent by it, µs.
         lead_us: u64,
         /// Share of the capacity that may be lost, in thousandths.
         lost_milli: u32,

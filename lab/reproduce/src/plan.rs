@@ -109,9 +109,9 @@ pub struct Comparison {
 /// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// By their quotient; there is none over 0.
+    /// Their quotient; there is none over 0.
     Quotient,
-    /// By their difference.
+    /// Their difference.
     Difference,
 }
 

@@ -1,4 +1,4 @@
-//! From runs to rows: means over the seeds beside the paper's values.
+//! The rows of a table: means of the runs over the seeds beside the paper's values.
 
 use lab_batch::Estimate;
 use serde::Serialize;

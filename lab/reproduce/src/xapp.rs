@@ -25,7 +25,7 @@ pub struct XApp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deploys {
-    /// At a time, virtual µs.
+    /// Time of the deployment, virtual µs.
     At(u64),
     /// When the mean sojourn of the last 100 ms in the RLC report exceeds this many µs.
     RlcSojournAbove(u32),

@@ -172,13 +172,13 @@ fn ten() -> u32 {
 pub enum MobilityPattern {
     /// No movement: mean MCS 18.0.
     Static,
-    /// On foot: mean MCS 11.02.
+    /// A walk: mean MCS 11.02.
     Pedestrian,
-    /// In a car: mean MCS 20.4.
+    /// A ride in a car: mean MCS 20.4.
     Car,
-    /// In a tram: mean MCS 12.75.
+    /// A ride in a tram: mean MCS 12.75.
     Tram,
-    /// In a train: mean MCS 14.48.
+    /// A ride in a train: mean MCS 14.48.
     Train,
 }
 

@@ -38,7 +38,7 @@ const KINDS: [&str; 15] = [
     "host",
 ];
 
-/// For kinds that have all their keys in their section.
+/// Keys of kinds that have all of theirs in their section.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoKeys {}

@@ -59,7 +59,7 @@ pub struct UeHarq {
     /// Probability that a first transmission fails, 0..=1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub bler: f64,
-    /// As in `cell.harq`; the value from there if unset.
+    /// Gain as in `cell.harq`; the value from there if unset.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub combining_gain: Option<f64>,
@@ -77,16 +77,16 @@ pub struct UplinkAccess {
     /// First opportunity after the start of a period; less than the period.
     #[schemars(range(max = 999_999))]
     pub sr_offset_us: Option<u32>,
-    /// From a scheduling request to the earliest PUSCH granted for it.
+    /// Time from a scheduling request to the earliest PUSCH granted for it.
     #[schemars(range(max = 1_000_000))]
     pub sr_to_pusch_us: Option<u32>,
-    /// From a PUSCH with a buffer status report to the earliest PUSCH granted for it.
+    /// Time from a PUSCH with a buffer status report to the earliest PUSCH granted for it.
     #[schemars(range(max = 1_000_000))]
     pub bsr_to_pusch_us: Option<u32>,
     /// Bytes a PUSCH carries, 32..=1000000.
     #[schemars(range(min = 32, max = 1_000_000))]
     pub tbs_bytes: Option<u32>,
-    /// From the end of the PUSCH until a packet leaves the gNB's PDCP.
+    /// Time from the end of the PUSCH until a packet leaves the gNB's PDCP.
     #[schemars(range(max = 1_000_000))]
     pub decode_us: Option<u32>,
 }
@@ -141,7 +141,7 @@ pub enum RlcStatusReporting {
     /// After each slot.
     #[default]
     EachSlot,
-    /// On request of the CU before each packet (stolidis2024 §III-B); needs an `f1_delay_us` of at
+    /// Requested by the CU before each packet (stolidis2024 §III-B); needs an `f1_delay_us` of at
     /// least 100, or a monolithic gNB.
     OnRequest,
     /// Never: pacers use forecasts (stolidis2024's third set: "the DU is not involved").

@@ -39,7 +39,7 @@ fn shown<T: Debug + Display>(value: &T) -> String {
     if text.len() > 24 { format!("{value:?}") } else { text }
 }
 
-/// As [`within`], for a value that may be unset.
+/// Checks as [`within`] does a value that may be unset.
 pub(super) fn within_if_set<T: PartialOrd + Debug + Display>(
     path: impl Display,
     value: Option<T>,

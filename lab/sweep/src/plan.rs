@@ -1,4 +1,4 @@
-//! From axes and seeds to runs, all checked before the first begins.
+//! The runs of axes and seeds, all checked before the first begins.
 
 use std::path::{Path, PathBuf};
 

@@ -36,7 +36,7 @@ pub struct Options {
 pub struct Done {
     /// All runs.
     pub runs: usize,
-    /// Of these, found finished.
+    /// Runs found finished.
     pub resumed: usize,
     /// Folder and error of each failed run.
     pub failed: Vec<(PathBuf, String)>,
@@ -57,7 +57,7 @@ struct Task<'a> {
 pub struct Missing {
     /// All runs.
     pub runs: usize,
-    /// Of these, not finished.
+    /// Those that are not finished.
     pub orders: Vec<Order>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Of this program.
+    /// The identity of this program.
     ///
     /// # Errors
     /// [`SweepError::Identity`] if it cannot be read.

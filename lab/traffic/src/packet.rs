@@ -47,7 +47,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// For reports and acknowledgements, which are not ECN-capable.
+    /// The packet as not ECN-capable: reports and acknowledgements.
     pub(crate) fn not_ect(self) -> Self {
         Self { ecn: Ecn::NotEct, ..self }
     }

@@ -19,11 +19,11 @@ pub struct PacketAccount {
 pub struct DownlinkAccount {
     /// Sent by servers.
     pub sent: u64,
-    /// On the way from a server to the gNB.
+    /// Packets on the way from a server to the gNB.
     pub on_core: u64,
     /// Came for a UE that was not attached.
     pub unattached: u64,
-    /// In pipelines, on F1-U, in the RLC, or sent and not yet received.
+    /// Packets in pipelines, on F1-U, in the RLC, or sent and not yet received.
     pub in_gnb: u64,
     /// Dropped by TC pipelines: queue disciplines, limits, policers.
     pub dropped_by_pipeline: u64,
@@ -33,7 +33,7 @@ pub struct DownlinkAccount {
     pub lost_on_f1: u64,
     /// Lost on the radio.
     pub lost_on_radio: u64,
-    /// In the gNB or on the air when their UE left.
+    /// Packets in the gNB or on the air when their UE left.
     pub released: u64,
     /// Being decoded by a UE.
     pub at_ue: u64,
@@ -52,7 +52,7 @@ pub struct UplinkAccount {
     pub dropped_by_ue: u64,
     /// Lost on F1-U.
     pub lost_on_f1: u64,
-    /// On the way to a server.
+    /// Packets on the way to a server.
     pub in_flight: u64,
     /// Arrived at servers.
     pub arrived: u64,

@@ -58,9 +58,9 @@ impl Bearer {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) dropped: Drops,
-    /// Of the dropped packets, those of the queue disciplines.
+    /// Packets dropped by the queue disciplines.
     pub(crate) aqm_dropped: u64,
-    /// Of the dropped packets, those of the policers.
+    /// Packets dropped by the policers.
     pub(crate) policer_dropped: u64,
     pub(crate) marked_packets: u64,
     /// Pipeline events not yet reported.
@@ -106,7 +106,7 @@ pub(crate) struct Measured {
     pub(crate) removals: Removals,
     /// Packets the UE sent, attached or not.
     pub(crate) uplink_packets: u64,
-    /// Of these, those it sent while it was not attached.
+    /// Packets the UE sent while it was not attached.
     pub(crate) unattached_uplink_packets: u64,
     /// Packets from the UE that arrived at their servers.
     pub(crate) uplink_arrived_packets: u64,
@@ -127,7 +127,7 @@ pub(crate) struct Measured {
     /// SDUs whose last byte went to the MAC.
     pub(crate) drained_packets: u64,
     pub(crate) drained_bytes: u64,
-    /// From RLC enqueue to the last byte forwarded to the MAC.
+    /// Time from RLC enqueue to the last byte forwarded to the MAC.
     pub(crate) rlc_sojourn: Delays,
     /// Age of the head of the RLC buffer, each ms; 0 when empty.
     pub(crate) rlc_hol: Delays,

@@ -23,7 +23,7 @@ pub struct PacketLedger {
     pub dropped_by_discipline: u64,
     /// Dropped on arrival by policers and limits of the pipeline.
     pub dropped_on_arrival: u64,
-    /// On F1-U to the DU.
+    /// Packets on F1-U to the DU.
     pub on_f1: u64,
     /// Lost on F1-U.
     pub lost_on_f1: u64,

@@ -20,7 +20,7 @@ pub(crate) struct Links {
     pub(crate) discards: Line<u32>,
     /// DU to CU: recalled packets by bearer.
     pub(crate) recalled: Line<(u32, Vec<GnbPacket>)>,
-    /// To a UE; arrival when decoded.
+    /// Packets to a UE; arrival when decoded.
     pub(crate) radio_down: Line<GnbPacket>,
     /// UEs to servers.
     pub(crate) uplink: Line<traffic::Packet>,

@@ -248,8 +248,9 @@ impl tc_rf::Packet for GnbPacket {
         (self.qfi != NO_QFI).then_some(self.qfi)
     }
 
-    /// In a tunnel the outer field. It is the inner one or Not-ECT, and leaves the tunnel by RFC 6040
-    /// §4.2: a mark of the outer header becomes one of the inner, so one field stands for both.
+    /// The ECN field, in a tunnel the outer one. It is the inner one or Not-ECT, and leaves the
+    /// tunnel by RFC 6040 §4.2: a mark of the outer header becomes one of the inner, so one field
+    /// stands for both.
     fn ecn(&self) -> Ecn {
         if self.tunnel.is_some_and(|tunnel| !tunnel.config.copy_ecn) {
             return Ecn::NotEct;

@@ -19,7 +19,7 @@ const POLL_US: u64 = 200;
 enum Query {
     #[default]
     None,
-    /// To be sent to the DU since this time.
+    /// Due to be sent to the DU since this time.
     Due(u64),
     /// Sent; was due at this time.
     Sent(u64),

@@ -26,7 +26,7 @@ impl World {
         self.next_traffic_us().min(self.e2.next_us())
     }
 
-    /// As [`next_event_us`](Self::next_event_us), without reports and answers.
+    /// The next event as by [`next_event_us`](Self::next_event_us), without reports and answers.
     fn next_traffic_us(&self) -> u64 {
         [
             self.ues.attachments.next_us(),

@@ -277,9 +277,9 @@ pub struct BearerSummary {
     pub queued_bytes: QueuedBytesSummary,
     /// Age of the head of the RLC buffer, sampled each ms.
     pub rlc_hol_ms: DelayMs,
-    /// From RLC enqueue to the last byte at the MAC.
+    /// Time from RLC enqueue to the last byte at the MAC.
     pub rlc_sojourn_ms: DelayMs,
-    /// From SDAP ingress to the last byte at the MAC.
+    /// Time from SDAP ingress to the last byte at the MAC.
     pub sojourn_ms: DelayMs,
     /// The same of the packets of sparse flows, of greedy ones, and of those that waited when the
     /// pipeline in force took effect; of the seconds that have ended.

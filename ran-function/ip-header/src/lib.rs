@@ -29,8 +29,8 @@ impl Headers {
         Self::parse_with_length(bytes).map(|(headers, _)| headers)
     }
 
-    /// As [`parse`](Self::parse), with the bytes of the IP header, its extensions and the header of
-    /// TCP, UDP or ICMP.
+    /// Parses as [`parse`](Self::parse) does, with the bytes of the IP header, its extensions and
+    /// the header of TCP, UDP or ICMP.
     pub fn parse_with_length(bytes: &[u8]) -> Option<(Self, u32)> {
         let outer = Layer::parse(bytes)?;
         let header_bytes = (bytes.len() - outer.payload.len()) as u32;

@@ -10,7 +10,7 @@
 //! | ESP (RFC 4303), in UDP (RFC 3948) | protocol 50, UDP of port 4500 | SPI |
 //!
 //! What is in ESP is encrypted: the SPI alone tells its flows apart. Fragments and ESP over IPv6 are
-//! told apart by the flow label as well (RFC 6437 §3), which a tunnel's entry sets by the flow that it
+//! distinguished by the flow label as well (RFC 6437 §3), which a tunnel's entry sets by the flow that it
 //! carries (RFC 6438 §3).
 //!
 //! Linux's flow dissector (`skb_flow_dissect_flow_keys`, what `sch_fq_codel` and `sch_cake` hash by)
@@ -21,7 +21,7 @@ use e2sm_tc::v1::FiveTuple;
 
 use crate::layer::Layer;
 
-/// IP headers read behind the outermost one. Deeper tunnels are told apart by the headers up to there.
+/// IP headers read behind the outermost one. Deeper tunnels are distinguished by the headers up to there.
 pub const MAX_NESTING: usize = 4;
 
 /// Extension headers of GTP-U that are skipped; TS 29.281 §5.2.1 defines ten.

@@ -38,8 +38,8 @@ void adapter_mac_ticked(void) {
   atomic_store_explicit(&has_mac, true, memory_order_relaxed);
 }
 
-bool adapter_seam(const char* name, adapter_function_t* in_oai, adapter_function_t* meant,
-                  adapter_function_t* ours) {
+bool adapter_wrapped(const char* name, adapter_function_t* in_oai, adapter_function_t* meant,
+                     adapter_function_t* ours) {
   /* A compiler may take two names for two functions, which the linker makes one. */
   adapter_function_t* volatile wrapped = meant;
   if (wrapped != ours) {
@@ -54,11 +54,11 @@ bool adapter_seam(const char* name, adapter_function_t* in_oai, adapter_function
 }
 
 /* All are looked at, so that one start shows all that is missing. */
-bool adapter_seams_are_there(void) {
-  bool const pdcp = adapter_pdcp_seams();
-  bool const lock = adapter_pdcp_lock_seams();
-  bool const rlc = adapter_rlc_seams();
-  bool const mac = adapter_mac_seams();
+bool adapter_all_wrapped(void) {
+  bool const pdcp = adapter_pdcp_wrapped();
+  bool const lock = adapter_pdcp_lock_wrapped();
+  bool const rlc = adapter_rlc_wrapped();
+  bool const mac = adapter_mac_wrapped();
   return pdcp && lock && rlc && mac;
 }
 
@@ -103,8 +103,8 @@ static void create(void) {
   char error[256] = "a setting cannot be read";
   bool const can_read = number("SOJOURN_BUFFERS", &buffers) && number("SOJOURN_SEED", &seed) &&
                         number("SOJOURN_STATUS_MS", &status_ms) && choose_slot_clock();
-  if (can_read && !adapter_seams_are_there()) {
-    strcpy(error, "a seam is missing");
+  if (can_read && !adapter_all_wrapped()) {
+    strcpy(error, "a wrapped symbol is missing");
   } else if (can_read) {
     sojourn_gnb_functions_t const functions = {.forward = adapter_forward};
     sojourn_gnb_settings_t const settings = {
@@ -121,7 +121,7 @@ static void create(void) {
   }
   fprintf(stderr, "sojourn: traffic control %s in OAI (%s)\n", sojourn_gnb_version(),
           OAI_PACKAGE_VERSION);
-  adapter_start_attendant(the_gnb, status_ms);
+  adapter_start_housekeeping(the_gnb, status_ms);
 }
 
 sojourn_gnb_t* adapter_gnb(void) {

@@ -11,9 +11,10 @@
    linker's --wrap; REAL means OAI's, which is null if OAI has none of that name. */
 #define REAL(name) __real_##name
 #define WRAP(name) __wrap_##name
-#define SEAM(name) extern __typeof__(name) REAL(name) __attribute__((weak))
+#define WRAPPED(name) extern __typeof__(name) REAL(name) __attribute__((weak))
 
-/* Fails the build, in words, if a function of OAI has another shape than this adapter is written for. */
+/* Fails the build, in words, if a function of OAI has another shape than this adapter is written
+   for. */
 #define SHAPE(name, ...)                                                             \
   _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(__VA_ARGS__)), \
                  "another OAI generation: " #name " has other arguments")
@@ -46,27 +47,28 @@ void adapter_flush_to_rlc(void);
 /* What `adapter_forward` has cost this thread since the last call, ns. */
 uint64_t adapter_take_forwarded_ns(void);
 
-/* Describes what is missing of the seams, one line each, to standard error. True if nothing is. */
-bool adapter_seams_are_there(void);
-bool adapter_pdcp_seams(void);
-bool adapter_pdcp_lock_seams(void);
-bool adapter_rlc_seams(void);
-bool adapter_mac_seams(void);
+/* Describes what is missing of the wrapped symbols, one line each, to standard error. True if
+   nothing is. */
+bool adapter_all_wrapped(void);
+bool adapter_pdcp_wrapped(void);
+bool adapter_pdcp_lock_wrapped(void);
+bool adapter_rlc_wrapped(void);
+bool adapter_mac_wrapped(void);
 
 typedef void adapter_function_t(void);
 
 /* True if OAI has the function, and the linker made its name mean ours; says so if not. */
-bool adapter_seam(const char* name, adapter_function_t* in_oai, adapter_function_t* meant,
-                  adapter_function_t* ours);
-#define SEAM_IS_THERE(name)                                                          \
-  adapter_seam(#name, (adapter_function_t*)REAL(name), (adapter_function_t*)(name), \
-               (adapter_function_t*)WRAP(name))
+bool adapter_wrapped(const char* name, adapter_function_t* in_oai, adapter_function_t* meant,
+                     adapter_function_t* ours);
+#define IS_WRAPPED(name)                                                                  \
+  adapter_wrapped(#name, (adapter_function_t*)REAL(name), (adapter_function_t*)(name), \
+                  (adapter_function_t*)WRAP(name))
 
 /* Sleeps so that slots of `slot_us` do not begin before their time; for the RF simulator. */
 void adapter_pace(uint32_t slot_us);
 
 /* Starts the thread that writes the status file each `status_ms` and serves what no real-time thread
    does. */
-void adapter_start_attendant(sojourn_gnb_t* gnb, uint64_t status_ms);
+void adapter_start_housekeeping(sojourn_gnb_t* gnb, uint64_t status_ms);
 
 #endif

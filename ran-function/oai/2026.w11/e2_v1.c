@@ -1,5 +1,5 @@
-/* E2SM-TC v1 of OAI's E2 agent: the table that the service-model plugin (gateway/flexric/service-model), which the agent
-   loads from its folder, looks up in the program. */
+/* E2SM-TC v1 of OAI's E2 agent: the table that the service-model plugin
+   (gateway/flexric/service-model), which the agent loads from its folder, looks up in the program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "openair2/E2AP/flexric/src/agent/e2_agent_api.h"
 
 #include "adapter.h"
-#include "sojourn_tc_door.h"
+#include "sojourn_tc_interface.h"
 
 static bool definition(void* context, sojourn_tc_room_t* room) {
   (void)context;
@@ -54,7 +54,7 @@ static void write_hex(FILE* file, const char* name, const uint8_t* at, size_t le
   fputc('"', file);
 }
 
-/* A line for each control: who changed what can be told from the gNB alone. The file is opened for each,
+/* A line for each control: the gNB alone shows who changed what. The file is opened for each,
    so that it may be moved away. */
 static void log_control(sojourn_tc_bytes_t header, sojourn_tc_bytes_t message,
                         const sojourn_tc_room_t* outcome) {
@@ -86,9 +86,9 @@ static void control(void* context, sojourn_tc_bytes_t header, sojourn_tc_bytes_t
   log_control(header, message, outcome);
 }
 
-const sojourn_tc_door_t* sojourn_tc_door(void) {
-  static sojourn_tc_door_t const door = {
-      .version = SOJOURN_TC_DOOR_VERSION,
+const sojourn_tc_interface_t* sojourn_tc_interface(void) {
+  static sojourn_tc_interface_t const table = {
+      .version = SOJOURN_TC_INTERFACE_VERSION,
       .definition = definition,
       .subscribe = subscribe,
       .unsubscribe = unsubscribe,
@@ -96,5 +96,5 @@ const sojourn_tc_door_t* sojourn_tc_door(void) {
       .control = control,
       .async_event = async_event_agent_api,
   };
-  return &door;
+  return &table;
 }

@@ -1,5 +1,6 @@
-/* The seams of the MAC: its question for the RLC's buffer status, its pull for a transport block, and
-   the beginning of a slot. All are called by the thread that schedules (`L1_tx_thread`). */
+/* The wrapped symbols of the MAC: its question for the RLC's buffer status, its pull for a
+   transport block, and the beginning of a slot. All are called by the thread that schedules
+   (`L1_tx_thread`). */
 #include "common/ran_context.h"
 #include "openair2/LAYER2/NR_MAC_gNB/mac_proto.h"
 #include "openair2/LAYER2/nr_rlc/nr_rlc_oai_api.h"
@@ -15,9 +16,9 @@ SHAPE(gNB_dlsch_ulsch_scheduler, void(module_id_t, frame_t, slot_t, NR_Sched_Rsp
 _Static_assert(sizeof(((mac_rlc_status_resp_t*)0)->bytes_in_buffer) == 4,
                "another OAI generation: the RLC's buffer status is no 32-bit number");
 
-SEAM(nr_mac_rlc_status_ind);
-SEAM(nr_mac_rlc_multi_data_req);
-SEAM(gNB_dlsch_ulsch_scheduler);
+WRAPPED(nr_mac_rlc_status_ind);
+WRAPPED(nr_mac_rlc_multi_data_req);
+WRAPPED(gNB_dlsch_ulsch_scheduler);
 
 status_ind_t WRAP(nr_mac_rlc_status_ind);
 multi_data_req_t WRAP(nr_mac_rlc_multi_data_req);
@@ -33,10 +34,10 @@ void WRAP(gNB_dlsch_ulsch_scheduler)(module_id_t module, frame_t frame, slot_t s
    down. */
 static _Thread_local uint64_t spent_ns;
 
-bool adapter_mac_seams(void) {
-  bool const asked = SEAM_IS_THERE(nr_mac_rlc_status_ind);
-  bool const pulled = SEAM_IS_THERE(nr_mac_rlc_multi_data_req);
-  bool const ticked = SEAM_IS_THERE(gNB_dlsch_ulsch_scheduler);
+bool adapter_mac_wrapped(void) {
+  bool const asked = IS_WRAPPED(nr_mac_rlc_status_ind);
+  bool const pulled = IS_WRAPPED(nr_mac_rlc_multi_data_req);
+  bool const ticked = IS_WRAPPED(gNB_dlsch_ulsch_scheduler);
   return asked && pulled && ticked;
 }
 

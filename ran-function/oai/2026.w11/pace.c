@@ -1,4 +1,4 @@
-/* Keeps OAI's RF simulator, which runs as fast as the machine allows, to the time of the wall. */
+/* Keeps OAI's RF simulator, which runs as fast as the machine allows, to wall-clock time. */
 #include <stdlib.h>
 #include <time.h>
 

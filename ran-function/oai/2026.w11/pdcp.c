@@ -1,5 +1,6 @@
-/* The seams of PDCP: SDUs are held back before they get a sequence number, so that a drop or a change
-   of order leaves no gap for the UE to wait for (t-Reordering, 38.323 §5.2.2.2). */
+/* The wrapped symbols of PDCP: SDUs are held back before they get a sequence number, so that a
+   drop or a change of order leaves no gap for the UE to wait for (t-Reordering, 38.323 §5.2.2.2).
+   */
 #include <stdlib.h>
 #include <string.h>
 /* Before OAI's headers: netinet/sctp.h defines names that it declares. */
@@ -28,21 +29,21 @@ SHAPE(nr_pdcp_remove_UE, void(ue_id_t));
 SHAPE(nr_rlc_data_req, rlc_op_status_t(const protocol_ctxt_t* const, const srb_flag_t,
                                        const rb_id_t, const mui_t, sdu_size_t, uint8_t*));
 
-SEAM(new_nr_pdcp_entity);
-SEAM(nr_pdcp_data_req_drb);
-SEAM(nr_pdcp_release_drb);
-SEAM(nr_pdcp_remove_UE);
+WRAPPED(new_nr_pdcp_entity);
+WRAPPED(nr_pdcp_data_req_drb);
+WRAPPED(nr_pdcp_release_drb);
+WRAPPED(nr_pdcp_remove_UE);
 
 new_entity_t WRAP(new_nr_pdcp_entity);
 data_req_t WRAP(nr_pdcp_data_req_drb);
 void WRAP(nr_pdcp_release_drb)(ue_id_t ue, int drb);
 void WRAP(nr_pdcp_remove_UE)(ue_id_t ue);
 
-bool adapter_pdcp_seams(void) {
-  bool const added = SEAM_IS_THERE(new_nr_pdcp_entity);
-  bool const data = SEAM_IS_THERE(nr_pdcp_data_req_drb);
-  bool const released = SEAM_IS_THERE(nr_pdcp_release_drb);
-  bool const removed = SEAM_IS_THERE(nr_pdcp_remove_UE);
+bool adapter_pdcp_wrapped(void) {
+  bool const added = IS_WRAPPED(new_nr_pdcp_entity);
+  bool const data = IS_WRAPPED(nr_pdcp_data_req_drb);
+  bool const released = IS_WRAPPED(nr_pdcp_release_drb);
+  bool const removed = IS_WRAPPED(nr_pdcp_remove_UE);
   return added && data && released && removed;
 }
 

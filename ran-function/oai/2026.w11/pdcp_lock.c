@@ -11,8 +11,8 @@
 SHAPE(nr_pdcp_manager_lock, void(nr_pdcp_ue_manager_t*));
 SHAPE(nr_pdcp_manager_unlock, void(nr_pdcp_ue_manager_t*));
 
-SEAM(nr_pdcp_manager_lock);
-SEAM(nr_pdcp_manager_unlock);
+WRAPPED(nr_pdcp_manager_lock);
+WRAPPED(nr_pdcp_manager_unlock);
 
 void WRAP(nr_pdcp_manager_lock)(nr_pdcp_ue_manager_t* manager);
 void WRAP(nr_pdcp_manager_unlock)(nr_pdcp_ue_manager_t* manager);
@@ -24,9 +24,9 @@ static pthread_mutex_t in_front = PTHREAD_MUTEX_INITIALIZER;
 /* Whether this thread has it over several calls of PDCP. */
 static _Thread_local bool held;
 
-bool adapter_pdcp_lock_seams(void) {
-  bool const locked = SEAM_IS_THERE(nr_pdcp_manager_lock);
-  bool const unlocked = SEAM_IS_THERE(nr_pdcp_manager_unlock);
+bool adapter_pdcp_lock_wrapped(void) {
+  bool const locked = IS_WRAPPED(nr_pdcp_manager_lock);
+  bool const unlocked = IS_WRAPPED(nr_pdcp_manager_unlock);
   return locked && unlocked;
 }
 

@@ -1,4 +1,4 @@
-/* The seams that say how RLC and MAC name what PDCP names by UE and DRB. */
+/* The wrapped symbols that say how RLC and MAC name what PDCP names by UE and DRB. */
 /* Before OAI's headers: netinet/sctp.h defines names that it declares. */
 #include <netinet/in.h>
 
@@ -14,12 +14,12 @@ SHAPE(nr_rlc_update_id, bool(int, int));
 SHAPE(cu_add_f1_ue_data, bool(uint32_t, const f1_ue_data_t*));
 SHAPE(cu_update_f1_ue_data, bool(uint32_t, const f1_ue_data_t*));
 
-SEAM(nr_rlc_add_drb);
-SEAM(nr_rlc_release_entity);
-SEAM(nr_rlc_remove_ue);
-SEAM(nr_rlc_update_id);
-SEAM(cu_add_f1_ue_data);
-SEAM(cu_update_f1_ue_data);
+WRAPPED(nr_rlc_add_drb);
+WRAPPED(nr_rlc_release_entity);
+WRAPPED(nr_rlc_remove_ue);
+WRAPPED(nr_rlc_update_id);
+WRAPPED(cu_add_f1_ue_data);
+WRAPPED(cu_update_f1_ue_data);
 
 void WRAP(nr_rlc_add_drb)(int rnti, int drb, const NR_RLC_BearerConfig_t* config);
 void WRAP(nr_rlc_release_entity)(int rnti, logical_chan_id_t lcid);
@@ -28,13 +28,13 @@ bool WRAP(nr_rlc_update_id)(int from, int to);
 bool WRAP(cu_add_f1_ue_data)(uint32_t ue, const f1_ue_data_t* data);
 bool WRAP(cu_update_f1_ue_data)(uint32_t ue, const f1_ue_data_t* data);
 
-bool adapter_rlc_seams(void) {
-  bool const added = SEAM_IS_THERE(nr_rlc_add_drb);
-  bool const released = SEAM_IS_THERE(nr_rlc_release_entity);
-  bool const removed = SEAM_IS_THERE(nr_rlc_remove_ue);
-  bool const renamed = SEAM_IS_THERE(nr_rlc_update_id);
-  bool const named = SEAM_IS_THERE(cu_add_f1_ue_data);
-  bool const named_anew = SEAM_IS_THERE(cu_update_f1_ue_data);
+bool adapter_rlc_wrapped(void) {
+  bool const added = IS_WRAPPED(nr_rlc_add_drb);
+  bool const released = IS_WRAPPED(nr_rlc_release_entity);
+  bool const removed = IS_WRAPPED(nr_rlc_remove_ue);
+  bool const renamed = IS_WRAPPED(nr_rlc_update_id);
+  bool const named = IS_WRAPPED(cu_add_f1_ue_data);
+  bool const named_anew = IS_WRAPPED(cu_update_f1_ue_data);
   return added && released && removed && renamed && named && named_anew;
 }
 

@@ -34,9 +34,9 @@ function(sojourn_into_gnb)
                                                     ${SOJOURN_ADAPTER}/../../../gateway/flexric/service-model/include)
     sojourn_wrap(wraps_e2.txt)
     # The service-model plugin looks it up in the program.
-    target_link_options(nr-softmodem PRIVATE LINKER:--export-dynamic-symbol=sojourn_tc_door)
+    target_link_options(nr-softmodem PRIVATE LINKER:--export-dynamic-symbol=sojourn_tc_interface)
   endif()
 endfunction()
 
-set(SOJOURN_SOURCES adapter.c pdcp.c pdcp_lock.c rlc.c mac.c pace.c attendant.c)
+set(SOJOURN_SOURCES adapter.c pdcp.c pdcp_lock.c rlc.c mac.c pace.c housekeeping.c)
 cmake_language(DEFER CALL sojourn_into_gnb)

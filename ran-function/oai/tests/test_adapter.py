@@ -18,7 +18,7 @@ ADAPTER = ROOT / "ran-function" / "oai" / "2026.w11"
 MOCK = ADAPTER / "mock"
 PREFIX = Path(sys.prefix)
 FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O2")
-SOURCES = ("adapter", "pdcp", "pdcp_lock", "rlc", "mac", "pace", "attendant")
+SOURCES = ("adapter", "pdcp", "pdcp_lock", "rlc", "mac", "pace", "housekeeping")
 
 
 def wraps() -> list[str]:
@@ -145,7 +145,7 @@ def test_what_cannot_serve_says_why_and_lets_all_packets_pass(
     seen = run(gnb, 1, 8, **settings)
     assert reason in seen.log
     assert "all packets pass untouched" in seen.log
-    assert "a seam is missing" not in seen.log
+    assert "a wrapped symbol is missing" not in seen.log
     assert seen.gaps == 0
     assert seen.arrived > 0
 
@@ -156,7 +156,7 @@ def test_functions_that_the_linker_left_alone_are_named(tmp_path: Path) -> None:
     seen = run(program, 1, 8, SOJOURN_PIPELINE="low_latency")
     for name in left:
         assert f"sojourn: {name} is not wrapped: link with wraps.txt" in seen.log
-    assert "a seam is missing; all packets pass untouched" in seen.log
+    assert "a wrapped symbol is missing; all packets pass untouched" in seen.log
     assert seen.arrived > 0
 
 

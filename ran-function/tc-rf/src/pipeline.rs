@@ -35,12 +35,12 @@ pub struct TrafficControl<P> {
     qos: Option<BearerQos>,
     /// Revision and rule of the node default that the pipeline in force comes from, and since when.
     by_default: Option<(u32, u8, u64)>,
-    /// In force before any control.
+    /// Pipeline in force before any control.
     initial: Pipeline,
     /// What returns when a lease ends.
     safe: Pipeline,
     current: Pipeline,
-    /// Of the pipeline in force.
+    /// Digest of the pipeline in force.
     digest: Option<u32>,
     in_safe: bool,
     /// Who installed the pipeline in force, if it is not the safe one.

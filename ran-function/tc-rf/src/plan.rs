@@ -38,7 +38,7 @@ pub fn capabilities() -> Capabilities {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) classifier: Classifier,
-    /// By queue index; empty without policers.
+    /// Policers by queue index; empty without policers.
     pub(crate) policers: Vec<Option<Policer>>,
     pub(crate) queues: Vec<QueueConfig>,
     pub(crate) scheduler: SchedulerConfig,

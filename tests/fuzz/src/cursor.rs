@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
         usize::from(self.u8()) % count
     }
 
-    /// At most 255 items.
+    /// A vector of at most 255 items.
     pub fn vec<T>(&mut self, mut item: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let count = self.u8();
         (0..count).map(|_| item(self)).collect()

@@ -82,7 +82,7 @@ plain! {
         },
         /// Filters.
         1 "OSI" => Osi {
-            /// In order of precedence.
+            /// Filters in order of precedence.
             flt: Vec<Filter>,
         },
         /// Stochastic hash.

@@ -77,8 +77,9 @@ pub struct FeedGrid {
 }
 
 impl FeedGrid {
-    /// For a forecast with these points, µs after its origin, and `single_us` between points if there
-    /// is one alone; `None` unless they increase, are at least one, and `single_us` is not 0.
+    /// The grid of a forecast with these points, µs after its origin, and `single_us` between
+    /// points if there is one alone; `None` unless they increase, are at least one, and `single_us`
+    /// is not 0.
     #[must_use]
     pub fn over(points_us: &[u32], single_us: u32) -> Option<Self> {
         let (first_us, last_us) = (*points_us.first()?, *points_us.last()?);
@@ -94,7 +95,7 @@ impl FeedGrid {
         Some(Self { points_us: points_us.to_vec(), step_us, count })
     }
 
-    /// From the origin to the first point, µs.
+    /// Time from the origin to the first point, µs.
     #[must_use]
     pub fn start_us(&self) -> u32 {
         self.points_us[0]

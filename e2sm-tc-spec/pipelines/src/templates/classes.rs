@@ -20,7 +20,7 @@ use crate::limits::MTU_BYTES;
 
 /// Each class and the rest are two of the service model's 256 queue sets.
 const MAX_CLASSES: usize = 127;
-/// Of an OSI classifier.
+/// Most filters of an OSI classifier.
 const MAX_FILTERS: usize = 256;
 const RATE_KBPS: std::ops::RangeInclusive<u32> = 1..=100_000_000;
 /// What a class below its guaranteed rate may catch up on with priority. Longer than the radio
@@ -271,7 +271,8 @@ fn check_rate(parameter: &str, rate_kbps: Option<u32>) -> Result<(), ParameterEr
     rate_kbps.map_or(Ok(()), |rate_kbps| within(parameter, rate_kbps, RATE_KBPS))
 }
 
-/// At least two packets, so that a long one does not wait for a bucket it never fits.
+/// Bytes of this rate in this time, but at least two packets, so that a long one does not wait for
+/// a bucket it never fits.
 fn burst_bytes(rate_kbps: u32, span_ms: u32) -> u32 {
     let bytes = u64::from(rate_kbps) * u64::from(span_ms) / 8;
     u32::try_from(bytes).unwrap_or(u32::MAX).max(2 * MTU_BYTES)

@@ -44,7 +44,7 @@ pub struct CakeDiffserv {
     /// Queues of all tins together; 1024 (RFC 8290 §4.1.2).
     #[schemars(range(min = 1, max = 4096))]
     pub queues: u16,
-    /// Of each COBALT queue.
+    /// CoDel of each COBALT queue.
     pub codel: CodelParameters,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]
@@ -114,7 +114,7 @@ pub struct BoundedClass {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BodeDiffserv {
-    /// From highest to lowest; what none names comes last, without a bound.
+    /// Classes from highest to lowest; what none names comes last, without a bound.
     pub classes: Vec<BoundedClass>,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]

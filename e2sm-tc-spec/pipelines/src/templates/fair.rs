@@ -23,7 +23,7 @@ pub struct FqCodel {
     /// Deficit per turn, bytes; one Ethernet frame of 1514 (RFC 8290 §4.2).
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
-    /// Of each queue.
+    /// CoDel of each queue.
     pub codel: CodelParameters,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]
@@ -79,9 +79,9 @@ pub struct DrqlForecast {
     /// Deficit per turn, bytes; one Ethernet frame of 1514 (RFC 8290 §4.2).
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
-    /// Of each queue.
+    /// CoDel of each queue.
     pub codel: CodelParameters,
-    /// Without a forecast for this long it paces by the last report, µs. Half a second: a forecaster
+    /// Age of a forecast from which on it paces by the last report, µs. Half a second: a forecaster
     /// like that of stolidis2024 answers each 400 ms.
     #[schemars(range(min = 1_000, max = 10_000_000))]
     pub stale_us: u32,

@@ -15,7 +15,7 @@ use super::parameters::{
 use super::parts::{between, codel, one, queues, run};
 use crate::limits::MTU_BYTES;
 
-/// By ECN as RFC 9331 §5.1 and §5.3 classify.
+/// A classifier by ECN as RFC 9331 §5.1 and §5.3 classify.
 pub(super) fn by_ecn(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Classifier {
     Classifier::L4sEcn(L4sEcnClassifier::new(l4s, classic, ways))
 }
@@ -63,9 +63,9 @@ pub struct L4s {
     /// (RFC 9332 §4.2.2, weighted). L waits for a packet of an unresponsive classic flow, not for its queue.
     #[schemars(range(min = 1, max = 50))]
     pub classic_protection_pct: u8,
-    /// By how much a classic packet has to be older than an L4S packet to go first, µs: the time-shifted FIFO
-    /// of RFC 9332 appendix A in place of the share. It makes L wait for as long as an unresponsive
-    /// classic flow keeps its queue longer.
+    /// Age that a classic packet has to have beyond an L4S packet's to go first, µs: the
+    /// time-shifted FIFO of RFC 9332 appendix A in place of the share. It makes L wait for as long
+    /// as an unresponsive classic flow keeps its queue longer.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub time_shift_us: Option<u32>,
     /// Stage 6.
@@ -153,7 +153,7 @@ pub struct FqL4s {
     /// Deficit per turn, bytes; one Ethernet frame of 1514 (RFC 8290 §4.2).
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
-    /// Of the queues without L4S.
+    /// CoDel of the queues without L4S.
     pub codel: CodelParameters,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]

@@ -118,7 +118,7 @@ impl Buffer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowScheduler {
-    /// By bytes, with new and old lists (RFC 8290 §4.2).
+    /// Deficits in bytes, with new and old lists (RFC 8290 §4.2).
     #[default]
     DeficitRoundRobin,
     /// Packet by packet, for nodes that have no other.

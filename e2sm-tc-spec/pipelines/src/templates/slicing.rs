@@ -30,7 +30,7 @@ pub struct SegregateGreedy {
     /// Deficit per turn, bytes; one Ethernet frame of 1514 (RFC 8290 §4.2).
     #[schemars(range(min = 256, max = 1_048_576))]
     pub quantum_bytes: u32,
-    /// Of both queues.
+    /// CoDel of both queues.
     pub codel: CodelParameters,
     /// Stage 6.
     #[serde(deserialize_with = "pacer")]

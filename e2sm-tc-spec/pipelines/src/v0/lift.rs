@@ -36,7 +36,7 @@ pub struct BearerContext {
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     queues: BTreeMap<QueueId, Extended>,
-    /// Of queues that were removed.
+    /// Counts of queues that were removed.
     retired: Totals,
 }
 
@@ -114,7 +114,7 @@ impl Totals {
         self.each().into_iter().zip(other.each()).for_each(|(sum, part)| *sum += *part);
     }
 
-    /// By how much reported counters of 32 bits have grown since `before`.
+    /// Growth of reported counters of 32 bits since `before`.
     fn since(mut self, before: &Self) -> Self {
         let mut before = *before;
         for (now, before) in self.each().into_iter().zip(before.each()) {

@@ -104,7 +104,7 @@ impl Numbers {
         Ok(Self(ids.into_iter().zip(base..).collect()))
     }
 
-    /// Of a queue that the pipeline has.
+    /// Number in v0 of a queue that the pipeline has.
     fn v0(&self, queue: QueueId) -> QueueId {
         self.0.get(&queue).copied().unwrap_or(queue)
     }

@@ -195,7 +195,7 @@ impl NodeState {
         Ok(after)
     }
 
-    /// As [`apply`](Self::apply), without the check of the whole pipeline.
+    /// Does the same as [`apply`](Self::apply), without the check of the whole pipeline.
     pub(super) fn edited(
         &self,
         control: &ControlMessage,

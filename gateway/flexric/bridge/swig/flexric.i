@@ -4,7 +4,7 @@
 %module flexric
 
 %{
-#include "python_door.h"
+#include "python_api.h"
 %}
 
 %init %{

@@ -1,4 +1,4 @@
-/* The service model in FlexRIC's agent: between the agent's procedures and the node's door.
+/* The service model in FlexRIC's agent: between the agent's procedures and the node's TC function.
  *
  * The agent calls from its only thread and frees what it is given. It asserts on what it does not
  * expect, so nothing here fails: a refusal is a report or an outcome.
@@ -9,7 +9,7 @@
 #include "sm/sm_agent.h"
 
 #include "plugin.h"
-#include "sojourn_tc_door.h"
+#include "sojourn_tc_interface.h"
 #include "sojourn_tc_sm.h"
 
 enum {
@@ -51,7 +51,7 @@ __attribute__((used)) static const char made_for[] = "SOJOURN_TC_MADE_FOR=" SOJO
 /* One agent a process, which FlexRIC's own state demands. Not freed: the agent reads service models
    after it has freed them, when it ends with subscriptions. */
 static sm_agent_t agent;
-static const sojourn_tc_door_t *door;
+static const sojourn_tc_interface_t *node;
 /* Subscriptions for outcomes, and those that wait for its timer, oldest first. */
 typedef struct {
   uint32_t request;
@@ -131,13 +131,13 @@ static item_t *subscribe(const sm_subs_data_t *data, int64_t *period_ms) {
   uint32_t own_ms = 0;
   const sojourn_tc_bytes_t trigger = {.at = data->event_trigger, .len = data->len_et};
   const sojourn_tc_bytes_t action = {.at = data->action_def, .len = data->len_ad};
-  if (door != NULL &&
-      door->subscribe(door->context, data->ric_req_id, trigger, action, &own_ms, &reason)) {
+  if (node != NULL &&
+      node->subscribe(node->context, data->ric_req_id, trigger, action, &own_ms, &reason)) {
     *period_ms = own_ms < 1 ? 1 : own_ms > IDLE_MS ? IDLE_MS : own_ms;
     return make_item(REPORTS, data->ric_req_id, "", 0);
   }
   *period_ms = REFUSED_MS;
-  return door != NULL ? refused(data->ric_req_id, reason.at, reason.len)
+  return node != NULL ? refused(data->ric_req_id, reason.at, reason.len)
                       : refused(data->ric_req_id, NO_TC, sizeof(NO_TC) - 1);
 }
 
@@ -168,7 +168,7 @@ static void free_action(sm_agent_t *sm, void *data) {
     return;
   }
   if (item->kind == REPORTS) {
-    door->unsubscribe(door->context, item->request);
+    node->unsubscribe(node->context, item->request);
   }
   listener_t *listener = item->kind == OUTCOMES ? listener_of(item->request) : NULL;
   if (listener != NULL) {
@@ -198,7 +198,7 @@ static exp_ind_data_t next_report(const item_t *item) {
   sojourn_tc_room_t header = {.at = header_bytes, .capacity = sizeof(header_bytes)};
   sojourn_tc_room_t message = {.at = message_bytes, .capacity = sizeof(message_bytes)};
   /* FlexRIC does not send empty octet strings, nor does v1 have any. */
-  if (!door->report(door->context, item->request, &header, &message) || header.len == 0 ||
+  if (!node->report(node->context, item->request, &header, &message) || header.len == 0 ||
       message.len == 0) {
     return (exp_ind_data_t){.has_value = false};
   }
@@ -249,7 +249,7 @@ static void tell_outcome(uint64_t token, const sojourn_tc_room_t *outcome) {
     if (request > LAST_WAKING_REQUEST) {
       keep(&listeners[i], item);
     } else {
-      door->async_event(request, item);
+      node->async_event(request, item);
     }
   }
 }
@@ -259,12 +259,12 @@ static sm_ctrl_out_data_t on_control(sm_agent_t const *sm, sm_ctrl_req_data_t co
   static uint8_t bytes[SOJOURN_TC_OUTCOME_BYTES];
   sojourn_tc_room_t outcome = {.at = bytes, .capacity = sizeof(bytes)};
   sm_ctrl_out_data_t answer = {0};
-  if (door == NULL) {
+  if (node == NULL) {
     return answer;
   }
   const sojourn_tc_bytes_t header = {.at = data->ctrl_hdr, .len = data->len_hdr};
   const sojourn_tc_bytes_t message = {.at = data->ctrl_msg, .len = data->len_msg};
-  door->control(door->context, header, message, &outcome);
+  node->control(node->context, header, message, &outcome);
   if (outcome.len > 0) {
     tell_outcome(sojourn_tc_token(header.at, header.len, message.at, message.len), &outcome);
     /* E2AP has a place for it, which today's nearRT-RIC does not forward. */
@@ -279,7 +279,7 @@ static sm_e2_setup_data_t on_e2_setup(sm_agent_t const *sm) {
   static uint8_t bytes[SOJOURN_TC_DEFINITION_BYTES];
   sojourn_tc_room_t definition = {.at = bytes, .capacity = sizeof(bytes)};
   sm_e2_setup_data_t setup = {0};
-  if (door != NULL && door->definition(door->context, &definition) && definition.len > 0) {
+  if (node != NULL && node->definition(node->context, &definition) && definition.len > 0) {
     setup.ran_fun_def = sojourn_tc_copy(definition.at, definition.len, &setup.len_rfd);
   } else {
     setup.ran_fun_def = sojourn_tc_copy(NO_TC, sizeof(NO_TC) - 1, &setup.len_rfd);
@@ -312,19 +312,19 @@ static char const *oid(void) {
   return SOJOURN_TC_OID;
 }
 
-/* The door of this process, if it has one of this version. An xApp loads the agent's side as well, and
+/* The TC function of this process, if it has one of this version. An xApp loads the agent's side as well, and
    has none. */
-static const sojourn_tc_door_t *find_door(void) {
-  const sojourn_tc_door_t *(*of_node)(void) = NULL;
+static const sojourn_tc_interface_t *find_node(void) {
+  const sojourn_tc_interface_t *(*of_node)(void) = NULL;
   /* POSIX lets a function pointer be stored so (dlsym, rationale). */
-  *(void **)&of_node = dlsym(RTLD_DEFAULT, "sojourn_tc_door");
-  const sojourn_tc_door_t *found = of_node != NULL ? of_node() : NULL;
-  return found != NULL && found->version == SOJOURN_TC_DOOR_VERSION ? found : NULL;
+  *(void **)&of_node = dlsym(RTLD_DEFAULT, "sojourn_tc_interface");
+  const sojourn_tc_interface_t *found = of_node != NULL ? of_node() : NULL;
+  return found != NULL && found->version == SOJOURN_TC_INTERFACE_VERSION ? found : NULL;
 }
 
 SOJOURN_TC_EXPORT sm_agent_t *make_sojourn_tc_sm_agent(sm_io_ag_ran_t io) {
   (void)io; /* its tables have no place for a service model of others */
-  door = find_door();
+  node = find_node();
   agent = (sm_agent_t){
       .proc = {.on_subscription = on_subscription,
                .on_indication = on_indication,

@@ -42,10 +42,10 @@ pub struct Served {
     hello: Hello,
     /// The points that its forecasts are fed at.
     grid: FeedGrid,
-    /// Of occupancy and limit, and of the drain.
+    /// Column of the quantile of occupancy and limit; `drain` is that of the drain.
     level: QuantileColumn,
     drain: QuantileColumn,
-    /// By time of the report, µs since the Unix epoch; oldest first.
+    /// Forecasts by time of the report, µs since the Unix epoch; oldest first.
     batches: VecDeque<(u64, ByBearer)>,
     epoch_us: u64,
 }

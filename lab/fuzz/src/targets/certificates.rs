@@ -1,4 +1,4 @@
-//! PEM files of a door: certificate, key and client CA, each with its length ahead; a certificate
+//! PEM files of a listener: certificate, key and client CA, each with its length ahead; a certificate
 //! without PEM, as a client shows it.
 
 use lab_gateway::fuzzing;

@@ -75,7 +75,7 @@ fn control(world: &mut World, bytes: &[u8]) {
     }
 }
 
-/// Without a name, the node that there is.
+/// The node of this name; without a name, the node that there is.
 fn node(world: &World, named: String) -> String {
     if named.is_empty() { world.node_id().to_owned() } else { named }
 }

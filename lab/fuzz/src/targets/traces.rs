@@ -24,7 +24,7 @@ fn ucc(bytes: &[u8], column: UccColumn) {
 }
 
 fn unpack(bytes: &[u8]) {
-    /// Of the unpacked trace: less than of a file, for speed.
+    /// Most bytes of the unpacked trace: less than of a file, for speed.
     const MOST: u64 = MAX_TRACE_BYTES >> 6;
     if let Ok(unpacked) = decompress(bytes, MOST) {
         assert!(unpacked.len() as u64 <= MOST);

@@ -37,7 +37,7 @@ pub(crate) enum Right {
 impl Right {
     const ALL: [Self; 3] = [Self::Read, Self::Subscribe, Self::Control];
 
-    /// As written in the access file.
+    /// The name of the right in the access file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -1,6 +1,6 @@
 //! Who may do what: the identity of a client, its rights, and the audit log.
 //!
-//! Without an access file a door admits whom its TLS admits; see [`AccessControl`].
+//! Without an access file a listener admits whom its TLS admits; see [`AccessControl`].
 
 mod audit;
 mod audit_file;
@@ -23,13 +23,13 @@ pub(crate) use identifiers::check_identifiers;
 
 use self::{file::Client, identifiers::MAX_IDENTIFIER_BYTES};
 use super::{
-    door::{Door, Peer},
+    incoming::{Peer, Protocol},
     limits::ClientKey,
     metrics::GatewayMetrics,
     terminal::escaped_but,
 };
 
-/// The access file in force, shared by the doors of a gateway.
+/// The access file in force, shared by the listeners of a gateway.
 ///
 /// Without an access file everything is allowed; a client CA then requires a certificate.
 #[derive(Debug)]
@@ -60,9 +60,9 @@ impl AccessControl {
     ) -> Result<Self, AccessError> {
         let file = path.as_deref().map(AccessFile::read).transpose()?.map(Arc::new);
         file.iter().for_each(|file| file.warn_of_writers());
-        for door in Door::ALL {
+        for protocol in Protocol::ALL {
             for reason in Reason::ALL {
-                metrics.expect_refusals(door.name(), reason.name());
+                metrics.expect_refusals(protocol.name(), reason.name());
             }
         }
         let (current, _) = watch::channel(file);
@@ -154,7 +154,7 @@ impl Caller {
     /// It may not do this now; written to the audit log.
     pub(crate) fn require(&self, right: Right, node_id: Option<&str>) -> Result<String, Refusal> {
         self.check(right, node_id).inspect_err(|refusal| {
-            self.access.metrics.refused(self.peer.door.name(), refusal.reason.name());
+            self.access.metrics.refused(self.peer.protocol.name(), refusal.reason.name());
             self.access.audit.refused(&Entry {
                 who: &refusal.who,
                 peer: Some(self.peer.address),
@@ -281,7 +281,7 @@ fn bearer_token(header: &str) -> &str {
     }
 }
 
-/// Without control characters, at most [`MAX_IDENTIFIER_BYTES`] characters long.
+/// The text without control characters, at most [`MAX_IDENTIFIER_BYTES`] characters long.
 fn escaped(text: &str) -> String {
     const MAX: usize = MAX_IDENTIFIER_BYTES;
     let start: String = text.chars().take(MAX).collect();
@@ -293,7 +293,7 @@ fn escaped(text: &str) -> String {
 pub(crate) enum Reason {
     /// No client of the access file, or no certificate where one is required.
     Unauthenticated,
-    /// Without the right.
+    /// The client lacks the right.
     Right,
     /// The node is outside the client's nodes.
     Node,

@@ -21,7 +21,7 @@ pub(crate) fn local_caller() -> Caller {
 
 fn peer(address: &str, is_encrypted: bool, names: Option<&[&str]>) -> Peer {
     Peer {
-        door: Door::Grpc,
+        protocol: Protocol::Grpc,
         address: address.parse().expect("an address"),
         is_encrypted,
         certificate: names.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),

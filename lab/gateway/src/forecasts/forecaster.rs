@@ -13,8 +13,8 @@ use tonic::{
 
 use crate::{
     access::first_line_token,
-    door::MAX_PEM_BYTES,
     error::{ServeError, cause},
+    incoming::MAX_PEM_BYTES,
     options::{ForecastOptions, resolve},
 };
 

@@ -1,4 +1,4 @@
-//! The connections of a door: how many, whose, and which end when there is no room.
+//! The connections of a listener: how many, whose, and which end when there is no room.
 //!
 //! A client may have as many as are still free ([`Pool`](super::pool::Pool)): by its address when it
 //! connects, by its name once that is known. Clients that the access file does not list have three
@@ -127,7 +127,7 @@ impl Table {
     }
 }
 
-/// The connections of one door; clones share them.
+/// The connections of one listener; clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Connections(Arc<Inner>);
 
@@ -208,7 +208,7 @@ impl Connections {
         }
     }
 
-    /// Ends connections that send nothing or have no call, until the door closes.
+    /// Ends connections that send nothing or have no call, until the listener closes.
     pub(crate) async fn end_idle(self) {
         let mut ticks = interval(CHECK_PERIOD);
         loop {
@@ -328,7 +328,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    fn door(max: usize, is_http: bool) -> (Connections, Gauge) {
+    fn connections(max: usize, is_http: bool) -> (Connections, Gauge) {
         let open = Gauge::default();
         let clock = Monotonic::start();
         (Connections::new(max, is_http, open.clone(), Refusals::default(), clock), open)
@@ -347,15 +347,15 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_half_of_the_door_and_others_find_room() {
-        let (door, open) = door(40, false);
-        let greedy: Vec<_> = (0..100).filter_map(|_| door.admit_at(named("a"), 0)).collect();
+    fn a_client_has_half_of_the_places_and_others_find_room() {
+        let (connections, open) = connections(40, false);
+        let greedy: Vec<_> = (0..100).filter_map(|_| connections.admit_at(named("a"), 0)).collect();
         let alive = greedy.iter().filter(|slot| !is_closed(slot)).count();
         assert_eq!((greedy.len(), alive), (100, 20), "its own longest idle ends for the next");
         assert!(is_closed(&greedy[79]) && !is_closed(&greedy[80]));
         let calls: Vec<_> = greedy[80..].iter().map(Slot::begin_call).collect();
-        assert!(door.admit_at(named("a"), 0).is_none(), "all of its own are busy");
-        let other = door.admit_at(named("b"), 0).expect("room");
+        assert!(connections.admit_at(named("a"), 0).is_none(), "all of its own are busy");
+        let other = connections.admit_at(named("b"), 0).expect("room");
         assert_eq!(open.get(), 21);
         drop(calls);
         other.leave();
@@ -363,38 +363,40 @@ mod tests {
     }
 
     #[test]
-    fn a_full_door_ends_the_longest_idle_and_never_one_with_a_call() {
-        let (door, _) = door(10, false);
-        let busy = door.admit_at(local(1), 0).expect("room");
+    fn a_full_table_ends_the_longest_idle_and_never_one_with_a_call() {
+        let (connections, _) = connections(10, false);
+        let busy = connections.admit_at(local(1), 0).expect("room");
         let call = busy.begin_call();
         let silent: Vec<_> =
-            (2..1_000).filter_map(|port| door.admit_at(local(port), port.into())).collect();
+            (2..1_000).filter_map(|port| connections.admit_at(local(port), port.into())).collect();
         assert_eq!(silent.len(), 998, "each came in");
         assert_eq!(silent.iter().filter(|slot| !is_closed(slot)).count(), 9, "the newest");
         assert!(!is_closed(&busy));
         let calls: Vec<_> = silent[989..].iter().map(Slot::begin_call).collect();
-        assert!(door.admit_at(local(1), 2_000).is_none(), "nobody is idle");
+        assert!(connections.admit_at(local(1), 2_000).is_none(), "nobody is idle");
         drop((call, calls));
-        assert!(door.admit_at(local(1), 2_000).is_some());
+        assert!(connections.admit_at(local(1), 2_000).is_some());
     }
 
     #[test]
     fn the_client_with_most_loses_first() {
-        let (door, _) = door(8, false);
-        let quiet = door.admit_at(named("quiet"), 0).expect("room");
-        let many: Vec<_> = (1..=3).filter_map(|at| door.admit_at(named("many"), at)).collect();
-        let locals: Vec<_> = (1..=4).filter_map(|port| door.admit_at(local(port), 9)).collect();
+        let (connections, _) = connections(8, false);
+        let quiet = connections.admit_at(named("quiet"), 0).expect("room");
+        let many: Vec<_> =
+            (1..=3).filter_map(|at| connections.admit_at(named("many"), at)).collect();
+        let locals: Vec<_> =
+            (1..=4).filter_map(|port| connections.admit_at(local(port), 9)).collect();
         assert_eq!((many.len(), locals.len()), (3, 4));
-        let newcomer = door.admit_at(local(9), 10);
+        let newcomer = connections.admit_at(local(9), 10);
         assert!(newcomer.is_some() && is_closed(&many[0]) && !is_closed(&quiet));
     }
 
     #[test]
     fn a_client_has_its_share_by_its_name_too() {
-        let (door, open) = door(40, false);
+        let (connections, open) = connections(40, false);
         let at = |number: u8| ClientKey::at(([192, 0, 2, number], 1).into());
         let named = |address, client: &ClientKey| {
-            let slot = door.admit_at(at(address), 0)?;
+            let slot = connections.admit_at(at(address), 0)?;
             slot.identified(client).ok()?;
             let call = slot.begin_call();
             Some((slot, call))
@@ -410,7 +412,7 @@ mod tests {
         );
         let listed: Vec<_> = (0..100).filter_map(|_| named(3, &super::tests::named("a"))).collect();
         assert_eq!(listed.len(), 5);
-        let refused = door.admit_at(at(3), 0).expect("room").identified(&unlisted("three"));
+        let refused = connections.admit_at(at(3), 0).expect("room").identified(&unlisted("three"));
         let message = "client certificate three: more than 30 connections of clients that the access \
                        file does not list; end others first";
         assert_eq!(refused.expect_err("refused").message(), message);
@@ -418,9 +420,10 @@ mod tests {
 
     #[test]
     fn an_idle_connection_of_the_name_ends_for_the_next() {
-        let (door, open) = door(8, false);
+        let (connections, open) = connections(8, false);
         let client = named("a");
-        let slots: Vec<_> = (0..6).filter_map(|n| door.admit_at(local(n), n.into())).collect();
+        let slots: Vec<_> =
+            (0..6).filter_map(|n| connections.admit_at(local(n), n.into())).collect();
         let outcomes: Vec<_> = slots.iter().map(|slot| slot.identified(&client).is_ok()).collect();
         assert_eq!(outcomes, [true; 6]);
         let ended: Vec<_> = slots.iter().map(is_closed).collect();
@@ -431,8 +434,9 @@ mod tests {
     #[test]
     fn silence_ends_soon_and_idleness_later_but_a_call_keeps_its_connection() {
         for (is_http, first_call_s) in [(true, 10), (false, 120)] {
-            let (door, open) = door(10, is_http);
-            let slots: Vec<_> = (1..=4).filter_map(|at| door.admit_at(local(at), 0)).collect();
+            let (connections, open) = connections(10, is_http);
+            let slots: Vec<_> =
+                (1..=4).filter_map(|at| connections.admit_at(local(at), 0)).collect();
             let [_silent, spoke, calling, called] = &slots[..] else { panic!("room for four") };
             for slot in [spoke, calling, called] {
                 slot.has_sent();
@@ -440,7 +444,7 @@ mod tests {
             let call = calling.begin_call();
             drop(called.begin_call());
             let closed = |at_us| {
-                door.end_idle_at(at_us);
+                connections.end_idle_at(at_us);
                 slots.iter().map(is_closed).collect::<Vec<_>>()
             };
             assert_eq!(closed(10 * SECOND - 1), [false; 4]);

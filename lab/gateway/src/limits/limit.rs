@@ -71,7 +71,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// Of a rate; in `wait_us` it is admitted.
+    /// Refusal by a rate; in `wait_us` the call is admitted.
     pub(crate) fn later(client: &str, detail: String, wait_us: u64) -> Self {
         let wait_ms = wait_us.div_ceil(1_000);
         Self {
@@ -80,7 +80,7 @@ impl Refused {
         }
     }
 
-    /// Of a share of a pool.
+    /// Refusal by a share of a pool.
     pub(crate) fn until_freed(client: &str, detail: String) -> Self {
         Self { message: format!("client {client}: {detail}; end others first"), retry_after: None }
     }
@@ -95,7 +95,8 @@ impl Refused {
 }
 
 impl From<Refused> for Status {
-    /// With the wait in the trailer that gRPC's retry policy reads (gRFC A6, "Pushback").
+    /// The status with the wait in the trailer that gRPC's retry policy reads (gRFC A6,
+    /// "Pushback").
     fn from(refused: Refused) -> Self {
         let mut status = Self::resource_exhausted(refused.message);
         if let Some(wait) = refused.retry_after

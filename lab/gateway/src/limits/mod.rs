@@ -35,7 +35,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// `max_report_load` is in bytes per second, `max_connections` of each door.
+    /// `max_report_load` is in bytes per second, `max_connections` of each listener.
     pub(crate) fn new(
         max_subscribers: usize,
         max_report_load: u64,
@@ -47,7 +47,7 @@ impl Limits {
         Self { accounts, max_connections, refusals, clock: Monotonic::start() }
     }
 
-    /// The connections of a door; `open` follows their number.
+    /// The connections of a listener; `open` follows their number.
     pub(crate) fn connections(&self, is_http: bool, open: Gauge) -> Connections {
         Connections::new(self.max_connections, is_http, open, self.refusals.clone(), self.clock)
     }

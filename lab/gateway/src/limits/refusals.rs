@@ -44,7 +44,7 @@ pub(crate) struct Refusals {
 }
 
 impl Default for Refusals {
-    /// With a series from the start, so that a rate of the first refusal is seen.
+    /// Counters with a series from the start, so that a rate of the first refusal is seen.
     fn default() -> Self {
         let total = Family::<LimitedLabels, Counter>::default();
         let limit = Limit::Calls.name();

@@ -12,7 +12,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// By the headers `Accept` of a request (RFC 9110 §12.5.1): OpenMetrics if it is named and preferred.
+    /// The format that the headers `Accept` of a request ask for (RFC 9110 §12.5.1): OpenMetrics if
+    /// it is named and preferred.
     pub(crate) fn negotiated<'a>(accept: impl Iterator<Item = &'a str>) -> Self {
         let (mut open_metrics, mut text) = (0.0_f32, 0.0_f32);
         for range in accept.flat_map(|value| value.split(',')) {

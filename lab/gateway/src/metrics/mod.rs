@@ -53,7 +53,7 @@ struct ForecastLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DoorLabels {
+struct ListenerLabels {
     door: &'static str,
 }
 
@@ -84,10 +84,10 @@ pub(super) struct GatewayMetrics {
     refused: Family<RefusalLabels, Counter>,
     access_reload_failures: Counter,
     audit_failures: Counter,
-    tls_reload_failures: Family<DoorLabels, Counter>,
+    tls_reload_failures: Family<ListenerLabels, Counter>,
     certificate_not_after: Family<UseLabels, Gauge>,
     limited: Refusals,
-    connections: Family<DoorLabels, Gauge>,
+    connections: Family<ListenerLabels, Gauge>,
 }
 
 impl Default for GatewayMetrics {
@@ -188,9 +188,9 @@ impl GatewayMetrics {
         self.limited.clone()
     }
 
-    /// Connections open at a door.
+    /// Connections open at a listener.
     pub(super) fn connections(&self, door: &'static str) -> Gauge {
-        self.connections.get_or_create_owned(&DoorLabels { door })
+        self.connections.get_or_create_owned(&ListenerLabels { door })
     }
 
     /// A changed access file was not taken over.
@@ -208,12 +208,12 @@ impl GatewayMetrics {
         self.audit_failures.get()
     }
 
-    /// Changed certificates of a door were not taken over.
+    /// Changed certificates of a listener were not taken over.
     pub(super) fn tls_reload_failed(&self, door: &'static str) {
-        self.tls_reload_failures.get_or_create(&DoorLabels { door }).inc();
+        self.tls_reload_failures.get_or_create(&ListenerLabels { door }).inc();
     }
 
-    /// The end of the validity of a certificate, Unix time; of a door's, or as client of a forecaster.
+    /// The end of the validity of a certificate, Unix time; of a listener's, or as client of a forecaster.
     pub(super) fn certificate_not_after(&self, r#use: &'static str, unix_s: i64) {
         self.certificate_not_after.get_or_create(&UseLabels { r#use }).set(unix_s);
     }
@@ -223,9 +223,9 @@ impl GatewayMetrics {
         self.certificate_not_after.remove(&UseLabels { r#use });
     }
 
-    /// Failed reloads of a door's certificates begin at 0, as in `expect_refusals`.
+    /// Failed reloads of a listener's certificates begin at 0, as in `expect_refusals`.
     pub(super) fn expect_reloads(&self, door: &'static str) {
-        drop(self.tls_reload_failures.get_or_create(&DoorLabels { door }));
+        drop(self.tls_reload_failures.get_or_create(&ListenerLabels { door }));
     }
 
     /// Adds the gateway's metrics to a registry.

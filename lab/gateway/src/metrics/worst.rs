@@ -30,7 +30,8 @@ pub(crate) struct WorstBearers {
 }
 
 impl WorstBearers {
-    /// At most `most` bearers with their mean sojourn in seconds at virtual time `now_us`.
+    /// The worst bearers, at most `most`, with their mean sojourn in seconds at virtual time
+    /// `now_us`.
     pub(crate) fn select(
         &mut self,
         now_us: u64,

@@ -119,7 +119,7 @@ async fn a_node_outside_the_clients_nodes_is_not_shown_and_not_touched() {
 }
 
 #[tokio::test]
-async fn tokens_open_both_doors_as_far_as_their_rights_go() {
+async fn tokens_open_both_listeners_as_far_as_their_rights_go() {
     let files = Files::new();
     let (gateway, _script) = start_with(&with_access(&files, options())).await;
     let list = async |token: &str| {

@@ -50,7 +50,7 @@ pub(super) struct Script {
     /// Subscriptions open in the node now, and ever.
     pub(super) open: BTreeSet<u64>,
     pub(super) opened: u64,
-    /// Unix times told by the gateway.
+    /// Unix times given by the gateway.
     pub(super) epochs_us: Vec<u64>,
     /// Headers of the controls that reached the node.
     pub(super) control_headers: Vec<Vec<u8>>,
@@ -85,7 +85,7 @@ pub(super) struct Double {
     epoch_us: u64,
     next_id: u64,
     subscriptions: BTreeMap<u64, Subscription>,
-    /// With the time of the answer.
+    /// Controls with the time of the answer.
     controls: Vec<(ControlTicket, u8, u64)>,
 }
 

@@ -110,7 +110,7 @@ fn series(quantity: Quantity, values: Vec<f32>) -> Series {
     Series { quantity: quantity.into(), values }
 }
 
-/// Of now, for the 20 ms to come: a point each ms.
+/// A forecast of now for the 20 ms to come: a point each ms.
 fn forecast(rnti: u32) -> Forecast {
     Forecast {
         bearer: Some(Bearer { rnti, drb: 1 }),

@@ -1,4 +1,4 @@
-//! The HTTP door: whose requests it answers, and in which format.
+//! The HTTP listener: whose requests it answers, and in which format.
 
 use super::harness::*;
 use crate::{HostName, ServeOptions};

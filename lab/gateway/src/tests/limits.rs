@@ -154,7 +154,7 @@ async fn a_flood_of_controls_is_refused_and_others_are_answered() {
 }
 
 #[tokio::test]
-async fn a_flood_of_calls_is_refused_on_both_doors() {
+async fn a_flood_of_calls_is_refused_on_both_listeners() {
     let (gateway, _script) = start().await;
     let mut honest = Honest::new(&gateway).await;
     let mut client = connect(&gateway).await;
@@ -197,7 +197,7 @@ async fn open_calls_are_shared() {
     patiently(further).await.expect("no panic").expect("a place");
 }
 
-/// Opens silent connections to a door; how many are left once at most `open` are.
+/// Opens silent connections to a listener; how many are left once at most `open` are.
 async fn silent(address: std::net::SocketAddr, count: usize, open: usize) -> usize {
     let mut sockets = Vec::new();
     for _ in 0..count {

@@ -39,12 +39,12 @@ impl Authority {
         self.0.pem()
     }
 
-    /// For `localhost`, which the server's certificates are for.
+    /// A pair for `localhost`, which the server's certificates are for.
     pub(super) fn server(&self) -> Pair {
         self.issue("localhost", |_| {})
     }
 
-    /// With one DNS name.
+    /// A pair with one DNS name.
     pub(super) fn client(&self, name: &str) -> Pair {
         self.issue(name, |_| {})
     }
@@ -53,7 +53,7 @@ impl Authority {
         self.issue(name, |params| params.not_after = date_time_ymd(2020, 1, 1))
     }
 
-    /// With a subject CN instead of a DNS name, and a URI if given.
+    /// A pair with a subject CN instead of a DNS name, and a URI if given.
     pub(super) fn named_by_uri_and_cn(&self, uri: Option<&str>, cn: &str) -> Pair {
         self.issue("unused", |params| {
             let uri = uri.map(|uri| SanType::URI(uri.try_into().expect("ASCII")));

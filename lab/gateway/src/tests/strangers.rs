@@ -25,7 +25,7 @@ clients:
 ";
 /// Set in the network namespace in which this program starts itself again.
 const NAMESPACE: &str = "SOJOURN_TEST_NAMESPACE";
-/// Of the gateway, two of strangers, one of the controller.
+/// Addresses of the gateway, two of strangers, one of the controller.
 const ADDRESSES: [u8; 4] = [1, 2, 3, 4];
 
 /// TLS from one address to another.

@@ -1,4 +1,4 @@
-//! TLS and mutual TLS on both doors, and certificates that change while the gateway runs.
+//! TLS and mutual TLS on both listeners, and certificates that change while the gateway runs.
 
 use tonic::transport::{Channel, Endpoint};
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::epoch::Epoch;
-use super::parcel::{AirTimes, Parcel};
+use super::packet_in_flight::{AirTimes, PacketInFlight};
 use super::stackable::Device;
 use crate::files::{CapturedPacket, Direction, Inlet, InterfaceCounts};
 
 /// Bytes of a record besides the packet's.
 const RECORD_BYTES: usize = 128;
 
-/// Captures the packets of a seam.
+/// Captures the packets of a capture point.
 #[derive(Debug)]
 pub(crate) struct CaptureDevice {
     pub(crate) inlet: Inlet<CapturedPacket>,
@@ -23,24 +23,24 @@ pub(crate) struct CaptureDevice {
 }
 
 impl Device for CaptureDevice {
-    fn push(&mut self, parcel: Parcel, next: &mut dyn FnMut(Parcel)) {
-        let interface = self.first_interface + parcel.ue;
-        if parcel.dropped.is_none()
+    fn push(&mut self, packet: PacketInFlight, next: &mut dyn FnMut(PacketInFlight)) {
+        let interface = self.first_interface + packet.ue;
+        if packet.dropped.is_none()
             && let Some(counts) = self.counts.get(interface)
         {
             counts.received.fetch_add(1, Ordering::Relaxed);
             let record = CapturedPacket {
                 interface: interface as u32,
-                unix_ns: self.epoch.unix_ns(parcel.at_ns),
-                bytes: parcel.bytes().clone(),
+                unix_ns: self.epoch.unix_ns(packet.at_ns),
+                bytes: packet.bytes().clone(),
                 direction: self.direction,
-                comment: parcel.air.map(comment),
+                comment: packet.air.map(comment),
             };
-            if !self.inlet.offer(record, RECORD_BYTES + parcel.bytes().len()) {
+            if !self.inlet.offer(record, RECORD_BYTES + packet.bytes().len()) {
                 counts.left_out.fetch_add(1, Ordering::Relaxed);
             }
         }
-        next(parcel);
+        next(packet);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::parcel::DropCause;
+use super::packet_in_flight::DropCause;
 
 /// Packets by fault. A packet may be corrupted, reordered and delayed; it is dropped once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -17,7 +17,7 @@ pub(crate) struct FaultCounts {
     pub(crate) overflow_packets: u64,
     /// Second copies.
     pub(crate) duplicated_packets: u64,
-    /// With a changed bit.
+    /// Packets with a changed bit.
     pub(crate) corrupted_packets: u64,
     /// Held back so that others pass.
     pub(crate) reordered_packets: u64,

@@ -4,21 +4,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::capture_point::CapturePoint;
 use super::epoch::Epoch;
-use super::parcel::{DropCause, Marks, Parcel};
-use super::seam::Seam;
+use super::packet_in_flight::{DropCause, Marks, PacketInFlight};
 use super::stackable::Device;
 use crate::files::{Inlet, LogCounts, LogLine};
 
 /// Bytes of a line in memory, about.
 const LINE_BYTES: usize = 192;
 
-/// Logs the packets of a seam.
+/// Logs the packets of a capture point.
 #[derive(Debug)]
 pub(crate) struct LogDevice {
     pub(crate) inlet: Inlet<LogLine>,
     pub(crate) counts: Arc<LogCounts>,
-    pub(crate) seam: Seam,
+    pub(crate) point: CapturePoint,
     /// RNTI of each UE.
     pub(crate) rntis: Arc<[u16]>,
     /// Name of each flow of the scenario.
@@ -27,36 +27,36 @@ pub(crate) struct LogDevice {
 }
 
 impl LogDevice {
-    fn line(&self, parcel: &Parcel) -> Option<LogLine> {
-        let datagram = &parcel.datagram;
+    fn line(&self, packet: &PacketInFlight) -> Option<LogLine> {
+        let datagram = &packet.datagram;
         Some(LogLine {
-            time_ns: self.epoch.unix_ns(parcel.at_ns),
-            seam: self.seam.name(),
-            rnti: *self.rntis.get(parcel.ue)?,
-            flow: Arc::clone(self.flows.get(parcel.flow as usize)?),
+            time_ns: self.epoch.unix_ns(packet.at_ns),
+            point: self.point.name(),
+            rnti: *self.rntis.get(packet.ue)?,
+            flow: Arc::clone(self.flows.get(packet.flow as usize)?),
             protocol: datagram.protocol,
             source: SocketAddr::new(datagram.source, datagram.source_port),
             destination: SocketAddr::new(datagram.destination, datagram.destination_port),
             dscp: datagram.dscp,
             ecn: datagram.ecn.codepoint(),
             length_bytes: datagram.bytes.len() as u32,
-            verdict: verdict(parcel.dropped),
-            faults: faults(parcel.marks),
-            sojourn_us: parcel.sojourn_us,
-            pdcp_count: parcel.air.map(|air| air.pdcp_count),
+            verdict: verdict(packet.dropped),
+            faults: faults(packet.marks),
+            sojourn_us: packet.sojourn_us,
+            pdcp_count: packet.air.map(|air| air.pdcp_count),
         })
     }
 }
 
 impl Device for LogDevice {
-    fn push(&mut self, parcel: Parcel, next: &mut dyn FnMut(Parcel)) {
-        if let Some(line) = self.line(&parcel) {
+    fn push(&mut self, packet: PacketInFlight, next: &mut dyn FnMut(PacketInFlight)) {
+        if let Some(line) = self.line(&packet) {
             self.counts.received.fetch_add(1, Ordering::Relaxed);
             if !self.inlet.offer(line, LINE_BYTES) {
                 self.counts.left_out.fetch_add(1, Ordering::Relaxed);
             }
         }
-        next(parcel);
+        next(packet);
     }
 }
 

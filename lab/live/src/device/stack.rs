@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::counts::FaultCounts;
-use super::parcel::Parcel;
+use super::packet_in_flight::PacketInFlight;
 use super::stackable::Device;
 
-/// The devices of a seam.
+/// The devices of a capture point.
 #[derive(Debug, Default)]
 pub(crate) struct Stack {
     devices: Vec<Box<dyn Device>>,
@@ -14,11 +14,11 @@ pub(crate) struct Stack {
     passed_packets: u64,
 }
 
-/// What became of the packets of a seam. `offered` and `duplicated` are the sum of `passed`, the drops and
+/// What became of the packets of a capture point. `offered` and `duplicated` are the sum of `passed`, the drops and
 /// `held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct SeamCounts {
-    /// Came to the seam.
+pub(crate) struct PointCounts {
+    /// Came to the capture point.
     pub(crate) offered_packets: u64,
     /// Left it.
     pub(crate) passed_packets: u64,
@@ -27,7 +27,7 @@ pub(crate) struct SeamCounts {
     pub(crate) faults: FaultCounts,
 }
 
-impl SeamCounts {
+impl PointCounts {
     /// Packets that are nowhere, or in two places; 0 if the account closes.
     pub(crate) fn unaccounted(&self) -> u64 {
         let FaultCounts { duplicated_packets, held_packets, .. } = self.faults;
@@ -47,17 +47,17 @@ impl Stack {
     }
 
     /// A packet comes; `out` gets those that leave now.
-    pub(crate) fn push(&mut self, parcel: Parcel, out: &mut dyn FnMut(Parcel)) {
+    pub(crate) fn push(&mut self, packet: PacketInFlight, out: &mut dyn FnMut(PacketInFlight)) {
         self.offered_packets += 1;
-        push_through(&mut self.devices, parcel, &mut leave(&mut self.passed_packets, out));
+        push_through(&mut self.devices, packet, &mut leave(&mut self.passed_packets, out));
     }
 
     /// `out` gets what leaves by `now_ns`, in order of time as far as one device holds it.
-    pub(crate) fn poll(&mut self, now_ns: u64, out: &mut dyn FnMut(Parcel)) {
+    pub(crate) fn poll(&mut self, now_ns: u64, out: &mut dyn FnMut(PacketInFlight)) {
         let out = &mut leave(&mut self.passed_packets, out);
         for at in 0..self.devices.len() {
             if let [device, behind @ ..] = &mut self.devices[at..] {
-                device.poll(now_ns, &mut |parcel| push_through(behind, parcel, out));
+                device.poll(now_ns, &mut |packet| push_through(behind, packet, out));
             }
         }
     }
@@ -67,19 +67,23 @@ impl Stack {
         self.devices.iter().filter_map(|device| device.next_ns()).min()
     }
 
-    pub(crate) fn counts(&self) -> SeamCounts {
+    pub(crate) fn counts(&self) -> PointCounts {
         let mut faults = FaultCounts::default();
         self.devices.iter().for_each(|device| faults.add(&device.faults()));
         let Self { offered_packets, passed_packets, .. } = *self;
-        SeamCounts { offered_packets, passed_packets, faults }
+        PointCounts { offered_packets, passed_packets, faults }
     }
 }
 
-fn push_through(devices: &mut [Box<dyn Device>], parcel: Parcel, out: &mut dyn FnMut(Parcel)) {
+fn push_through(
+    devices: &mut [Box<dyn Device>],
+    packet: PacketInFlight,
+    out: &mut dyn FnMut(PacketInFlight),
+) {
     match devices {
-        [] => out(parcel),
+        [] => out(packet),
         [device, behind @ ..] => {
-            device.push(parcel, &mut |parcel| push_through(behind, parcel, out));
+            device.push(packet, &mut |packet| push_through(behind, packet, out));
         }
     }
 }
@@ -87,12 +91,12 @@ fn push_through(devices: &mut [Box<dyn Device>], parcel: Parcel, out: &mut dyn F
 /// Counts packets that leave; those that were dropped end here.
 fn leave<'a>(
     passed_packets: &'a mut u64,
-    out: &'a mut dyn FnMut(Parcel),
-) -> impl FnMut(Parcel) + 'a {
-    move |parcel| {
-        if parcel.dropped.is_none() {
+    out: &'a mut dyn FnMut(PacketInFlight),
+) -> impl FnMut(PacketInFlight) + 'a {
+    move |packet| {
+        if packet.dropped.is_none() {
             *passed_packets += 1;
-            out(parcel);
+            out(packet);
         }
     }
 }
@@ -100,17 +104,17 @@ fn leave<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::faults::testing::injector;
-    use super::super::parcel::testing::parcel;
+    use super::super::packet_in_flight::testing::packet_in_flight;
     use super::*;
 
     /// Drives a stack with a packet each 100 µs; the times and payloads that leave.
     fn passed(stack: &mut Stack, packets: u64) -> Vec<(u64, u8)> {
         let mut left = Vec::new();
-        let mut out = |parcel: Parcel| left.push((parcel.at_ns, parcel.bytes()[28]));
+        let mut out = |packet: PacketInFlight| left.push((packet.at_ns, packet.bytes()[28]));
         for number in 0..packets {
             let at_ns = number * 100_000;
             stack.poll(at_ns, &mut out);
-            stack.push(parcel(at_ns, &[number as u8, 1, 2, 3]), &mut out);
+            stack.push(packet_in_flight(at_ns, &[number as u8, 1, 2, 3]), &mut out);
         }
         left
     }
@@ -138,9 +142,9 @@ mod tests {
         let (mut left, mut held_once) = (0_u64, false);
         for number in 0..20_000_u64 {
             let at_ns = number * 100_000;
-            let mut out = |_: Parcel| left += 1;
+            let mut out = |_: PacketInFlight| left += 1;
             stack.poll(at_ns, &mut out);
-            stack.push(parcel(at_ns, &[1, 2, 3]), &mut out);
+            stack.push(packet_in_flight(at_ns, &[1, 2, 3]), &mut out);
             let counts = stack.counts();
             assert_eq!(counts.unaccounted(), 0, "after packet {number}: {counts:?}");
             held_once |= counts.faults.held_packets > 0;
@@ -179,11 +183,11 @@ mod tests {
             stack.add(Box::new(injector(spec, 1, number)));
         }
         let mut left = Vec::new();
-        stack.push(parcel(1_000_000, &[9]), &mut |parcel| left.push(parcel.at_ns));
+        stack.push(packet_in_flight(1_000_000, &[9]), &mut |packet| left.push(packet.at_ns));
         assert_eq!(stack.next_ns(), Some(3_000_000));
-        stack.poll(3_500_000, &mut |parcel| left.push(parcel.at_ns));
+        stack.poll(3_500_000, &mut |packet| left.push(packet.at_ns));
         assert_eq!(stack.next_ns(), Some(6_000_000));
-        stack.poll(6_000_000, &mut |parcel| left.push(parcel.at_ns));
+        stack.poll(6_000_000, &mut |packet| left.push(packet.at_ns));
         assert_eq!(left, [6_000_000]);
     }
 }

@@ -3,16 +3,16 @@
 use std::fmt;
 
 use super::counts::FaultCounts;
-use super::parcel::Parcel;
+use super::packet_in_flight::PacketInFlight;
 
 /// A device on the way of packets.
 pub(crate) trait Device: fmt::Debug + Send {
     /// A packet reaches the device at its time; what the device lets go now, it hands to `next`. Packets
     /// that an earlier device dropped come too, and are handed on as they are.
-    fn push(&mut self, parcel: Parcel, next: &mut dyn FnMut(Parcel));
+    fn push(&mut self, packet: PacketInFlight, next: &mut dyn FnMut(PacketInFlight));
 
     /// Hands on what the device holds until `now_ns` at the latest, each packet with its time.
-    fn poll(&mut self, _now_ns: u64, _next: &mut dyn FnMut(Parcel)) {}
+    fn poll(&mut self, _now_ns: u64, _next: &mut dyn FnMut(PacketInFlight)) {}
 
     /// When the device hands on the next packet that it holds.
     fn next_ns(&self) -> Option<u64> {

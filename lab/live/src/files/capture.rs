@@ -1,4 +1,4 @@
-//! A capture as a pcapng file: a section, an interface for each seam and UE, packets, and statistics at
+//! A capture as a pcapng file: a section, an interface for each capture point and UE, packets, and statistics at
 //! the end.
 
 use std::io::{self, Write};
@@ -31,9 +31,9 @@ pub(crate) struct InterfaceName {
 /// Packets of an interface; those who capture and the thread of the file count together.
 #[derive(Debug, Default)]
 pub(crate) struct InterfaceCounts {
-    /// Came to the seam.
+    /// Came to the capture point.
     pub(crate) received: AtomicU64,
-    /// Of these, those that are not in the file.
+    /// Those of `received` that are not in the file.
     pub(crate) left_out: AtomicU64,
 }
 

@@ -12,9 +12,10 @@ use super::spool::Format;
 /// A line of the log.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LogLine {
-    /// Unix time at which the packet was at the seam.
+    /// Unix time at which the packet was at the capture point.
     pub(crate) time_ns: u64,
-    pub(crate) seam: &'static str,
+    #[serde(rename = "seam")]
+    pub(crate) point: &'static str,
     /// C-RNTI of its UE.
     pub(crate) rnti: u16,
     /// Name of its flow in the scenario.
@@ -34,10 +35,10 @@ pub(crate) struct LogLine {
     /// Faults it met and goes on with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) faults: Vec<&'static str>,
-    /// From its sending to its arrival, behind the gNB.
+    /// Time from its sending to its arrival, behind the gNB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sojourn_us: Option<u64>,
-    /// On the air.
+    /// COUNT of PDCP, of a packet on the air.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pdcp_count: Option<u64>,
 }
@@ -49,9 +50,9 @@ fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Er
 /// Packets of a log.
 #[derive(Debug, Default)]
 pub(crate) struct LogCounts {
-    /// Came to its seams.
+    /// Came to its capture points.
     pub(crate) received: AtomicU64,
-    /// Of these, those that are not in the file.
+    /// Those of `received` that are not in the file.
     pub(crate) left_out: AtomicU64,
 }
 
@@ -134,7 +135,7 @@ mod tests {
     fn line(length_bytes: u32) -> LogLine {
         LogLine {
             time_ns: 7,
-            seam: "ue-out",
+            point: "ue-out",
             rnti: 17_921,
             flow: "any@17921".into(),
             protocol: 6,

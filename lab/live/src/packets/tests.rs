@@ -1,7 +1,7 @@
 //! Packets through the devices of a command line, to the files.
 
 use super::*;
-use crate::device::testing::parcel;
+use crate::device::testing::packet_in_flight;
 
 fn facts() -> RunFacts {
     let flows = ["any@17921", "any@17922"].map(Arc::from);
@@ -31,21 +31,21 @@ fn blocks(bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
 }
 
 #[test]
-fn a_capture_of_two_seams_has_their_packets_and_counts() {
+fn a_capture_of_two_capture_points_has_their_packets_and_counts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("both.pcapng");
-    let to = |seam: &str| format!("{seam}={}", path.display());
+    let to = |point: &str| format!("{point}={}", path.display());
     let captures = [to("server-in"), to("ue-out")];
-    let (mut seams, mut files) =
+    let (mut points, mut files) =
         set_up(&args(&captures, &[], &["server-in:loss=0.5"]), &facts()).unwrap();
-    seams.epoch().set_unix_us(1_000);
+    points.epoch().set_unix_us(1_000);
     let mut passed = 0_u64;
     for number in 0..100 {
-        let mut packet = parcel(number * 1_000 + 7, &[number as u8; 3]);
+        let mut packet = packet_in_flight(number * 1_000 + 7, &[number as u8; 3]);
         packet.ue = 1;
-        seams.push(Seam::ServerIn, packet, &mut |_| passed += 1);
+        points.push(CapturePoint::ServerIn, packet, &mut |_| passed += 1);
     }
-    seams.push(Seam::UeOut, parcel(500_000, &[9]), &mut |_| {});
+    points.push(CapturePoint::UeOut, packet_in_flight(500_000, &[9]), &mut |_| {});
     let summary = files.finish();
     assert!((30..70).contains(&passed), "{passed}");
     let expected = FileSummary {
@@ -77,10 +77,10 @@ fn a_log_has_dropped_packets_with_their_cause_and_passed_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packets.jsonl");
     let logs = [format!("server-in={}", path.display())];
-    let (mut seams, mut files) =
+    let (mut points, mut files) =
         set_up(&args(&[], &logs, &["server-in:loss=0.5,corrupt=1"]), &facts()).unwrap();
     for number in 0..50 {
-        seams.push(Seam::ServerIn, parcel(number, &[1, 2]), &mut |_| {});
+        points.push(CapturePoint::ServerIn, packet_in_flight(number, &[1, 2]), &mut |_| {});
     }
     assert_eq!(files.finish()[0].left_out_packets, 0);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -88,7 +88,7 @@ fn a_log_has_dropped_packets_with_their_cause_and_passed_ones() {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let with =
         |verdict: &str| lines.iter().filter(|line| line["verdict"] == verdict).count() as u64;
-    let faults = seams.counts(Seam::ServerIn).faults;
+    let faults = points.counts(CapturePoint::ServerIn).faults;
     assert_eq!((with("lost"), with("passed")), (faults.lost_packets, faults.corrupted_packets));
     assert_eq!(with("lost") + with("passed"), 50);
     assert_eq!(lines[50]["received_packets"], 50, "the last line");

@@ -39,7 +39,7 @@ pub(super) struct AmEntity<P> {
 pub(super) struct Reported {
     pub(super) pdus: u64,
     pub(super) bytes: u64,
-    /// With MAC subheaders.
+    /// Bytes with MAC subheaders.
     pub(super) block_bytes: u64,
     /// Radio link failures.
     pub(super) failures: u64,

@@ -265,8 +265,8 @@ impl<P: Sdu> Cell<P> {
         self.enqueue_with(index, None, sdu, now_us)
     }
 
-    /// As [`enqueue`](Self::enqueue), with the COUNT assigned by the CU's PDCP; the UE's PDCP waits for
-    /// omitted ones.
+    /// Enqueues as [`enqueue`](Self::enqueue) does, with the COUNT assigned by the CU's PDCP; the
+    /// UE's PDCP waits for omitted ones.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
@@ -339,7 +339,7 @@ impl<P: Sdu> Cell<P> {
         self.slot_from(&mut (), now_us, out);
     }
 
-    /// As [`slot`](Self::slot), with queues above the RLC.
+    /// Runs a slot as [`slot`](Self::slot) does, with queues above the RLC.
     pub fn slot_from(
         &mut self,
         upper: &mut dyn UpperLayer<P>,

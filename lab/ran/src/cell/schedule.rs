@@ -187,8 +187,8 @@ impl<P: Sdu> Cell<P> {
         self.eqp = Some(eqp);
     }
 
-    /// As many UEs as fit the PDCCH, in turn from each slice the one its scheduler serves next.
-    /// Algorithm 5 prefers later queues on ties (lines 26–30), so the order is reversed.
+    /// Picks as many UEs as fit the PDCCH, in turn from each slice the one its scheduler serves
+    /// next. Algorithm 5 prefers later queues on ties (lines 26–30), so the order is reversed.
     fn active_rntis(&self, slot: &Slot, total_prb: u16, scratch: &mut Scratch) {
         let Scratch { grants, candidates, queues, ranks, .. } = scratch;
         queues.clear();

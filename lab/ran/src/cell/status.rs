@@ -10,12 +10,12 @@ pub struct BearerStatus {
     pub occupancy_bytes: u32,
     /// SDUs waiting, one sent in part included.
     pub occupancy_packets: u32,
-    /// In AM, bytes of SDUs sent that wait for a status report; they stay in the buffer and count
+    /// Bytes of SDUs sent that wait for a status report, in AM; they stay in the buffer and count
     /// for its limits. 0 in UM.
     pub unacknowledged_bytes: u32,
     /// Their SDUs.
     pub unacknowledged_packets: u32,
-    /// In AM, when the last status report was received.
+    /// Time at which the last status report was received, in AM.
     pub status_pdu_at_us: Option<u64>,
     /// Arrival time of the SDU at the head; `None` when the queue is empty.
     pub head_of_line_us: Option<u64>,

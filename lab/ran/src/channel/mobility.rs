@@ -38,13 +38,13 @@ use crate::rng::SplitMix64;
 pub enum MobilityPattern {
     /// Does not move.
     Static,
-    /// On foot.
+    /// A walk.
     Pedestrian,
-    /// In a car.
+    /// A ride in a car.
     Car,
-    /// In a tram.
+    /// A ride in a tram.
     Tram,
-    /// In a train.
+    /// A ride in a train.
     Train,
 }
 

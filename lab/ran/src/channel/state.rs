@@ -82,8 +82,8 @@ impl ChannelState {
         }
     }
 
-    /// As [`radio`](Self::radio), for a slot that has not begun: a random channel is advanced on a
-    /// copy.
+    /// The radio as by [`radio`](Self::radio), for a slot that has not begun: a random channel is
+    /// advanced on a copy.
     pub(crate) fn radio_ahead(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match &self.random {
             Some(random) if random.next_us <= now_us => {

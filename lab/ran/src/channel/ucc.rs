@@ -60,10 +60,10 @@ impl UccColumn {
 /// How a `-` is replaced: the phone reported no value, for example on another network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Missing {
-    /// By the previous value, or at the beginning by the first one.
+    /// The previous value, or at the beginning the first one.
     #[default]
     Hold,
-    /// By an outage: nothing can be sent.
+    /// An outage: nothing can be sent.
     Outage,
 }
 

@@ -14,7 +14,7 @@ pub const MAX_LOST_RANGES: usize = 255;
 pub struct DeliveryStatus {
     /// Highest transmitted NR PDCP sequence number.
     pub highest_transmitted: Option<u32>,
-    /// In RLC-AM, highest NR PDCP sequence number delivered to the UE in sequence.
+    /// Highest NR PDCP sequence number delivered to the UE in sequence, in RLC-AM.
     pub highest_delivered: Option<u32>,
     /// Whether this is the last frame of the bearer.
     pub is_final: bool,
@@ -26,7 +26,7 @@ pub struct DeliveryStatus {
     pub lost: Vec<(u32, u32)>,
     /// Cause value (§5.5.3), such as 1 for an outage of the radio link and 2 for its end.
     pub cause: Option<u8>,
-    /// In RLC-AM, highest NR PDCP sequence number of retransmission data delivered in sequence.
+    /// Highest NR PDCP sequence number of retransmission data delivered in sequence, in RLC-AM.
     pub highest_delivered_retransmitted: Option<u32>,
     /// Highest NR PDCP sequence number of retransmission data transmitted.
     pub highest_retransmitted: Option<u32>,

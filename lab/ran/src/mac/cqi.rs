@@ -10,19 +10,19 @@ const QAM64: [f64; 15] = [
     4.5234, 5.1152, 5.5547,
 ];
 
-/// With up to 256QAM (38.214 table 5.2.2.1-3).
+/// Efficiencies with up to 256QAM (38.214 table 5.2.2.1-3).
 const QAM256: [f64; 15] = [
     0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547,
     6.2266, 6.9141, 7.4063,
 ];
 
-/// For low spectral efficiency (38.214 table 5.2.2.1-4).
+/// Efficiencies of the table for low spectral efficiency (38.214 table 5.2.2.1-4).
 const QAM64_LOW_SE: [f64; 15] = [
     0.0586, 0.0977, 0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305,
     3.3223, 3.9023, 4.5234,
 ];
 
-/// With up to 1024QAM (38.214 table 5.2.2.1-5).
+/// Efficiencies with up to 1024QAM (38.214 table 5.2.2.1-5).
 const QAM1024: [f64; 15] = [
     0.1523, 0.3770, 0.8770, 1.4766, 2.4063, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141,
     7.4063, 8.3301, 9.2578,
@@ -107,9 +107,9 @@ mod tests {
         assert_eq!((all[0], all[28]), (1, 15));
     }
 
-    /// From CQI 4 of table 5.2.2.1-2 and CQI 2 of table 5.2.2.1-3 on, and in the whole of tables
-    /// 5.2.2.1-4 and 5.2.2.1-5 but for CQI 1 of the latter, each modulation and code rate is that of an
-    /// MCS.
+    /// Each modulation and code rate is that of an MCS from CQI 4 of table 5.2.2.1-2 and CQI 2 of
+    /// table 5.2.2.1-3 on, and in the whole of tables 5.2.2.1-4 and 5.2.2.1-5 but for CQI 1 of the
+    /// latter.
     #[test]
     fn in_nr_the_mcs_has_the_modulation_and_rate_of_the_cqi() {
         let of = |table| (1..=15).map(move |cqi| mcs_of_cqi(&nr(table), cqi).unwrap());

@@ -49,11 +49,11 @@ impl BlockErrors {
 /// PHY and HARQ of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HarqConfig {
-    /// From the start of a slot until the UE's RLC receives the transport block.
+    /// Time from the start of a slot until the UE's RLC receives the transport block.
     pub phy_delay_us: u32,
     /// Errors of UEs without their own.
     pub errors: BlockErrors,
-    /// From a transmission until its process can be used again.
+    /// Time from a transmission until its process can be used again.
     pub rtt_us: u32,
     /// HARQ processes of a UE, 1 to 16.
     pub processes: u8,

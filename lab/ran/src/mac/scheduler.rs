@@ -11,7 +11,7 @@ pub enum UeScheduler {
     /// Equal parts, in turn.
     #[default]
     RoundRobin,
-    /// By current rate over average rate.
+    /// The highest quotient of current rate and average rate first.
     ProportionalFair(PfConfig),
 }
 

@@ -50,9 +50,9 @@ impl RlcMode {
 /// A data PDU of either mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RlcPdu<P> {
-    /// Of a UM bearer.
+    /// PDU of a UM bearer.
     Um(UmdPdu<P>),
-    /// Of an AM bearer.
+    /// PDU of an AM bearer.
     Am(AmdPdu),
 }
 

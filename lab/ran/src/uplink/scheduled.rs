@@ -13,14 +13,14 @@ pub struct UplinkConfig {
     pub sr_period_us: u32,
     /// First opportunity after the start of a period.
     pub sr_offset_us: u32,
-    /// From a scheduling request to the earliest PUSCH granted for it: decoding, scheduling, PDCCH
-    /// and K2.
+    /// Time from a scheduling request to the earliest PUSCH granted for it: decoding, scheduling,
+    /// PDCCH and K2.
     pub sr_to_pusch_us: u32,
-    /// From a PUSCH with a buffer status report to the earliest PUSCH granted for it.
+    /// Time from a PUSCH with a buffer status report to the earliest PUSCH granted for it.
     pub bsr_to_pusch_us: u32,
     /// Packet bytes of a PUSCH.
     pub tbs_bytes: u32,
-    /// From the end of the PUSCH until the packet leaves the gNB's PDCP.
+    /// Time from the end of the PUSCH until the packet leaves the gNB's PDCP.
     pub decode_us: u32,
 }
 

@@ -11,7 +11,7 @@ fn lte_with(errors: BlockErrors, most: u8) -> CellConfig {
     with_errors(CellConfig::lte_5mhz(), errors, most)
 }
 
-/// With infinite t-Reordering.
+/// The bearer with infinite t-Reordering.
 fn forever(bearer: BearerConfig) -> BearerConfig {
     let pdcp = PdcpConfig { t_reordering_us: u32::MAX, ..bearer.pdcp };
     BearerConfig { pdcp, ..bearer }

@@ -20,7 +20,7 @@ struct Split {
     up: F1Path,
     tracker: DeliveryTracker,
     receiver: NrUReceiver,
-    /// By arrival; ties in the order of sending.
+    /// Frames on F1-U by arrival; ties in the order of sending.
     on_f1: BTreeMap<(u64, u64), u64>,
     frames: BTreeMap<(u64, u64), (u64, Vec<u8>)>,
     sent: u64,

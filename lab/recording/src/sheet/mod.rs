@@ -46,11 +46,11 @@ impl Field {
 /// Values of a column for some rows; `None` where a row lacks it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cells {
-    /// Of [`Kind::Int`].
+    /// Values of [`Kind::Int`].
     Int(Vec<Option<i64>>),
-    /// Of [`Kind::Float`].
+    /// Values of [`Kind::Float`].
     Float(Vec<Option<f64>>),
-    /// Of [`Kind::Text`].
+    /// Values of [`Kind::Text`].
     Text(Vec<Option<String>>),
 }
 

@@ -12,7 +12,7 @@ use lab_batch::Estimate;
 pub struct Row {
     /// Number of its side, in order of the folders.
     pub contender: usize,
-    /// Of what.
+    /// What was measured: a flow, a bearer, or the run.
     pub subject: Subject,
     /// Name with unit.
     pub measure: String,

@@ -24,7 +24,7 @@ pub(super) struct Contender {
     /// Subjects in the order of the scenario, each with its measures in order.
     pub(super) subjects: Vec<(Subject, Vec<String>)>,
     values: BTreeMap<(Subject, String), BySeed>,
-    /// Of all runs together.
+    /// Distribution of the sojourn over all runs together.
     pub(super) sojourn: BTreeMap<Subject, Distribution>,
     /// Mean over the runs, Mbit/s of all flows.
     pub(super) goodput_mbps: Timeline,

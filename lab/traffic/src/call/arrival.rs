@@ -1,4 +1,4 @@
-//! From packets to delay variation between groups: draft-ietf-rmcat-gcc-02 §5.2 and §5.3.
+//! Delay variation between groups of packets: draft-ietf-rmcat-gcc-02 §5.2 and §5.3.
 
 /// Packets sent within this time of the first belong to one group (§5.2).
 const BURST_TIME_US: u64 = 5_000;

@@ -36,9 +36,9 @@ pub struct Half {
 /// The score at the end of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// On new connections.
+    /// Score on new connections.
     pub foreign: Half,
-    /// In a loading connection.
+    /// Score in a loading connection.
     pub loaded: Half,
 }
 

@@ -24,7 +24,7 @@ impl Figures {
         self.push_delay(name, "ms", 1e3, delay.summary());
     }
 
-    /// As [`push_delay_ms`](Self::push_delay_ms), in seconds.
+    /// Adds delays as [`push_delay_ms`](Self::push_delay_ms) does, in seconds.
     pub fn push_delay_s(&mut self, name: &str, delay: &DelayRecorder) {
         self.push_delay(name, "s", 1e6, delay.summary());
     }

@@ -30,7 +30,7 @@ pub struct FlowStats {
     pub received_packets: u64,
     /// Downlink bytes that arrived at the UE, IP headers included.
     pub received_bytes: u64,
-    /// Of these, packets marked CE.
+    /// Received packets marked CE.
     pub ce_packets: u64,
     /// Payload bytes handed to the application at the UE: for TCP in order and once.
     pub goodput_bytes: u64,

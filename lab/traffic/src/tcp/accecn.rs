@@ -184,8 +184,8 @@ mod tests {
     }
 
     proptest! {
-        /// With the option and full segments the count is exact despite wraps of field and bytes and lost
-        /// acknowledgements.
+        /// The count is exact with the option and full segments, despite wraps of field and bytes
+        /// and lost acknowledgements.
         #[test]
         fn the_option_counts_each_mark_once(
             runs in prop::collection::vec((0_u64..1_000, 0..3), 1..60),

@@ -73,7 +73,7 @@ mod tests {
 
     const MSS: u64 = 1_000;
 
-    /// As in the first example of RFC 6937 §3.1: 20 segments out, ssthresh halved to 10.
+    /// The first example of RFC 6937 §3.1: 20 segments out, ssthresh halved to 10.
     #[test]
     fn halving_sends_one_segment_for_two_delivered() {
         let mut prr = Prr::new(10 * MSS, 20 * MSS, 16 * MSS);

@@ -32,7 +32,7 @@ pub(super) struct LossContext {
     pub(super) now_us: u64,
     pub(super) min_rtt_us: u64,
     pub(super) srtt_us: u64,
-    /// In fast recovery or after a time-out.
+    /// Whether the sender is in fast recovery or after a time-out.
     pub(super) in_recovery: bool,
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
     /// Number of the first segment; numbers follow the sequence.
     first_id: u64,
-    /// In order of time.
+    /// Transmissions in order of time.
     transmissions: VecDeque<Transmission>,
     /// Numbers of lost segments, lowest first; entries may be stale.
     lost: BinaryHeap<Reverse<u64>>,

@@ -109,7 +109,7 @@ impl SackBlocks {
         usize::from(self.len)
     }
 
-    /// Without blocks.
+    /// Whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,4 +1,4 @@
-//! From the gradient of the utility to the next rate: §4.2 of the paper.
+//! The next rate by the gradient of the utility: §4.2 of the paper.
 
 /// Mbit/s per unit of gradient, θ₀.
 const STEP: f64 = 1.0;

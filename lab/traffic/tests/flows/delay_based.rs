@@ -34,7 +34,7 @@ fn vegas_queues_between_alpha_and_beta_segments() {
     assert_eq!(pair.tcp_stats().lost_packets, 0);
 }
 
-/// With losses and an empty queue it follows Reno, also with too few samples per round.
+/// Vegas follows Reno with losses and an empty queue, also with too few samples per round.
 #[test]
 fn vegas_under_random_loss_is_about_as_fast_as_reno() {
     let run = |congestion, loss: Judge| {
@@ -69,7 +69,7 @@ fn westwood_is_faster_than_reno_under_random_loss() {
     }
 }
 
-/// Under congestive losses it fills the link, as Reno, with a buffer of one BDP.
+/// Westwood fills the link under congestive losses, as Reno, with a buffer of one BDP.
 #[test]
 fn westwood_fills_a_link_with_tail_drop() {
     let mut pair = Pair::tcp(with(CongestionControl::Westwood), RATE_BPS, 50_000, 84);

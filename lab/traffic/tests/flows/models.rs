@@ -58,7 +58,8 @@ fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
     }
 }
 
-/// With a margin the queue that probing leaves drains in the cycles that follow; without it it stands.
+/// The queue that probing leaves drains with a margin in the cycles that follow; without it it
+/// stands.
 #[test]
 fn the_pacing_margin_of_bbr_drains_its_standing_queue() {
     let draft = with(CongestionControl::Bbr);
@@ -163,7 +164,7 @@ fn prague_fills_a_step_marked_link_with_a_millisecond_of_queue() {
     }
 }
 
-/// With ECN, BBRv3 queues less than by its model alone.
+/// BBRv3 with ECN queues less than by its model alone.
 #[test]
 fn marks_shorten_the_queue_of_bbr3() {
     let run = |ecn| {

@@ -121,7 +121,7 @@ pub(crate) struct Pair {
     pub(crate) now_us: u64,
     pub(crate) down: Link,
     pub(crate) up: Link,
-    /// By arrival time and order of sending: whether to the UE, and the packet.
+    /// Packets by arrival time and order of sending, and whether to the UE.
     in_transit: BTreeMap<(u64, u64), (bool, Packet)>,
     order: u64,
     outbox: Vec<Packet>,

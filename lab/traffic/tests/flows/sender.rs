@@ -183,8 +183,8 @@ fn the_time_out_doubles_until_an_acknowledgement() {
 }
 
 proptest! {
-    /// With arbitrary acknowledgements the sender continues and exceeds its window by at most a probe and a
-    /// forced retransmission.
+    /// Arbitrary acknowledgements do not stop the sender, which exceeds its window by at most a
+    /// probe and a forced retransmission.
     #[test]
     fn arbitrary_acknowledgements_do_not_break_the_window(
         acks in prop::collection::vec(

@@ -12,7 +12,7 @@ pub(crate) struct Shared {
     pub(crate) down: Link,
     pub(crate) now_us: u64,
     half_rtt_us: Vec<u64>,
-    /// By arrival time and order of sending: flow, whether to the UE, and the packet.
+    /// Packets by arrival time and order of sending, with their flow and whether to the UE.
     in_transit: BTreeMap<(u64, u64), (usize, bool, Packet)>,
     order: u64,
     outbox: Vec<Packet>,
@@ -28,7 +28,7 @@ impl Shared {
         Self::of(down, &apps)
     }
 
-    /// As [`Shared::new`] for any application with one connection.
+    /// Makes what [`Shared::new`] does for any application with one connection.
     pub(crate) fn of(down: Link, flows: &[(AppConfig, u64, u64)]) -> Self {
         let build = |(number, (app, start_s, _)): (usize, &(AppConfig, u64, u64))| {
             let mut config = FlowConfig::new(app.clone());

@@ -247,7 +247,7 @@ pub struct Indication {
 /// Message of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
-    /// In the service model's encoding.
+    /// A message in the service model's encoding.
     Message(Bytes),
     /// A typed KPM report.
     Kpm(KpmReport),

@@ -1,4 +1,4 @@
-//! From a model's output to forecasts in units.
+//! Forecasts in units, from a model's output.
 
 /// Whether no value is NaN or infinite.
 #[must_use]

@@ -33,7 +33,7 @@ pub struct Mix {
     seasons: Seasons,
     /// Middles of the spans, after an origin.
     middles: Vec<f32>,
-    /// Of the weights that points have in common.
+    /// Learning rate of the weights that points have in common.
     rate: Rate,
     pasts: Pasts,
     /// `(S, K)`.
@@ -50,7 +50,7 @@ pub struct Mix {
     weights: Vec<f32>,
     /// `(S, K, M, Q)` weighted sum of the experts' offsets.
     mixed: Vec<f32>,
-    /// As `weights` and `mixed`, without the model.
+    /// Weights as `weights`, without the model; `naive_mixed` as `mixed`.
     naive_weights: Vec<f32>,
     naive_mixed: Vec<f32>,
     experts: [Tracker; EXPERTS],
@@ -106,7 +106,7 @@ pub struct Checked<'a> {
 impl Mix {
     /// No slots.
     ///
-    /// `levels` are the quantiles; outcomes are told up to `late` reports late.
+    /// `levels` are the quantiles; outcomes are reported up to `late` reports late.
     ///
     /// # Errors
     /// [`LengthError`] with no level or more than 32, or lists of different lengths.

@@ -62,7 +62,7 @@ pub(crate) struct Pasts {
 /// The newest of a series.
 #[derive(Debug, Clone, Copy, Default)]
 struct Now {
-    /// Of the last known value.
+    /// Time of the last known value, in reports.
     tick: i64,
     origin: Origin,
 }
@@ -250,7 +250,7 @@ pub(crate) struct PastMut<'a> {
 }
 
 impl PastMut<'_> {
-    /// What was told until now.
+    /// What was reported until now.
     #[inline]
     pub(crate) fn read(&self) -> Past<'_> {
         Past { lane: self.lane, values: self.values, sums: self.sums, origins: self.origins }
@@ -283,7 +283,7 @@ impl PastMut<'_> {
         self.now.tick = tick;
     }
 
-    /// As if there had always been this value.
+    /// Begins as if there had always been this value.
     #[cold]
     fn begin(&mut self, tick: i64, value: f32) {
         self.values.iter_mut().for_each(|of| of.0[self.lane] = value);
@@ -366,7 +366,7 @@ impl Span {
 pub(crate) struct Seasons([Box<[i64]>; SEASONS.len()]);
 
 impl Seasons {
-    /// Of points that are so many reports after an origin.
+    /// Places of the values of points that are so many reports after an origin.
     pub(crate) fn new(ahead: &[i64]) -> Self {
         // The newest value that is a whole number of seasons before the point.
         let before = |ahead: &i64, season: i64| ahead.wrapping_neg().rem_euclid(season);
@@ -517,22 +517,22 @@ mod tests {
 
     #[test]
     fn the_last_value_stands_for_unknown_ones() {
-        let (mut told, mut missed) = (One::new(60, 1), One::new(60, 1));
-        told.add(1, f32::NAN);
-        assert!(!told.now().origin(1).is_known());
+        let (mut reported, mut missed) = (One::new(60, 1), One::new(60, 1));
+        reported.add(1, f32::NAN);
+        assert!(!reported.now().origin(1).is_known());
         for tick in 2..199 {
             let (value, unknown) = (50.0 * tick as f32, tick % 7 == 3);
-            told.add(tick, if unknown { f32::NAN } else { value });
+            reported.add(tick, if unknown { f32::NAN } else { value });
             if !unknown {
                 missed.add(tick, value);
-                assert!(told.now().origin(tick).is_known());
-                assert_eq!(told.now().origin(tick), missed.now().origin(tick));
+                assert!(reported.now().origin(tick).is_known());
+                assert_eq!(reported.now().origin(tick), missed.now().origin(tick));
             }
         }
         let ([mut one], [mut other]) = ([[0.0; 20]; 1], [[0.0; 20]; 1]);
         let ahead: Vec<i64> = (11..31).collect();
         let seasons = Seasons::new(&ahead);
-        told.now().seasonal(198, &seasons, 0, &[], &mut one);
+        reported.now().seasonal(198, &seasons, 0, &[], &mut one);
         missed.now().seasonal(198, &seasons, 0, &[], &mut other);
         assert_eq!(one, other);
     }

@@ -50,7 +50,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Of what `points` have in common, which has the outcomes of all.
+    /// The rate of what `points` have in common, which has the outcomes of all.
     ///
     /// It cannot rule an expert out: that is for the outcomes of a point, which may contradict those
     /// of the others. Of a queue with a period, persistence is exact at its multiples alone.

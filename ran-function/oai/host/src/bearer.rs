@@ -390,7 +390,7 @@ impl Bearer {
         }
     }
 
-    /// Without a pipeline the inbox is passed on, or dropped with its bearer.
+    /// Passes the inbox on without a pipeline, or drops it with its bearer.
     fn empty_inbox(&self, work: &mut Work, sink: &mut Sink<'_>) {
         while let Some(Arrival { sdu, .. }) = self.inbox.pop() {
             if self.retired.load(Ordering::Relaxed) {

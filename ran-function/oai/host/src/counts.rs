@@ -18,7 +18,7 @@ impl Count {
     }
 }
 
-/// Of one bearer. `taken` = `forwarded` + all drops + what waits.
+/// Packets of one bearer. `taken` = `forwarded` + all drops + what waits.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) taken: Count,

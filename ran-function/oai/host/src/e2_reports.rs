@@ -121,7 +121,7 @@ impl Host {
         Some((v1::encode(&IndicationHeader { collected_at_us }).ok()?, fitting.message))
     }
 
-    /// As the service model has it; none for what it does not know, or of a UE without a name.
+    /// The event as the service model has it; none for what it does not know, or of a UE without a name.
     fn as_e2(&self, event: Event) -> Option<E2Event> {
         let kind = match event.what {
             Happening::Pipeline(kind) => kind,

@@ -14,7 +14,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// As E2 names it; none while the UE has no RNTI.
+    /// The bearer as E2 names it; none while the UE has no RNTI.
     pub(crate) fn id(self) -> Option<BearerId> {
         Some(BearerId { ue: UeId::Rnti(self.rnti?), drb: self.drb })
     }

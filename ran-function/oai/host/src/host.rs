@@ -51,19 +51,19 @@ pub enum HostError {
     /// No template of that name.
     #[error("pipeline {name:?}; expected one of {}", templates::NAMES.join(", "))]
     UnknownPipeline {
-        /// As set.
+        /// The name that was set.
         name: String,
     },
     /// Not a number of buffers.
     #[error("buffers {buffers}; expected 64 to 1048576")]
     Buffers {
-        /// As set.
+        /// The number that was set.
         buffers: usize,
     },
     /// Not a DRB identity.
     #[error("DRB {drb}; expected 1 to {MAX_DRB}")]
     Drb {
-        /// As called.
+        /// The identity that was given.
         drb: u8,
     },
     /// The pipeline is not acceptable.
@@ -88,7 +88,7 @@ pub struct Host {
     pub(crate) node_lease: Mutex<NodeLeaseState>,
     pub(crate) node_default: Mutex<NodeDefaultState>,
     pub(crate) journal: Journal,
-    /// Of the status file.
+    /// Position in the journal up to which the status file has shown events.
     pub(crate) shown: Mutex<Position>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) slot_times: SlotTimes,
@@ -236,7 +236,7 @@ impl Host {
         bearer.status_asked(&self.around, rlc_bytes, self.tti_us.load(Ordering::Relaxed), now_us)
     }
 
-    /// As [`Host::status_asked`] when the gNB cannot take SDUs: the last answer.
+    /// Answers as [`Host::status_asked`] when the gNB cannot take SDUs: the last answer.
     pub fn status_missed(&self, rnti: u16, lcid: u8, now_us: u64) -> u32 {
         let directory = self.directory.load();
         directory.of_channel(rnti, lcid).map_or(0, |bearer| bearer.status_missed(now_us))
@@ -275,8 +275,8 @@ impl Host {
         self.tti_us.store(tti_us.max(1), Ordering::Relaxed);
     }
 
-    /// To be called a few times per second, by a thread that is not real-time: returns packets of
-    /// removed bearers, and serves bearers whose UE the MAC does not schedule.
+    /// Returns packets of removed bearers, and serves bearers whose UE the MAC does not schedule.
+    /// To be called a few times per second, by a thread that is not real-time.
     pub fn poll(&self, now_us: u64) {
         let retired = std::mem::take(&mut self.lock_registry().retired);
         for bearer in retired {

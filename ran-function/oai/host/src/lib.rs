@@ -1,6 +1,6 @@
 //! The TC RAN function inside a gNB that others make.
 //!
-//! [`Host`] is what the gNB's threads call; `sojourn_gnb.h` (`door.rs`) is the same in C. Adapters put
+//! [`Host`] is what the gNB's threads call; `sojourn_gnb.h` (`c_api.rs`) is the same in C. Adapters put
 //! the calls into the gNB: `ran-function/oai/2026.w11` for OpenAirInterface.
 //!
 //! - **Packets** wait above PDCP, one pipeline per (UE, DRB): `bearer.rs`, buffers in `sdu.rs`.
@@ -12,10 +12,10 @@
 //!   `slot_times.rs`.
 
 mod bearer;
+mod c_api;
 mod capabilities;
 mod counts;
 mod directory;
-mod door;
 mod e2;
 mod e2_reports;
 mod events;
@@ -29,8 +29,8 @@ mod status;
 mod subscriptions;
 mod surroundings;
 
+pub use c_api::*;
 pub use counts::BearerCounts;
-pub use door::*;
 pub use events::ShownEvent;
 pub use gnb::{Address, Gnb};
 pub use host::{Host, HostError, Settings, Taken};

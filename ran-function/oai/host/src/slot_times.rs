@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-/// Of 1 µs each; the last one also holds all that is longer.
+/// Buckets of 1 µs each; the last one also holds all that is longer.
 const BUCKETS: usize = 256;
 
 /// Time in the host per slot in which the MAC called it. Written by the MAC's thread without a lock.

@@ -110,7 +110,7 @@ pub(crate) struct Fitting {
     pub(crate) sent: usize,
 }
 
-/// By the agent's number of the RIC request.
+/// Subscriptions by the agent's number of the RIC request.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
     by_request: Mutex<BTreeMap<u32, Subscription>>,

@@ -50,7 +50,8 @@ impl Queues {
     }
 }
 
-/// Without a perturbation the flow hash alone, whose key comes from the seed, decides.
+/// The perturbation mixed for the hash; without one the flow hash alone, whose key comes from the
+/// seed, decides.
 pub(super) fn perturbation(model: Option<u32>) -> u64 {
     model.map_or(0, |perturbation| mix(u64::from(perturbation) + 1))
 }

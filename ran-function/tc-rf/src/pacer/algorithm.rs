@@ -6,7 +6,7 @@ use super::feed::Feed;
 use super::flight::{Flight, InFlight};
 use super::rlc_status::{BlockRoom, RlcStatus};
 
-/// Without an RLC status for this long a pacer forwards everything: a bearer without feedback falls
+/// Age of the RLC status from which on a pacer forwards everything: a bearer without feedback falls
 /// back to a gNB without traffic control instead of stalling.
 pub(crate) const STATUS_STALE_US: u64 = 100_000;
 

@@ -28,13 +28,13 @@ pub(super) struct Bdp5g {
     /// Downlink time since the last update.
     downlink_us: u64,
     burst: Burst,
-    /// In the RLC buffer or on F1-U at the last TTI plus what was handed down since.
+    /// Bytes in the RLC buffer or on F1-U at the last TTI plus what was handed down since.
     held_bytes: u64,
     /// Whether a packet was held back since.
     limited: bool,
     /// CU to DU and back.
     round_trip_us: u64,
-    /// In wall-clock time.
+    /// Drain in wall-clock time.
     drain: FrameRate,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Drain {
     /// Mean of what the radio could have carried besides.
     pub(super) lost: f64,
     has_sample: bool,
-    /// In the buffer at the last status.
+    /// Bytes in the buffer at the last status.
     occupancy_bytes: u64,
     /// Handed down, less what is in flight: received, cumulative.
     sent_bytes: u64,
@@ -36,7 +36,7 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// From the last status, if there is one.
+    /// The drain from the last status on, if there is one.
     pub(super) fn new(received: Option<&ReceivedStatus>) -> Self {
         Self {
             mean: 0.0,

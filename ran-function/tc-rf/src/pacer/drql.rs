@@ -15,7 +15,7 @@ use super::{Algorithm, ReceivedStatus};
 pub(super) struct Drql {
     mtu_bytes: u64,
     limit_bytes: u64,
-    /// In the RLC buffer at the last downlink TTI plus what was handed down since.
+    /// Bytes in the RLC buffer at the last downlink TTI plus what was handed down since.
     held_bytes: u64,
     /// Whether the limit held a packet back since.
     limited: bool,

@@ -65,7 +65,7 @@ impl Flight {
         }
     }
 
-    /// On F1-U as of the last status.
+    /// What is on F1-U as of the last status.
     pub(super) fn in_flight(&self) -> InFlight {
         InFlight {
             bytes: self.total.bytes - self.received.bytes,

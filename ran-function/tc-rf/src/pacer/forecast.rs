@@ -57,7 +57,7 @@ pub(super) struct Forecast {
     status_us: Option<u64>,
     /// Mean time between two statuses.
     interval_us: f64,
-    /// At the last status; 0 when unknown.
+    /// Capacity at the last status; 0 when unknown.
     capacity_bytes_per_tti: u32,
     drain: Drain,
     burst: Burst,
@@ -248,7 +248,7 @@ impl Forecast {
         self.drain.mean * (1.0 - share) * unseen_us
     }
 
-    /// From a decision to the status that shows its effect.
+    /// Time from a decision to the status that shows its effect.
     fn round_trip_us(&self) -> u64 {
         2 * self.way_us as u64 + self.tti_us
     }

@@ -12,7 +12,7 @@ pub(super) const FRAME_US: u64 = 10_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct FrameRate {
-    /// Of the last frame, bytes per µs.
+    /// Rate of the last frame, bytes per µs.
     rate: f64,
     /// Moving average over frames; absent before the first is over.
     mean: Option<f64>,
@@ -41,7 +41,7 @@ impl FrameRate {
         }
     }
 
-    /// Of the last frame, bytes per µs; 0 before the first is over.
+    /// Rate of the last frame, bytes per µs; 0 before the first is over.
     pub(super) fn bytes_per_us(&self) -> f64 {
         self.rate
     }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::NextBlock;
 
-    /// Of a block built at 160 ms and the one a TTI later.
+    /// Time at which a block is built; the next one is built a TTI later.
     const NOW_US: u64 = 160_000;
 
     fn room(bytes: u32, next_bytes: u32) -> BlockRoom {

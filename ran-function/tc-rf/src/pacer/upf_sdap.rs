@@ -23,7 +23,7 @@ use super::{Algorithm, ReceivedStatus};
 pub(super) struct UpfSdap {
     burst: Burst,
     rate: FrameRate,
-    /// In the RLC buffer or on F1-U at the last status plus what was handed down since.
+    /// Bytes in the RLC buffer or on F1-U at the last status plus what was handed down since.
     held_bytes: u64,
     tti_us: u64,
     /// CU to DU and back.

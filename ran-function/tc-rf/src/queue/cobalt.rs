@@ -33,7 +33,7 @@ pub struct Cobalt {
     count: u32,
     dropping: bool,
     drop_next_us: u64,
-    /// Of 2³².
+    /// Probability of a drop by BLUE, in parts of 2³².
     p_drop: u32,
     /// When BLUE's probability changed last.
     blue_timer_us: Option<u64>,
@@ -109,7 +109,8 @@ impl Cobalt {
         self.p_drop > 0 && self.rng.next_u32() < self.p_drop
     }
 
-    /// At most once per target time; a clock that went back does not lock it.
+    /// Whether BLUE's probability may change: at most once per target time; a clock that went back
+    /// does not lock it.
     fn blue_may_change(&self, params: &CodelParams, now_us: u64) -> bool {
         self.blue_timer_us.is_none_or(|last_us| now_us.abs_diff(last_us) > params.target_us)
     }

@@ -8,7 +8,7 @@ use crate::arena::Backlog;
 /// Whether an arriving packet fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// As it is.
+    /// The packet fits as it is.
     Fits,
     /// After the oldest packet is dropped; check again.
     DropHead,

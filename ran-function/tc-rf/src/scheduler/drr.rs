@@ -7,7 +7,7 @@ use super::{Algorithm, Heads};
 #[derive(Clone, Debug)]
 pub(crate) struct Drr {
     quantum: i64,
-    /// By queue; a queue beyond its end weighs 1.
+    /// Weights by queue; a queue beyond their end weighs 1.
     weights: Vec<u8>,
     new: List,
     old: List,

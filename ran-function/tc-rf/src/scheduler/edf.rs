@@ -27,7 +27,7 @@ struct Key {
 /// Earliest deadline first over queues.
 #[derive(Clone, Debug)]
 pub(crate) struct EarliestDeadlineFirst {
-    /// By queue.
+    /// Delay budgets by queue.
     budget_us: Vec<Option<u32>>,
     waiting: BinaryHeap<Reverse<(Key, u32)>>,
 }

@@ -55,11 +55,11 @@ pub(crate) struct Guaranteed {
 /// Why the candidate has its turn.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    /// By the credit of this index.
+    /// The credit of this index.
     Credit(usize),
-    /// By the floor.
+    /// The floor.
     Floor,
-    /// By weight.
+    /// Its weight.
     Weight,
 }
 

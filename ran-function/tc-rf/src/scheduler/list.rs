@@ -6,12 +6,13 @@ pub(crate) const NIL: u32 = u32::MAX;
 /// Place of a queue in the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// On no list: it has had no packet since it was last found empty.
+    /// Member of no list: it has had no packet since it was last found empty.
     #[default]
     Inactive,
-    /// On the list of new queues (RFC 8290 §4.2); for other schedulers than DRR, the active list.
+    /// Member of the list of new queues (RFC 8290 §4.2); for other schedulers than DRR, the active
+    /// list.
     New,
-    /// On the list of old queues.
+    /// Member of the list of old queues.
     Old,
     /// Member of the list of inelastic flows, which go before the old ones.
     First,

@@ -18,7 +18,7 @@ pub(super) struct ServiceGaps {
     waiting_since_us: u64,
     window_ends_us: u64,
     longest_us: u64,
-    /// Of the window before.
+    /// Longest gap of the window before.
     former_us: u64,
     idle_us: u64,
 }

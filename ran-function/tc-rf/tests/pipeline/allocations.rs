@@ -1,4 +1,4 @@
-//! In steady state a packet costs no allocation.
+//! Packets cost no allocation in steady state.
 
 use crate::util::aqm::{disciplines, schedulers};
 use crate::util::*;

@@ -121,7 +121,7 @@ impl Run {
         self.tc.egress(self.now_us, &mut self.events, &mut |packet| out.push(packet));
     }
 
-    /// Without a pacer, whatever is left after egress a shaper holds back.
+    /// Checks that without a pacer whatever is left after egress is held back by a shaper.
     fn check_that_nothing_idles(&self) -> Result<(), TestCaseError> {
         if self.tc.pipeline().pacer != Pacer::None {
             return Ok(());

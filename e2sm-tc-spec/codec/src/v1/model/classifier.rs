@@ -71,7 +71,7 @@ impl StochasticHash {
 }
 
 enumerated! {
-    /// Headers by which flows in a tunnel are told apart.
+    /// Headers by which flows in a tunnel are distinguished.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", deny_unknown_fields)]
     pub enum Tunnels { ...
@@ -145,7 +145,7 @@ sequence! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct OsiClassifier { ...
-        /// At most 256 filters; the first that matches wins.
+        /// Filters, 256 at most; the first that matches wins.
         filters: Vec<Filter> as ListOf<Filter, 0, 256>,
         /// Target of packets that match no filter.
         default: QueueTarget,
@@ -158,7 +158,7 @@ sequence! {
 }
 
 impl OsiClassifier {
-    /// With these filters in this order.
+    /// A classifier with these filters in this order.
     pub fn new(filters: Vec<Filter>, default: QueueTarget) -> Self {
         Self { filters, default, tunnels: None }
     }
@@ -198,7 +198,7 @@ sequence! {
 }
 
 impl L4sEcnClassifier {
-    /// With as many ways, or a plain hash.
+    /// A classifier with as many ways, or with a plain hash.
     pub fn new(l4s: QueueTarget, classic: QueueTarget, ways: Option<u8>) -> Self {
         Self { l4s, classic, ways, tunnels: None, isolation: None }
     }

@@ -255,7 +255,7 @@ sequence! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ForecastFeed { ...
-        /// At most 256 bearers.
+        /// Forecasts of bearers, 256 at most.
         bearers: Vec<BearerForecast> as ReportOf<BearerForecast, 1, 256>,
     }
     check forecasts_once
@@ -323,7 +323,7 @@ choice! {
             detail: String as Utf8<1023>,
             /// Revision in force; absent if the bearer is unknown.
             revision: Option<u32>,
-            /// With `not_owner`: who holds the node.
+            /// Who holds the node, if the cause is `not_owner`.
             holder: Option<Holder>,
         },
     }

@@ -17,7 +17,7 @@ const MTU_BYTES: RangeInclusive<u64> = 68..=9216;
 const LIMIT_BYTES: RangeInclusive<u64> = 68..=0xffff_ffff;
 /// Range of the part; it leaves at least a tenth to all others.
 const PART_MILLI: RangeInclusive<u64> = 1..=900;
-/// From the shortest slot (62.5 µs) to a minute.
+/// Delays from the shortest slot (62.5 µs) to a minute.
 const DELAY_US: RangeInclusive<u64> = 63..=60_000_000;
 /// α of DynRLC: 0 would never move the limit, more than 1 would move it beyond its bounds.
 const ALPHA_MILLI: RangeInclusive<u64> = 1..=1_000;

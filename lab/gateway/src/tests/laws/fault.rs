@@ -25,7 +25,7 @@ pub(super) enum Fault {
     AppliesRefused,
 }
 
-/// By how much a gNB prolongs leases.
+/// Time by which a gNB prolongs leases.
 const LATE_MS: u32 = 20;
 
 impl Fault {

@@ -110,9 +110,9 @@ impl Setting {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Revision {
     Unchecked,
-    /// The last that it was told.
+    /// The last that was reported to it.
     Known,
-    /// Another than the last that it was told.
+    /// Another than the last that was reported to it.
     Wrong(u32),
 }
 

@@ -41,7 +41,7 @@ struct Awaited {
 /// What a client knows and waits for.
 #[derive(Default)]
 struct Client {
-    /// Revision of each bearer, as last told.
+    /// Revision of each bearer, as last reported.
     revisions: [u32; BEARERS.len()],
     awaited: Vec<Awaited>,
     streams: Vec<(OutboxStream, Option<u64>)>,
@@ -60,7 +60,7 @@ struct Run {
     hub: Hub,
     limits: Limits,
     clients: [Client; OWNERS.len()],
-    /// By time of arrival, in order of sending at equal times.
+    /// Messages by time of arrival, in order of sending at equal times.
     posted: BTreeMap<(u64, u64), Posted>,
     sent: u64,
     violation: Option<Violation>,

@@ -32,7 +32,7 @@ tally! {
     answers_lost,
     /// Transactions that changed a pipeline.
     accepted,
-    /// Of these, with the safe pipeline as result.
+    /// Those of `accepted` with the safe pipeline as result.
     to_safe,
     dry_runs,
     refused_stale,

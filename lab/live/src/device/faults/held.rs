@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::super::parcel::Parcel;
+use super::super::packet_in_flight::PacketInFlight;
 
 /// A packet and when it leaves; the earliest is the greatest, and the first of those that are equal.
 #[derive(Debug)]
 struct Waiting {
     at_ns: u64,
     number: u64,
-    parcel: Parcel,
+    packet: PacketInFlight,
 }
 
 impl Waiting {
@@ -49,18 +49,18 @@ pub(super) struct Held {
 
 impl Held {
     /// Holds a packet until a time.
-    pub(super) fn push(&mut self, at_ns: u64, parcel: Parcel) {
-        self.bytes += parcel.bytes().len();
+    pub(super) fn push(&mut self, at_ns: u64, packet: PacketInFlight) {
+        self.bytes += packet.bytes().len();
         self.number += 1;
-        self.waiting.push(Waiting { at_ns, number: self.number, parcel });
+        self.waiting.push(Waiting { at_ns, number: self.number, packet });
     }
 
     /// The next packet that leaves by `now_ns`, at its time.
-    pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<Parcel> {
+    pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<PacketInFlight> {
         self.next_ns().filter(|at_ns| *at_ns <= now_ns)?;
-        let Waiting { at_ns, parcel, .. } = self.waiting.pop()?;
-        self.bytes -= parcel.bytes().len();
-        Some(Parcel { at_ns, ..parcel })
+        let Waiting { at_ns, packet, .. } = self.waiting.pop()?;
+        self.bytes -= packet.bytes().len();
+        Some(PacketInFlight { at_ns, ..packet })
     }
 
     /// When the next packet leaves.

@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use traffic::SplitMix64;
 
 use super::counts::FaultCounts;
-use super::parcel::{DropCause, Parcel};
+use super::packet_in_flight::{DropCause, PacketInFlight};
 use super::stackable::Device;
 use held::Held;
 use spec::Burst;
@@ -34,7 +34,7 @@ enum Stream {
 
 const STREAMS: u64 = 7;
 
-/// Faults on a seam.
+/// Faults on a capture point.
 #[derive(Debug)]
 pub(crate) struct FaultInjector {
     spec: FaultSpec,
@@ -84,65 +84,70 @@ impl FaultInjector {
     }
 
     /// Changes one bit of the payload; a packet without payload stays as it is.
-    fn corrupt(&mut self, parcel: &mut Parcel) {
-        let payload_bits = u64::from(parcel.datagram.payload_bytes) * 8;
+    fn corrupt(&mut self, packet: &mut PacketInFlight) {
+        let payload_bits = u64::from(packet.datagram.payload_bytes) * 8;
         let bit = self.streams[Stream::Bit as usize].below(payload_bits) as usize;
         if payload_bits == 0 {
             return;
         }
-        let mut bytes = BytesMut::from(&parcel.datagram.bytes[..]);
-        let first = bytes.len() - parcel.datagram.payload_bytes as usize;
+        let mut bytes = BytesMut::from(&packet.datagram.bytes[..]);
+        let first = bytes.len() - packet.datagram.payload_bytes as usize;
         bytes[first + bit / 8] ^= 0x80 >> (bit % 8);
-        parcel.datagram.bytes = bytes.freeze();
-        parcel.marks.is_corrupted = true;
+        packet.datagram.bytes = bytes.freeze();
+        packet.marks.is_corrupted = true;
         self.counts.corrupted_packets += 1;
     }
 
     /// Hands a packet on at once or after `wait_ns`.
-    fn forward(&mut self, mut parcel: Parcel, wait_ns: u64, next: &mut dyn FnMut(Parcel)) {
+    fn forward(
+        &mut self,
+        mut packet: PacketInFlight,
+        wait_ns: u64,
+        next: &mut dyn FnMut(PacketInFlight),
+    ) {
         if wait_ns == 0 {
-            next(parcel);
-        } else if self.held.bytes() + parcel.bytes().len() > MAX_HELD_BYTES {
+            next(packet);
+        } else if self.held.bytes() + packet.bytes().len() > MAX_HELD_BYTES {
             self.counts.count_drop(DropCause::Overflow);
-            parcel.dropped = Some(DropCause::Overflow);
-            next(parcel);
+            packet.dropped = Some(DropCause::Overflow);
+            next(packet);
         } else {
-            self.held.push(parcel.at_ns.saturating_add(wait_ns), parcel);
+            self.held.push(packet.at_ns.saturating_add(wait_ns), packet);
         }
     }
 }
 
 impl Device for FaultInjector {
-    fn push(&mut self, mut parcel: Parcel, next: &mut dyn FnMut(Parcel)) {
-        if parcel.dropped.is_some() {
-            next(parcel);
+    fn push(&mut self, mut packet: PacketInFlight, next: &mut dyn FnMut(PacketInFlight)) {
+        if packet.dropped.is_some() {
+            next(packet);
             return;
         }
-        let lost = self.loses(parcel.at_ns);
+        let lost = self.loses(packet.at_ns);
         let is_corrupted = self.draws(Stream::Corrupt, self.spec.corrupt);
         let is_twice = self.draws(Stream::Duplicate, self.spec.duplicate);
         let is_reordered = self.draws(Stream::Reorder, self.spec.reorder);
         if let Some(cause) = lost {
             self.counts.count_drop(cause);
-            parcel.dropped = Some(cause);
-            next(parcel);
+            packet.dropped = Some(cause);
+            next(packet);
             return;
         }
         if is_corrupted {
-            self.corrupt(&mut parcel);
+            self.corrupt(&mut packet);
         }
         let mut wait_ns = self.spec.delay_ns;
         if is_reordered {
             wait_ns += self.spec.reorder_ns;
-            parcel.marks.is_reordered = true;
+            packet.marks.is_reordered = true;
             self.counts.reordered_packets += 1;
         }
         if self.spec.delay_ns > 0 {
-            parcel.marks.is_delayed = true;
+            packet.marks.is_delayed = true;
             self.counts.delayed_packets += 1;
         }
-        let copy = is_twice.then(|| parcel.clone());
-        self.forward(parcel, wait_ns, next);
+        let copy = is_twice.then(|| packet.clone());
+        self.forward(packet, wait_ns, next);
         if let Some(mut copy) = copy {
             copy.marks.is_duplicate = true;
             self.counts.duplicated_packets += 1;
@@ -150,9 +155,9 @@ impl Device for FaultInjector {
         }
     }
 
-    fn poll(&mut self, now_ns: u64, next: &mut dyn FnMut(Parcel)) {
-        while let Some(parcel) = self.held.pop_due(now_ns) {
-            next(parcel);
+    fn poll(&mut self, now_ns: u64, next: &mut dyn FnMut(PacketInFlight)) {
+        while let Some(packet) = self.held.pop_due(now_ns) {
+            next(packet);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::super::seam::Seam;
+use super::super::capture_point::CapturePoint;
 
 /// Longest delay, ms: above the round trip over a geostationary satellite, far below a lease.
 const MAX_DELAY_MS: f64 = 10_000.0;
@@ -14,10 +14,10 @@ const REORDER_NS: u64 = 10_000_000;
 const KEYS: &str = "loss, burst_start, burst_end, burst_loss, duplicate, corrupt, reorder, reorder_ms, \
                     delay_ms, outage_at_s, outage_s, outage_every_s";
 
-/// Faults of a seam, as `SEAM:KEY=VALUE,…`.
+/// Faults of a capture point, as `POINT:KEY=VALUE,…`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FaultSpec {
-    pub(crate) seam: Seam,
+    pub(crate) point: CapturePoint,
     /// Probability of losing a packet, whatever became of others.
     pub(super) loss: f64,
     /// Losses in bursts.
@@ -51,7 +51,7 @@ pub(super) struct Outage {
     /// Virtual time of the first.
     pub(super) at_ns: u64,
     pub(super) length_ns: u64,
-    /// From the start of one to that of the next; once if `None`.
+    /// Time from the start of one to that of the next; once if `None`.
     pub(super) every_ns: Option<u64>,
 }
 
@@ -143,11 +143,13 @@ impl FromStr for FaultSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = "expected SEAM:KEY=VALUE,…, e.g. server-in:loss=0.01,delay_ms=20";
-        let (seam, faults) = text.split_once(':').ok_or(expected)?;
-        let seam = seam.parse()?;
-        if seam == Seam::Air {
-            return Err("seam air: has no faults; its losses are those of the channel".to_owned());
+        let expected = "expected POINT:KEY=VALUE,…, e.g. server-in:loss=0.01,delay_ms=20";
+        let (point, faults) = text.split_once(':').ok_or(expected)?;
+        let point = point.parse()?;
+        if point == CapturePoint::Air {
+            return Err(
+                "capture point air: has no faults; its losses are those of the channel".to_owned()
+            );
         }
         let mut given = Given::default();
         for fault in faults.split(',') {
@@ -157,7 +159,7 @@ impl FromStr for FaultSpec {
             return Err("reorder_ms: expected reorder, too".to_owned());
         }
         Ok(Self {
-            seam,
+            point,
             loss: given.loss.unwrap_or(0.0),
             burst: given.burst()?,
             duplicate: given.duplicate.unwrap_or(0.0),
@@ -191,7 +193,7 @@ mod tests {
         let outage =
             Outage { at_ns: 1_000_000_000, length_ns: 250_000_000, every_ns: Some(10_000_000_000) };
         let expected = FaultSpec {
-            seam: Seam::UeOut,
+            point: CapturePoint::UeOut,
             loss: 0.5,
             burst: Some(Burst { start: 0.01, end: 0.2, loss: 0.9 }),
             duplicate: 0.1,
@@ -219,9 +221,9 @@ mod tests {
     #[test]
     fn mistakes_name_what_was_expected() {
         for (wrong, expected) in [
-            ("loss=0.1", "expected SEAM:KEY=VALUE"),
-            ("core:loss=0.1", "seam \"core\""),
-            ("air:loss=0.1", "seam air: has no faults"),
+            ("loss=0.1", "expected POINT:KEY=VALUE"),
+            ("core:loss=0.1", "capture point \"core\""),
+            ("air:loss=0.1", "capture point air: has no faults"),
             ("ue-in:", "expected KEY=VALUE"),
             ("ue-in:los=0.1", "key \"los\"; expected one of loss, burst_start"),
             ("ue-in:loss=2", "loss \"2\"; expected 0 to 1"),

@@ -1,29 +1,30 @@
 //! Each fault as it is asked for, the same with the same seed.
 
-use super::super::parcel::testing::parcel;
+use super::super::packet_in_flight::testing::packet_in_flight;
 use super::testing::injector;
 use super::*;
 
 /// What an injector hands on of packets 0 to `packets`, one each ms.
-fn passed(spec: &str, seed: u64, packets: u64) -> (Vec<Parcel>, FaultCounts) {
+fn passed(spec: &str, seed: u64, packets: u64) -> (Vec<PacketInFlight>, FaultCounts) {
     let mut injector = injector(spec, seed, 0);
     let mut left = Vec::new();
     for number in 0..packets {
         let at_ns = number * 1_000_000;
-        injector.poll(at_ns, &mut |parcel| left.push(parcel));
-        injector.push(parcel(at_ns, &number.to_be_bytes()), &mut |parcel| left.push(parcel));
+        injector.poll(at_ns, &mut |packet| left.push(packet));
+        injector
+            .push(packet_in_flight(at_ns, &number.to_be_bytes()), &mut |packet| left.push(packet));
     }
-    injector.poll(u64::MAX, &mut |parcel| left.push(parcel));
+    injector.poll(u64::MAX, &mut |packet| left.push(packet));
     (left, injector.faults())
 }
 
 /// The number in the payload of a packet.
-fn number(parcel: &Parcel) -> u64 {
-    u64::from_be_bytes(parcel.bytes()[28..36].try_into().unwrap())
+fn number(packet: &PacketInFlight) -> u64 {
+    u64::from_be_bytes(packet.bytes()[28..36].try_into().unwrap())
 }
 
-fn numbers(parcels: &[Parcel]) -> Vec<u64> {
-    parcels.iter().filter(|parcel| parcel.dropped.is_none()).map(number).collect()
+fn numbers(packets: &[PacketInFlight]) -> Vec<u64> {
+    packets.iter().filter(|packet| packet.dropped.is_none()).map(number).collect()
 }
 
 #[test]
@@ -31,7 +32,7 @@ fn losses_are_as_many_as_asked_for_and_dropped_packets_say_why() {
     let (left, counts) = passed("server-in:loss=0.1", 3, 20_000);
     assert!((1_850..=2_150).contains(&counts.lost_packets), "{counts:?}");
     assert_eq!(left.len(), 20_000, "a dropped packet goes on, for logs");
-    let dropped = left.iter().filter(|parcel| parcel.dropped == Some(DropCause::Loss)).count();
+    let dropped = left.iter().filter(|packet| packet.dropped == Some(DropCause::Loss)).count();
     assert_eq!(dropped as u64, counts.lost_packets);
     let (_, counts) = passed("server-in:loss=1", 3, 100);
     assert_eq!(counts.lost_packets, 100);
@@ -45,7 +46,7 @@ fn bursts_have_the_mean_length_of_the_model() {
     let (left, counts) = passed("server-in:burst_start=0.01,burst_end=0.25", 5, 100_000);
     let share = counts.burst_lost_packets as f64 / 1e5;
     assert!((share - 0.01 / 0.26).abs() < 0.005, "{share}");
-    let lost: Vec<bool> = left.iter().map(|parcel| parcel.dropped.is_some()).collect();
+    let lost: Vec<bool> = left.iter().map(|packet| packet.dropped.is_some()).collect();
     let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
     let mean = counts.burst_lost_packets as f64 / bursts as f64;
     assert!((mean - 4.0).abs() < 0.4, "{mean}");
@@ -81,14 +82,15 @@ fn faults_do_not_move_each_other() {
 fn a_corrupted_packet_differs_in_one_bit_of_its_payload() {
     let (left, counts) = passed("ue-out:corrupt=1", 4, 500);
     assert_eq!(counts.corrupted_packets, 500);
-    for (sent, parcel) in (0_u64..).zip(&left) {
-        let original = super::super::parcel::testing::parcel(0, &sent.to_be_bytes());
-        assert_eq!(parcel.bytes()[..28], original.bytes()[..28], "headers and checksum stay");
-        assert_eq!((number(parcel) ^ sent).count_ones(), 1);
-        assert!(parcel.marks.is_corrupted);
+    for (sent, packet) in (0_u64..).zip(&left) {
+        let original =
+            super::super::packet_in_flight::testing::packet_in_flight(0, &sent.to_be_bytes());
+        assert_eq!(packet.bytes()[..28], original.bytes()[..28], "headers and checksum stay");
+        assert_eq!((number(packet) ^ sent).count_ones(), 1);
+        assert!(packet.marks.is_corrupted);
     }
     let mut empty = injector("ue-out:corrupt=1", 4, 0);
-    empty.push(parcel(0, &[]), &mut |parcel| assert!(!parcel.marks.is_corrupted));
+    empty.push(packet_in_flight(0, &[]), &mut |packet| assert!(!packet.marks.is_corrupted));
     assert_eq!(empty.faults().corrupted_packets, 0, "nothing to change");
 }
 
@@ -97,7 +99,7 @@ fn a_duplicate_follows_its_original() {
     let (left, counts) = passed("ue-in:duplicate=1", 1, 3);
     assert_eq!(numbers(&left), [0, 0, 1, 1, 2, 2]);
     assert_eq!(counts.duplicated_packets, 3);
-    assert_eq!(left.iter().filter(|parcel| parcel.marks.is_duplicate).count(), 3);
+    assert_eq!(left.iter().filter(|packet| packet.marks.is_duplicate).count(), 3);
 }
 
 #[test]
@@ -134,8 +136,8 @@ fn what_is_held_is_bounded() {
     let payload = vec![0; 60_000];
     let mut dropped = 0_u64;
     for _ in 0..1_200 {
-        injector.push(parcel(0, &payload), &mut |parcel| {
-            assert_eq!(parcel.dropped, Some(DropCause::Overflow));
+        injector.push(packet_in_flight(0, &payload), &mut |packet| {
+            assert_eq!(packet.dropped, Some(DropCause::Overflow));
             dropped += 1;
         });
     }

@@ -67,7 +67,7 @@ pub struct AmTransmitter<P> {
     /// SDUs not acknowledged, and their bytes: bounded by the limits.
     held_packets: u32,
     held_bytes: u32,
-    /// Of these, bytes not sent.
+    /// Those of `held_bytes` that have not been sent.
     unsent_bytes: u32,
     /// Bytes to be retransmitted.
     retx_bytes: u32,
@@ -123,7 +123,7 @@ impl<P> AmTransmitter<P> {
         self.enqueue_as(self.next_count, sdu, bytes, now_us)
     }
 
-    /// As [`enqueue`](Self::enqueue), with the COUNT assigned by PDCP.
+    /// Enqueues as [`enqueue`](Self::enqueue) does, with the COUNT assigned by PDCP.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).

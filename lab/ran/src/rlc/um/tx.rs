@@ -61,7 +61,7 @@ impl<P> UmTransmitter<P> {
         self.enqueue_as(self.next_count, sdu, bytes, now_us)
     }
 
-    /// As [`enqueue`](Self::enqueue), with the COUNT assigned by PDCP.
+    /// Enqueues as [`enqueue`](Self::enqueue) does, with the COUNT assigned by PDCP.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).

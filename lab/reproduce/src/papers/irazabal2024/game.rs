@@ -13,7 +13,7 @@ const GREEDY: u16 = 0;
 const LOADED_S: f64 = 5.0;
 const RUN_S: f64 = 60.0;
 
-/// From the player's hand to the first state that shows it, over the whole run.
+/// Time from the player's hand to the first state that shows it, over the whole run.
 fn action_to_screen(name: &'static str, figure: &'static str) -> Metric {
     Metric::new(name, "ms", move |run| {
         run.summary.flows.iter().find(|flow| flow.name == "slither")?.app.get(figure)

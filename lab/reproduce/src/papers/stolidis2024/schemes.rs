@@ -23,7 +23,7 @@ pub(super) enum Source<'a> {
     Late,
     Persistence,
     TrueFuture,
-    /// With the share of the capacity that may be lost, in thousandths.
+    /// Share of the capacity that may be lost, in thousandths.
     Marginal(u32),
     Trained(&'a Trained),
 }
@@ -137,7 +137,7 @@ impl<'a> Schemes<'a> {
         })
     }
 
-    /// As [`with_status`](Self::with_status), with the paper's queues.
+    /// The scheme of [`with_status`](Self::with_status), with the paper's queues.
     fn with_status_and_fifos(self) -> Result<Scheme, ReproduceError> {
         Ok(Scheme::Run(Box::new(self.paced_by_forecast("each_slot")?)))
     }
@@ -147,12 +147,12 @@ impl<'a> Schemes<'a> {
         Ok(Scheme::Run(Box::new(self.with_status_builder()?)))
     }
 
-    /// With RLC status and a drain forecast, by each forecaster.
+    /// Schemes with RLC status and a drain forecast, by each forecaster.
     pub(super) fn with_status_and_drain(self) -> Result<Vec<Named>, ReproduceError> {
         self.with_each(&self.with_status_builder()?, FeedQuantity::Drain)
     }
 
-    /// With RLC status and perfect forecasts of limit and occupancy.
+    /// The scheme with RLC status and perfect forecasts of limit and occupancy.
     pub(super) fn with_status_and_limit(self) -> Result<Scheme, ReproduceError> {
         self.with(&self.with_status_builder()?, Source::Perfect, FeedQuantity::Limit)
     }
@@ -176,7 +176,8 @@ impl<'a> Schemes<'a> {
             .collect()
     }
 
-    /// With RLC status and a forecast of the drain, or of drain and limit, by one forecaster.
+    /// The scheme with RLC status and a forecast of the drain, or of drain and limit, by one
+    /// forecaster.
     pub(super) fn with_status_and(
         self,
         source: Source<'_>,

@@ -67,7 +67,7 @@ impl Tuner {
 }
 
 impl C2Tcp {
-    /// In slow start with the initial window.
+    /// The state in slow start with the initial window.
     pub fn new(config: &TcpConfig) -> Self {
         let us = |ms: u32| u64::from(ms) * 1_000;
         Self {

@@ -35,7 +35,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     hystart: Option<HyStart>,
     linux_hystart: Option<LinuxHyStart>,
-    /// Growth per window at the least while no reduction has told a maximum, `bictcp_update` of Linux.
+    /// Growth per window at the least while no reduction has shown a maximum, `bictcp_update` of Linux.
     least_growth: Option<f64>,
     /// No reduction since the beginning or the last time-out.
     is_maximum_unknown: bool,
@@ -54,7 +54,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// In slow start with the initial window.
+    /// The state in slow start with the initial window.
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             mss_bytes: u64::from(config.mss_bytes()),

@@ -43,7 +43,7 @@ impl LinuxHyStart {
         }
     }
 
-    /// An acknowledgement, in slow start if `window_segments` is told. True if slow start ends.
+    /// An acknowledgement, in slow start if `window_segments` is given. True if slow start ends.
     pub(super) fn on_ack(&mut self, ack: &AckEvent, window_segments: Option<f64>) -> bool {
         let Some(rtt_us) = ack.rtt_us else { return false };
         self.delay_min_us = self.delay_min_us.min(rtt_us);

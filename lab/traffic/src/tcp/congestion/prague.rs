@@ -48,7 +48,8 @@ pub struct Prague {
 }
 
 impl Prague {
-    /// In slow start with the initial window, and α = 1, so that the first mark halves (§2.3.2).
+    /// The state in slow start with the initial window, and α = 1, so that the first mark halves
+    /// (§2.3.2).
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             sizes: Sizes::new(config),

@@ -24,7 +24,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// In slow start with the initial window.
+    /// The state in slow start with the initial window.
     pub fn new(config: &TcpConfig) -> Self {
         let mss_bytes = u64::from(config.mss_bytes());
         Self {

@@ -14,8 +14,8 @@ const ALPHA_SEGMENTS: f64 = 2.0;
 const BETA_SEGMENTS: f64 = 4.0;
 /// §3.3: slow start ends with more than this queued.
 const GAMMA_SEGMENTS: f64 = 1.0;
-/// As in Linux: with fewer samples in a round, which one delayed acknowledgement may dominate, the
-/// window follows Reno.
+/// Least samples of a round that the window is adjusted by, as in Linux: with fewer, which one
+/// delayed acknowledgement may dominate, the window follows Reno.
 const MIN_SAMPLES: u32 = 3;
 
 /// Holds a few segments of its own in the queue.
@@ -34,7 +34,8 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// In slow start with the initial window. Vegas ends slow start itself, without HyStart.
+    /// The state in slow start with the initial window. Vegas ends slow start itself, without
+    /// HyStart.
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             reno: Reno::new(&TcpConfig { hystart: false, ..config.clone() }),
@@ -47,7 +48,7 @@ impl Vegas {
         }
     }
 
-    /// At the end of a round with minimum RTT `rtt_us`.
+    /// Adjusts the window at the end of a round with minimum RTT `rtt_us`.
     fn adjust(&mut self, rtt_us: u64, base_us: u64) {
         let mss_bytes = self.reno.mss_bytes();
         let window = self.reno.window_bytes() as f64 / mss_bytes as f64;

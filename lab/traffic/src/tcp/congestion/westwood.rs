@@ -29,7 +29,7 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// In slow start with the initial window.
+    /// The state in slow start with the initial window.
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             reno: Reno::new(config),

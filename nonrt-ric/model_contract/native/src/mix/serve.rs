@@ -7,8 +7,8 @@ use crate::{ArrayError, Axes, Index, ModelOutput, all_finite, check};
 /// Forecasts in units, `(N, K, M, Q)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecasts {
-    /// Of the model, without offsets; quantiles sorted. Offsets of crossed ones would be learned until
-    /// each covers its share, and sorted the outer ones would then cover more.
+    /// Quantiles of the model, without offsets; sorted. Offsets of crossed ones would be learned
+    /// until each covers its share, and sorted the outer ones would then cover more.
     pub plain: Vec<f32>,
     /// The mix; quantiles sorted and clipped at 0.
     pub served: Vec<f32>,
@@ -243,7 +243,7 @@ struct Buffers {
     /// Mix of the naive experts.
     naive: Vec<f32>,
     season: Vec<f32>,
-    /// Of the last reports.
+    /// Means of the last reports.
     means: Vec<f32>,
 }
 
@@ -326,7 +326,7 @@ impl Units<'_> {
         }
     }
 
-    /// As `mix`, with the usual number as a constant: four points at a time.
+    /// Mixes as `mix` does, with the usual number as a constant: four points at a time.
     fn mix_three(&self, values: &[f32], mixed: &[f32], plain: &mut [f32], served: &mut [f32]) {
         let whole = self.weights.len() / 4 * 4;
         let (values, other_values) = values.split_at(3 * whole);

@@ -41,7 +41,7 @@ fn a_panic_makes_the_bearer_transparent_and_loses_no_packet() {
     assert_eq!(bearer.status_asked(&around, 700, 500, 400), 0, "the MAC sees the RLC alone");
     bearer.packet_in(packet(7), &around, 500);
     assert_eq!(kept.lock().expect("unpoisoned").last(), Some(&7), "one that was on its way");
-    assert!(bearer.configure(&around, 600, |_, _, _| ()).is_none(), "E2 is told");
+    assert!(bearer.configure(&around, 600, |_, _, _| ()).is_none(), "E2 is notified");
     let counts = bearer.counts.read();
     assert_eq!((counts.taken_packets, counts.forwarded_packets), (7, 7));
     assert_eq!(around.pool.free(), 64);

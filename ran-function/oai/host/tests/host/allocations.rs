@@ -1,4 +1,4 @@
-//! In steady state neither the thread of packets nor that of the MAC allocates.
+//! Threads of packets and of the MAC allocate nothing in steady state.
 
 use crate::fake::*;
 use sojourn_gnb::{Address, Gnb, Host, Settings};

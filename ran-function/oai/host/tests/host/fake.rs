@@ -102,7 +102,7 @@ pub(crate) fn host(pipeline: &str) -> (Host, Fake) {
     (host, fake)
 }
 
-/// As OAI's control plane does.
+/// Attaches a UE as OAI's control plane does.
 pub(crate) fn attach(host: &Host, ue: u64, rnti: u16) {
     host.ue_is(ue, rnti, 0);
     host.bearer_up(ue, DRB, false, 0).expect("a DRB identity");

@@ -20,7 +20,7 @@ fn a_ue_that_is_reestablished_keeps_pipeline_packets_and_order() {
     for number in 0..50 {
         host.packet_in(UE, DRB, &packet(1, number, 500), 2_000);
     }
-    // 38.331 §5.3.7: a new C-RNTI; in OAI the RLC is told, then the CU.
+    // 38.331 §5.3.7: a new C-RNTI; in OAI the RLC is notified, then the CU.
     host.rnti_changed(RNTI, 0x5555);
     assert_eq!(host.status_asked(RNTI, LCID, 0, 2_500), 0, "the old name is void");
     host.ue_is(UE, 0x5555, 2_600);

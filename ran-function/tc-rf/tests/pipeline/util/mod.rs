@@ -236,7 +236,7 @@ impl Rlc {
     }
 }
 
-/// Runs a bearer over an RLC buffer from `from_us` to `to_us`; packets that go down are told to
+/// Runs a bearer over an RLC buffer from `from_us` to `to_us`; packets that go down are reported to
 /// `forwarded`, and `arrivals` may put packets in at each slot.
 pub(crate) fn run(
     tc: &mut TrafficControl<TestPacket>,

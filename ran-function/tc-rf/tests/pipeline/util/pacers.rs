@@ -2,7 +2,7 @@
 
 use e2sm_tc::v1::{DelayMetric, Pacer};
 
-/// As irazabal2021 §V-D runs it.
+/// DynRLC as irazabal2021 §V-D runs it.
 fn dyn_rlc(metric: DelayMetric, status_gap_beta_milli: Option<u32>) -> Pacer {
     Pacer::DynRlc {
         interval_us: 10_000,

@@ -112,7 +112,7 @@ pub(crate) fn buffer() -> impl Strategy<Value = BufferLimit> {
 const ISOLATIONS: [Option<Isolation>; 4] =
     [None, Some(Isolation::SrcHost), Some(Isolation::DualHosts), Some(Isolation::Triple)];
 
-/// Over queues `0..sets * 4`, of which there are at least two.
+/// Classifiers over queues `0..sets * 4`, of which there are at least two.
 pub(crate) fn classifier(sets: u16) -> impl Strategy<Value = Classifier> {
     let count = sets * 4;
     let ways = prop::sample::select(&[1u8, 2, 4][..]);

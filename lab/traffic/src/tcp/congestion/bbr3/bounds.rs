@@ -46,7 +46,7 @@ pub(super) struct Congestion {
 }
 
 impl Congestion {
-    /// As in DCTCP and Prague the first mark counts in full.
+    /// The first mark counts in full, as in DCTCP and Prague.
     pub(super) fn new() -> Self {
         Self { ecn_alpha: 1.0, ..Self::default() }
     }

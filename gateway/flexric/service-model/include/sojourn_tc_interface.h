@@ -1,15 +1,15 @@
-/* The door between the service model E2SM-TC v1 (libsojourn_tc_sm.so) and the TC function of the E2
+/* The interface between the service model E2SM-TC v1 (libsojourn_tc_sm.so) and the TC function of the E2
  * node that loads it.
  *
- * The node exports `sojourn_tc_door`, in its executable (linked with
- * -Wl,--export-dynamic-symbol=sojourn_tc_door or -rdynamic) or in a library that is loaded with it.
+ * The node exports `sojourn_tc_interface`, in its executable (linked with
+ * -Wl,--export-dynamic-symbol=sojourn_tc_interface or -rdynamic) or in a library that is loaded with it.
  * All bytes are E2SM-TC v1 in aligned PER, passed on unchanged in both directions.
  *
  * FlexRIC's agent calls from one thread, one call at a time; each call holds up every other service
  * model of the node, so none may wait for long. A near-RT RIC gives a control 3 s.
  */
-#ifndef SOJOURN_TC_DOOR_H
-#define SOJOURN_TC_DOOR_H
+#ifndef SOJOURN_TC_INTERFACE_H
+#define SOJOURN_TC_INTERFACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +21,8 @@
 extern "C" {
 #endif
 
-/* Raised with every change of sojourn_tc_door_t. */
-#define SOJOURN_TC_DOOR_VERSION 1u
+/* Raised with every change of sojourn_tc_interface_t. */
+#define SOJOURN_TC_INTERFACE_VERSION 1u
 
 enum {
   /* FlexRIC receives 32 KiB at most, of which E2AP takes some 80 bytes: the longest header and message
@@ -49,7 +49,7 @@ typedef struct {
 } sojourn_tc_room_t;
 
 typedef struct {
-  /* SOJOURN_TC_DOOR_VERSION. */
+  /* SOJOURN_TC_INTERFACE_VERSION. */
   uint32_t version;
   void *context;
 
@@ -76,11 +76,11 @@ typedef struct {
 
   /* FlexRIC's own `async_event_agent_api` of the agent in this process. */
   void (*async_event)(uint32_t request, void *event);
-} sojourn_tc_door_t;
+} sojourn_tc_interface_t;
 
-/* Called once, when the agent loads the service model; the door stays valid from then on. NULL: no TC
+/* Called once, when the agent loads the service model; the table stays valid from then on. NULL: no TC
    function. */
-const sojourn_tc_door_t *sojourn_tc_door(void);
+const sojourn_tc_interface_t *sojourn_tc_interface(void);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-//! Certificate, key and client CA of the doors, read again when their files change; the end of validity
+//! Certificate, key and client CA of the listeners, read again when their files change; the end of validity
 //! of these and of the certificate for the forecaster.
 
 use std::{
@@ -18,7 +18,7 @@ use rustls::{
 };
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use super::Door;
+use super::Protocol;
 use crate::{error::ServeError, metrics::GatewayMetrics};
 
 /// ALPN protocol ids (RFC 7301; RFC 9113 §3.1).
@@ -66,7 +66,7 @@ pub(crate) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, ServeEr
     })
 }
 
-/// TLS of both doors. Running connections keep the certificate of their handshake.
+/// TLS of both listeners. Running connections keep the certificate of their handshake.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     files: CertificateFiles,
@@ -108,9 +108,9 @@ impl Certificates {
     }
 
     fn export(&self, not_after: i64) {
-        for door in Door::ALL {
-            self.metrics.certificate_not_after(door.name(), not_after);
-            self.metrics.expect_reloads(door.name());
+        for protocol in Protocol::ALL {
+            self.metrics.certificate_not_after(protocol.name(), not_after);
+            self.metrics.expect_reloads(protocol.name());
         }
     }
 
@@ -119,11 +119,11 @@ impl Certificates {
     }
 
     /// The configuration for a new connection.
-    pub(crate) fn config(&self, door: Door) -> Arc<ServerConfig> {
+    pub(crate) fn config(&self, protocol: Protocol) -> Arc<ServerConfig> {
         let state = self.state.lock();
-        match door {
-            Door::Grpc => Arc::clone(&state.grpc),
-            Door::Http => Arc::clone(&state.http),
+        match protocol {
+            Protocol::Grpc => Arc::clone(&state.grpc),
+            Protocol::Http => Arc::clone(&state.http),
         }
     }
 
@@ -149,8 +149,8 @@ impl Certificates {
                 if state.rejected.as_ref() == Some(&error) {
                     return Reloaded::Unchanged;
                 }
-                for door in Door::ALL {
-                    self.metrics.tls_reload_failed(door.name());
+                for protocol in Protocol::ALL {
+                    self.metrics.tls_reload_failed(protocol.name());
                 }
                 tracing::warn!(
                     error,
@@ -176,8 +176,8 @@ impl State {
     fn new(contents: Contents) -> Result<Self, ServeError> {
         let expiry = Expiry::of(&contents.certificate)?;
         Ok(Self {
-            grpc: Arc::new(server_config(&contents, Door::Grpc)?),
-            http: Arc::new(server_config(&contents, Door::Http)?),
+            grpc: Arc::new(server_config(&contents, Protocol::Grpc)?),
+            http: Arc::new(server_config(&contents, Protocol::Http)?),
             contents,
             expiry,
             rejected: None,
@@ -225,7 +225,7 @@ struct Expiry {
 }
 
 impl Expiry {
-    /// Of the first certificate.
+    /// The validity of the first certificate.
     fn of(pem: &[u8]) -> Result<Self, ServeError> {
         let chain = certificates(pem)?;
         let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| unusable(&error))?;
@@ -256,7 +256,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ServeError> 
     Ok(chain)
 }
 
-fn server_config(contents: &Contents, door: Door) -> Result<ServerConfig, ServeError> {
+fn server_config(contents: &Contents, protocol: Protocol) -> Result<ServerConfig, ServeError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -270,9 +270,9 @@ fn server_config(contents: &Contents, door: Door) -> Result<ServerConfig, ServeE
             }
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             // Probes of a kubelet come without a certificate; other paths require one.
-            let verifier = match door {
-                Door::Grpc => verifier,
-                Door::Http => verifier.allow_unauthenticated(),
+            let verifier = match protocol {
+                Protocol::Grpc => verifier,
+                Protocol::Http => verifier.allow_unauthenticated(),
             };
             builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(&error))?)
         }
@@ -280,9 +280,9 @@ fn server_config(contents: &Contents, door: Door) -> Result<ServerConfig, ServeE
     let chain = certificates(&contents.certificate)?;
     let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|error| unusable(&error))?;
     let mut config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
-    config.alpn_protocols = match door {
-        Door::Grpc => vec![H2.to_vec()],
-        Door::Http => vec![HTTP_1_1.to_vec()],
+    config.alpn_protocols = match protocol {
+        Protocol::Grpc => vec![H2.to_vec()],
+        Protocol::Http => vec![HTTP_1_1.to_vec()],
     };
     Ok(config)
 }

@@ -1,4 +1,4 @@
-#include "python_door.h"
+#include "python_api.h"
 
 #include "exchange.h"
 #include "installed.h"

@@ -6,7 +6,7 @@ use traffic::Datagram;
 
 /// A packet between a kernel and the gNB, or on the air.
 #[derive(Clone, Debug)]
-pub(crate) struct Parcel {
+pub(crate) struct PacketInFlight {
     /// Virtual time at which it is here, ns.
     pub(crate) at_ns: u64,
     /// Number of its UE.
@@ -17,9 +17,9 @@ pub(crate) struct Parcel {
     pub(crate) sender: HostSide,
     /// Its bytes as they are here, with what was read of its headers.
     pub(crate) datagram: Datagram,
-    /// From its sending to its arrival, behind the gNB.
+    /// Time from its sending to its arrival, behind the gNB.
     pub(crate) sojourn_us: Option<u64>,
-    /// On the air.
+    /// Times on the air.
     pub(crate) air: Option<AirTimes>,
     /// What faults did to it.
     pub(crate) marks: Marks,
@@ -63,7 +63,7 @@ pub(crate) enum DropCause {
     Overflow,
 }
 
-impl Parcel {
+impl PacketInFlight {
     /// Its bytes.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.datagram.bytes
@@ -75,7 +75,7 @@ pub(super) mod testing {
     use super::*;
 
     /// A UDP datagram of the server with this payload, at a time.
-    pub(crate) fn parcel(at_ns: u64, payload: &[u8]) -> Parcel {
+    pub(crate) fn packet_in_flight(at_ns: u64, payload: &[u8]) -> PacketInFlight {
         let length = 28 + payload.len() as u16;
         let mut bytes = vec![0x45, 0];
         bytes.extend(length.to_be_bytes());
@@ -84,7 +84,7 @@ pub(super) mod testing {
         bytes.extend((length - 20).to_be_bytes());
         bytes.extend([0, 0]);
         bytes.extend(payload);
-        Parcel {
+        PacketInFlight {
             at_ns,
             ue: 0,
             flow: 0,

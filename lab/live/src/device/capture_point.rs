@@ -1,11 +1,11 @@
-//! Where devices can be: the seams between kernels, gNB and radio.
+//! Where devices can be: the capture points between kernels, gNB and radio.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A seam, named by its side and by the direction seen from the host there.
+/// A capture point, named by its side and by the direction seen from the host there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Seam {
+pub(crate) enum CapturePoint {
     /// What the server sends, before the gNB.
     ServerIn,
     /// What a UE sends, before the gNB.
@@ -18,7 +18,7 @@ pub(crate) enum Seam {
     ServerOut,
 }
 
-impl Seam {
+impl CapturePoint {
     pub(crate) const ALL: [Self; 5] =
         [Self::ServerIn, Self::UeIn, Self::Air, Self::UeOut, Self::ServerOut];
 
@@ -54,32 +54,33 @@ impl Seam {
     }
 }
 
-impl FromStr for Seam {
+impl FromStr for CapturePoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|seam| seam.name() == text);
-        found.ok_or_else(|| format!("seam {text:?}; expected one of {}", Self::names()))
+        let found = Self::ALL.into_iter().find(|point| point.name() == text);
+        found.ok_or_else(|| format!("capture point {text:?}; expected one of {}", Self::names()))
     }
 }
 
-/// `SEAM=FILE`: what passes a seam goes to a file.
+/// `POINT=FILE`: what passes a capture point goes to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SeamFile {
-    pub(crate) seam: Seam,
+pub(crate) struct PointFile {
+    pub(crate) point: CapturePoint,
     pub(crate) path: PathBuf,
 }
 
-impl FromStr for SeamFile {
+impl FromStr for PointFile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected SEAM=FILE with SEAM one of {}", Seam::names());
-        let (seam, path) = text.split_once('=').ok_or_else(expected)?;
+        let expected =
+            || format!("expected POINT=FILE with POINT one of {}", CapturePoint::names());
+        let (point, path) = text.split_once('=').ok_or_else(expected)?;
         if path.is_empty() {
             return Err(expected());
         }
-        Ok(Self { seam: seam.parse()?, path: path.into() })
+        Ok(Self { point: point.parse()?, path: path.into() })
     }
 }
 
@@ -88,21 +89,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seam_and_a_file_are_read_and_mistakes_name_what_is_expected() {
-        let parsed: SeamFile = "ue-out=out/a=b.pcapng".parse().unwrap();
-        assert_eq!(parsed, SeamFile { seam: Seam::UeOut, path: "out/a=b.pcapng".into() });
-        for seam in Seam::ALL {
-            assert_eq!(seam.name().parse(), Ok(seam));
+    fn a_capture_point_and_a_file_are_read_and_mistakes_name_what_is_expected() {
+        let parsed: PointFile = "ue-out=out/a=b.pcapng".parse().unwrap();
+        assert_eq!(parsed, PointFile { point: CapturePoint::UeOut, path: "out/a=b.pcapng".into() });
+        for point in CapturePoint::ALL {
+            assert_eq!(point.name().parse(), Ok(point));
         }
         for (wrong, expected) in [
-            ("ue-out", "expected SEAM=FILE"),
-            ("ue-out=", "expected SEAM=FILE"),
+            ("ue-out", "expected POINT=FILE"),
+            ("ue-out=", "expected POINT=FILE"),
             (
                 "radio=a",
-                "seam \"radio\"; expected one of server-in, ue-in, air, ue-out, server-out",
+                "capture point \"radio\"; expected one of server-in, ue-in, air, ue-out, server-out",
             ),
         ] {
-            let error = wrong.parse::<SeamFile>().unwrap_err();
+            let error = wrong.parse::<PointFile>().unwrap_err();
             assert!(error.contains(expected), "{wrong}: {error}");
         }
     }

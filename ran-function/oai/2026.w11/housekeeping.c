@@ -1,5 +1,5 @@
-/* A thread of the ordinary kind: returns packets of removed bearers, serves bearers that no MAC asks
-   about, writes the status file. */
+/* The housekeeping thread, which has no real-time priority: returns packets of removed bearers, serves
+   bearers that no MAC asks about, writes the status file. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ static void write_status(const char* text) {
   }
 }
 
-static void* attend(void* argument) {
+static void* housekeep(void* argument) {
   sojourn_gnb_t* gnb = argument;
   char* text = status_file == NULL ? NULL : malloc(STATUS_BYTES);
   for (uint64_t polls = 1; !atomic_load(&stopping); ++polls) {
@@ -55,7 +55,7 @@ static void stop(void) {
   pthread_join(thread, NULL);
 }
 
-void adapter_start_attendant(sojourn_gnb_t* gnb, uint64_t status_ms) {
+void adapter_start_housekeeping(sojourn_gnb_t* gnb, uint64_t status_ms) {
   status_file = getenv("SOJOURN_STATUS_FILE");
   polls_per_status = status_ms < PERIOD_MS ? 1 : status_ms / PERIOD_MS;
   /* OAI's signals are for OAI's threads. */
@@ -67,7 +67,7 @@ void adapter_start_attendant(sojourn_gnb_t* gnb, uint64_t status_ms) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-  if (pthread_create(&thread, &attributes, attend, gnb) == 0) {
+  if (pthread_create(&thread, &attributes, housekeep, gnb) == 0) {
     atexit(stop);
   } else {
     fprintf(stderr, "sojourn: no thread for the status file; removed bearers keep their packets\n");

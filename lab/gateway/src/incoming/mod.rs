@@ -1,4 +1,4 @@
-//! The doors of a gateway: listeners for gRPC and HTTP, in plain text or with TLS.
+//! The listeners of a gateway for gRPC and HTTP, in plain text or with TLS.
 
 mod certificates;
 mod guarded;
@@ -34,14 +34,14 @@ use crate::limits::{ClientKey, Connections, SILENCE, Slot};
 /// Wait after a failure to accept, e.g. for lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// The protocol of a door; a metric label.
+/// The protocol of a listener; value of the label `door` of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Protocol {
     Grpc,
     Http,
 }
 
-impl Door {
+impl Protocol {
     pub(crate) const ALL: [Self; 2] = [Self::Grpc, Self::Http];
 
     pub(crate) fn name(self) -> &'static str {
@@ -55,22 +55,22 @@ impl Door {
 /// The far end of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    pub(crate) door: Door,
+    pub(crate) protocol: Protocol,
     pub(crate) address: SocketAddr,
     pub(crate) is_encrypted: bool,
     /// Names of the verified client certificate ([`certificate_names`]).
     pub(crate) certificate: Option<Arc<[String]>>,
-    /// Its place at the door; a listener and a test's peer have none.
+    /// Its place in the table of connections; a listener and the peer of a test have none.
     pub(crate) slot: Option<Slot>,
 }
 
 /// The client at the far end, as far as its certificate tells.
 pub(crate) type Identify = Arc<dyn Fn(&Peer) -> ClientKey + Send + Sync>;
 
-/// Connections of a door that have sent something, after their handshakes. Those that have not cost a
+/// Connections of a listener that have sent something, after their handshakes. Those that have not cost a
 /// place in the table of connections, which ends them, and no task.
 pub(crate) struct Incoming {
-    door: Door,
+    protocol: Protocol,
     listener: TcpListener,
     certificates: Option<Arc<Certificates>>,
     connections: Connections,
@@ -83,14 +83,14 @@ pub(crate) struct Incoming {
 impl Incoming {
     /// Plain text if `certificates` is `None`.
     pub(crate) fn new(
-        door: Door,
+        protocol: Protocol,
         listener: TcpListener,
         certificates: Option<Arc<Certificates>>,
         connections: Connections,
         identify: Identify,
     ) -> Self {
         Self {
-            door,
+            protocol,
             listener,
             certificates,
             connections,
@@ -110,7 +110,7 @@ impl Incoming {
             match ready!(self.listener.poll_accept(context)) {
                 Ok(accepted) => return Poll::Ready(accepted),
                 Err(error) => {
-                    tracing::warn!(%error, door = self.door.name(), "a connection was not accepted");
+                    tracing::warn!(%error, door = self.protocol.name(), "a connection was not accepted");
                     self.retry = Some(Box::pin(sleep(ACCEPT_RETRY)));
                 }
             }
@@ -126,13 +126,13 @@ impl Incoming {
         // Fails only for a connection that is closed already.
         let _ = stream.set_nodelay(true);
         let stream = Guarded::new(stream, self.connections.admit(ClientKey::at(address))?);
-        let door = self.door;
+        let protocol = self.protocol;
         Some(match &self.certificates {
-            None => first_bytes(door, stream, address).boxed(),
+            None => first_bytes(protocol, stream, address).boxed(),
             Some(certificates) => {
-                let acceptor = TlsAcceptor::from(certificates.config(door));
+                let acceptor = TlsAcceptor::from(certificates.config(protocol));
                 let identify = Arc::clone(&self.identify);
-                handshake(door, acceptor, stream, address, identify).boxed()
+                handshake(protocol, acceptor, stream, address, identify).boxed()
             }
         })
     }
@@ -164,15 +164,19 @@ impl Stream for Incoming {
     }
 }
 
-async fn first_bytes(door: Door, stream: Guarded, address: SocketAddr) -> Option<Connection> {
+async fn first_bytes(
+    protocol: Protocol,
+    stream: Guarded,
+    address: SocketAddr,
+) -> Option<Connection> {
     stream.first_bytes().await.ok()?;
     let slot = Some(stream.slot().clone());
-    let peer = Peer { door, address, is_encrypted: false, certificate: None, slot };
+    let peer = Peer { protocol, address, is_encrypted: false, certificate: None, slot };
     Some(Connection { io: Io::Plain(stream), peer })
 }
 
 async fn handshake(
-    door: Door,
+    protocol: Protocol,
     acceptor: TlsAcceptor,
     stream: Guarded,
     address: SocketAddr,
@@ -186,7 +190,7 @@ async fn handshake(
             let chain = session.peer_certificates();
             let certificate = chain.and_then(|chain| chain.first()).map(certificate_names);
             let slot = Some(slot);
-            let peer = Peer { door, address, is_encrypted: true, certificate, slot };
+            let peer = Peer { protocol, address, is_encrypted: true, certificate, slot };
             // Without a certificate the first call tells who it is, by its token.
             if peer.certificate.is_some()
                 && let Some(slot) = &peer.slot
@@ -198,7 +202,7 @@ async fn handshake(
         Ok(Err(error)) => error.to_string(),
         Err(_) => "it took too long".to_owned(),
     };
-    tracing::debug!(%address, door = door.name(), reason, "a TLS handshake failed");
+    tracing::debug!(%address, door = protocol.name(), reason, "a TLS handshake failed");
     None
 }
 
@@ -217,8 +221,8 @@ impl axum::serve::Listener for Incoming {
 
     fn local_addr(&self) -> io::Result<Peer> {
         let address = self.listener.local_addr()?;
-        let door = self.door;
-        Ok(Peer { door, address, is_encrypted: false, certificate: None, slot: None })
+        let protocol = self.protocol;
+        Ok(Peer { protocol, address, is_encrypted: false, certificate: None, slot: None })
     }
 }
 

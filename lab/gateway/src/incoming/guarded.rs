@@ -44,7 +44,10 @@ impl Guarded {
 
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
         if self.slot.is_closed(context.waker()) {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "idle, or no room at the door"));
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "idle, or no room for the connection",
+            ));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 /* sdk.h with Python's types; see flexric.i. */
-#ifndef SOJOURN_FLEXRIC_PYTHON_DOOR_H
-#define SOJOURN_FLEXRIC_PYTHON_DOOR_H
+#ifndef SOJOURN_FLEXRIC_PYTHON_API_H
+#define SOJOURN_FLEXRIC_PYTHON_API_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -271,8 +271,8 @@ pub unsafe extern "C" fn sojourn_gnb_status_asked(
     unsafe { call(gnb, 0, |host| host.status_asked(rnti, lcid, rlc_bytes, now_us)) }
 }
 
-/// As `sojourn_gnb_status_asked` while PDCP is in use, so that nothing can be handed down: the last
-/// answer.
+/// Answers as `sojourn_gnb_status_asked` while PDCP is in use, so that nothing can be handed down:
+/// the last answer.
 ///
 /// # Safety
 /// `gnb` must be null or live.
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn sojourn_gnb_slot_took(gnb: *mut SojournGnb, own_ns: u64
     unsafe { call(gnb, (), |host| host.slot_took(own_ns, below_ns)) }
 }
 
-/// To be called a few times per second by a thread that is not real-time.
+/// Does the housekeeping. To be called a few times per second by a thread that is not real-time.
 ///
 /// # Safety
 /// `gnb` must be null or live.
