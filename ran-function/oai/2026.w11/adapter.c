@@ -13,7 +13,7 @@
 static sojourn_gnb_t* the_gnb;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_bool has_mac;
-/* Of the slot times. The thread's own has no time that other threads took, and costs a system call. */
+/* Clock of the slot times. The thread's own has no time that other threads took, and costs a system call. */
 static clockid_t slot_clock = CLOCK_MONOTONIC;
 
 static uint64_t clock_ns(clockid_t clock) {

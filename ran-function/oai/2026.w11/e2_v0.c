@@ -33,7 +33,7 @@ static void control(void* context, const uint8_t* header, size_t header_len, con
 /* The codec of v0 asks its node, which is this gNB. */
 node_t node = {.latest = latest, .control = control};
 
-/* With nothing to report the agent leaves the indication out. */
+/* Reads the indication, which the agent leaves out when there is nothing to report. */
 bool WRAP(read_tc_sm)(void* data) {
   return node_read_tc(data);
 }

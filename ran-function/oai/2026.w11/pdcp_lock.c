@@ -17,7 +17,7 @@ WRAPPED(nr_pdcp_manager_unlock);
 void WRAP(nr_pdcp_manager_lock)(nr_pdcp_ue_manager_t* manager);
 void WRAP(nr_pdcp_manager_unlock)(nr_pdcp_ue_manager_t* manager);
 
-/* As long as the thread that schedules tries for a bearer. */
+/* Longest wait, that of the thread that schedules for a bearer. */
 #define PATIENCE_US 10
 
 static pthread_mutex_t in_front = PTHREAD_MUTEX_INITIALIZER;

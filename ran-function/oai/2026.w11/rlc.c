@@ -62,7 +62,8 @@ bool WRAP(nr_rlc_update_id)(int from, int to) {
   return done;
 }
 
-/* In a gNB of one piece the CU's secondary id of a UE is its RNTI, once it has one; 0 before. */
+/* Names a UE. In a gNB of one piece the CU's secondary id of a UE is its RNTI, once it has one; 0
+   before. */
 static void name(uint32_t ue, const f1_ue_data_t* data) {
   if (data->secondary_ue > 0 && data->secondary_ue <= UINT16_MAX) {
     sojourn_gnb_ue_is(adapter_gnb(), ue, (uint16_t)data->secondary_ue, adapter_now_us());

@@ -61,7 +61,7 @@ typedef struct {
 
 static endpoint_t *endpoints[DESCRIPTORS];
 
-/* As in <netinet/sctp.h>, which is not installed everywhere. */
+/* Declaration of <netinet/sctp.h>, which is not installed everywhere. */
 int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, socklen_t to_length,
                  uint32_t ppid, uint32_t flags, uint16_t stream, uint32_t ttl, uint32_t context);
 int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t *from_length,
@@ -505,7 +505,7 @@ int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t
     return bytes;
 }
 
-/* Without a subscription to events the end of an association is not an event. */
+/* Hides the end of an association, which is no event without a subscription to events. */
 int epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms)
 {
     for (;;) {

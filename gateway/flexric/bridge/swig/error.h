@@ -2,7 +2,7 @@
 #ifndef SOJOURN_FLEXRIC_ERROR_H
 #define SOJOURN_FLEXRIC_ERROR_H
 
-/* In the order of fx_kind_name(). */
+/* Kinds of errors in the order of fx_kind_name(). */
 typedef enum {
     FX_NO_SUCH_NODE,
     FX_NO_SUCH_FUNCTION,

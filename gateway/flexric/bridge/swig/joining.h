@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* For so long the RIC may be absent. */
+/* Longest absence of the RIC. */
 enum { FX_JOIN_TIMEOUT_MS = 5000 };
 
 typedef enum {

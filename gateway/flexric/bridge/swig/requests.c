@@ -31,7 +31,7 @@ bool fx_associated(int fd)
            associations > 0;
 }
 
-/* With the RAN function that is meant, where FlexRIC was given another. */
+/* The id with the RAN function that is meant, where FlexRIC was given another. */
 static ric_gen_id_t on_the_wire(ric_gen_id_t id)
 {
     if (fx_request != NULL)

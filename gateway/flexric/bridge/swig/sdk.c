@@ -50,7 +50,7 @@ static struct {
 } abandoned[FX_MAX_LATE];
 static size_t next_abandoned;
 
-/* With definitions as the nodes sent them. FlexRIC's own call decodes them since 2023-12, and
+/* Nodes with definitions as they sent them. FlexRIC's own call decodes them since 2023-12, and
  * aborts the process on a RAN function without a service model. */
 static e2_node_arr_t connected_nodes(void)
 {
@@ -227,8 +227,8 @@ static bool delete_subscription(uint32_t id, int ran_function, fx_error_t *error
     return answered("end of a subscription", error);
 }
 
-/* As `usable`, after the deletion of subscriptions that the RIC acknowledged too late: nobody reads
- * their reports, and the RIC aborts when its xApp ends with some of them. */
+/* Whether the SDK is `usable`, after the deletion of subscriptions that the RIC acknowledged too late:
+ * nobody reads their reports, and the RIC aborts when its xApp ends with some of them. */
 static bool tidy(fx_error_t *error)
 {
     fx_error_t ignored;

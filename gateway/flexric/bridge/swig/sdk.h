@@ -58,8 +58,8 @@ typedef struct {
     size_t bytes;
 } fx_control_t;
 
-/* At most FX_MAX_TOGETHER RIC controls of E2SM-TC v0 or v1, sent without waiting for the answers in between;
- * RIC and node process them in this order. `done` (FX_MAX_TOGETHER) is set for those acknowledged,
+/* Sends at most FX_MAX_TOGETHER RIC controls of E2SM-TC v0 or v1 without waiting for the answers in
+ * between; RIC and node process them in this order. `done` (FX_MAX_TOGETHER) is set for those acknowledged,
  * `error` for the first that was not. Nothing is sent when one of them is invalid. `outcome`, that of
  * the last, has room for FX_MAX_OUTCOME_BYTES; it is empty where the RIC does not forward it, and of v1
  * also where none came by report: subscribe to outcomes first. */

@@ -26,7 +26,7 @@ typedef struct {
     /* RIC control of E2SM-TC, as it is sent. */
     const uint8_t *header, *message;
     size_t header_bytes, message_bytes;
-    /* Of E2SM-TC v1: the outcome comes as a report (sojourn_tc_sm.h). */
+    /* Whether the outcome of E2SM-TC v1 comes as a report (sojourn_tc_sm.h). */
     bool outcome_reported;
     /* Subscription of E2SM-TC v1, as it is sent; without action definition it is for outcomes. */
     const uint8_t *trigger, *action;
@@ -43,7 +43,7 @@ extern _Thread_local fx_request_t *fx_request;
 /* Reports of all subscriptions of this module. */
 extern fx_ring_t fx_reports;
 
-/* In place of a period: the subscription is for outcomes of controls. */
+/* Value in place of a period: the subscription is for outcomes of controls. */
 #define FX_OUTCOMES UINT32_MAX
 
 /* The period in ms of this module's subscription with this request number, otherwise 0. Thread-safe. */

@@ -36,9 +36,9 @@ typedef enum { REPORTS, REFUSED, OUTCOMES, OUTCOME } kind_t;
 typedef struct item {
   kind_t kind;
   uint32_t request;
-  /* Of an OUTCOME that waits for a timer. */
+  /* Next OUTCOME that waits for a timer. */
   struct item *next;
-  /* Of REFUSED the reason, of OUTCOME the outcome. */
+  /* Length of the reason of REFUSED, of the outcome of OUTCOME. */
   size_t len;
   uint8_t token[SOJOURN_TC_TOKEN_BYTES];
   uint8_t bytes[];

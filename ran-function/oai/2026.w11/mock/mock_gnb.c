@@ -34,7 +34,7 @@ static unsigned ues;
 static unsigned long mbit_per_s;
 static uint16_t rnti_of[64];
 
-/* Of UE 1. */
+/* SDUs of UE 1. */
 static atomic_ulong sent;
 static unsigned long arrived;
 static unsigned long gaps;
@@ -130,7 +130,7 @@ static void* schedule(void* argument) {
   return NULL;
 }
 
-/* As the delivery of uplink SDUs, which writes to a device with PDCP's lock held. */
+/* Does what the delivery of uplink SDUs does, which writes to a device with PDCP's lock held. */
 static void* deliver_uplink(void* argument) {
   (void)argument;
   while (!atomic_load(&done)) {
