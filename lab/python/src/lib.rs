@@ -4,7 +4,6 @@
 #![allow(missing_docs)]
 
 mod columns;
-mod quiet;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,6 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use quiet::{Span, Stepper, Until};
 use serde_json::Value;
 
 create_exception!(gnb_lab, ScenarioError, PyValueError);
@@ -125,13 +123,8 @@ struct World {
     inner: world::World,
     /// Arrived while a control was waited for.
     waiting: VecDeque<world::Indication>,
-    stepper: Stepper,
     recording: Recording,
 }
-
-/// Times of arrival and collection and records of reports; indications between and after them.
-type Reports<'py> =
-    (Vec<u64>, Vec<u64>, Bound<'py, PyBytes>, Vec<(usize, u64, Indication)>, Vec<Indication>);
 
 fn load(
     scenario: &Bound<'_, PyAny>,
@@ -176,8 +169,8 @@ impl World {
         if let Some(epoch_us) = epoch_us {
             inner.set_epoch_us(epoch_us);
         }
-        let (waiting, stepper, recording) = Default::default();
-        Ok(Self { inner, waiting, stepper, recording })
+        let (waiting, recording) = Default::default();
+        Ok(Self { inner, waiting, recording })
     }
 
     #[getter]
@@ -258,31 +251,7 @@ impl World {
                 }
             });
         });
-        arrived.iter().for_each(|indication| self.stepper.note(indication));
         arrived.into_iter().map(|inner| Indication { inner }).collect()
-    }
-
-    #[pyo3(signature = (t_us, step_us, stop_above_us, passing=Vec::new()))]
-    fn step_reports<'py>(
-        &mut self,
-        py: Python<'py>,
-        t_us: u64,
-        step_us: u64,
-        stop_above_us: u32,
-        passing: Vec<u64>,
-    ) -> PyResult<Reports<'py>> {
-        if step_us == 0 {
-            return Err(PyValueError::new_err("step_us: 0; expected at least 1"));
-        }
-        let Self { inner, waiting, stepper, .. } = self;
-        let until = Until { t_us, stop_above_us, passing: &passing };
-        let span = py.detach(|| stepper.step(inner, waiting, step_us, until));
-        let Span { at_us, collected_at_us, records, passed, rest } = span;
-        let of = |inner| Indication { inner };
-        let passed =
-            passed.into_iter().map(|(before, at, inner)| (before, at, of(inner))).collect();
-        let rest = rest.into_iter().map(of).collect();
-        Ok((at_us, collected_at_us, PyBytes::new(py, &records), passed, rest))
     }
 
     fn control<'py>(
@@ -410,8 +379,7 @@ impl World {
 
     fn fork(&self, py: Python<'_>) -> Self {
         let inner = py.detach(|| self.inner.fork());
-        let (waiting, stepper) = (self.waiting.clone(), self.stepper.clone());
-        Self { inner, waiting, stepper, recording: self.recording.clone() }
+        Self { inner, waiting: self.waiting.clone(), recording: self.recording.clone() }
     }
 
     fn __repr__(&self) -> String {

@@ -52,43 +52,6 @@ def test_a_report_each_ms_carries_what_the_bearer_holds() -> None:
     assert world.step_until(2_100_000) == []
 
 
-def test_quiet_reports_come_together_and_end_where_something_else_arrives() -> None:
-    world, other = gnb_lab.World(SMALL), gnb_lab.World(SMALL)
-    for each in (world, other):
-        each.subscribe(gnb_lab.RLC_OID, 1)
-        mac = each.subscribe(gnb_lab.MAC_OID, 10)
-        each.step_until(1_000)
-    alone = [each for each in other.step_until(30_000) if each.ran_function_oid == gnb_lab.RLC_OID]
-
-    at_us, collected_at_us, records, passed, rest = world.step_reports(90_000, 1_000, 0xFFFF_FFFF)
-    assert at_us == [1_000 * ms for ms in range(2, 11)]
-    assert [each.ran_function_oid for each in rest] == [gnb_lab.MAC_OID]
-    assert (passed, world.now_us) == ([], 10_000)
-    assert collected_at_us == [each.collected_at_us for each in alone[:9]]
-    assert records == b"".join(each.message[4:-8] for each in alone[:9])
-
-    at_us, _, _, passed, rest = world.step_reports(25_000, 1_000, 0xFFFF_FFFF, [mac])
-    assert (len(at_us), rest, world.now_us) == (15, [], 25_000)
-    assert [(before, now_us) for before, now_us, _ in passed] == [(10, 20_000)]
-
-
-def test_a_head_of_line_above_the_limit_and_a_new_bearer_end_a_span() -> None:
-    ue = {"channel": {"fixed_mcs": 10}, "drbs": [{"id": 1}]}
-    ues = [{**ue, "rnti": 17921}, {**ue, "rnti": 7, "join_at_s": 0.5}]
-    flows = [{"name": "bulk", "kind": "tcp", "rnti": 17921, "start_s": 1}]
-    world = gnb_lab.World({**SMALL, "ues": ues, "flows": flows})
-    world.subscribe(gnb_lab.RLC_OID, 1)
-    world.step_until(1_000)
-    at_us, *_, rest = world.step_reports(5_000_000, 1_000, 4_000)
-    assert (at_us[-1], len(rest), world.now_us) == (499_000, 1, 500_000)
-    *_, rest = world.step_reports(5_000_000, 1_000, 4_000)
-    waits_us = [struct.unpack_from("<120xI", rest[0].message, 4 + at)[0] for at in (0, 152)]
-    assert max(waits_us) > 4_000
-    assert world.now_us > 1_000_000
-    with pytest.raises(ValueError, match="step_us: 0"):
-        world.step_reports(6_000_000, 0, 0)
-
-
 def test_kpm_is_a_typed_report() -> None:
     world = gnb_lab.World(SMALL)
     world.subscribe(gnb_lab.KPM_OID, 100, kpm_measurements=["DRB.UEThpDl", "DRB.Unheard"])

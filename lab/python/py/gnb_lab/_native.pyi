@@ -102,20 +102,6 @@ class World:
         Other Python threads run meanwhile.
         """
 
-    def step_reports(
-        self, t_us: int, step_us: int, stop_above_us: int, passing: Sequence[int] = ()
-    ) -> tuple[list[int], list[int], bytes, list[tuple[int, int, Indication]], list[Indication]]:
-        """Runs in steps of `step_us` until `t_us`, or until the end of the step with the first
-        indication that ends the span: one that is neither of the subscriptions `passing` nor an
-        RLC report that names the same bearers as the one before, none of whose heads of line
-        (`txsdu_wt_us`) is above `stop_above_us`.
-
-        Returns of the RLC reports before it: virtual time at the end of the step of each, µs since
-        the Unix epoch when it was taken, and the records of all, one report after the other. Then
-        the other indications before it, each with the number of RLC reports before and the virtual
-        time at the end of its step. Then it, and the indications after it in its step.
-        """
-
     def control(self, ran_function_oid: str, header: bytes, message: bytes) -> bytes:
         """Sends a RIC control and waits for its RIC control outcome.
 

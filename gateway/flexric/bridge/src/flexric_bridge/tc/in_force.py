@@ -45,7 +45,7 @@ class InForce:
         return replace(self, lease_ends_at_us=ends)
 
     def to_json(self) -> dict[str, Any]:
-        """The state file's entry. The v0 state follows from the v1 pipeline and the lowest queue."""
+        """Entry of the state file. The v0 state follows from the v1 pipeline and lowest queue."""
         return {
             "revision": self.revision,
             "pipeline": self.pipeline,
