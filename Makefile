@@ -199,7 +199,7 @@ fuzz: $(VENV)/.tools ## Fuzz every parser in Rust for FUZZ_SECONDS each (needs a
 	  --out $(OUT)/fuzz $(FUZZ_TARGETS)
 
 .PHONY: lint
-lint: setup ## Formatting, lints, types, import contracts, links of the documentation
+lint: setup ## Formatting, lints, types, import contracts, doc comments, links of the documentation
 	cargo fmt --all --check
 	cargo fmt $(LAB) --all --check
 	cargo clippy --workspace --all-targets --release --locked -- -D warnings
@@ -209,6 +209,7 @@ lint: setup ## Formatting, lints, types, import contracts, links of the document
 	$(BIN)/mypy $(PYTHON_SOURCES)
 	$(BIN)/lint-imports
 	$(BIN)/python tests/rust_circles.py
+	$(BIN)/python tests/doc_comments.py
 	$(BIN)/python docs/site/doc_links.py
 
 $(VENV)/.docs: $(VENV)/.tools docs/requirements.txt docs/constraints.txt

@@ -186,6 +186,9 @@ def python_tests(paths: list[str], folders: list[PurePosixPath]) -> list[str]:
 def plan(paths: list[str], workspace: list[Crate], folders: list[PurePosixPath]) -> list[Step]:
     """The steps that these changed paths call for."""
     steps = [*rust_steps(paths, workspace), *python_steps(paths, folders)]
+    if sources := [p for p in paths if p.endswith((".py", ".rs")) and (ROOT / p).is_file()]:
+        command = (sys.executable, "tests/doc_comments.py", *sources)
+        steps.append(Step(f"{len(sources)} sources changed", command))
     if any(path.endswith(".md") for path in paths):
         steps.append(Step("pages changed", (sys.executable, "docs/site/doc_links.py")))
     return steps
