@@ -42,7 +42,7 @@ ASK_PERIOD_S = 0.05
 ALL = ATTACKS | FORECASTER_ATTACKS
 BOUND_MB = 256 + 64 + 400
 """Beyond what the server takes without an attack: queued reports, controls without an answer, and
-windows of 400 connections (docs/secure.md, Limits)."""
+windows of 400 connections (docs/limits.md)."""
 SETTLE_S = 1.0
 MB_IN_MIB = 1.048576
 
