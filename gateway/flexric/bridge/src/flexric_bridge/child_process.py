@@ -120,12 +120,15 @@ class ChildProcess:
             )
             self._reports = transport
         except BaseException:
-            # A stop may cancel it: the process ends when these are closed.
+            # A stop may cancel it: nobody else knows of the process.
             if self._writer is None:
                 commands.close()
             else:
                 self._writer.transport.abort()
             reports.close()
+            if self._process is not None and self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()
             raise
         self._watching = asyncio.create_task(self._watch(), name="flexric child")
 
