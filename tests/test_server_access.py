@@ -278,11 +278,11 @@ HTTP = {
 async def test_who_may_do_what_over_grpc(program: str, world: World) -> None:
     rights = (READ, SUBSCRIBE, CONTROL) if program == "bridge" else (READ, SUBSCRIBE)
     ask = of_gateway if program == "bridge" else of_forecaster
-    door = world.server_settings()
+    server = world.server_settings()
     found: dict[str, dict[str, str]] = {}
-    async with running(program, {"door": door, "http": {"listen": ""}, "access": world.access}):
+    async with running(program, {"door": server, "http": {"listen": ""}, "access": world.access}):
         for name, visitor in world.visitors.items():
-            async with world.channel(door["listen"], visitor) as channel:
+            async with world.channel(server["listen"], visitor) as channel:
                 found[name] = {right: await ask(channel, visitor, right) for right in rights}
     assert found == {name: {r: row[r] for r in rights} for name, row in GRPC.items()}
     lines = [json.loads(line) for line in world.audit.read_text().splitlines()]

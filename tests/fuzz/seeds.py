@@ -315,8 +315,8 @@ def others() -> Seeds:
     )
     yield "radio_pdus/delivery-all", b"\2" + all_fields
     pem, key, der = certificate()
-    yield "certificates/door", block(pem) + block(key)
-    yield "certificates/door-with-ca", block(pem) + block(key) + block(pem)
+    yield "certificates/server", block(pem) + block(key)
+    yield "certificates/server-with-ca", block(pem) + block(key) + block(pem)
     yield "certificates/shown", block(b"") + block(b"") + block(b"") + der
 
 

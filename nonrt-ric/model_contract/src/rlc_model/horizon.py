@@ -9,7 +9,7 @@ from typing import Final
 MAX_POINTS: Final = 64
 """The points of E2SM-TC's forecast feed (§8), which pacers get."""
 LAST_POINT_US: Final = 1_000_000
-"""Far beyond any way from a DU through a RIC to a CU and back."""
+"""Far beyond the delay from a DU through a RIC to a CU and back."""
 
 DEFAULT_POINTS_US: Final = tuple(
     1_000 * ms for ms in (*range(11, 17), 18, 20, 22, 25, *range(30, 51, 5), *range(60, 101, 10))
