@@ -12,6 +12,7 @@ quantity, `worst point` the same at the horizon point where it is largest.
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from measuring import show, write
 from numpy.typing import NDArray
 from ric.sm import rlc
@@ -32,8 +32,9 @@ from rlc_model.mix import EXPERTS
 from rlc_train.dataset.grid import drql_pipeline
 from rlc_train.dataset.plan import RunPlan
 from rlc_train.dataset.simulate import simulate
+from tc_evaluate.situation import Situation, find_situations
 
-SITUATIONS = Path(__file__).parent / "situations"
+SITUATIONS = Path(__file__).parent / "situations.yaml"
 SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
 CONTEXT_EVERY = 20
 SETTLED = 3_000
@@ -62,17 +63,22 @@ def recordings(traces: Path | None, seconds: int) -> Iterator[tuple[str, str, Be
         for one in run.series():
             kind = "unpaced" if np.isnan(one.limit_bytes).all() else "paced"
             yield f"sample {run.provenance.cell} {run.provenance.mobility}", kind, one
-    for path in sorted(SITUATIONS.glob("recorded_*.yaml")) if traces else ():
-        for kind, pipeline in PIPELINES.items():
-            scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
-            scenario["duration_s"] = seconds
-            for ue in scenario["ues"]:
-                mahimahi = ue["channel"]["mahimahi"]
-                mahimahi["path"] = str(traces / mahimahi["path"])
-                for drb in ue["drbs"]:
-                    drb["pipeline"] = pipeline
-            plan = RunPlan.of("recorded", path.stem, kind, scenario, scenario["seed"])
-            yield path.stem, kind, table_series(simulate(plan))[0]
+    for situation in find_situations([SITUATIONS], traces)[0] if traces else ():
+        if situation.name.startswith("recorded_"):
+            for kind, pipeline in PIPELINES.items():
+                yield situation.name, kind, simulated(situation, kind, pipeline, seconds)
+
+
+def simulated(situation: Situation, kind: str, pipeline: Any, seconds: int) -> BearerSeries:
+    """The first bearer of a situation on its recorded radio, with a pipeline on each."""
+    scenario = copy.deepcopy(dict(situation.scenario.content)) | {"duration_s": seconds}
+    (path,) = situation.overrides.values()
+    for ue in scenario["ues"]:
+        ue["channel"]["mahimahi"]["path"] = path
+        for drb in ue["drbs"]:
+            drb["pipeline"] = pipeline
+    plan = RunPlan.of("recorded", situation.name, kind, scenario, situation.seed)
+    return table_series(simulate(plan))[0]
 
 
 class Losses:

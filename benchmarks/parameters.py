@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import gnb_lab
 import numpy as np
-from measuring import write
-from ric.bounded_yaml import parse_yaml
+from measuring import show, write
 from tc_evaluate.situation import Situation, find_situations
 
 ROOT = Path(__file__).parent
@@ -38,7 +37,7 @@ Arms = dict[str, dict[str, Any]]
 class Study:
     """A parameter with its values, and the cells on which they are compared."""
 
-    folder: str
+    file: str
     #: Beginnings of the names of the cells.
     cells: tuple[str, ...]
     #: Beginning of the names of the flows whose queueing counts.
@@ -83,10 +82,10 @@ def _disciplines() -> Arms:
 
 
 STUDIES = {
-    "l4s": Study("parameters", ("l4s_",), "prague", _thresholds()),
-    "codel": Study("parameters", ("f1_",), "bulk", _intervals()),
-    "target": Study("situations", _VARYING, "bulk", _targets()),
-    "queue": Study("situations", _VARYING, "bulk", _disciplines()),
+    "l4s": Study("parameters.yaml", ("l4s_",), "prague", _thresholds()),
+    "codel": Study("parameters.yaml", ("f1_",), "bulk", _intervals()),
+    "target": Study("situations.yaml", _VARYING, "bulk", _targets()),
+    "queue": Study("situations.yaml", _VARYING, "bulk", _disciplines()),
 }
 
 
@@ -114,10 +113,10 @@ def measure(study: Study, situation: Situation, arm: str, seed: int) -> Result:
     for ue, drb in situation.bearers:
         overrides[f"ues[{ue}].drbs[{drb}].pipeline"] = pipeline
     if window_bytes is not None:
-        for number, flow in enumerate(parse_yaml(situation.path.read_text())["flows"]):
+        for number, flow in enumerate(situation.scenario.content["flows"]):
             if flow["name"].startswith(study.flow):
                 overrides[f"flows[{number}].receive_window_bytes"] = window_bytes
-    world = gnb_lab.World(situation.path, overrides=overrides)
+    world = gnb_lab.World(situation.scenario.source, overrides=overrides)
     world.step_until(round(situation.duration_s * 1e6))
     end_us = world.now_us
     flows = world.summary()["flows"]
@@ -154,55 +153,56 @@ def mean(results: Sequence[Result]) -> Result:
     )
 
 
-def table(results: Sequence[Result], arms: Sequence[str]) -> list[str]:
+def table(results: Sequence[Result], arms: Sequence[str]) -> list[dict[str, str]]:
     """A row per cell; the last ones compare each arm's goodput with the best of each cell."""
-    cells = list(dict.fromkeys(each.cell for each in results))
-    by_key = {(each.cell, each.arm): each for each in results}
-    rows = [["cell", *arms]]
-    relative: list[list[float]] = []
-    for cell in cells:
-        row = [by_key[cell, arm] for arm in arms]
-        best = max(each.goodput_mbps for each in row)
-        relative.append([each.goodput_mbps / best for each in row])
-        rows.append(
-            [
-                cell,
-                *(
-                    f"{each.goodput_mbps:.1f}, {each.queueing_p95_ms:.0f}, {each.ping_p95_ms:.0f}"
-                    for each in row
-                ),
-            ]
-        )
-    shares = np.array(relative)
-    rows.append(["geometric mean", *(f"{each:.2f}" for each in np.exp(np.log(shares).mean(0)))])
-    rows.append(["least", *(f"{each:.2f}" for each in shares.min(0))])
-    return ["| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
+    cells = by_cell(results)
+    best = {cell: max(each.goodput_mbps for each in of.values()) for cell, of in cells.items()}
+    shares = np.array(
+        [[of[arm].goodput_mbps / best[cell] for arm in arms] for cell, of in cells.items()]
+    )
+    rows = [
+        {"cell": cell}
+        | {
+            arm: f"{of[arm].goodput_mbps:.1f}, {of[arm].queueing_p95_ms:.0f},"
+            f" {of[arm].ping_p95_ms:.0f}"
+            for arm in arms
+        }
+        for cell, of in cells.items()
+    ]
+    means = {"geometric mean": np.exp(np.log(shares).mean(0)), "least": shares.min(0)}
+    for name, values in means.items():
+        shown = zip(arms, values, strict=True)
+        rows.append({"cell": name} | {arm: f"{value:.2f}" for arm, value in shown})
+    return rows
 
 
-def queues(results: Sequence[Result], arms: Sequence[str]) -> list[str]:
+def queues(results: Sequence[Result], arms: Sequence[str]) -> list[dict[str, str]]:
     """A row per cell: of each discipline, and of the smallest window that keeps the rate, the share
     of the best goodput, p50 and p95 of the queue."""
-    named = [arm for arm in arms if not arm.endswith(" kB")]
-    rows = [["cell", "best Mbit/s", *named, "constant window"]]
-    rows.append(["---"] * len(rows[0]))
-    for cell in dict.fromkeys(each.cell for each in results):
-        of = {each.arm: each for each in results if each.cell == cell}
+    windows = [arm for arm in arms if arm.endswith(" kB")]
+    rows = []
+    for cell, of in by_cell(results).items():
         best = max(each.goodput_mbps for each in of.values())
-
-        def shown(each: Result, best: float = best) -> str:
-            share = each.goodput_mbps / best
-            return f"{share:.3f}, {each.queueing_p50_ms:.0f}, {each.queueing_p95_ms:.0f}"
-
-        smallest = next(
-            (
-                f"{arm}: {shown(of[arm])}"
-                for arm in arms
-                if arm not in named and of[arm].goodput_mbps >= _ENOUGH * best
-            ),
-            "none",
+        cells = {
+            arm: f"{each.goodput_mbps / best:.3f}, {each.queueing_p50_ms:.0f},"
+            f" {each.queueing_p95_ms:.0f}"
+            for arm, each in of.items()
+        }
+        enough = (arm for arm in windows if of[arm].goodput_mbps >= _ENOUGH * best)
+        smallest = next((f"{arm}: {cells[arm]}" for arm in enough), "none")
+        disciplines = {arm: text for arm, text in cells.items() if arm not in windows}
+        rows.append(
+            {"cell": cell, "best Mbit/s": f"{best:.1f}", **disciplines, "constant window": smallest}
         )
-        rows.append([cell, f"{best:.1f}", *(shown(of[arm]) for arm in named), smallest])
-    return ["| " + " | ".join(row) + " |" for row in rows]
+    return rows
+
+
+def by_cell(results: Sequence[Result]) -> dict[str, dict[str, Result]]:
+    """Results by cell and arm."""
+    cells: dict[str, dict[str, Result]] = {}
+    for each in results:
+        cells.setdefault(each.cell, {})[each.arm] = each
+    return cells
 
 
 def main() -> None:
@@ -213,7 +213,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for parameters-STUDY.json")
     options = parser.parse_args()
     study = STUDIES[options.study]
-    situations, skipped = find_situations([ROOT / study.folder], options.traces)
+    situations, skipped = find_situations([ROOT / study.file], options.traces)
     results = []
     for situation in situations:
         if not situation.name.startswith(study.cells):
@@ -224,12 +224,12 @@ def main() -> None:
             results.append(mean(runs))
     if options.study == "queue":
         print("Share of the best goodput; p50, p95 of that flow's queueing ms\n")
-        lines = queues(results, list(study.arms))
+        show(queues(results, list(study.arms)))
     else:
         print("Goodput Mbit/s, p95 of that flow's queueing ms, p95 of ping ms\n")
-        lines = table(results, list(study.arms))
-    print("\n".join([*lines, "", *skipped]))
-    write(options.out, f"parameters-{options.study}.json", [asdict(each) for each in results])
+        show(table(results, list(study.arms)))
+    print("\n".join(["", *skipped]))
+    write(options.out, f"parameters-{options.study}.json", results)
 
 
 if __name__ == "__main__":

@@ -15,27 +15,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import gnb_lab
 import numpy as np
-from measuring import write
+from measuring import show, write
 from ric.sm import TC_V1_OID, tc
 from tc_evaluate.situation import Situation, find_situations
 
 ROOT = Path(__file__).parent.parent
-RECORDED = (
-    "drive_att",
-    "drive_tmobile",
-    "short_verizon",
-    "ride_taxi",
-    "walk_timessquare",
-    "ride_bus",
-    "at_home",
-)
 UNDROPPED = "low_latency, FIFO"
 
 
@@ -75,7 +66,7 @@ def goodput(
     cell: Situation, pipeline: dict[str, Any] | None, at_s: float
 ) -> tuple[list[int], float]:
     """Bytes in order in each second after the change, and the p95 of pings sent after it, ms."""
-    world = gnb_lab.World(cell.path, overrides=dict(cell.overrides))
+    world = gnb_lab.World(cell.scenario.source, overrides=dict(cell.overrides))
     at_us = round(at_s * 1e6)
     world.step_until(at_us)
     if pipeline is not None:
@@ -179,7 +170,7 @@ class Takeover:
 
 def take_over(cell: Situation, name: str, pipeline: dict[str, Any] | None, at_s: float) -> Takeover:
     """The seconds after the change at ``at_s``."""
-    world = gnb_lab.World(cell.path, overrides=dict(cell.overrides))
+    world = gnb_lab.World(cell.scenario.source, overrides=dict(cell.overrides))
     at_us = round(at_s * 1e6)
     world.step_until(at_us)
     (bearer,) = world.bearers()
@@ -203,21 +194,29 @@ def take_over(cell: Situation, name: str, pipeline: dict[str, Any] | None, at_s:
     return Takeover(name, queued, goodput_mbps, own_delay_ms, means_ms, minute_mbps)
 
 
-def shown_ms(value: float | None) -> str:
-    """Format with a digit after the point; a dash without a value."""
-    return "–" if value is None else f"{value:.1f}"
+def by_second(one: Takeover) -> list[tuple[str, Sequence[float | None]]]:
+    """What is shown of each second, with its unit."""
+    return [("Mbit/s", one.goodput_mbps), ("ms", one.own_delay_ms)]
 
 
 def print_takeovers(takeovers: Sequence[Takeover]) -> None:
     """Print the figures of each second, then those of the minute."""
     print(f"\n{takeovers[0].queued_bytes / 1e6:.1f} MB queued; Mbit/s and own delay ms by second")
-    for one in takeovers:
-        print(f"{one.pipeline:16}", *(f"{mbps:>6.1f}" for mbps in one.goodput_mbps))
-        print(f"{'':16}", *(f"{shown_ms(delay):>6}" for delay in one.own_delay_ms))
+    show(
+        [
+            {
+                "pipeline": one.pipeline,
+                "": unit,
+                **{f"{n}": each for n, each in enumerate(values, 1)},
+            }
+            for one in takeovers
+            for unit, values in by_second(one)
+        ]
+    )
     print(f"\nmeans over the {KPI_S} s, ms")
-    for figure in takeovers[0].means_ms:
-        print(f"{figure:20}", *(f"{shown_ms(one.means_ms[figure]):>9}" for one in takeovers))
-    print(f"{'Mbit/s':20}", *(f"{one.minute_mbps:>9.1f}" for one in takeovers))
+    show(
+        [{"pipeline": one.pipeline, **one.means_ms, "Mbit/s": one.minute_mbps} for one in takeovers]
+    )
 
 
 def summary(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
@@ -245,26 +244,24 @@ def main() -> None:
     parser.add_argument("--at", type=float, nargs="+", default=[7, 10, 13, 16, 20, 25], help="s")
     parser.add_argument("--out", type=Path, help="folder for transient.json")
     given = parser.parse_args()
-    paths = [ROOT / "lab/scenarios/default.yaml"]
-    paths += [ROOT / f"benchmarks/situations/recorded_{name}.yaml" for name in RECORDED]
-    cells, skipped = find_situations(paths, given.traces)
+    default, *_ = find_situations([ROOT / "lab/scenarios/default.yaml"], None)[0]
+    found, skipped = find_situations([ROOT / "benchmarks/situations.yaml"], given.traces)
+    cells = [default, *(each for each in found if each.name.startswith("recorded_"))]
     for sentence in skipped:
-        print(sentence)
+        if "recorded_" in sentence:
+            print(sentence)
     results = measure(cells, given.at)
-    print(f"{'cell':28} {'pipeline':22} {'at s':>5} {'1st s':>6} {'2nd s':>6} {'3rd s':>6} ping ms")
-    for r in results:
-        kept = " ".join(f"{share:>6.2f}" for share in r.kept)
-        print(f"{r.cell:28} {r.pipeline:22} {r.at_s:>5g} {kept} {r.ping_p95_ms:>7.0f}")
+    show(results)
     rows = summary(results)
-    for name, row in rows.items():
-        print(f"{name}: {row['below']} of {row['seconds']} s below {TARGET}, least {row['least']}")
+    print(f"\nseconds, of them below {TARGET}, and the least share")
+    show([{"pipeline": name, **row} for name, row in rows.items()])
     arms = [("without control", None), *((name, ARMS[name]) for name in ARMS if name != UNDROPPED)]
     takeovers = [take_over(cells[0], name, pipeline, given.at[0]) for name, pipeline in arms]
     print_takeovers(takeovers)
     measured = {
-        "results": list(map(asdict, results)),
+        "results": results,
         "summary": rows,
-        "takeovers": list(map(asdict, takeovers)),
+        "takeovers": takeovers,
     }
     write(given.out, "transient.json", measured)
 

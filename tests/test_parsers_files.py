@@ -306,6 +306,13 @@ SITUATION = {
 }
 
 
+SITUATIONS = b"""base: {duration_s: 1, flows: [{kind: ping}, {kind: tcp}]}
+situations:
+  one: {seed: 3, "flows[0].interval_ms": 20}
+  two: {"flows[*].rnti": each, cell.tdd: null}
+"""
+
+
 def budget(value: Any) -> dict[str, Any]:
     read = Budget(1000, 100)
     read.load(value)
@@ -381,9 +388,9 @@ STATE = [
         situation,
         EvaluationError,
         "^/.*/input: ",
-        [SITUATION, b"duration_s: 1\nflows: [{kind: ping}]\n"],
+        [SITUATION, b"duration_s: 1\nflows: [{kind: ping}]\n", SITUATIONS],
         check=lambda found: found[0].duration_s > 0 or pytest.fail("no end"),
-        also=["tc_evaluate.situation:_read"],
+        also=["tc_evaluate.scenario_files:_scenarios_of"],
     ),
 ]
 

@@ -26,6 +26,6 @@ def test_each_drawn_scenario_runs_and_a_seed_draws_the_same_again(tmp_path: Path
     assert len(situations) == 40
     assert not skipped
     for situation in situations:
-        world = gnb_lab.World(situation.path)
+        world = gnb_lab.World(situation.scenario.path)
         world.step_until(200_000)
         assert world.now_us >= 200_000, situation.name

@@ -14,7 +14,7 @@ Write = Callable[..., Path]
 
 
 ROOT = Path(__file__).parents[3]
-PUBLIC = ROOT / "benchmarks" / "situations"
+PUBLIC = ROOT / "benchmarks" / "situations.yaml"
 RECORDED = "{ mahimahi: { path: radio.down } }"
 
 

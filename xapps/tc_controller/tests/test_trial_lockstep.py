@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ from tc_controller.core.actions import SendControl
 from tc_controller.core.controller import Controller
 from tc_controller.policy_file import parse_policy
 from tc_evaluate.lockstep import Lockstep
+from tc_evaluate.scenario_files import read_scenarios
 from tc_replicas import LEASE_S, Replicas
 
 gnb_lab = pytest.importorskip("gnb_lab", reason="the lab's Python module is not built")
 
 ROOT = Path(__file__).parents[3]
 SCENARIO = ROOT / "lab" / "scenarios" / "default.yaml"
-PEDESTRIAN = ROOT / "benchmarks" / "situations" / "radio_pedestrian.yaml"
+SITUATIONS = ROOT / "benchmarks" / "situations.yaml"
 
 
 OVERLOAD = [
@@ -32,7 +34,7 @@ def lab(
     trial: str,
     base: str = "low_latency",
     head: str = "",
-    scenario: Path = SCENARIO,
+    scenario: Path | Mapping[str, Any] = SCENARIO,
     **overrides: Any,
 ) -> Lockstep:
     rule = f"{{name: r, base: [{{template: {base}}}]{trial}}}"
@@ -80,7 +82,8 @@ def test_on_a_radio_that_hides_a_loss_of_rate_the_base_stays_however_short_the_s
         "bulk_bound_us: 20000}, share_of_time: 0.5, period_s: 6, wash_out_ms: 2000, "
         "max_duration_s: 144, stop: {max_sojourn_ms: 60000}}"
     )
-    world = lab(trial, base="transparent", scenario=PEDESTRIAN)
+    named = {each.name: each.content for each in read_scenarios([SITUATIONS])}
+    world = lab(trial, base="transparent", scenario=named["radio_pedestrian"])
     world.run(147)
     (result,) = world.events("trial_result")
     assert result["effect"]["sojourn_ms"]["low"] > 10.0

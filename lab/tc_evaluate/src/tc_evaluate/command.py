@@ -24,12 +24,13 @@ from tc_evaluate.campaign import run_all
 from tc_evaluate.errors import EvaluationError
 from tc_evaluate.regret import compare
 from tc_evaluate.run import CONTROLLER, LAB, NONE, UNCONTROLLED, Result, Task, static_arms, world_of
+from tc_evaluate.scenario_files import read_scenarios, write_scenarios
 from tc_evaluate.situation import find_situations
 
 _PIPE_WIDTH: Final = 180
 HELP: Final = "replay scenarios under a policy and under each template, print the regret"
 _EXAMPLE: Final = (
-    "tc-controller evaluate benchmarks/situations --traces traces --jobs 2 --json regret.jsonl"
+    "tc-controller evaluate benchmarks/situations.yaml --traces traces --jobs 2 --json regret.jsonl"
 )
 
 
@@ -42,7 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = f"example:\n  {_EXAMPLE}"
     parser.add_argument(
-        "scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files or folders"
+        "scenarios",
+        nargs="+",
+        type=Path,
+        metavar="SCENARIO",
+        help="scenario files, files of situations, or folders of both",
     )
     parser.add_argument("--policy", type=Path, help="policy file (default: the built-in policy)")
     parser.add_argument(
@@ -78,12 +83,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write report.md: a table and a plot of all arms and axes a situation",
     )
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="DIR",
+        help="write each situation as a scenario file for gnb-lab, and run nothing",
+    )
 
 
 def run(given: argparse.Namespace) -> int:
     """Evaluate; returns the exit status."""
     console = Console()
     try:
+        if given.write is not None:
+            written = write_scenarios(read_scenarios(given.scenarios), given.write)
+            console.print(f"{len(written)} scenarios in {given.write}", soft_wrap=True)
+            return 0
         _check(given)
         tasks, skipped = _tasks(given)
         for sentence in skipped:

@@ -100,9 +100,9 @@ def world_of(situation: Situation, pipeline: str, seed: int) -> World:
     gnb_lab = import_module(LAB)
     overrides = situation.with_pipeline(pipeline, seed)
     try:
-        world: World = gnb_lab.World(situation.path, overrides=overrides)
+        world: World = gnb_lab.World(situation.scenario.source, overrides=overrides)
     except gnb_lab.ScenarioError as error:
-        raise EvaluationError(str(error)) from error
+        raise EvaluationError(situation.scenario.complaint(str(error))) from error
     return world
 
 

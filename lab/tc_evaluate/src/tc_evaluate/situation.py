@@ -1,22 +1,19 @@
-"""Situations: scenario files, each with the flows that are measured."""
+"""Situations: scenarios, each with the flows that are measured."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ric.bounded_yaml import YamlError, parse_yaml
-from ric.files import UnreadableFile, read_file
-
 from tc_evaluate.errors import EvaluationError
+from tc_evaluate.scenario_files import Scenario, read_scenarios
 
 #: Channels that read a file, which `traces` may have.
-_RECORDED = ("mahimahi", "ucc_csv")
-#: Largest scenario file, the limit of the emulated gNB.
-_MAX_SCENARIO_BYTES: Final = 1 << 20
+_RECORDED: Final = ("mahimahi", "ucc_csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +25,12 @@ class Situation:
     """
 
     name: str
-    path: Path
+    scenario: Scenario
     duration_s: float
     seed: int
     bearers: tuple[tuple[int, int], ...]
     overrides: Mapping[str, str]
-    #: Digest of the scenario's text: results of another version are not taken for its own.
+    #: Digest of what the scenario says: results of another version are not taken for its own.
     digest: str
 
     def with_pipeline(self, pipeline: str, seed: int) -> dict[str, Any]:
@@ -48,79 +45,49 @@ def find_situations(
     """The situations of files and folders, and a sentence for each that lacks its recording.
 
     Args:
-        paths: scenario files, or folders whose ``*.yaml`` are scenarios.
+        paths: see `read_scenarios`.
         traces: folder in which recordings are looked for that do not exist beside the scenario.
 
     Raises:
         EvaluationError: a file is missing or is no scenario; two situations have one name.
     """
-    situations: dict[str, Situation] = {}
+    situations = []
     skipped = []
-    for path in _files(paths):
-        content, scenario = _read(path)
-        missing, overrides = _recordings(path, scenario, traces)
+    for scenario in read_scenarios(paths):
+        missing, overrides = _recordings(scenario, traces)
         if missing is not None:
             where = "--traces names the folder" if traces is None else f"not in {traces} either"
-            skipped.append(f"{path}: skipped: {missing} is not there; {where}")
+            skipped.append(f"{scenario.place}: skipped: {missing} is not there; {where}")
             continue
+        text = json.dumps(scenario.content, sort_keys=True)
         situation = Situation(
-            name=path.stem,
-            path=path,
-            duration_s=_number(path, scenario, "duration_s", 0.0),
-            seed=int(_number(path, scenario, "seed", 1)),
+            name=scenario.name,
+            scenario=scenario,
+            duration_s=_number(scenario, "duration_s", 0.0),
+            seed=int(_number(scenario, "seed", 1)),
             bearers=tuple(
                 (number, drb)
-                for number, ue in enumerate(_list(scenario, "ues"))
+                for number, ue in enumerate(_list(scenario.content, "ues"))
                 for drb in range(len(_list(ue, "drbs")))
             ),
             overrides=overrides,
-            digest=hashlib.sha256(content).hexdigest()[:16],
+            digest=hashlib.sha256(text.encode()).hexdigest()[:16],
         )
         if situation.duration_s <= 0.0:
-            raise EvaluationError(f"{path}: duration_s: not given; a situation needs an end")
-        if not any(flow.get("kind") == "ping" for flow in _list(scenario, "flows")):
-            raise EvaluationError(f"{path}: flows: no flow of kind ping; delay is measured by one")
-        if situation.name in situations:
-            first = situations[situation.name].path
-            raise EvaluationError(f"{path}: {first} has the same name; names must differ")
-        situations[situation.name] = situation
-    return list(situations.values()), skipped
+            problem = "not given; a situation needs an end"
+            raise EvaluationError(f"{scenario.at('duration_s')}: {problem}")
+        if not any(flow.get("kind") == "ping" for flow in _list(scenario.content, "flows")):
+            problem = "no flow of kind ping; delay is measured by one"
+            raise EvaluationError(f"{scenario.at('flows')}: {problem}")
+        situations.append(situation)
+    return situations, skipped
 
 
-def _files(paths: Iterable[Path]) -> list[Path]:
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found = sorted(path.glob("*.yaml"))
-            if not found:
-                raise EvaluationError(f"{path}: no *.yaml in this folder; expected scenarios")
-            files += found
-        elif path.is_file():
-            files.append(path)
-        else:
-            raise EvaluationError(f"{path}: no such file or folder; expected a scenario")
-    return files
-
-
-def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
-    """The file, and what it holds."""
-    try:
-        content = read_file(path, _MAX_SCENARIO_BYTES)
-        scenario = parse_yaml(content.decode("utf-8"))
-    except UnreadableFile as error:
-        raise EvaluationError(str(error)) from error
-    except (YamlError, UnicodeDecodeError) as error:
-        raise EvaluationError(f"{path}: {error}") from error
-    if not isinstance(scenario, dict):
-        raise EvaluationError(f"{path}: expected a scenario, a mapping")
-    return content, scenario
-
-
-def _number(path: Path, scenario: dict[str, Any], name: str, default: float) -> float:
+def _number(scenario: Scenario, name: str, default: float) -> float:
     """A number of the scenario; the lab checks its range."""
-    value = scenario.get(name, default)
+    value = scenario.content.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EvaluationError(f"{path}: {name}: {value!r}; expected a number")
+        raise EvaluationError(f"{scenario.at(name)}: {value!r}; expected a number")
     return value
 
 
@@ -130,19 +97,23 @@ def _list(holder: Any, name: str) -> Sequence[Any]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _recordings(
-    path: Path, scenario: dict[str, Any], traces: Path | None
-) -> tuple[str | None, dict[str, str]]:
+def _recordings(scenario: Scenario, traces: Path | None) -> tuple[str | None, dict[str, str]]:
     """The first recording that is nowhere, and where the others are found outside the scenario."""
     overrides = {}
-    for number, ue in enumerate(_list(scenario, "ues")):
+    for number, ue in enumerate(_list(scenario.content, "ues")):
         channel = ue.get("channel")
         for kind in _RECORDED:
             source = channel.get(kind) if isinstance(channel, dict) else None
             name = source.get("path") if isinstance(source, dict) else None
-            if not isinstance(name, str) or (path.parent / name).exists():
+            if not isinstance(name, str):
                 continue
-            if traces is None or not (traces / name).exists():
+            beside = scenario.path.parent / name
+            if scenario.is_alone and beside.exists():
+                # The lab finds it.
+                continue
+            places = [beside] if traces is None else [beside, traces / name]
+            found = next(filter(Path.exists, places), None)
+            if found is None:
                 return name, {}
-            overrides[f"ues[{number}].channel.{kind}.path"] = str((traces / name).resolve())
+            overrides[f"ues[{number}].channel.{kind}.path"] = str(found.resolve())
     return None, overrides
