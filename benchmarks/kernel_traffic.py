@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import e2sm_tc
+import gnb_lab
 import yaml
 from measuring import show, write
 
@@ -234,12 +235,11 @@ def _outcome(summary: dict[str, Any], goodput_mbps: float) -> Outcome:
     )
 
 
-def in_lab(folder: Path, pipeline: Any, control: str, seconds: float) -> Outcome:
+def in_lab(pipeline: Any, control: str, seconds: float) -> Outcome:
     """Virtual time."""
-    file, out = folder / "lab.yaml", folder / "lab"
-    file.write_text(yaml.safe_dump(cell(pipeline, seconds, control)))
-    run(str(GNB_LAB), "run", str(file), "--out", str(out), "--log-level", "warn")
-    summary = json.loads((out / "summary.json").read_text())
+    world = gnb_lab.World(cell(pipeline, seconds, control))
+    world.step_until(round(seconds * 1e6))
+    summary = world.summary()
     return _outcome(summary, summary["flows"][0]["goodput_mbps"])
 
 
@@ -259,7 +259,7 @@ def compared(folder: Path, seconds: float, controls: list[str]) -> Iterator[Comp
     for control in controls:
         for name, pipeline in schemes().items():
             own = Path(tempfile.mkdtemp(dir=folder))
-            lab = in_lab(own, pipeline, control, seconds)
+            lab = in_lab(pipeline, control, seconds)
             kernel, late = in_kernel(own, pipeline, control, seconds)
             yield Compared(control, name, lab, kernel, late)
 

@@ -1,21 +1,17 @@
 """Throughput of each pacer relative to no pacer, and the mean sojourn time in the RLC.
 
-Runs `gnb-lab run` with 80 Mbit/s of UDP on the bearer of the default scenario, without queue
-management, for each pacer and radio, and prints a table.
+80 Mbit/s of UDP go to the bearer of the default scenario, without queue
+management, for each pacer and radio.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gnb_lab
 from measuring import show
 
 ROOT = Path(__file__).parent.parent
@@ -53,16 +49,8 @@ PACERS: Mapping[str, object] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One run."""
-
-    drained_packets: int
-    rlc_mean_ms: float
-
-
-def run(program: str, pacer: object, radio: Path | None, split: bool, duration_s: float) -> Result:
-    """Runs with a saturated bearer."""
+def run(pacer: object, radio: Path | None, split: bool, duration_s: float) -> tuple[int, float]:
+    """Packets that drain with a saturated bearer, and their mean time in the RLC, ms."""
     pipeline = {
         "name": "paced",
         "classifier": {"round_robin": {"first": 0, "count": 1}},
@@ -71,31 +59,28 @@ def run(program: str, pacer: object, radio: Path | None, split: bool, duration_s
         "pacer": pacer,
         "buffer": {"packets": 10_000, "bytes": 15_000_000, "overflow": "tail"},
     }
-    sets: dict[str, object] = {
+    overrides: dict[str, object] = {
         "flows": [{"name": "udp", "kind": "udp_cbr", "rate_kbps": 80_000}],
         "ues[0].drbs[0].pipeline": pipeline,
+        "duration_s": duration_s,
     }
     if radio is not None:
-        sets["ues[0].channel"] = {"mahimahi": {"path": str(radio.resolve())}}
+        overrides["ues[0].channel"] = {"mahimahi": {"path": str(radio.resolve())}}
     if split:
-        sets["split.f1_delay_us"] = SPLIT_DELAY_US
-    with tempfile.TemporaryDirectory() as folder:
-        command = [program, "run", "--duration", str(duration_s), "--out", folder]
-        for path, value in sets.items():
-            command += ["--set", f"{path}={json.dumps(value)}"]
-        subprocess.run([*command, str(SCENARIO)], check=True, stdout=subprocess.DEVNULL)
-        summary = json.loads((Path(folder) / "summary.json").read_text())
-    bearer = summary["bearers"][0]
-    return Result(bearer["drained_packets"], bearer["rlc_sojourn_ms"]["mean"])
+        overrides["split.f1_delay_us"] = SPLIT_DELAY_US
+    world = gnb_lab.World(SCENARIO, overrides=overrides)
+    world.step_until(round(duration_s * 1e6))
+    (bearer,) = world.summary()["bearers"]
+    return bearer["drained_packets"], bearer["rlc_sojourn_ms"]["mean"]
 
 
-def column(program: str, radio: Path | None, split: bool, duration_s: float) -> list[list[float]]:
-    """Results of each pacer on one radio: share of what drains without a pacer, ms in the RLC."""
-    results = [run(program, pacer, radio, split, duration_s) for pacer in PACERS.values()]
-    unpaced = results[0].drained_packets
+def column(radio: Path | None, split: bool, duration_s: float) -> list[list[float]]:
+    """Results of each pacer on one radio: what drained over that without a pacer, ms in the RLC."""
+    results = [run(pacer, radio, split, duration_s) for pacer in PACERS.values()]
+    unpaced, _ = results[0]
     if unpaced == 0:
         raise SystemExit(f"nothing drains in {duration_s} s: {radio or 'default cell'}")
-    return [[each.drained_packets / unpaced, each.rlc_mean_ms] for each in results]
+    return [[drained / unpaced, rlc_ms] for drained, rlc_ms in results]
 
 
 def main() -> None:
@@ -106,15 +91,12 @@ def main() -> None:
     )
     parser.add_argument("--split", action="store_true", help="10 ms between CU and DU")
     parser.add_argument("--duration", type=float, default=40.0, metavar="S", help="virtual seconds")
-    parser.add_argument("--gnb-lab", default=shutil.which("gnb-lab"), metavar="FILE")
     arguments = parser.parse_args()
-    if arguments.gnb_lab is None:
-        parser.error("no gnb-lab on the path; run `make setup` or give --gnb-lab")
     radios = ([arguments.trace] if arguments.trace else []) + [None]
     rows: list[dict[str, object]] = [{"pacer": name} for name in PACERS]
     for radio in radios:
         name = radio.name if radio else "default cell"
-        cells = column(arguments.gnb_lab, radio, arguments.split, arguments.duration)
+        cells = column(radio, arguments.split, arguments.duration)
         for row, (share, rlc_ms) in zip(rows, cells, strict=True):
             row |= {f"{name}, drained": f"{share:.3f}", f"{name}, ms in the RLC": f"{rlc_ms:.1f}"}
     show(rows)
