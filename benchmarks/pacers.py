@@ -1,7 +1,6 @@
 """Throughput of each pacer relative to no pacer, and the mean sojourn time in the RLC.
 
-80 Mbit/s of UDP go to the bearer of the default scenario, without queue
-management, for each pacer and radio.
+The bearer of the default scenario gets 80 Mbit/s of UDP, without queue management.
 """
 
 from __future__ import annotations

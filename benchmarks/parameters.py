@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -138,19 +138,9 @@ def measure(study: Study, situation: Situation, arm: str, seed: int) -> Result:
 
 
 def mean(results: Sequence[Result]) -> Result:
-    """Mean figures over the seeds of an arm."""
-
-    def of(name: str) -> float:
-        return round(float(np.mean([getattr(each, name) for each in results])), 3)
-
-    return replace(
-        results[0],
-        goodput_mbps=of("goodput_mbps"),
-        queueing_p50_ms=of("queueing_p50_ms"),
-        queueing_p95_ms=of("queueing_p95_ms"),
-        ping_p95_ms=of("ping_p95_ms"),
-        bloat_s=of("bloat_s"),
-    )
+    """The mean over the seeds of an arm."""
+    values = np.array([astuple(each)[2:] for each in results]).mean(0)
+    return Result(results[0].cell, results[0].arm, *(round(float(each), 3) for each in values))
 
 
 def table(results: Sequence[Result], arms: Sequence[str]) -> list[dict[str, str]]:

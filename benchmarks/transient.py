@@ -22,6 +22,7 @@ from typing import Any
 
 import gnb_lab
 import numpy as np
+from clients import HEADER, transaction
 from measuring import show, write
 from ric.sm import TC_V1_OID, tc
 from tc_evaluate.situation import Situation, find_situations
@@ -83,19 +84,12 @@ def goodput(
 
 def install(world: gnb_lab.World, pipeline: dict[str, Any]) -> None:
     """Replaces the pipeline of every bearer."""
-    for number, bearer in enumerate(world.bearers()):
-        transaction = {
-            "bearer": {"ue": {"rnti": bearer["rnti"]}, "drb": bearer["drb"]},
-            "expected_revision": None,
-            "lease_ms": None,
-            "dry_run": False,
-            "change": {"replace": pipeline},
-        }
-        header = tc.encode("control-header", {"style": 1, "correlation_id": number})
-        message = tc.encode("control", {"transaction": transaction})
-        outcome = tc.decode("control-outcome", world.control(TC_V1_OID, header, message))
+    for bearer in world.bearers():
+        named = {"ue": {"rnti": bearer["rnti"]}, "drb": bearer["drb"]}
+        answer = world.control(TC_V1_OID, HEADER, transaction(named, {"replace": pipeline}))
+        outcome = tc.decode("control-outcome", answer)
         if "accepted" not in outcome:
-            raise RuntimeError(f"transaction for {transaction['bearer']}: {outcome}")
+            raise RuntimeError(f"transaction for {named}: {outcome}")
 
 
 def bulk_bytes(world: gnb_lab.World) -> int:
