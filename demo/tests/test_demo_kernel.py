@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import mimetypes
 import re
 import shutil
 import socket
 import sys
+import time
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -18,20 +20,21 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 from sojourn_demo import DemoError
-from sojourn_demo.kernel import page, quality, setup, tools, webm
+from sojourn_demo.kernel import page, quality, setup, site, tools
 from sojourn_demo.kernel.__main__ import main
-from sojourn_demo.kernel.devtools import started
+from sojourn_demo.kernel.browser import launched
 from sojourn_demo.kernel.lateness import Lateness
-from sojourn_demo.kernel.media import CUSHION_S, LADDER_KBPS, RESERVOIR_S, Media
+from sojourn_demo.kernel.media import LADDER_KBPS, MANIFEST
+from sojourn_demo.kernel.pages import load_pages
 from sojourn_demo.kernel.qoe import Session, page_figures
 from sojourn_demo.kernel.run import Run, conclude_runs
 from sojourn_demo.kernel.setup import Schedule
-from sojourn_demo.kernel.site import Site, script
 from sojourn_demo.kernel.tools import Tools
+from sojourn_demo.kernel.video import SESSION
 from sojourn_demo.load import network_quality
 from sojourn_demo.load.radio_clock import RadioClock
 from sojourn_demo.load.rows import Row, write_rows
-from sojourn_demo.programs import Programs, free_address
+from sojourn_demo.programs import free_address
 
 BEGAN_MS = 1_700_000_000_000.0
 EPOCH_US = 1_700_000_000_000_000 - 8_000_000
@@ -441,60 +444,52 @@ async def test_what_fails_at_server_or_ue_is_raised_where_its_files_are_awaited(
 # ------------------------------------------------------------------ page, video, player
 
 
-def elements(data: bytes) -> list[tuple[int, bytes]]:
-    """The elements of a level, all with lengths of eight bytes."""
-    found, at = [], 0
-    while at < len(data):
-        width = 9 - data[at].bit_length()
-        size = int.from_bytes(data[at + width + 1 : at + width + 8], "big")
-        end = at + width + 8 + size
-        found.append((int.from_bytes(data[at : at + width], "big"), data[at + width + 8 : end]))
-        at = end
-    return found
-
-
-def test_a_webm_file_has_each_picture_at_its_time() -> None:
-    pictures = [webm.Picture(bytes([n]) * 3, n == 0) for n in range(50)]
-    data = webm.file(pictures, width=640, height=360, picture_ms=40)
-    (header, _), (segment_id, body) = elements(data)
-    assert (header, segment_id) == (webm.EBML, webm.SEGMENT)
-    parts = dict(elements(body))
-    (_, *blocks) = elements(parts[webm.CLUSTER])
-    assert [int.from_bytes(block[1:3], "big") for _, block in blocks] == list(range(0, 2000, 40))
-    assert [bool(block[3] & webm.KEY) for _, block in blocks] == [True] + 49 * [False]
-    assert [block[4:] for _, block in blocks] == [picture.data for picture in pictures]
-
-
 def test_the_page_is_the_same_each_time_and_its_objects_are_served(tmp_path: Path) -> None:
-    contents = page.contents()
-    assert contents == page.contents()
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        page.write(tmp_path / name / site.PAGE)
+    contents, again = (
+        {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")}
+        for folder in (tmp_path / "one", tmp_path / "other")
+    )
+    assert contents == again
     assert len(contents) == page.OBJECTS + 1
-    assert 1.2e6 < sum(len(body) for _, body in contents.values()) < 1.8e6
-    text = contents[page.PATH][1].decode()
-    linked = re.findall(r'(?:src|href)="([^"]+)"', text)
-    assert sorted([*linked, page.PATH]) == sorted(contents)
-    with Site(contents) as site:
-        connection = http.client.HTTPConnection("127.0.0.1", site.port)
-        for path in (*linked[:3], linked[-1]):
-            connection.request("GET", path)
+    assert 1.2e6 < sum(map(len, contents.values())) < 1.8e6
+    linked = re.findall(r'(?:src|href)="([^"]+)"', contents[site.PAGE].decode())
+    assert sorted([*linked, site.PAGE]) == sorted(contents)
+    with site.served(tmp_path / "one") as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        for path in (*linked[:4], linked[-1]):
+            connection.request("GET", f"/{path}")
             answer = connection.getresponse()
-            assert (answer.status, answer.getheader("Content-Type")) == (200, contents[path][0])
-            assert answer.read() == contents[path][1]
+            kind, _ = mimetypes.guess_type(path)
+            assert (answer.status, answer.getheader("Content-Type")) == (200, kind)
+            assert answer.read() == contents[path]
         connection.request("GET", "/none")
-        answer = connection.getresponse()
-        assert (answer.status, answer.read()) == (404, b"no such file\n")
+        assert connection.getresponse().status == 404
         connection.close()
 
 
 CHROMIUM = next(filter(None, map(shutil.which, tools.CHROMIUM)), None)
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on PATH (Debian: apt install chromium)"
+)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH (Debian: apt install chromium)")
-async def test_the_player_chooses_the_rates_of_bba0_and_the_lab(tmp_path: Path) -> None:
+def is_empty(folder: Path) -> bool:
+    return not any(folder.iterdir())
+
+
+PLAYS_A_HIGHER_RATE = """log.some(({ event, rate, from_s }) =>
+  event === "segment" && rate > 0 && document.querySelector("video").currentTime > from_s + 0.5)"""
+
+
+@needs_chromium
+async def test_the_player_chooses_the_rates_of_bba0_and_the_lab() -> None:
     """The page's player and the lab's `video` flows agree on one ladder."""
     assert CHROMIUM is not None
-    manifest = json.dumps(Media(()).manifest())
-    low_s, high_s = RESERVOIR_S, RESERVOIR_S + CUSHION_S
+    low_s = MANIFEST["reservoir_s"]
+    high_s = low_s + MANIFEST["cushion_s"]
     cases: list[tuple[float, int | None, int]] = [
         *((0.0, None, 0), (low_s, 5, 0), (high_s, 0, 5), (60.0, None, 5)),
         # f(10 s) = 2300 kbit/s.
@@ -502,19 +497,49 @@ async def test_the_player_chooses_the_rates_of_bba0_and_the_lab(tmp_path: Path) 
         # f(6.5 s) = 900 kbit/s.
         *((6.5, 0, 1), (6.5, 2, 2), (6.5, 3, 2)),
     ]
-    async with (
-        Programs(tmp_path) as programs,
-        started(programs, Path(CHROMIUM), tmp_path) as browser,
-        browser.page() as tab,
-    ):
-        await tab.evaluate(script("player.js").decode())
-        calls = (f"choose({manifest}, {ahead}, {json.dumps(last)})" for ahead, last, _ in cases)
-        chosen = await tab.evaluate(f"[{', '.join(calls)}]")
-        with pytest.raises(DemoError, match="Chromium: Error: on purpose"):
-            await tab.evaluate("Promise.reject(new Error('on purpose'))")
-        with pytest.raises(DemoError, match="ERR_CONNECTION_REFUSED"):
-            await tab.navigate(f"http://{free_address()}/")
-        with pytest.raises(DemoError, match=r"Chromium: No\.Such: "):
-            await browser.call("No.Such")
+    async with launched(Path(CHROMIUM)) as browser, await browser.new_page() as tab:
+        await tab.add_script_tag(path=Path(site.__file__).with_name("static") / "player.js")
+        chosen = [
+            await tab.evaluate("([...words]) => choose(...words)", [MANIFEST, ahead_s, last])
+            for ahead_s, last, _ in cases
+        ]
     assert chosen == [rate for *_, rate in cases]
-    assert not (tmp_path / "chromium").exists(), "the profile is removed"
+
+
+@needs_chromium
+async def test_what_the_browser_refuses_is_one_line_and_its_profile_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert CHROMIUM is not None
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with pytest.raises(DemoError, match=r"^Chromium: .*Error: on purpose$"):
+        async with launched(Path(CHROMIUM)) as browser, await browser.new_page() as tab:
+            await tab.evaluate("Promise.reject(new Error('on purpose'))")
+    soon_us = time.time_ns() // 1000 + 60_000_000
+    with pytest.raises(DemoError, match=r"^Chromium: .*ERR_CONNECTION_REFUSED"):
+        async with launched(Path(CHROMIUM)) as browser:
+            await load_pages(browser, f"http://{free_address()}/", soon_us)
+    assert is_empty(tmp_path)
+    with pytest.raises(DemoError, match=r"^Chromium: .*no-such-browser"):
+        async with launched(Path("/no-such-browser")):
+            pass
+
+
+@needs_chromium
+@pytest.mark.timeout(120)
+async def test_the_recorded_video_has_its_rates_and_plays_across_segments(tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    await site.make(tmp_path / "site", Path(CHROMIUM))
+    sizes = [(tmp_path / "site/video" / f"{rate}.webm").stat().st_size for rate in range(6)]
+    rates_kbps = [8e-3 * size / MANIFEST["segment_s"] for size in sizes]
+    assert rates_kbps == pytest.approx(LADDER_KBPS, rel=0.3)
+    with site.served(tmp_path / "site") as port:
+        async with launched(Path(CHROMIUM)) as browser, await browser.new_page() as tab:
+            started_us = time.time_ns() // 1000
+            await tab.goto(f"http://127.0.0.1:{port}/{site.PLAYER}")
+            await tab.wait_for_function(PLAYS_A_HIGHER_RATE, timeout=60_000)
+            found = await tab.evaluate(SESSION)
+    session = Session(started_us, time.time_ns() // 1000, found["log"])
+    assert session.stalls() == []
+    assert session.switches() > 0

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-import struct
-import zlib
+from pathlib import Path
 from typing import Final
 
-from sojourn_demo.kernel.site import Content
+from PIL import Image
 
-PATH: Final = "/page.html"
 SEED: Final = 1
 STYLES, SCRIPTS, IMAGES = 3, 5, 40
 OBJECTS: Final = STYLES + SCRIPTS + IMAGES
@@ -23,47 +21,34 @@ IMAGE_BYTES: Final = (1_000, 200_000)
 TEXT_BYTES: Final = 30_000
 
 
-def contents() -> dict[str, Content]:
-    """The page and its objects by path, 1.4 MB in all. The browser must have styles and scripts
-    before it shows anything."""
+def write(path: Path) -> None:
+    """Writes the page to `path` and its objects to a folder beside it, 1.4 MB in all. The browser
+    must have styles and scripts before it shows anything."""
     draw = random.Random(SEED)
-    found: dict[str, Content] = {}
+    objects = path.with_suffix("")
+    objects.mkdir()
     links = []
     for number in range(STYLES):
-        path = f"/page/{number}.css"
-        found[path] = ("text/css", _filled("/*", STYLE_BYTES, "*/"))
-        links.append(f'<link rel="stylesheet" href="{path}">')
+        (objects / f"{number}.css").write_text(_comment(STYLE_BYTES))
+        links.append(f'<link rel="stylesheet" href="{objects.name}/{number}.css">')
     for number in range(SCRIPTS):
-        path = f"/page/{number}.js"
-        found[path] = ("text/javascript", _filled("/*", SCRIPT_BYTES, "*/"))
-        links.append(f'<script src="{path}"></script>')
-    images = []
+        (objects / f"{number}.js").write_text(_comment(SCRIPT_BYTES))
+        links.append(f'<script src="{objects.name}/{number}.js"></script>')
     for number in range(IMAGES):
-        path = f"/page/{number}.png"
         least, largest = IMAGE_BYTES
         size = IMAGE_MEDIAN_BYTES * draw.lognormvariate(0, IMAGE_SIGMA)
-        found[path] = ("image/png", _png(round(min(max(size, least), largest)), draw))
-        images.append(f'<img alt="" width="90" height="90" src="{path}">')
+        # Of noise, a byte a pixel, which no compression shortens.
+        side = round(min(max(size, least), largest) ** 0.5)
+        noise = Image.frombytes("L", (side, side), draw.randbytes(side * side))
+        noise.save(objects / f"{number}.png")
+        links.append(f'<img alt="" width="90" height="90" src="{objects.name}/{number}.png">')
     text = "<p>" + "A packet waits in the queue of the slowest link. " * (TEXT_BYTES // 50)
-    page = (
+    path.write_text(
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>'
-        f"{''.join(links)}{''.join(images)}{text}</html>"
+        f"{''.join(links)}{text}</html>"
     )
-    found[PATH] = ("text/html", page.encode())
-    return found
 
 
-def _filled(begin: str, size: int, end: str) -> bytes:
-    return (begin + "." * (size - len(begin) - len(end)) + end).encode()
-
-
-def _png(size: int, draw: random.Random) -> bytes:
-    """A grey image of noise, stored without compression, of about `size` bytes (ISO/IEC 15948)."""
-    side = max(1, int(size**0.5))
-    lines = b"".join(b"\0" + draw.randbytes(side) for _ in range(side))
-    head = struct.pack("!IIBBBBB", side, side, 8, 0, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 0)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack("!I", len(body)) + name + body + struct.pack("!I", zlib.crc32(name + body))
-        for name, body in parts
-    )
+def _comment(size: int) -> str:
+    """A comment of CSS and JavaScript of `size` bytes."""
+    return f"/*{'.' * (size - 4)}*/"

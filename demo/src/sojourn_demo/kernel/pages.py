@@ -6,23 +6,20 @@ import asyncio
 import time
 from typing import Any, Final
 
-from sojourn_demo.kernel.devtools import Browser
+from playwright.async_api import Browser
+from playwright.async_api import TimeoutError as LateError
 
 PAUSE_S: Final = 1.5
 """Between the end of a load and the start of the next."""
-TIMING: Final = """new Promise((done) => {
-  const tell = () => setTimeout(() => {
-    const [page] = performance.getEntriesByType("navigation");
-    done({
-      load_ms: page.loadEventEnd,
-      first_byte_ms: page.responseStart,
-      objects: performance.getEntriesByType("resource").length,
-    });
-  });
-  document.readyState === "complete" ? tell() : addEventListener("load", tell);
-})"""
-"""Navigation Timing Level 2 (W3C): times since the navigation began. Another task than that of the
-event, whose end is among them."""
+TIMING: Final = """() => {
+  const [page] = performance.getEntriesByType("navigation");
+  return {
+    load_ms: page.loadEventEnd,
+    first_byte_ms: page.responseStart,
+    objects: performance.getEntriesByType("resource").length,
+  };
+}"""
+"""Navigation Timing Level 2 (W3C): times since the navigation began."""
 
 
 async def load_pages(browser: Browser, url: str, until_us: int) -> list[dict[str, Any]]:
@@ -32,18 +29,18 @@ async def load_pages(browser: Browser, url: str, until_us: int) -> list[dict[str
     `waited_ms`.
 
     Raises:
-        DemoError: The browser ends or refuses the page.
+        Error: The browser ends or refuses the page.
     """
     loads: list[dict[str, Any]] = []
     while (left_s := until_us / 1e6 - time.time()) > 0:
-        async with browser.page() as page:
+        # A context of its own: no cache, cookie or connection of another is used.
+        async with await browser.new_page() as page:
             started_us = time.time_ns() // 1000
             load: dict[str, Any] = {"started_us": started_us}
             try:
-                async with asyncio.timeout(left_s):
-                    await page.navigate(url)
-                    load |= await page.evaluate(TIMING)
-            except TimeoutError:
+                await page.goto(url, timeout=1e3 * left_s)
+                load |= await page.evaluate(TIMING)
+            except LateError:
                 load["waited_ms"] = (time.time_ns() // 1000 - started_us) / 1e3
             loads.append(load)
         await asyncio.sleep(min(PAUSE_S, max(0.0, until_us / 1e6 - time.time())))

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from sojourn_demo import responsiveness
 from sojourn_demo.conclusion import TITLE, Applications, conclude
-from sojourn_demo.kernel import media, setup
+from sojourn_demo.kernel import setup, site
 from sojourn_demo.kernel.applications import Measured, plots
 from sojourn_demo.kernel.lateness import Lateness
 from sojourn_demo.kernel.loaded import Loaded
@@ -24,7 +24,6 @@ from sojourn_demo.kernel.setup import Schedule
 from sojourn_demo.kernel.tools import Tools, check_namespaces
 from sojourn_demo.load import network_quality
 from sojourn_demo.load.radio_clock import RadioClock
-from sojourn_demo.programs import Programs
 from sojourn_demo.recording import Recording, read_recording, write_scenario
 from sojourn_demo.report import Footnote
 from sojourn_demo.responsiveness import Score
@@ -65,9 +64,7 @@ async def run(arguments: Namespace, console: Console) -> None:
         (out / name).unlink(missing_ok=True)
     if tools.chromium is not None:
         console.print("encoding the video with Chromium")
-        async with Programs(out) as programs:
-            video = await media.encode(programs, Path(tools.chromium), out)
-        video.write(out / setup.MEDIA)
+        await site.make(out / setup.SITE, Path(tools.chromium))
     runs: dict[bool, Run] = {}
     launch_s = SETTLE_S
     for controlled in (False, True):

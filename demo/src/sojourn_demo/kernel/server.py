@@ -5,38 +5,36 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from sojourn_demo.kernel import page, quality
+from sojourn_demo.kernel import quality
 from sojourn_demo.kernel.program import run_program
 from sojourn_demo.kernel.setup import (
     HTTP_PORT,
     IPERF_PORT,
-    MEDIA,
     QUALITY,
     QUALITY_BEGINS,
     QUALITY_READY,
     SERVER_READY,
+    SITE,
     VOIP_PORT,
     Setup,
     is_there,
 )
-from sojourn_demo.kernel.site import Content, Site, script
-from sojourn_demo.kernel.video import PATH
+from sojourn_demo.kernel.site import served
 from sojourn_demo.load import iperf, irtt
 from sojourn_demo.load.commands import ENDS_WITH_PARENT, python
 from sojourn_demo.programs import Program, Programs
 
 CUBIC = "cubic"
-TYPES = {".json": "application/json", ".webm": "video/webm"}
 
 
 async def serve(folder: Path) -> None:
     """Serves until it is cancelled; raises `DemoError` if a server does not start."""
     setup = Setup.read(folder)
-    contents = _contents(folder.parent / MEDIA) if setup.chromium else {}
-    with Site(contents, ("", HTTP_PORT)):
+    with served(folder.parent / SITE, ("", HTTP_PORT)) if setup.chromium else nullcontext():
         async with Programs(folder) as programs:
 
             def start(name: str, *command: str) -> Program:
@@ -70,19 +68,6 @@ async def serve(folder: Path) -> None:
 
 def _is_listening(log: Path) -> bool:
     return iperf.LISTENING in log.read_bytes()
-
-
-def _contents(media: Path) -> dict[str, Content]:
-    """Player, video and page by path."""
-    video = {
-        f"/video/{path.name}": (TYPES[path.suffix], path.read_bytes()) for path in media.iterdir()
-    }
-    return {
-        PATH: ("text/html", script("player.html")),
-        "/player.js": ("text/javascript", script("player.js")),
-        **video,
-        **page.contents(),
-    }
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ IPERF_PORT: Final = 5201
 """Port of the first download; each further one has the next."""
 VOIP_PORT: Final = 5010
 """Port of the VoIP-like flow at the UE, where irtt is missing."""
-MEDIA: Final = "media"
-"""Folder of the video, beside those of the runs."""
+SITE: Final = "site"
+"""Folder of the web site, beside those of the runs."""
 SERVER_READY: Final = "server.ready"
 UE_READY: Final = "ue.ready"
 DONE: Final = "ue.done"

@@ -1,79 +1,57 @@
-"""A web server for a few files in memory: the player, its segments, a page and its objects."""
+"""The web site of a run: a player with its video, and a page with its objects."""
 
 from __future__ import annotations
 
+import shutil
 import threading
-from collections.abc import Mapping
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
-from typing import Any, Final, Self
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
 
-Content = tuple[str, bytes]
-"""Media type and body."""
-TIMEOUT_S: Final = 60.0
-"""Time after which a connection without a request is closed."""
+from sojourn_demo.kernel import media, page
 
-
-def script(name: str) -> bytes:
-    """A file of this package's folder ``static``."""
-    return (files("sojourn_demo.kernel") / "static" / name).read_bytes()
+PLAYER: Final = "player.html"
+PAGE: Final = "page.html"
 
 
-class Site:
-    """Serves `contents` by path over HTTP/1.1 with persistent connections, for as long as the
-    block."""
+async def make(folder: Path, chromium: Path) -> None:
+    """Writes the files of the site; `chromium` records the video.
 
-    def __init__(
-        self, contents: Mapping[str, Content], address: tuple[str, int] = ("127.0.0.1", 0)
-    ) -> None:
-        """Binds `address`; port 0 is a free one."""
-
-        class Handler(_Handler):
-            served = contents
-
-        self._server = ThreadingHTTPServer(address, Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def port(self) -> int:
-        """The port."""
-        return int(self._server.server_address[1])
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    Raises:
+        DemoError: As `media.record`.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(Path(__file__).with_name("static"), folder)
+    page.write(folder / PAGE)
+    (folder / "video").mkdir()
+    await media.record(chromium, folder / "video")
 
 
-class _Handler(BaseHTTPRequestHandler):
+@contextmanager
+def served(folder: Path, address: tuple[str, int] = ("127.0.0.1", 0)) -> Iterator[int]:
+    """Serves the files of `folder` at `address` for as long as the block: its port, which is a free
+    one for port 0."""
+    with ThreadingHTTPServer(address, partial(_Handler, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+
+
+class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = TIMEOUT_S
     # Head and body in one write: Nagle's algorithm would hold the second back.
     wbufsize = -1
     disable_nagle_algorithm = True
-    served: Mapping[str, Content] = {}
-
-    def do_GET(self) -> None:
-        """Answers with the file, or 404."""
-        found = self.served.get(self.path)
-        kind, body = found or ("text/plain", b"no such file\n")
-        self.send_response(HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        self.wfile.write(body)
 
     def handle(self) -> None:
         """One connection; a browser ends it when it likes."""
-        try:
+        with suppress(OSError):
             super().handle()
-        except OSError:
-            self.close_connection = True
 
     def log_message(self, *_: Any) -> None:
         """Log nothing: the browser reports what it measures."""

@@ -13,9 +13,10 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn_demo import DemoError
-from sojourn_demo.kernel import page, quality, video
-from sojourn_demo.kernel.devtools import Browser, started
+from playwright.async_api import Browser
+
+from sojourn_demo.kernel import quality, site, video
+from sojourn_demo.kernel.browser import launched
 from sojourn_demo.kernel.pages import load_pages
 from sojourn_demo.kernel.program import run_program
 from sojourn_demo.kernel.setup import (
@@ -69,8 +70,7 @@ class Ue:
         async with AsyncExitStack() as stack:
             browser = None
             if (chromium := self._setup.chromium) is not None:
-                starting = started(self._programs, Path(chromium), self._folder)
-                browser = await stack.enter_async_context(starting)
+                browser = await stack.enter_async_context(launched(Path(chromium)))
             (self._folder / UE_READY).touch()
             schedule = await Schedule.awaited(self._folder)
             voip = self._start_voip((schedule.end_us - schedule.begin_us) / 1e6)
@@ -126,17 +126,17 @@ class Ue:
 
     async def _browse(self, browser: Browser, schedule: Schedule) -> list[dict[str, Any]]:
         """Video and pages of both phases, each begun anew."""
-        site = f"http://{self._server}:{HTTP_PORT}"
+        url = f"http://{self._server}:{HTTP_PORT}"
         phases: list[dict[str, Any]] = []
         for from_us, to_us in schedule.phases():
             await asyncio.sleep(max(0.0, from_us / 1e6 - time.time()))
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    player = video.watch(browser, f"{site}{video.PATH}", to_us)
+                    player = video.watch(browser, f"{url}/{site.PLAYER}", to_us)
                     watched = tasks.create_task(player)
-                    pages = load_pages(browser, f"{site}{page.PATH}", to_us)
+                    pages = load_pages(browser, f"{url}/{site.PAGE}", to_us)
                     loaded = tasks.create_task(pages)
-            except* DemoError as errors:
+            except ExceptionGroup as errors:
                 raise errors.exceptions[0] from errors
             phases.append({"video": watched.result(), "pages": loaded.result()})
         return phases

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
+from contextlib import suppress
 from typing import Any, Final
 
-from sojourn_demo import DemoError
-from sojourn_demo.kernel.devtools import Browser
+from playwright.async_api import Browser
+from playwright.async_api import TimeoutError as LateError
 
-PATH: Final = "/player.html"
-SESSION: Final = "JSON.stringify(session)"
+from sojourn_demo import DemoError
+
+SESSION: Final = 'typeof session === "undefined" ? null : session'
+"""`session` of ``player.js``, which is missing until the script has come."""
 
 
 async def watch(browser: Browser, url: str, until_us: int) -> dict[str, Any]:
@@ -21,24 +23,17 @@ async def watch(browser: Browser, url: str, until_us: int) -> dict[str, Any]:
         `started_us`, `ended_us`, and the `log` of ``player.js``, empty if not even the page came.
 
     Raises:
-        DemoError: The player failed, or the browser.
+        DemoError: The player failed.
+        Error: The browser ends or refuses the page.
     """
     started_us = time.time_ns() // 1000
-    left_s = (until_us - started_us) / 1e6
-    log: list[dict[str, Any]] = []
-    async with browser.page() as page:
-        try:
-            async with asyncio.timeout(left_s):
-                await page.navigate(url)
-                await asyncio.sleep(left_s)
-        except TimeoutError:
-            pass
+    async with await browser.new_page() as page:
+        with suppress(LateError):
+            left_ms = (until_us - started_us) / 1e3
+            await page.goto(url, timeout=left_ms, wait_until="commit")
+        await asyncio.sleep(max(0.0, until_us / 1e6 - time.time()))
         ended_us = time.time_ns() // 1000
-        # `session` is missing until the script of the page has come.
-        found = await page.evaluate(f'typeof session === "undefined" ? null : {SESSION}')
-        if found is not None:
-            session = json.loads(found)
-            if session["failed"]:
-                raise DemoError(f"{url}: {session['failed']}")
-            log = session["log"]
-    return {"started_us": started_us, "ended_us": ended_us, "log": log}
+        session = await page.evaluate(SESSION) or {"log": [], "failed": None}
+    if session["failed"]:
+        raise DemoError(f"{url}: {session['failed']}")
+    return {"started_us": started_us, "ended_us": ended_us, "log": session["log"]}

@@ -27,7 +27,8 @@ function choose({ ladder_kbps: rates, reservoir_s, cushion_s }, bufferS, last) {
 }
 
 async function fetched(path) {
-  const answer = await fetch(path);
+  // Each segment comes over the network, though the rate may have been played before.
+  const answer = await fetch(path, { cache: "no-store" });
   if (!answer.ok) throw new Error(`${path}: status ${answer.status}`);
   return answer;
 }
@@ -61,8 +62,7 @@ async function play(video) {
     while (ahead(video) > manifest.max_buffer_s - manifest.segment_s) await sleep(50);
     rate = choose(manifest, ahead(video), rate);
     const requested_ms = now();
-    const path = `/video/${rate}-${index % manifest.segments}.webm`;
-    const data = await (await fetched(path)).arrayBuffer();
+    const data = await (await fetched(`/video/${rate}.webm`)).arrayBuffer();
     source.timestampOffset = index * manifest.segment_s;
     source.appendBuffer(data);
     await event(source, "updateend");
