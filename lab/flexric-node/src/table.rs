@@ -14,7 +14,7 @@ pub const MAX_MESSAGE_BYTES: usize = RECEIVE_BUFFER_BYTES - E2AP_BYTES;
 const COUNT_BYTES: usize = 4;
 const TIME_STAMP_BYTES: usize = 8;
 
-/// Where the next table begins, of tables that do not fit as a whole.
+/// Place at which the next table begins, of tables that do not fit as a whole.
 #[derive(Debug, Default)]
 pub struct Turn(AtomicUsize);
 

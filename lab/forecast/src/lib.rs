@@ -68,7 +68,7 @@ pub struct Horizon {
     pub origin_us: u64,
     /// Time of the first point, virtual µs.
     pub first_us: u64,
-    /// Between points (T_w), µs; 1 or more.
+    /// Time between points (T_w), µs; 1 or more.
     pub step_us: u32,
     /// Number of points (M).
     pub points: u32,

@@ -41,9 +41,9 @@ struct Fanout {
     counters: OutboxCounters,
     readers: Vec<Reader>,
     callbacks: Vec<ReportCallback>,
-    /// Before the first report as estimated, then as measured.
+    /// Load as estimated before the first report, then as measured.
     load: ReportLoad,
-    /// Since the load was measured last.
+    /// Reports since the load was measured last.
     reports: u64,
     bytes: u64,
 }

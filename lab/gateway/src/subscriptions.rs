@@ -184,7 +184,7 @@ pub(super) struct SubscribeStream {
     indications: SelectAll<Abortable<NumberedIndications>>,
     /// Ends of subscriptions beyond the client's rate.
     refused: Vec<proto::SubscriptionEvent>,
-    /// Until the next request is read.
+    /// Pause until the next request is read.
     pause: Option<BoxFuture<'static, ()>>,
     stopped: BoxFuture<'static, ()>,
     over: bool,

@@ -101,7 +101,7 @@ impl Datapath {
         }
     }
 
-    /// When the next packet was read or leaves a device before the gNB.
+    /// Time at which the next packet was read or leaves a device before the gNB.
     fn next_entry_ns(&self, clock: WallClock) -> Option<u64> {
         let read_ns = self.waiting.front().map(|arrival| clock.virtual_ns(arrival.at));
         read_ns.into_iter().chain(self.points.next_ns(true)).min()
@@ -153,8 +153,8 @@ impl Datapath {
         self.ues.iter_mut().for_each(Writer::flush);
     }
 
-    /// When something is due: a packet moves in the world, enters it, or leaves a device. Once nothing
-    /// is, the next packet that is read wakes the thread that steps the world.
+    /// Time at which something is due: a packet moves in the world, enters it, or leaves a device.
+    /// Once nothing is, the next packet that is read wakes the thread that steps the world.
     pub(crate) fn next_us(&self, world: &World) -> Option<u64> {
         let held_ns = [true, false].into_iter().filter_map(|inbound| self.points.next_ns(inbound));
         let held_us = held_ns.min().map(|held_ns| held_ns.div_ceil(NS_PER_US));

@@ -75,7 +75,7 @@ impl<P> Reordering<P> {
         }
     }
 
-    /// When t-Reordering expires.
+    /// Time at which t-Reordering expires.
     pub fn deadline_us(&self) -> Option<u64> {
         self.expires_us
     }

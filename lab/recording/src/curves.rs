@@ -8,9 +8,9 @@ use super::trail::{BIN_US, Trail};
 /// Distributions and series of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Curves {
-    /// Per flow, in the order of the scenario.
+    /// Sojourn of each flow, in the order of the scenario.
     pub sojourn: Vec<SojournCurve>,
-    /// Per flow, in the order of the scenario.
+    /// Goodput of each flow, in the order of the scenario.
     pub goodput: Vec<GoodputCurve>,
     /// Queues of all bearers together.
     pub queues: QueueCurve,

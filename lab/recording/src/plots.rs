@@ -34,7 +34,7 @@ pub struct Line {
 /// Title and axes of a line plot.
 #[derive(Clone, Debug)]
 pub struct Axes {
-    /// Above the plot.
+    /// Text above the plot.
     pub title: String,
     /// Quantity and unit.
     pub x: String,
@@ -42,14 +42,14 @@ pub struct Axes {
     pub y: String,
     /// Decades instead of a linear axis; values at or below zero are left out.
     pub log_x: bool,
-    /// Where the axis ends; at the last point when absent.
+    /// End of the axis; at the last point when absent.
     pub x_max: Option<f64>,
 }
 
 /// A value of a paper beside that of a run.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Below the bars.
+    /// Text below the bars.
     pub name: String,
     /// What the paper reports.
     pub paper: Option<f64>,
@@ -60,7 +60,7 @@ pub struct Bar {
 /// A bar of a group.
 #[derive(Clone, Debug)]
 pub struct GroupedBar {
-    /// Below the bars.
+    /// Text below the bars.
     pub group: String,
     /// Name in the legend; one colour.
     pub member: String,

@@ -81,7 +81,7 @@ pub(super) struct Flow {
 pub(super) struct ModelStep {
     pub(super) t_us: u64,
     pub(super) dequeued: Vec<ModelPacket>,
-    /// Since the step before.
+    /// Packets dropped since the step before.
     pub(super) dropped: Vec<Dropped>,
     pub(super) backlog_pkts: u32,
     pub(super) backlog_bytes: u64,

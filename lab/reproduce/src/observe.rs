@@ -34,7 +34,7 @@ pub struct FlowObserved {
     pub overall_us: Vec<u32>,
     /// Length of each packet.
     pub len_bytes: Vec<u32>,
-    /// When each packet left the RLC, µs.
+    /// Times at which each packet left the RLC, µs.
     pub left_us: Vec<u64>,
     /// End time and duration of measured round trips, µs.
     pub rtt_us: Vec<(u64, u64)>,

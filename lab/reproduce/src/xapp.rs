@@ -40,7 +40,7 @@ pub(super) struct XAppRunner<'a> {
     file: &'a str,
     report_delay_us: u64,
     control_delay_us: u64,
-    /// When the control arrives; `None` before the condition holds.
+    /// Time at which the control arrives; `None` before the condition holds.
     arrives_us: Option<u64>,
 }
 

@@ -84,7 +84,7 @@ impl DownloadClient {
         }
     }
 
-    /// When the whole file had arrived.
+    /// Time at which the whole file had arrived.
     pub fn complete_us(&self) -> Option<u64> {
         self.complete_us
     }

@@ -104,7 +104,7 @@ pub(crate) trait Measured {
         None
     }
 
-    /// When the requests of a ping were sent that have no reply so far, µs.
+    /// Times at which the requests of a ping were sent that have no reply so far, µs.
     fn unanswered_us(&self) -> Vec<u64> {
         Vec::new()
     }

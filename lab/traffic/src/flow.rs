@@ -281,7 +281,8 @@ impl Flow {
         self.server.measured().rtt().or(self.ue.measured().rtt())
     }
 
-    /// When the requests of a ping were sent that have no reply so far, µs; empty for other flows.
+    /// Times at which the requests of a ping were sent that have no reply so far, µs; empty for
+    /// other flows.
     pub fn unanswered_us(&self) -> Vec<u64> {
         self.server.measured().unanswered_us()
     }

@@ -121,7 +121,7 @@ impl Bursts {
         self.next = Burst { at_us, end: self.next.end + bytes, is_change };
     }
 
-    /// When the next burst is due.
+    /// Time at which the next burst is due.
     fn next_us(&self) -> Option<u64> {
         let at_us = self.next.at_us;
         self.stop_us.is_none_or(|stop_us| at_us < stop_us).then_some(at_us)

@@ -23,7 +23,7 @@ pub(crate) struct BoundFlow {
     pub(crate) stop_us: Option<u64>,
     /// Server to CU and back, each.
     pub(crate) core_delay_us: u64,
-    /// When its last packet from the server reaches the CU.
+    /// Time at which its last packet from the server reaches the CU.
     pub(crate) core_last_us: u64,
     /// Number of its connections; connections are numbered across flows, in the order of the flows.
     pub(crate) connections: u16,

@@ -23,9 +23,9 @@ pub struct HostFlow {
 /// An end of a flow of real hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostSide {
-    /// Behind the core network.
+    /// The host behind the core network.
     Server,
-    /// Behind the radio.
+    /// The host behind the radio.
     Ue,
 }
 
@@ -130,8 +130,9 @@ impl World {
         u64::from(self.cell.tti_us())
     }
 
-    /// When a packet in the world moves next, at a slot or by arriving at a host; `None` if the world
-    /// carries none. What happens in between, as on the core network, needs no step of its own.
+    /// Time at which a packet in the world moves next, at a slot or by arriving at a host; `None`
+    /// if the world carries none. What happens in between, as on the core network, needs no step of
+    /// its own.
     pub fn next_carriage_us(&self) -> Option<u64> {
         let arrives_us = self.links.radio_down.next_us().min(self.links.uplink.next_us());
         let is_queued = self.timers.next_us() <= self.now_us

@@ -52,7 +52,7 @@ pub(crate) struct Departure {
 pub(crate) struct DelaysByKind {
     second: u64,
     flows: BTreeMap<FiveTuple, OpenFlow>,
-    /// When the pipeline in force took effect; 0 for the initial one.
+    /// Time at which the pipeline in force took effect; 0 for the initial one.
     since_us: u64,
     counted: Counted,
 }

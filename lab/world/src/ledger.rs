@@ -1,4 +1,5 @@
-//! Where every downlink packet of a bearer is: for proofs that none is lost or duplicated unseen.
+//! Account of where every downlink packet of a bearer is: for proofs that none is lost or
+//! duplicated unseen.
 
 use serde::Serialize;
 

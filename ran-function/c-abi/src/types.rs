@@ -97,7 +97,7 @@ pub struct TcRfPacket {
 pub struct TcRfReturned {
     /// The packet.
     pub packet: TcRfPacket,
-    /// When it first entered the pipeline, µs.
+    /// Time at which it first entered the pipeline, µs.
     pub arrived_us: u64,
 }
 
@@ -106,7 +106,7 @@ pub struct TcRfReturned {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TcRfRlcStatus {
-    /// When it was taken, µs.
+    /// Time at which it was taken, µs.
     pub at_us: u64,
     /// Bytes left in the RLC buffer.
     pub occupancy_bytes: u32,
@@ -151,7 +151,7 @@ pub struct TcRfBlockRoom {
     pub has_next_block: bool,
     /// The same of the block in the next slot with downlink, at the present MCS and with as many PRBs.
     pub next_block_bytes: u32,
-    /// When the MAC will build that one, µs.
+    /// Time at which the MAC will build that one, µs.
     pub next_block_at_us: u64,
 }
 
@@ -159,7 +159,7 @@ pub struct TcRfBlockRoom {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcRfDrop {
-    /// Above the rate of its queue's policer.
+    /// Sent above the rate of its queue's policer.
     Policer = 0,
     /// Its queue was full.
     QueueLimit = 1,

@@ -13,7 +13,8 @@ const NIL: u32 = u32::MAX;
 pub(crate) struct Queued<P> {
     pub(crate) packet: P,
     pub(crate) len_bytes: u32,
-    /// When it entered the pipeline; unchanged when it changes queue, so its sojourn continues.
+    /// Time at which it entered the pipeline; unchanged when it changes queue, so its sojourn
+    /// continues.
     pub(crate) arrived_us: u64,
     /// Position among all packets that ever entered this pipeline.
     pub(crate) sequence: u64,

@@ -5,7 +5,7 @@ use e2sm_tc::v1::EventKind;
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// Above the rate of its queue's policer.
+    /// Sent above the rate of its queue's policer.
     Policer,
     /// The queue's own limit in packets or bytes.
     QueueLimit,

@@ -170,7 +170,7 @@ impl Inventory {
         })
     }
 
-    /// Where the flow's packet went.
+    /// Records the queue that the flow's packet went to.
     pub(crate) fn set_queue(&mut self, flow: FlowRef, queue: QueueId) {
         if let Some(entry) = self.get_mut(flow) {
             entry.queue = queue;

@@ -7,13 +7,13 @@ use crate::token_bucket::TokenBucket;
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Within the rate.
+    /// The packet is within the rate.
     Conforms,
-    /// Above the rate: drop it.
+    /// The packet is above the rate: drop it.
     Drop,
-    /// Above the rate: to the queue at this index.
+    /// The packet is above the rate: to the queue at this index.
     Deviate(u32),
-    /// Above the rate: rewrite its DSCP.
+    /// The packet is above the rate: rewrite its DSCP.
     Remark(u8),
 }
 

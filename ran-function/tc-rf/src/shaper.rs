@@ -77,7 +77,7 @@ impl Shapers {
         self.buckets.get_mut(*self.bucket_of_queue.get(queue)? as usize)
     }
 
-    /// When queue `queue` may send a packet of this length; `now_us` if at once.
+    /// Time at which queue `queue` may send a packet of this length; `now_us` if at once.
     pub(crate) fn ready_at_us(&mut self, queue: u32, len_bytes: u32, now_us: u64) -> u64 {
         match self.bucket_mut(queue as usize) {
             Some(bucket) => bucket.tokens.ready_at_us(len_bytes, now_us),

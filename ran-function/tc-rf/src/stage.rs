@@ -68,10 +68,10 @@ pub(crate) struct Stage<P> {
     pub(crate) shapers: Shapers,
     /// Queues whose shaper has no tokens.
     parked: Vec<u32>,
-    /// When the first of them may send.
+    /// Time at which the first of them may send.
     parked_until_us: u64,
-    /// When the one shaper of all queues has tokens for the candidate; `u64::MAX` if it is not
-    /// waited for.
+    /// Time at which the one shaper of all queues has tokens for the candidate; `u64::MAX` if it is
+    /// not waited for.
     held_until_us: u64,
     buffer: BufferLimit,
     pub(crate) packets: u32,
@@ -328,7 +328,7 @@ impl<P: Packet> Stage<P> {
         });
     }
 
-    /// When the first queue that a shaper holds back may send.
+    /// Time at which the first queue that a shaper holds back may send.
     pub(crate) fn shaped_until_us(&self) -> Option<u64> {
         let until_us = self.parked_until_us.min(self.held_until_us);
         (until_us != u64::MAX).then_some(until_us)

@@ -44,8 +44,8 @@ impl TokenBucket {
         self.level > 0
     }
 
-    /// When a packet of this length may go: the shaper's question. A packet longer than the bucket
-    /// is deep goes when the bucket is full, and leaves it in debt.
+    /// Time at which a packet of this length may go: the shaper's question. A packet longer than
+    /// the bucket is deep goes when the bucket is full, and leaves it in debt.
     pub(crate) fn ready_at_us(&mut self, len_bytes: u32, now_us: u64) -> u64 {
         self.refill(now_us);
         let needed = (i64::from(len_bytes) * TOKENS_PER_BYTE).min(self.depth);

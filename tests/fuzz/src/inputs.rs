@@ -24,7 +24,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `end`, which is not 0.
+    /// A number below `end`, which is not 0.
     fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }

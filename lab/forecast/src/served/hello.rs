@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Supported version of the frames.
 pub(super) const PROTOCOL: u32 = 2;
-/// Between the RLC reports of `rlc-forecaster lockstep`.
+/// Time between the RLC reports of `rlc-forecaster lockstep`.
 const REPORT_US: u32 = 1_000;
 
 /// Model, layout and T_m of `rlc-forecaster lockstep`.

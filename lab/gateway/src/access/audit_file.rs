@@ -39,7 +39,7 @@ impl AuditFile {
         appended
     }
 
-    /// After a rotation by renaming, further lines go to a new file of the name.
+    /// Opens a new file of the name for further lines after a rotation by renaming.
     fn follow(&mut self) -> io::Result<()> {
         let here = self.file.metadata()?;
         match std::fs::metadata(&self.path) {

@@ -1,4 +1,4 @@
-//! Where the forecaster is and how to connect to it: address, TLS, token; what is asked of it.
+//! Address of the forecaster and how to connect to it: TLS, token; what is asked of it.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// §3.8.4). Servers of gRPC end connections with more than a few HTTP/2 pings in 300 s (gRFC A8), which is
 /// too long; a forecaster that hangs is one whose forecasts are late, which the pacers see.
 const KEEPALIVE: Duration = Duration::from_secs(5);
-/// Between two probes without an answer, and how many.
+/// Time between two probes without an answer, and how many.
 const PROBE: Duration = Duration::from_secs(2);
 const PROBES: u32 = 2;
 

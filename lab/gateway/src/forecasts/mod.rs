@@ -47,7 +47,8 @@ impl ForecastOutcome {
     }
 }
 
-/// Between the RLC reports that a forecaster subscribes to, where a single point does not tell.
+/// Time between the RLC reports that a forecaster subscribes to, where a single point does not
+/// tell.
 const REPORT_US: u32 = 1_000;
 /// DRB identities (38.331, `DRB-Identity`).
 const DRBS: std::ops::RangeInclusive<u32> = 1..=32;

@@ -32,7 +32,7 @@ use super::{
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 /// A connection without a call for this long ends; longer than the period of scrapes.
 const IDLE: Duration = Duration::from_secs(120);
-/// Between two looks for connections that end.
+/// Time between two looks for connections that end.
 const CHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// What the peer and the table share of a connection.
@@ -50,7 +50,7 @@ struct Entry {
     /// Calls open now, and in all.
     calls: u32,
     all_calls: u64,
-    /// When it was accepted or its last call ended.
+    /// Time at which it was accepted or its last call ended.
     idle_since_us: u64,
 }
 

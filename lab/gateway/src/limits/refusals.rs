@@ -20,7 +20,7 @@ const MAX_SHOWN: usize = 32;
 const OTHERS: &str = "other";
 /// Clients and limits counted for one log; further refusals are only in the metric.
 const MAX_LOGGED: usize = 256;
-/// Between two log lines about a client and limit.
+/// Time between two log lines about a client and limit.
 const LOG_PERIOD: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -32,7 +32,7 @@ pub(crate) struct LimitedLabels {
 #[derive(Debug, Default)]
 struct Counted {
     shown: HashSet<Arc<str>>,
-    /// Since the last log: refusals, and by which bound the newest.
+    /// Refusals since the last log, and by which bound the newest.
     recent: BTreeMap<(Arc<str>, Limit), (u64, String)>,
 }
 

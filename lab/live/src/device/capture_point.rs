@@ -1,4 +1,4 @@
-//! Where devices can be: the capture points between kernels, gNB and radio.
+//! Capture points, where devices can be: between kernels, gNB and radio.
 
 use std::path::PathBuf;
 use std::str::FromStr;

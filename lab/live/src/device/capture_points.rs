@@ -50,7 +50,7 @@ impl CapturePoints {
         }
     }
 
-    /// When something leaves the capture points of a direction that is held now.
+    /// Time at which something leaves the capture points of a direction that is held now.
     pub(crate) fn next_ns(&self, is_inbound: bool) -> Option<u64> {
         let points = CapturePoint::ALL.into_iter().filter(|point| point.is_inbound() == is_inbound);
         points.filter_map(|point| self.stacks[point as usize].next_ns()).min()

@@ -27,7 +27,7 @@ pub(crate) struct PacketInFlight {
     pub(crate) dropped: Option<DropCause>,
 }
 
-/// Where a packet on the air came from. Times are virtual µs.
+/// Origin of a packet on the air. Times are virtual µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AirTimes {
     pub(crate) pdcp_count: u64,

@@ -62,7 +62,7 @@ impl Stack {
         }
     }
 
-    /// When something leaves that is held now.
+    /// Time at which something leaves that is held now.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.devices.iter().filter_map(|device| device.next_ns()).min()
     }

@@ -14,7 +14,7 @@ pub(crate) trait Device: fmt::Debug + Send {
     /// Hands on what the device holds until `now_ns` at the latest, each packet with its time.
     fn poll(&mut self, _now_ns: u64, _next: &mut dyn FnMut(PacketInFlight)) {}
 
-    /// When the device hands on the next packet that it holds.
+    /// Time at which the device hands on the next packet that it holds.
     fn next_ns(&self) -> Option<u64> {
         None
     }

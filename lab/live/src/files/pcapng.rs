@@ -37,7 +37,7 @@ const MAX_OPTION_BYTES: usize = u16::MAX as usize;
 /// Direction of a packet: the two lowest bits of `epb_flags` (§4.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Into the gNB.
+    /// Packets into the gNB.
     Inbound = 1,
     /// Out of the gNB.
     Outbound = 2,

@@ -23,7 +23,7 @@ pub(super) struct AmEntity<P> {
     air: VecDeque<(u64, AmdPdu)>,
     /// PUSCH of the next status report.
     grant: Option<ControlGrant>,
-    /// When t-StatusProhibit expires.
+    /// Time at which t-StatusProhibit expires.
     prohibit_until_us: u64,
     /// Status reports in transit with the time the DU receives them, and their bytes.
     reports: VecDeque<(u64, StatusPdu, u32)>,
@@ -67,7 +67,7 @@ impl<P> AmEntity<P> {
         self.air.push_back((at_us, pdu));
     }
 
-    /// When the DU received the last status report.
+    /// Time at which the DU received the last status report.
     pub(super) fn status_pdu_at_us(&self) -> Option<u64> {
         self.status_pdu_at_us
     }

@@ -41,11 +41,11 @@ pub struct Delivery<P> {
     pub count: u64,
     /// The packet.
     pub sdu: P,
-    /// When the RLC enqueued it.
+    /// Time at which the RLC enqueued it.
     pub enqueued_us: u64,
-    /// When its last byte was submitted to the MAC.
+    /// Time at which its last byte was submitted to the MAC.
     pub dequeued_us: u64,
-    /// When the UE's PDCP delivers it; never before the slot that returns it.
+    /// Time at which the UE's PDCP delivers it; never before the slot that returns it.
     pub delivered_us: u64,
 }
 

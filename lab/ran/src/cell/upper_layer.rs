@@ -45,7 +45,7 @@ pub struct BlockRoom {
 /// The block in the next slot with downlink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextBlock {
-    /// When the slot begins.
+    /// Time at which the slot begins.
     pub at_us: u64,
     /// Longest SDU that fits whole.
     pub bytes: u32,

@@ -92,7 +92,7 @@ impl HarqConfig {
 pub(crate) struct Processes {
     /// Blocks that wait for a retransmission.
     failed: u8,
-    /// When the other processes in use become free, in order.
+    /// Times at which the other processes in use become free, in order.
     free_us: VecDeque<u64>,
 }
 

@@ -13,9 +13,9 @@ pub use scheduled::{ScheduledUplink, UplinkConfig};
 /// Room for RLC control in a transport block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlGrant {
-    /// When the transport block begins, which is when the UE builds its content.
+    /// Time at which the transport block begins, which is when the UE builds its content.
     pub start_us: u64,
-    /// When the gNB's RLC receives it.
+    /// Time at which the gNB's RLC receives it.
     pub arrives_us: u64,
     /// Bytes of the transport block, MAC subheader included.
     pub most_bytes: u32,

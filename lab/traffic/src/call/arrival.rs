@@ -26,7 +26,7 @@ pub(super) struct Variation {
     pub(super) delta_ms: f64,
     /// Time between the departures of the groups, ms.
     pub(super) sent_delta_ms: f64,
-    /// When the group was complete.
+    /// Time at which the group was complete.
     pub(super) arrived_us: u64,
 }
 

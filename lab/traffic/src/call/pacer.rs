@@ -51,7 +51,7 @@ impl FramePacer {
         self.next_ns = self.next_ns.max(now_us * 1_000) + gap_ns;
     }
 
-    /// When the next packet is due.
+    /// Time at which the next packet is due.
     pub(crate) fn next_us(&self) -> Option<u64> {
         (!self.waiting.is_empty()).then(|| self.next_ns.div_ceil(1_000))
     }

@@ -37,7 +37,7 @@ struct Load {
     end: StreamEnd,
     /// Self probes answered.
     answered: u64,
-    /// When those without answer were sent, oldest first.
+    /// Times at which those without answer were sent, oldest first.
     open_us: VecDeque<u64>,
 }
 

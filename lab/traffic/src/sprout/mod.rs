@@ -73,7 +73,7 @@ pub struct SproutData {
     pub seq_bytes: u64,
     /// What was sent more than 10 ms ago ends here: it has arrived by now or is lost (§3.4).
     pub throwaway_bytes: u64,
-    /// When to expect the next packet: until then silence says nothing about the link.
+    /// Time at which to expect the next packet: until then silence says nothing about the link.
     pub time_to_next_us: u32,
 }
 

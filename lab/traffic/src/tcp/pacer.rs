@@ -17,7 +17,7 @@ impl Pacer {
         self.next_ns <= now_us.saturating_mul(1_000)
     }
 
-    /// When the next datagram may leave.
+    /// Time at which the next datagram may leave.
     pub(super) fn next_us(&self) -> u64 {
         self.next_ns.div_ceil(1_000)
     }

@@ -104,14 +104,14 @@ const MAX_ACK_DELAY_US: u64 = 200_000;
 pub(super) struct Timers {
     /// Start of the retransmission timer; each RTT sample moves its end.
     pub(super) rto_base_us: Option<u64>,
-    /// When RACK checks late segments again.
+    /// Time at which RACK checks late segments again.
     pub(super) reorder_us: Option<u64>,
-    /// When a tail loss probe is due.
+    /// Time at which a tail loss probe is due.
     pub(super) probe_us: Option<u64>,
 }
 
 impl Timers {
-    /// When the retransmission timer expires.
+    /// Time at which the retransmission timer expires.
     pub(super) fn rto_us(&self, rtt: &RttEstimator) -> Option<u64> {
         self.rto_base_us.map(|base_us| base_us + rtt.rto_us())
     }

@@ -3,7 +3,7 @@
 /// State of playing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first picture.
+    /// State before the first picture.
     Starting,
     Playing,
     /// The buffer ran empty.
@@ -116,7 +116,7 @@ impl Player {
         self.at_us
     }
 
-    /// When the buffer is empty without another chunk; `None` unless it plays.
+    /// Time at which the buffer is empty without another chunk; `None` unless it plays.
     pub fn empty_at_us(&self) -> Option<u64> {
         (self.state == State::Playing).then(|| self.at_us + self.buffer_us)
     }

@@ -57,7 +57,7 @@ struct Download {
     place: Option<usize>,
     /// Complete ones.
     files: u64,
-    /// When a packet arrived last.
+    /// Time at which a packet arrived last.
     last_us: u64,
 }
 
@@ -201,7 +201,7 @@ impl Endpoint for WebClient {
 }
 
 impl WebClient {
-    /// When the download begins; `None` once it has begun.
+    /// Time at which the download begins; `None` once it has begun.
     fn download_us(&self) -> Option<u64> {
         let download = self.download.as_ref()?;
         let is_due =
@@ -227,7 +227,7 @@ impl WebClient {
         }
     }
 
-    /// When reading or parsing ends.
+    /// Time at which reading or parsing ends.
     fn state_us(&self) -> Option<u64> {
         match &self.state {
             State::Reading { until_us } | State::Parsing { until_us, .. } => Some(*until_us),

@@ -205,7 +205,7 @@ pub struct Report {
     pub header: Bytes,
     /// RIC indication message.
     pub payload: Payload,
-    /// When the report was taken, µs since the Unix epoch.
+    /// Time at which the report was taken, µs since the Unix epoch.
     pub collected_at_us: u64,
 }
 
@@ -240,7 +240,7 @@ pub struct Indication {
     pub sequence: u64,
     /// Header and message.
     pub report: Report,
-    /// When it reaches the RIC (T_RD later), µs since the Unix epoch.
+    /// Time at which it reaches the RIC (T_RD later), µs since the Unix epoch.
     pub received_at_us: u64,
 }
 

@@ -70,7 +70,7 @@ struct Now {
 /// What a season is chosen by.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
-    /// When it was last chosen.
+    /// Time at which it was last chosen.
     tick: i64,
     differences: [f32; SEASONS.len()],
 }
@@ -122,7 +122,8 @@ impl Pasts {
         }
     }
 
-    /// Where the rings of a series begin in `values`, `sums` and `origins`, and how long its sums are.
+    /// Places at which the rings of a series begin in `values`, `sums` and `origins`, and the
+    /// length of its sums.
     #[inline]
     fn rings(&self, slot: usize, quantity: usize) -> [usize; 4] {
         let block = slot / LANES;
@@ -361,7 +362,7 @@ impl Span {
     }
 }
 
-/// Where each season has the value of each point.
+/// Places at which each season has the value of each point.
 #[derive(Debug, Clone)]
 pub(crate) struct Seasons([Box<[i64]>; SEASONS.len()]);
 

@@ -50,7 +50,7 @@ pub struct SojournGnbSettings {
     pub pipeline: *const c_char,
     /// Buffers of 2 KiB for SDUs that wait; 0 for the default, 16384.
     pub buffers: u32,
-    /// Where all randomness comes from.
+    /// Source of all randomness.
     pub seed: u64,
     /// Time 0 of the calls' clock, in µs of Unix time.
     pub epoch_us: u64,

@@ -33,7 +33,7 @@ pub struct Settings {
     pub pipeline: String,
     /// Buffers for SDUs that wait, 2 KiB each, for all bearers.
     pub buffers: usize,
-    /// Where all randomness comes from.
+    /// Source of all randomness.
     pub seed: u64,
     /// Time 0 of the calls' clock, in µs of Unix time: reports and forecasts are in Unix time.
     pub epoch_us: u64,

@@ -1,4 +1,5 @@
-//! Where the pipeline's decisions go: packets to PDCP, drops to the counts, events to the log.
+//! What becomes of the pipeline's decisions: packets to PDCP, drops to the counts, events to the
+//! log.
 
 use e2sm_tc::v1::EventKind;
 use tc_rf::{DropReason, EventSink};

@@ -26,7 +26,7 @@ pub(super) trait Algorithm: std::fmt::Debug + DynClone + Send + Sync {
     /// Whether a packet of this length may be forwarded now.
     fn may_send(&mut self, len_bytes: u64, now_us: u64) -> bool;
 
-    /// Until when time alone may change [`may_send`](Self::may_send) from false to true.
+    /// Time until which time alone may change [`may_send`](Self::may_send) from false to true.
     fn grows_until_us(&self) -> u64 {
         0
     }
@@ -43,7 +43,7 @@ pub(super) trait Algorithm: std::fmt::Debug + DynClone + Send + Sync {
         false
     }
 
-    /// Until when packets are released to the MAC's pulls alone.
+    /// Time until which packets are released to the MAC's pulls alone.
     fn pulled_until_us(&self) -> Option<u64> {
         None
     }
@@ -71,7 +71,7 @@ dyn_clone::clone_trait_object!(Algorithm);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceivedStatus {
     pub(super) status: RlcStatus,
-    /// When the CU received it.
+    /// Time at which the CU received it.
     pub(super) at_us: u64,
     /// What was on F1-U when the DU took the status.
     pub(super) in_flight: InFlight,

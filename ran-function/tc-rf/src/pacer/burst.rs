@@ -31,8 +31,8 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    /// After a TTI with downlink, which pulled `pulled_bytes`; `limited` says whether packets were
-    /// held back above.
+    /// Learns from a TTI with downlink, which pulled `pulled_bytes`; `limited` says whether packets
+    /// were held back above.
     pub(super) fn tti(&mut self, pulled_bytes: u64, status: &RlcStatus, limited: bool) {
         let left_bytes = u64::from(status.occupancy_bytes);
         if pulled_bytes == 0 || (left_bytes == 0 && !limited) {

@@ -104,7 +104,8 @@ mod tests {
     use super::super::testing::received;
     use super::*;
 
-    /// After a second of TTIs that pull the `sent` bytes of each ms and leave `left` once; bytes per µs.
+    /// The drain after a second of TTIs that pull the `sent` bytes of each ms and leave `left`
+    /// once; bytes per µs.
     fn after(sent: u64, left: u32, capacity: u32, limited: bool) -> (f64, f64) {
         let mut drain = Drain::new(None);
         for ms in 1..=1_000 {

@@ -49,7 +49,7 @@ impl Feed {
         self.origin_us
     }
 
-    /// When the first point is and what the RLC holds then.
+    /// Time of the first point, and what the RLC holds then.
     pub(super) fn first(&self) -> Option<(u64, u32)> {
         self.occupancy_bytes.first().map(|bytes| (self.first_us, *bytes))
     }
@@ -64,20 +64,20 @@ impl Feed {
         interpolate(&self.occupancy_bytes, self.position(at_us))
     }
 
-    /// When the newest point is that is no later than `at_us`; the first one's time before it, and
+    /// Time of the newest point that is no later than `at_us`; the first one's time before it, and
     /// after the last one as if there were more.
     pub(super) fn point_before_us(&self, at_us: u64) -> u64 {
         let after_us = at_us.saturating_sub(self.first_us);
         self.first_us.saturating_add(after_us - after_us % self.step_us.max(1))
     }
 
-    /// When the last point is.
+    /// Time of the last point.
     pub(super) fn last_us(&self) -> u64 {
         let steps = self.occupancy_bytes.len().saturating_sub(1) as u64;
         self.first_us.saturating_add(steps.saturating_mul(self.step_us))
     }
 
-    /// Between points.
+    /// Time between points.
     pub(super) fn step_us(&self) -> u64 {
         self.step_us
     }

@@ -20,7 +20,7 @@ pub(super) struct InFlight {
 /// A packet that was forwarded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// When.
+    /// Time at which it was forwarded.
     pub(super) at_us: u64,
     /// Forwarded so far, it included.
     pub(super) total: InFlight,

@@ -65,7 +65,7 @@ pub(super) struct Forecast {
     level: f64,
     level_us: u64,
     correction: Correction,
-    /// Until the first status is received.
+    /// State that counts until the first status is received.
     without_status: Option<AsForecast>,
 }
 
@@ -95,7 +95,7 @@ impl Forecast {
         sent_us.saturating_add(self.way_us as u64)
     }
 
-    /// Where the forecast alone decides.
+    /// The forecast where it alone decides.
     fn by_forecast_alone(&self, now_us: u64) -> Option<&AsForecast> {
         self.without_status.as_ref().filter(|_| self.is_fresh(now_us) && !self.feed.has_drain())
     }
@@ -258,9 +258,9 @@ impl Forecast {
 #[derive(Clone, Debug)]
 struct Correction {
     bytes: f64,
-    /// When a packet was last held back.
+    /// Time at which a packet was last held back.
     limited_us: Option<u64>,
-    /// When it was last raised; what the MAC finds for a round trip after is of before.
+    /// Time at which it was last raised; what the MAC finds for a round trip after is of before.
     raised_us: u64,
     slack_since_us: u64,
     least_left: f64,
@@ -281,7 +281,7 @@ impl Correction {
         self.limited_us.is_some_and(|at_us| now_us.saturating_sub(at_us) <= round_trip_us)
     }
 
-    /// After a TTI with downlink.
+    /// Adjusts after a TTI with downlink.
     fn tti(
         &mut self,
         now_us: u64,

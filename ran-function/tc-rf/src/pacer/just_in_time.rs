@@ -34,7 +34,7 @@ const FORECAST_STALE_US: u32 = 500_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct JustInTime {
-    /// When the MAC last queried the buffer status.
+    /// Time at which the MAC last queried the buffer status.
     queried_us: Option<u64>,
     /// Room of the last block that the MAC built.
     room_bytes: u32,

@@ -94,7 +94,7 @@ pub(crate) struct Pacer {
     model: v1::Pacer,
     algorithm: Option<Box<dyn Algorithm>>,
     last: Option<ReceivedStatus>,
-    /// When the last status or forecast arrived, or the pacer was installed.
+    /// Time at which the last status or forecast arrived, or the pacer was installed.
     fed_us: u64,
     flight: Flight,
     /// The newest forecast, also for a forecast pacer that is installed later.
@@ -232,8 +232,8 @@ impl Pacer {
         }
     }
 
-    /// When a packet that is held now should be tried again. Once an algorithm has released all it
-    /// releases for a TTI only the next status changes its decision.
+    /// Time at which a packet that is held now should be tried again. Once an algorithm has
+    /// released all it releases for a TTI only the next status changes its decision.
     pub(crate) fn next_poll_us(&self, now_us: u64) -> u64 {
         if let Some(until_us) = self.pulled_until_us().filter(|until_us| now_us <= *until_us) {
             return until_us.saturating_add(1);

@@ -1,4 +1,4 @@
-//! When the next small packet of a regular flow is due: calls and games send at fixed intervals.
+//! Prediction of the next small packet of a regular flow: calls and games send at fixed intervals.
 
 /// Longest packet that is looked at: G.711 of 20 ms has 200 bytes (RFC 3551 §4.5.14), and up to 255 the
 /// MAC subheader is the short one (38.321 §6.1.2).

@@ -6,7 +6,7 @@
 /// at their defaults where a DU does not have them; each pacer documents its behaviour then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RlcStatus {
-    /// When the DU took it.
+    /// Time at which the DU took it.
     pub at_us: u64,
     /// Bytes left in the RLC buffer: what the MAC has still to pull, retransmissions of RLC-AM
     /// included, what waits for an acknowledgement not.
@@ -95,7 +95,7 @@ pub struct BlockRoom {
 /// of PRBs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NextBlock {
-    /// When the MAC will build it.
+    /// Time at which the MAC will build it.
     pub at_us: u64,
     /// The longest IP packet that would leave whole in it, in bytes.
     pub bytes: u32,

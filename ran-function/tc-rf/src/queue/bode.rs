@@ -31,7 +31,7 @@ pub struct BodeParams {
 /// State of BoDe for one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bode {
-    /// When the first of the packets left that have all been late since.
+    /// Time at which the first of the packets left that have all been late since.
     late_since_us: Option<u64>,
 }
 

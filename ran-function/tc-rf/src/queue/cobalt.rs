@@ -35,7 +35,7 @@ pub struct Cobalt {
     drop_next_us: u64,
     /// Probability of a drop by BLUE, in parts of 2³².
     p_drop: u32,
-    /// When BLUE's probability changed last.
+    /// Time at which BLUE's probability changed last.
     blue_timer_us: Option<u64>,
     rng: Rng,
 }
@@ -51,7 +51,7 @@ impl Cobalt {
         self.count
     }
 
-    /// When CoDel's next signal is due.
+    /// Time at which CoDel's next signal is due.
     pub fn drop_next_us(&self) -> u64 {
         self.drop_next_us
     }

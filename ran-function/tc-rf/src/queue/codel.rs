@@ -71,7 +71,8 @@ impl CodelParams {
 /// State of CoDel for one queue; names follow RFC 8289 §5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Codel {
-    /// When the sojourn will have been above target for an interval; 0 while it is not above.
+    /// Time at which the sojourn will have been above target for an interval; 0 while it is not
+    /// above.
     first_above_time_us: u64,
     drop_next_us: u64,
     count: u32,
@@ -90,7 +91,7 @@ impl Codel {
         self.count
     }
 
-    /// When the next drop is due while in the dropping state.
+    /// Time at which the next drop is due while in the dropping state.
     pub fn drop_next_us(&self) -> u64 {
         self.drop_next_us
     }
@@ -241,7 +242,7 @@ fn mark_instead<Q: AqmQueue>(params: &CodelParams, item: &mut Q::Item, queue: &m
     mark
 }
 
-/// Where L4S has `ce_threshold` for itself, other packets pass.
+/// Marks by `ce_threshold` unless L4S has it for itself.
 pub(super) fn classic_threshold<Q: AqmQueue>(
     params: &CodelParams,
     item: Q::Item,

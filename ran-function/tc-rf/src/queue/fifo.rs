@@ -10,7 +10,7 @@ use crate::arena::Backlog;
 pub(crate) enum Room {
     /// The packet fits as it is.
     Fits,
-    /// After the oldest packet is dropped; check again.
+    /// The packet fits after the oldest packet is dropped; check again.
     DropHead,
     /// Not at all.
     Refuse,

@@ -18,7 +18,7 @@ pub(crate) fn measured_step_us(service_gap_us: u64) -> u64 {
     L4S_QUEUE_US.saturating_add(service_gap_us)
 }
 
-/// Where marking starts and where it is certain.
+/// Sojourns from which on marking is possible and certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RampParams {
     /// `minTh`: no mark below.

@@ -20,7 +20,7 @@ use super::codel::MTU_BYTES;
 pub const RED_WEIGHT: f64 = 0.002;
 /// Time per packet before any was measured.
 const DEFAULT_SERVICE_US: u64 = 1_000;
-/// After so many departures, older ones count half.
+/// Departures after which older ones count half.
 const SERVICE_WINDOW_PACKETS: u64 = 1_024;
 
 /// Parameters of RED.

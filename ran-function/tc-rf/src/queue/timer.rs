@@ -9,7 +9,7 @@
 /// years costs no more.
 const MAX_UPDATES: u64 = 4096;
 
-/// When the next update is due.
+/// Timer of the next update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UpdateTimer {
     /// 0 before the first packet.

@@ -33,7 +33,7 @@ use strict_priority::StrictPriority;
 /// The oldest packet of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeadOfLine {
-    /// When it entered the pipeline.
+    /// Time at which it entered the pipeline.
     pub(crate) arrived_us: u64,
     /// Position among all packets that ever entered this pipeline.
     pub(crate) sequence: u64,

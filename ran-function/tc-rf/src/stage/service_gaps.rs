@@ -14,7 +14,7 @@ const LONGEST_IDLE_US: u64 = 200_000;
 /// The longest recent gap between departures from a bearer whose queues were not empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ServiceGaps {
-    /// Since when packets wait and none has left.
+    /// Time since which packets wait and none has left.
     waiting_since_us: u64,
     window_ends_us: u64,
     longest_us: u64,

@@ -44,7 +44,7 @@ pub(super) struct Takeover {
 enum Progress {
     /// No inherited packet was late so far.
     Begun,
-    /// When the last late inherited packet was forwarded.
+    /// An inherited packet was late; the last such one was forwarded at this time.
     Late {
         forwarded_us: u64,
     },

@@ -292,7 +292,8 @@ fn streamed(origin_us: u64) -> BearerForecast {
     }
 }
 
-/// When pacing changed, in ms, where forecasts of samples `way_us` old come but from 100 to 200 ms.
+/// Times at which pacing changed, in ms, where forecasts of samples `way_us` old come but from 100
+/// to 200 ms.
 fn changes_of_pacing(way_us: u64, stale_us: u32) -> Vec<(u64, bool)> {
     let mut tc = bearer(Pacer::Forecast { stale_us });
     let mut changes = Vec::new();

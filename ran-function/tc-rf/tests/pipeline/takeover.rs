@@ -6,7 +6,7 @@ use e2sm_tc::v1::*;
 use tc_rf::{BlockRoom, DropReason, TrafficControl};
 
 const SECOND_US: u64 = 1_000_000;
-/// When the pipeline changes in these tests.
+/// Time at which the pipeline changes in these tests.
 const CHANGE_US: u64 = 2 * SECOND_US;
 /// The next ms, and the one in which the backlog of [`changed`] has left, a packet each ms.
 const NEXT_US: u64 = CHANGE_US + 1000;

@@ -20,7 +20,7 @@ use crate::Cursor;
 /// Calls of one input.
 const MOST: usize = 512;
 
-/// Where a packet is.
+/// Place of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Offered,

@@ -17,11 +17,11 @@ pub(super) type Violation = String;
 #[derive(Clone, Debug)]
 struct Bearer {
     id: BearerId,
-    /// When its UE attaches and leaves.
+    /// Times at which its UE attaches and leaves.
     attached_us: (u64, u64),
     revision: u32,
     lease_ends_us: Option<u64>,
-    /// When the last lease ended by itself.
+    /// Time at which the last lease ended by itself.
     expired_us: Option<u64>,
     /// What it was until then: what the pipeline reports before its timer fires.
     unexpired: Option<Box<Self>>,

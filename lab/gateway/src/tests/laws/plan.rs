@@ -31,7 +31,7 @@ pub(super) struct Setting {
     pub(super) report_delay_us: u32,
     is_am: bool,
     rlc_limit_bytes: u32,
-    /// When the second UE leaves and the third attaches, ms.
+    /// Time at which the second UE leaves and the third attaches, ms.
     leaves_ms: u64,
     joins_ms: u64,
     /// The second bearer is idle until then, ms.
@@ -39,7 +39,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// When the UE attaches and leaves, µs.
+    /// Times at which the UE attaches and leaves, µs.
     pub(super) fn attached_us(&self, rnti: u16) -> (u64, u64) {
         match rnti {
             2 => (0, self.leaves_ms * 1000),

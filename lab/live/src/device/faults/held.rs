@@ -63,7 +63,7 @@ impl Held {
         Some(PacketInFlight { at_ns, ..packet })
     }
 
-    /// When the next packet leaves.
+    /// Time at which the next packet leaves.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.waiting.peek().map(|waiting| waiting.at_ns)
     }

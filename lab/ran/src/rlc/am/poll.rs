@@ -63,7 +63,7 @@ impl Polling {
         }
     }
 
-    /// When t-PollRetransmit expires.
+    /// Time at which t-PollRetransmit expires.
     pub fn deadline_us(&self) -> Option<u64> {
         self.expires_us
     }

@@ -62,7 +62,7 @@ pub struct AmReceiver<P> {
     expires_us: Option<u64>,
     /// SDUs whose poll waits until reports cover them, in order.
     polled: VecDeque<u64>,
-    /// Since when a report is triggered.
+    /// Time since which a report is triggered.
     triggered_since_us: Option<u64>,
     /// Complete SDUs that wait for an earlier one, with in-order delivery.
     waiting: BTreeMap<u64, (u64, Payload<P>)>,
@@ -105,12 +105,12 @@ impl<P> AmReceiver<P> {
         self.window.len()
     }
 
-    /// When t-Reassembly expires.
+    /// Time at which t-Reassembly expires.
     pub fn deadline_us(&self) -> Option<u64> {
         self.expires_us
     }
 
-    /// Since when a status report is triggered; `None` if it is not.
+    /// Time since which a status report is triggered; `None` if it is not.
     pub fn status_triggered_since_us(&self) -> Option<u64> {
         self.triggered_since_us
     }

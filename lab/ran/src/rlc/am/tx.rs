@@ -26,7 +26,7 @@ struct Held<P> {
     enqueued_us: u64,
     /// Bytes sent once.
     sent: u32,
-    /// When the last of them was sent.
+    /// Time at which the last of them was sent.
     sent_us: u64,
     is_acknowledged: bool,
     /// RETX_COUNT; `None` before the first retransmission.

@@ -7,9 +7,9 @@ use super::SnLength;
 pub struct Payload<P> {
     /// The packet.
     pub sdu: P,
-    /// When the RLC enqueued it.
+    /// Time at which the RLC enqueued it.
     pub enqueued_us: u64,
-    /// When its last byte was submitted to the MAC.
+    /// Time at which its last byte was submitted to the MAC.
     pub dequeued_us: u64,
 }
 

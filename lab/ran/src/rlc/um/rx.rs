@@ -89,7 +89,7 @@ impl<P> UmReceiver<P> {
         self.partials.iter().filter(|p| p.payload.is_some()).count()
     }
 
-    /// When t-Reassembly expires.
+    /// Time at which t-Reassembly expires.
     pub fn deadline_us(&self) -> Option<u64> {
         self.timer_expires_us
     }

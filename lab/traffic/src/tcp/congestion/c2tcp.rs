@@ -27,7 +27,7 @@ pub struct C2Tcp {
     fixed_setpoint_us: Option<u64>,
     fixed_interval_us: Option<u64>,
     min_rtt_us: Option<u64>,
-    /// When an RTT above the setpoint becomes a bad condition; `None` below it.
+    /// Time at which an RTT above the setpoint becomes a bad condition; `None` below it.
     bad_at_us: Option<u64>,
     /// num_backoffs: consecutive bad conditions plus one.
     backoffs: u32,

@@ -36,7 +36,7 @@ pub enum SenderPhase {
     Reducing,
     /// Fast recovery.
     Recovery,
-    /// After a time-out.
+    /// State after a time-out.
     Loss,
 }
 

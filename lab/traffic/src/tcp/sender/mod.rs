@@ -32,7 +32,7 @@ enum State {
     Reducing(Prr),
     /// Fast recovery: reducing and retransmitting.
     Recovery(Prr),
-    /// After a time-out.
+    /// State after a time-out.
     Loss,
 }
 

@@ -143,7 +143,7 @@ impl Mix {
         (of_model, last)
     }
 
-    /// When the line has the value of each point: in the middle of its span.
+    /// Time at which the line has the value of each point: in the middle of its span.
     fn middles(&self, series: usize) -> &[f32] {
         if self.spans(series).is_empty() { &self.reports } else { &self.middles }
     }

@@ -131,7 +131,7 @@ impl<P> AmTransmitter<P> {
         self.count_window();
     }
 
-    /// When t-PollRetransmit expires.
+    /// Time at which t-PollRetransmit expires.
     pub fn deadline_us(&self) -> Option<u64> {
         self.polling.deadline_us()
     }
