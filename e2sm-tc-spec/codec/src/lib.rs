@@ -5,6 +5,21 @@
 //! - [`json`] encodes and decodes messages by the name of their kind, as JSON, for tools.
 //!
 //! All functions are pure: bytes or values in, values, bytes or a typed [`error`] out.
+//!
+//! # Example
+//! ```
+//! use e2sm_tc::v1::{self, BearerId, ControlMessage, LeaseRenewal, UeId};
+//!
+//! let bearer = BearerId { ue: UeId::Rnti(17921), drb: 1 };
+//! let renewal = LeaseRenewal { bearer, revision: 3, lease_ms: 6000, owner: None };
+//! let message = ControlMessage::LeaseRenewal(renewal);
+//! let bytes = v1::encode(&message)?;
+//! assert_eq!(v1::decode::<ControlMessage>(&bytes)?, message);
+//!
+//! let error = v1::decode::<ControlMessage>(&bytes[..4]).unwrap_err();
+//! println!("{error}"); // where the bytes end, and in which element
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod error;
 pub mod json;
