@@ -75,13 +75,13 @@ WALKS = {
     "A report from the gNB to a decision": 7,
     "A control back to the pipeline": 6,
 }
-"""The walks of `docs/architecture.md` with the most files each may need."""
+"""The walks of `docs/walks.md` with the most files each may need."""
 
 
 def steps(walk: str) -> list[tuple[str, list[str]]]:
     """File and functions of each step of a walk."""
-    page = (doc_links.ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    section = page.split(f"### {walk}\n")[1].split("\n#")[0]
+    page = (doc_links.ROOT / "docs" / "walks.md").read_text(encoding="utf-8")
+    section = page.split(f"## {walk}\n")[1].split("\n## ")[0]
     rows = [line.split("|") for line in section.splitlines() if line.startswith("|")][2:]
     return [(row[2].strip(" `"), re.findall(r"`([^`]+)`", row[3])) for row in rows]
 

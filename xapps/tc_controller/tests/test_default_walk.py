@@ -18,7 +18,7 @@ from tc_world import World, bulk, ping
 
 ROOT = Path(__file__).parents[3]
 CORE = Path(core.__file__).parent
-HEADING = "### A report to a control in the default policy"
+HEADING = "## A report to a control in the default policy"
 #: More than these nobody keeps in mind.
 MOST_FILES = 25
 
@@ -47,11 +47,11 @@ class Walked(Controller):
         return actions
 
 
-def test_a_report_meets_the_files_of_the_architecture_page_on_its_way_to_a_control() -> None:
+def test_a_report_meets_the_files_of_the_page_on_its_way_to_a_control() -> None:
     world = World(controller := Walked(load_policy(default_policy())), bulk(), ping())
     world.run(100)
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    section = page.split(HEADING)[1].split("\n### ")[0]
+    page = (ROOT / "docs/walks.md").read_text(encoding="utf-8")
+    section = page.split(HEADING)[1].split("\n## ")[0]
     named = re.findall(r"^\| \d+ \| `[^`]*/core/([^`]+)`", section, re.MULTILINE)
     assert sorted(named) == sorted(controller.files)
     assert len(named) <= MOST_FILES
