@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ROOM: usize = 32_000;
 
 fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../gnb")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Runs `work` with the default cell, on a thread that may block.
