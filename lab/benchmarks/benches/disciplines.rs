@@ -164,25 +164,25 @@ fn bearers_ns(bearers: usize, flows: u64) -> Result<f64, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!(
-        "{:12} {:>10} {:>14}   1024 queues (dual_pi2 512) under DRR",
+        "{:14} {:>10} {:>14}   1024 queues (dual_pi2 512) under DRR",
         "discipline", "ns/packet", "of fq_codel"
     );
     let mut base = None;
     for (name, discipline) in disciplines() {
         let ns = discipline_ns(&discipline)?;
         let base = *base.get_or_insert(ns);
-        println!("{name:12} {ns:>10.1} {:>14.2}", ns / base);
+        println!("{name:14} {ns:>10.1} {:>14.2}", ns / base);
     }
     for flows in [2, 16] {
         println!(
-            "{:12} {:>10} {:>14}   six stages, {flows} flows each",
+            "{:14} {:>10} {:>14}   six stages, {flows} flows each",
             "bearers", "ns/packet", "of one bearer"
         );
         let mut base = None;
         for bearers in [1, 10, 100, 1_000] {
             let ns = bearers_ns(bearers, flows)?;
             let base = *base.get_or_insert(ns);
-            println!("{bearers:<12} {ns:>10.1} {:>14.2}", ns / base);
+            println!("{bearers:<14} {ns:>10.1} {:>14.2}", ns / base);
         }
     }
     Ok(())
