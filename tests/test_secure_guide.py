@@ -30,7 +30,7 @@ def ports() -> dict[str, str]:
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
     """Environment with the programs on PATH; the working directory has the scenarios."""
-    (tmp_path / "gnb").symlink_to(ROOT / "gnb")
+    (tmp_path / "lab").symlink_to(ROOT / "lab")
     yield {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 

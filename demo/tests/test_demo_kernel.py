@@ -11,7 +11,9 @@ import socket
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -506,12 +508,19 @@ async def test_the_player_chooses_the_rates_of_bba0_and_the_lab() -> None:
     assert chosen == [rate for *_, rate in cases]
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose path leaves room for Chromium's socket: 107 bytes in all (unix(7))."""
+    with TemporaryDirectory(prefix="demo-") as folder:
+        yield Path(folder)
+
+
 @needs_chromium
 async def test_what_the_browser_refuses_is_one_line_and_its_profile_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert CHROMIUM is not None
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(short_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     with pytest.raises(DemoError, match=r"^Chromium: .*Error: on purpose$"):
         async with launched(Path(CHROMIUM)) as browser, await browser.new_page() as tab:
@@ -520,7 +529,7 @@ async def test_what_the_browser_refuses_is_one_line_and_its_profile_is_removed(
     with pytest.raises(DemoError, match=r"^Chromium: .*ERR_CONNECTION_REFUSED"):
         async with launched(Path(CHROMIUM)) as browser:
             await load_pages(browser, f"http://{free_address()}/", soon_us)
-    assert is_empty(tmp_path)
+    assert is_empty(short_path)
     with pytest.raises(DemoError, match=r"^Chromium: .*no-such-browser"):
         async with launched(Path("/no-such-browser")):
             pass
