@@ -42,6 +42,8 @@ LEASE_MS: Final = 3_000
 #: Longest time between the end of the faults and the pipelines of all bearers: a lease, the start
 #: of the slowest program on a busy machine, a retry after the longest back-off.
 HEALED_S: Final = LEASE_MS / 1000 + 40.0
+LONG_FULL_S: Final = 6.0
+"""A disk that is full for as long is reported by the readiness of a controller."""
 UES: Final = 3
 CONTROLLERS: Final = ("first", "second")
 BASES: Final = ("low_latency", "fq_codel")
@@ -227,7 +229,7 @@ class Storms:
             case 4:
                 self.fill()
                 if self.random.random() < 0.5:
-                    await self.pass_time(6)
+                    await self.pass_time(LONG_FULL_S)
             case _:
                 self.empty()
 
@@ -298,15 +300,17 @@ class Storms:
                 )
 
             logged = check_decisions(log, self.out / f"{name}.log", is_excused)
-            self.tally["decisions told"] += logged
+            self.tally["decisions logged"] += logged
         audit = self.disk / "gnb-audit.jsonl"
         # Each line that meets a full disk may leave its beginning.
         whole, torn = check_lines(audit, len(self.places["gnb"].killed_at_s) + 50 * full)
         self.tally["lines of the audit"] += whole
         self.tally["reads of state files"] += sum(state.reads for state in self.states.values())
         self.tally["reports of bearers"] = self.bearers.reports
-        if full and not self.full_disk_reports:
-            raise BrokenError(f"readiness did not report {full} full disks")
+        # A shorter one may pass while no controller runs or writes.
+        long = [end_s - begin_s for begin_s, end_s in self.full_s if end_s - begin_s >= LONG_FULL_S]
+        if long and not self.full_disk_reports:
+            raise BrokenError(f"readiness did not report {len(long)} full disks")
 
 
 def common() -> tuple[str, ...]:
@@ -370,7 +374,7 @@ def main() -> int:
         "seed": chosen.seed,
         "disk_fills_up": can_fill,
         "slowest_recovery_s": round(storms.slowest_s, 2),
-        "told_of_full_disk": dict(storms.full_disk_reports),
+        "full_disk_reports": dict(storms.full_disk_reports),
         "broken": broken,
         **storms.tally,
     }
