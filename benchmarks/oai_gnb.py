@@ -7,8 +7,8 @@
 cost          CPU of the gNB and time in the MAC's thread. gNB and UE start for each round,
               alternately without the library (`SOJOURN_OFF=1`) and with `low_latency`. Each round
               downloads UDP and measures over whole log lines of the gNB, which are 128 radio frames
-              apart, so CPU is per second of the radio. The rate is per second of the wall; how fast
-              the radio ran is printed
+              apart, so CPU is per second of the radio. The rate is per second of wall-clock time; how
+              fast the radio ran is printed
 schemes       the same cell, load and pipelines in the gNB and in the lab: a UDP download at more
               than the cell carries, a ping and a VoIP-like flow; no control, `fq_codel` with
               `bdp5g`, `low_latency`. Both have 106 PRBs, OAI's TDD pattern, one MCS, RLC-UM with
@@ -248,7 +248,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="what", required=True)
     of_cost, of_schemes, of_transactions = map(commands.add_parser, MEASURED)
     for command in (of_cost, of_schemes):
-        command.add_argument("--mbps", type=float, default=30.0, help="UDP, of the wall's seconds")
+        command.add_argument("--mbps", type=float, default=30.0, help="UDP, in wall-clock time")
         command.add_argument("--seconds", type=float, default=12.0, help="of each round")
     for command, rounds in ((of_cost, 3), (of_transactions, 8)):
         command.add_argument("--rounds", type=int, default=rounds)
@@ -256,7 +256,7 @@ def main() -> None:
         "--slot-clock",
         choices=("wall", "cpu"),
         default="wall",
-        help="of the slot times: the wall, or the CPU time of the MAC's thread",
+        help="clock of the slot times: wall-clock, or the CPU time of the MAC's thread",
     )
     of_schemes.add_argument("--mcs", type=int, default=9)
     of_schemes.add_argument("--lab-alone", action="store_true")
