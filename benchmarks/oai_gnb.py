@@ -7,8 +7,8 @@
 cost          CPU of the gNB and time in the MAC's thread. gNB and UE start for each round,
               alternately without the library (`SOJOURN_OFF=1`) and with `low_latency`. Each round
               downloads UDP and measures over whole log lines of the gNB, which are 128 radio frames
-              apart, so CPU is per second of the radio. The rate is per second of wall-clock time; how
-              fast the radio ran is printed
+              apart, so CPU is per second of the radio. The rate is per second of wall-clock time;
+              how fast the radio ran is printed
 schemes       the same cell, load and pipelines in the gNB and in the lab: a UDP download at more
               than the cell carries, a ping and a VoIP-like flow; no control, `fq_codel` with
               `bdp5g`, `low_latency`. Both have 106 PRBs, OAI's TDD pattern, one MCS, RLC-UM with
