@@ -26,7 +26,6 @@ PRODUCT_CRATES = (
     "tc-pipelines",
     "rlc-native",
     "tc-rf",
-    "tc-rf-c",
     "ip-header",
     "gnb-host",
     "sojourn-fuzz",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 import pytest
 import quick
+from run import LAB_CRATES, PRODUCT_CRATES, PURE_LAB_CRATES
 
 LAB = "--manifest-path lab/Cargo.toml"
 WORKSPACE = [
@@ -62,6 +64,21 @@ def test_a_new_dependency_lints_every_crate() -> None:
     listed = commands("Cargo.lock")
     assert "-p tc-rf" in listed[3]
     assert lab in listed[4]
+
+
+def test_every_crate_with_tests_is_in_a_suite() -> None:
+    suites = {*PRODUCT_CRATES, *PURE_LAB_CRATES, *LAB_CRATES}
+    tested = {
+        crate.name
+        for crate in quick.crates()
+        if any(
+            re.search(r"^\s*#\[(tokio::)?test\b", file.read_text(), re.MULTILINE)
+            for part in ("src", "tests")
+            for file in (quick.ROOT / crate.folder / part).rglob("*.rs")
+        )
+    }
+    assert tested - suites == set()
+    assert len(tested) > 15
 
 
 def test_of_a_page_only_the_links_are_checked() -> None:

@@ -148,17 +148,8 @@ def crates(package: str) -> Iterator[Component]:
     """The crates that Cargo links into the programs of a package of the workspace."""
     workspace = workspace_of(package)
     command = ("cargo", "tree", "--manifest-path", str(workspace / "Cargo.toml"), "--locked")
-    tree = (
-        *command,
-        "--package",
-        package,
-        "--target",
-        TARGET,
-        "--edges",
-        "normal,no-proc-macro",
-        "--prefix",
-        "none",
-    )
+    chosen = (*command, "--package", package, "--target", TARGET)
+    tree = (*chosen, "--edges", "normal,no-proc-macro", "--prefix", "none")
     ran = subprocess.run(
         (*tree, "--format", "{p}|{l}"), cwd=ROOT, capture_output=True, text=True, check=False
     )
