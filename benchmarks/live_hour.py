@@ -226,7 +226,7 @@ def conclude(out: Path, run: Run, warm_s: float) -> int:
         "warm_s": warm_s,
         "transactions": run.controls.acknowledged,
         "packets": live["packets"],
-        "seams": live["seams"],
+        "capture_points": live["capture_points"],
         "lateness": live["lateness"],
         "traffic": run.traffic,
         "trends": [each.as_json() for each in found],

@@ -97,7 +97,7 @@ async def main(where: Path) -> dict[str, Any]:
         (where / "victim.key").read_bytes(),
         (where / "victim.pem").read_bytes(),
     )
-    async with running(door=server, http={"listen": "127.0.0.1:0"}, access={"file": access}) as r:
+    async with running(server=server, http={"listen": "127.0.0.1:0"}, access={"file": access}) as r:
         await r.subscribed()
         port = r.forecaster.server.port
         before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -122,7 +122,7 @@ def test_bytes_are_unchanged_under_all_faults_and_no_packet_is_missing(live: Liv
     )
     options = [word for fault in faults for word in ("--fault", fault)]
     summary = live.transfer(2_000_000, "SOJOURN_SERVER", *options)
-    packets, points = closed(summary), summary["live"]["seams"]
+    packets, points = closed(summary), summary["live"]["capture_points"]
     for point, kinds in {
         "server_in": ("lost", "duplicated", "corrupted", "reordered"),
         "ue_in": ("corrupted", "delayed"),
@@ -168,7 +168,7 @@ def test_delay_outage_and_duplicates_are_what_ping_sees(live: Live) -> None:
     done = live.run("--fault", "ue-in:outage_s=1000", command=ping(3, 0.2, "-W 1"))
     assert "100% packet loss" in done.stdout
     summary = live.summary()
-    assert summary["live"]["seams"]["ue_in"]["outage_packets"] >= 3
+    assert summary["live"]["capture_points"]["ue_in"]["outage_packets"] >= 3
     assert closed(summary)["uplink"]["entered_gnb_packets"] == 0
 
 
@@ -179,7 +179,7 @@ def test_a_packet_log_has_a_line_for_each_packet(live: Live) -> None:
     logs = [word for point in points for word in ("--packet-log", f"{point}={log}")]
     assert live.run(*logs, command=ping(3)).returncode == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    of = {point: [line for line in lines if line.get("seam") == point] for point in points}
+    of = {point: [line for line in lines if line.get("capture_point") == point] for point in points}
     assert {point: len([e for e in of[point] if e["protocol"] == 1]) for point in points} == {
         "ue-in": 3, "air": 3, "ue-out": 3,
     }  # fmt: skip

@@ -173,15 +173,15 @@ FILES = [
     ),
     Peer(
         "ric.endpoint_settings:read_pem",
-        lambda data, path: read_pem("door.key_file", written(data, path)),
+        lambda data, path: read_pem("server.key_file", written(data, path)),
         SettingsError,
-        "^door.key_file: /.*input: ",
+        "^server.key_file: /.*input: ",
         [b"-----BEGIN X-----\nAA==\n-----END X-----\n"],
         write=lambda pem: pem,
     ),
     Peer(
         "ric.certificates:_not_after_s",
-        lambda data, path: ClientCertificate("door", written(data, path)).not_after_s,
+        lambda data, path: ClientCertificate("server", written(data, path)).not_after_s,
         (),
         "",
         [CERTIFICATE],
@@ -192,7 +192,7 @@ FILES = [
         "ric.certificates:ServerCertificates._read",
         server_certificate,
         SettingsError,
-        r"^door(\.certificate_file)?: ",
+        r"^server(\.certificate_file)?: ",
         [CERTIFICATE],
     ),
     Peer(

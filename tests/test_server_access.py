@@ -142,7 +142,7 @@ async def running(program: str, settings: dict[str, Any]) -> AsyncIterator[Any]:
     task = asyncio.create_task(work)
     try:
         async with asyncio.timeout(60):
-            for name in ("door", "http", "a1"):
+            for name in ("server", "http", "a1"):
                 if address := settings.get(name, {}).get("listen"):
                     await listening(address, task)
         yield app
@@ -280,7 +280,7 @@ async def test_who_may_do_what_over_grpc(program: str, world: World) -> None:
     ask = of_gateway if program == "bridge" else of_forecaster
     server = world.server_settings()
     found: dict[str, dict[str, str]] = {}
-    async with running(program, {"door": server, "http": {"listen": ""}, "access": world.access}):
+    async with running(program, {"server": server, "http": {"listen": ""}, "access": world.access}):
         for name, visitor in world.visitors.items():
             async with world.channel(server["listen"], visitor) as channel:
                 found[name] = {right: await ask(channel, visitor, right) for right in rights}
@@ -298,7 +298,7 @@ async def test_who_may_read_metrics_and_that_probes_are_open(program: str, world
     http = world.server_settings()
     settings = {"http": http, "access": world.access}
     if program != "controller":
-        settings["door"] = world.server_settings()
+        settings["server"] = world.server_settings()
     found: dict[str, str] = {}
     async with running(program, settings):
         for name, visitor in world.visitors.items():

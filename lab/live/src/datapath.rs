@@ -200,7 +200,7 @@ impl Datapath {
             read,
             written_to_server,
             written_to_ues,
-            points: PointSummaries::of(|point| self.points.counts(point)),
+            capture_points: PointSummaries::of(|point| self.points.counts(point)),
             packets: account(&down, &up, world.packet_account()),
             files: Vec::new(),
         }

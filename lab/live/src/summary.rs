@@ -38,8 +38,7 @@ pub struct HostSummary {
     pub(crate) read: ReadSummary,
     pub(crate) written_to_server: WriteCounts,
     pub(crate) written_to_ues: WriteCounts,
-    #[serde(rename = "seams")]
-    pub(crate) points: PointSummaries,
+    pub(crate) capture_points: PointSummaries,
     pub(crate) packets: RunAccount,
     /// Captures and logs.
     pub(crate) files: Vec<FileSummary>,
@@ -134,7 +133,7 @@ impl HostSummary {
 
     /// A line for each capture point with faults.
     fn write_faults(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (point, counts) in self.points.named() {
+        for (point, counts) in self.capture_points.named() {
             let named = counts.faults.named();
             let mut met = named.iter().filter(|(_, count)| *count > 0).peekable();
             if met.peek().is_some() {

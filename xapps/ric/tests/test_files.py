@@ -57,7 +57,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
         lambda: load_settings(XAppSettings, prog="x", arguments=["--config", str(link)]),
         lambda: read_access_file(link),
         lambda: read_token(link, "place"),
-        lambda: read_pem("door.key_file", link),
+        lambda: read_pem("server.key_file", link),
         lambda: read_document(link),
     ):
         with pytest.raises((SettingsError, StateError), match="a FIFO; expected a regular file"):

@@ -151,7 +151,7 @@ async def test_files_that_cannot_be_used_keep_those_in_force(
             security.check()
         assert await served(channel(server.port, where))
     assert [line["event"] for line in logged] == ["certificate refused, the one in force stays"]
-    assert metric(security, 'sojourn_tls_reload_failures_total{door="grpc"}') == 1
+    assert metric(security, 'sojourn_tls_reload_failures_total{server="grpc"}') == 1
     authority.issue("server", dns=("localhost",))
     security.check()
     assert await served(channel(server.port, where))
@@ -313,13 +313,13 @@ def test_a_file_that_cannot_be_used_is_named(
     if content is not None:
         path.write_bytes(content)
     settings = GrpcServerSettings.model_validate(files(tmp_path, **{field: path}))
-    with pytest.raises(SettingsError, match=rf"door\.{field}: {path}: "):
+    with pytest.raises(SettingsError, match=rf"server\.{field}: {path}: "):
         Security().server_certificates(settings)
 
 
 def test_files_that_do_not_belong_together_are_named(authority: Authority, tmp_path: Path) -> None:
     settings = GrpcServerSettings.model_validate(files(tmp_path, key_file=tmp_path / "client.key"))
-    with pytest.raises(SettingsError, match=r"door: .*server\.pem.*; expected PEM files that"):
+    with pytest.raises(SettingsError, match=r"server: .*server\.pem.*; expected PEM files that"):
         Security().server_certificates(settings)
 
 

@@ -123,7 +123,7 @@ def test_900_silent_sockets_leave_a_scraper_every_scrape(
                 assert (await scraper.ask())[0] == 200
                 await d.say_nothing(30)
             assert (await (await d.client()).ask())[0] == 200
-            assert d.metric('sojourn_door_connections{door="http"}') <= 32
+            assert d.metric('sojourn_server_connections{server="http"}') <= 32
             # 902 came, 32 stay.
             assert d.metric('limit="connections"') >= 860
 
@@ -154,7 +154,7 @@ def test_handshakes_that_are_never_finished_leave_room(loop: str, tmp_path: Path
             garbage.writer.write(METRICS)
             async with asyncio.timeout(10):
                 await garbage.reader.read()
-            assert d.metric('sojourn_door_connections{door="http"}') <= 16
+            assert d.metric('sojourn_server_connections{server="http"}') <= 16
 
     run(loop, main())
 

@@ -310,6 +310,38 @@ def test_a_former_name_of_a_setting_is_refused_with_the_present_one(file: Path) 
     file.write_text("interval_ms: 2\n")
     (problem,) = problems(file=file)
     assert problem == "settings.yaml: interval_ms: unknown key; expected period_ms"
+    (problem,) = problems(environment={"SOJOURN_INTERVAL_MS": "2"})
+    assert problem == "SOJOURN_INTERVAL_MS: unknown variable; expected SOJOURN_PERIOD_MS"
+
+
+def test_a_former_name_of_a_section_is_refused_for_each_setting_in_it(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Renamed(Settings):
+        inner: Annotated[GatewaySettings, FormerName("outer")] = GatewaySettings()
+        other: Annotated[GatewaySettings, FormerName("of_others", in_environment=False)] = (
+            GatewaySettings()
+        )
+
+    def load_renamed(*arguments: str, **environment: str) -> None:
+        load_settings(Renamed, prog="test", arguments=arguments, environment=environment)
+
+    file.write_text("outer: {reconcile_s: 7}\n")
+    with pytest.raises(SettingsError) as caught:
+        load_renamed("--config", str(file))
+    assert caught.value.problems == ["settings.yaml: outer: unknown key; expected inner"]
+    with pytest.raises(SettingsError) as caught:
+        load_renamed(SOJOURN_OUTER__TLS__CA_FILE="", SOJOURN_INNER__RECONCILE_S="0")
+    assert caught.value.problems == [
+        "SOJOURN_OUTER__TLS__CA_FILE: unknown variable; expected SOJOURN_INNER__TLS__CA_FILE",
+        "SOJOURN_INNER__RECONCILE_S: '0' is out of range; expected > 0.0",
+    ]
+    with pytest.raises(SystemExit):
+        load_renamed("--outer-tls-ca-file", "x")
+    assert "--outer-tls-ca-file: unknown flag; expected --inner-tls-ca-file" in (
+        capsys.readouterr().err
+    )
+    load_renamed(SOJOURN_OF_OTHERS__RECONCILE_S="7")
 
 
 @pytest.mark.parametrize("address", ["127.1.2.3:1", "[::1]:1", "localhost:1", "unix:/x"])

@@ -154,8 +154,8 @@ def test_each_failed_call_has_its_finding(code: str, text_in: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "text_in", "to_do"),
     [
-        ({"door": PortState.REFUSED}, "nothing listens", "Start it"),
-        ({"door": PortState.TLS_WANTED}, "uses TLS", "forecaster.tls.ca_file"),
+        ({"port": PortState.REFUSED}, "nothing listens", "Start it"),
+        ({"port": PortState.TLS_WANTED}, "uses TLS", "forecaster.tls.ca_file"),
         ({"code": "UNIMPLEMENTED"}, "not a forecaster", "port"),
         ({"code": "PERMISSION_DENIED"}, "denies access", "access file of the forecaster"),
         ({"code": "DEADLINE_EXCEEDED"}, "sends no forecast (none)", "/readyz"),
@@ -174,7 +174,7 @@ def test_each_failure_to_reach_the_forecaster_has_its_finding(
 
 def test_programs_are_reached_though_the_gateway_is_not() -> None:
     facts = Facts(
-        replace(GATEWAY, door=PortState.REFUSED),
+        replace(GATEWAY, port=PortState.REFUSED),
         forecaster=REACHED,
         metrics=(Endpoint("http://h/metrics"), Endpoint("http://i/metrics", "HTTP 403")),
     )
@@ -528,7 +528,7 @@ def test_machines_get_findings_status_and_facts() -> None:
     got = json.loads(json.dumps(text.as_json(judge(facts), facts)))
     assert got["status"] == 2
     assert [f["level"] for f in got["findings"]].count("fail") == 1
-    assert got["facts"]["gateway"]["door"] == "answers"
+    assert got["facts"]["gateway"]["port"] == "answers"
     assert got["facts"]["nodes"]["listed"][0]["ran_functions"][0]["oid"] == KPM_OID
 
 

@@ -426,9 +426,9 @@ async def _web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def test_ports_that_are_something_else(serve: Any, state: PortState) -> None:
     async with port_that(serve) as address:
         reach = await check_port(address, PLAIN, 0.3)
-        assert reach.door is state
+        assert reach.port is state
         by_tls = await check_port(address, TlsSettings(enabled=True), 0.3)
-        assert by_tls.door in (
+        assert by_tls.port in (
             PortState.SILENT,
             PortState.CLOSES,
             PortState.NOT_HTTP2,
@@ -457,7 +457,7 @@ async def test_a_port_whose_backlog_is_full_does_not_answer() -> None:
         reach = await check_port(address, PLAIN, 0.3)
         for one in waiting:
             one.close()
-    assert reach.door is PortState.NO_ANSWER
+    assert reach.port is PortState.NO_ANSWER
 
 
 async def test_a_port_without_a_listener() -> None:
@@ -465,20 +465,20 @@ async def test_a_port_without_a_listener() -> None:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     reach = await check_port(address, PLAIN, 1.0)
-    assert (reach.door, reach.detail) == (PortState.REFUSED, "Connection refused")
+    assert (reach.port, reach.detail) == (PortState.REFUSED, "Connection refused")
 
 
 async def test_a_name_that_does_not_resolve() -> None:
     reach = await check_port("no-such-host.invalid:1", PLAIN, 5.0)
-    assert reach.door in (PortState.NAME_UNKNOWN, PortState.NO_ANSWER)
+    assert reach.port in (PortState.NAME_UNKNOWN, PortState.NO_ANSWER)
     assert reach.detail
 
 
 async def test_a_unix_socket(ric: FakeRic, tmp_path: Path) -> None:
     absent = await check_port(f"unix:{tmp_path}/none", PLAIN, 1.0)
-    assert absent.door is PortState.REFUSED
+    assert absent.port is PortState.REFUSED
     async with port_that(_silent, tmp_path / "socket") as address:
-        assert (await check_port(address, PLAIN, 0.2)).door is PortState.SILENT
+        assert (await check_port(address, PLAIN, 0.2)).port is PortState.SILENT
 
 
 async def test_another_grpc_server() -> None:
@@ -498,27 +498,27 @@ async def test_tls_and_plain_text_mixed_up(ric: FakeRic, certificates: Path) -> 
     ca = (certificates / "ca.pem").read_bytes()
     right = TlsSettings(enabled=True, ca_file=certificates / "ca.pem", server_name="gateway")
     async with FakeGatewayServer(ric, credentials=grpc.ssl_server_credentials(pair)) as server:
-        assert (await check_port(server.address, PLAIN, 2.0)).door is PortState.TLS_WANTED
-        assert (await check_port(server.address, right, 2.0)).door is PortState.ANSWERS
+        assert (await check_port(server.address, PLAIN, 2.0)).port is PortState.TLS_WANTED
+        assert (await check_port(server.address, right, 2.0)).port is PortState.ANSWERS
         unknown_ca = await check_port(server.address, TlsSettings(enabled=True), 2.0)
-        assert unknown_ca.door is PortState.CERTIFICATE
+        assert unknown_ca.port is PortState.CERTIFICATE
         assert unknown_ca.detail
         wrong_name = right.model_copy(update={"server_name": "other"})
         named = await check_port(server.address, wrong_name, 2.0)
-        assert named.door is PortState.CERTIFICATE
+        assert named.port is PortState.CERTIFICATE
         assert "other" in named.detail
     mutual = grpc.ssl_server_credentials(pair, root_certificates=ca, require_client_auth=True)
     async with FakeGatewayServer(ric, credentials=mutual) as server:
-        assert (await check_port(server.address, right, 2.0)).door is PortState.CLIENT_CERTIFICATE
+        assert (await check_port(server.address, right, 2.0)).port is PortState.CLIENT_CERTIFICATE
         ours = right.model_copy(
             update={
                 "certificate_file": certificates / "xapp.pem",
                 "key_file": certificates / "xapp.key",
             }
         )
-        assert (await check_port(server.address, ours, 2.0)).door is PortState.ANSWERS
+        assert (await check_port(server.address, ours, 2.0)).port is PortState.ANSWERS
     async with FakeGatewayServer(ric) as server:
-        assert (await check_port(server.address, right, 2.0)).door is PortState.PLAIN_TEXT
+        assert (await check_port(server.address, right, 2.0)).port is PortState.PLAIN_TEXT
 
 
 # ------------------------------------------------------- forecaster, metrics

@@ -81,7 +81,7 @@ async def running(**settings: Any) -> AsyncIterator[Running]:
     ric = FakeRic(clock=clock)
     node = ric.add_node(NODE, ran_function(rlc.OID))
     made = ForecasterSettings.model_validate(
-        {"door": {"listen": "127.0.0.1:0"}, "http": {"listen": ""}, "model": "none", **settings}
+        {"server": {"listen": "127.0.0.1:0"}, "http": {"listen": ""}, "model": "none", **settings}
     )
     app = XApp("rlc-forecaster", made, link=ric.link(), clock=clock)
     started: asyncio.Future[ForecasterApp] = asyncio.get_running_loop().create_future()

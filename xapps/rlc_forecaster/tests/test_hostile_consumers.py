@@ -152,7 +152,7 @@ async def test_a_reader_that_stalls_loses_its_own_forecasts_alone() -> None:
 async def test_a_stream_beyond_the_assured_load_gets_the_newest_at_its_turn() -> None:
     # 15 messages a second, of 1000 that it wants.
     server = {"listen": "127.0.0.1:0", "max_load_bytes_per_s": 1e6}
-    async with running(door=server) as r:
+    async with running(server=server) as r:
         await r.subscribed()
         stream = r.stub.Subscribe(pb.ForecastRequest(node_id=NODE))
         await consumers(r, 1)

@@ -21,7 +21,7 @@ from ric.sm import RLC_OID, rlc
 PATIENCE_S = 120.0
 
 QUICK: dict[str, Any] = {
-    "door": {"listen": "127.0.0.1:0"},
+    "server": {"listen": "127.0.0.1:0"},
     "http": {"listen": ""},
     "ric": {
         "sdk": "fake_sdk:FakeSdk",

@@ -104,7 +104,7 @@ async def test_bytes_queued_for_a_client_that_does_not_read_are_bounded(
     world: BridgeWorld,
 ) -> None:
     most = 2**20
-    bridge = await world.start(ONE, door={"max_queued_bytes": most, "queue_depth": 100_000})
+    bridge = await world.start(ONE, server={"max_queued_bytes": most, "queue_depth": 100_000})
     names = ("DRB.UEThpDl", *(f"{number:03d}" + "x" * 147 for number in range(63)))
     values = {"DRB.UEThpDl": 1.0}
     async with AsyncExitStack() as stack, world.client(ONE.id) as second:

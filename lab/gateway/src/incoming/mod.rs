@@ -34,7 +34,7 @@ use crate::limits::{ClientKey, Connections, SILENCE, Slot};
 /// Wait after a failure to accept, e.g. for lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// The protocol of a listener; value of the label `door` of metrics.
+/// The protocol of a listener; value of the label `server` of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Grpc,
@@ -110,7 +110,7 @@ impl Incoming {
             match ready!(self.listener.poll_accept(context)) {
                 Ok(accepted) => return Poll::Ready(accepted),
                 Err(error) => {
-                    tracing::warn!(%error, door = self.protocol.name(), "a connection was not accepted");
+                    tracing::warn!(%error, server = self.protocol.name(), "a connection was not accepted");
                     self.retry = Some(Box::pin(sleep(ACCEPT_RETRY)));
                 }
             }
@@ -202,7 +202,7 @@ async fn handshake(
         Ok(Err(error)) => error.to_string(),
         Err(_) => "it took too long".to_owned(),
     };
-    tracing::debug!(%address, door = protocol.name(), reason, "a TLS handshake failed");
+    tracing::debug!(%address, server = protocol.name(), reason, "a TLS handshake failed");
     None
 }
 

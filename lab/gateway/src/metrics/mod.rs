@@ -54,7 +54,7 @@ struct ForecastLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ListenerLabels {
-    door: &'static str,
+    server: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -64,7 +64,7 @@ struct UseLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RefusalLabels {
-    door: &'static str,
+    server: &'static str,
     reason: &'static str,
 }
 
@@ -174,13 +174,13 @@ impl GatewayMetrics {
     }
 
     /// A call or request was refused.
-    pub(super) fn refused(&self, door: &'static str, reason: &'static str) {
-        self.refused.get_or_create(&RefusalLabels { door, reason }).inc();
+    pub(super) fn refused(&self, server: &'static str, reason: &'static str) {
+        self.refused.get_or_create(&RefusalLabels { server, reason }).inc();
     }
 
     /// Starts a count of refusals at 0: increase() misses the first one of a series that is new.
-    pub(super) fn expect_refusals(&self, door: &'static str, reason: &'static str) {
-        drop(self.refused.get_or_create(&RefusalLabels { door, reason }));
+    pub(super) fn expect_refusals(&self, server: &'static str, reason: &'static str) {
+        drop(self.refused.get_or_create(&RefusalLabels { server, reason }));
     }
 
     /// What the limits of clients refused.
@@ -189,8 +189,8 @@ impl GatewayMetrics {
     }
 
     /// Connections open at a listener.
-    pub(super) fn connections(&self, door: &'static str) -> Gauge {
-        self.connections.get_or_create_owned(&ListenerLabels { door })
+    pub(super) fn connections(&self, server: &'static str) -> Gauge {
+        self.connections.get_or_create_owned(&ListenerLabels { server })
     }
 
     /// A changed access file was not taken over.
@@ -209,8 +209,8 @@ impl GatewayMetrics {
     }
 
     /// Changed certificates of a listener were not taken over.
-    pub(super) fn tls_reload_failed(&self, door: &'static str) {
-        self.tls_reload_failures.get_or_create(&ListenerLabels { door }).inc();
+    pub(super) fn tls_reload_failed(&self, server: &'static str) {
+        self.tls_reload_failures.get_or_create(&ListenerLabels { server }).inc();
     }
 
     /// The end of the validity of a certificate, Unix time; of a listener's, or as client of a forecaster.
@@ -224,8 +224,8 @@ impl GatewayMetrics {
     }
 
     /// Failed reloads of a listener's certificates begin at 0, as in `expect_refusals`.
-    pub(super) fn expect_reloads(&self, door: &'static str) {
-        drop(self.tls_reload_failures.get_or_create(&ListenerLabels { door }));
+    pub(super) fn expect_reloads(&self, server: &'static str) {
+        drop(self.tls_reload_failures.get_or_create(&ListenerLabels { server }));
     }
 
     /// Adds the gateway's metrics to a registry.
@@ -282,7 +282,7 @@ impl GatewayMetrics {
         }
         registry.register(
             "access_refused",
-            "Calls and requests refused, by door and reason (unauthenticated, right, node)",
+            "Calls and requests refused, by server and reason (unauthenticated, right, node)",
             self.refused.clone(),
         );
         registry.register(
@@ -292,7 +292,7 @@ impl GatewayMetrics {
             self.limited.total(),
         );
         let connections = self.connections.clone();
-        registry.register("door_connections", "Connections open now, by door", connections);
+        registry.register("server_connections", "Connections open now, by server", connections);
         registry.register(
             "access_reload_failures",
             "Changed access files that were not valid; the previous one stayed in force",
@@ -310,7 +310,7 @@ impl GatewayMetrics {
         );
         registry.register(
             "tls_certificate_not_after_seconds",
-            "End of validity of a certificate, Unix time, by use: a door, or a connection as client",
+            "End of validity of a certificate, Unix time, by use: a server, or a connection as client",
             self.certificate_not_after.clone(),
         );
     }

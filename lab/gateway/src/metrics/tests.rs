@@ -108,7 +108,7 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
             r#"sojourn_gateway_controls_total{outcome="failed",cause="stale_revision"} 1"#,
             r#"sojourn_gateway_step_lateness_seconds_bucket{le="0.0001"} 1"#,
             "sojourn_gateway_indication_streams 2",
-            r#"sojourn_access_refused_total{door="grpc",reason="right"} 1"#,
+            r#"sojourn_access_refused_total{server="grpc",reason="right"} 1"#,
             r#"sojourn_tls_certificate_not_after_seconds{use="http"} 1800000000"#,
             r#"sojourn_prb_used_ratio{node="gnb"} 0.25"#,
             r#"sojourn_gnb_delivered_packets_total{node="gnb"} 6"#,

@@ -148,7 +148,7 @@ async fn tokens_open_both_listeners_as_far_as_their_rights_go() {
     assert!(status.contains("200"), "{status}");
     for (reason, count) in [("unauthenticated", 2), ("right", 1)] {
         let line =
-            format!(r#"sojourn_access_refused_total{{door="grpc",reason="{reason}"}} {count}"#);
+            format!(r#"sojourn_access_refused_total{{server="grpc",reason="{reason}"}} {count}"#);
         assert!(body.contains(&line), "{line} is not in {body}");
     }
     let (status, body) = get("wrong").await;

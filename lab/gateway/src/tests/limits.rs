@@ -229,7 +229,7 @@ async fn silent_sockets_give_way_and_those_with_calls_stay() {
     let address = gateway.metrics_address().expect("metrics are on");
     assert!(silent(address, 90, 20).await <= 20);
     assert!(limited(&gateway, "connections").await >= 130.0);
-    let line = r#"sojourn_door_connections{door="grpc"}"#;
+    let line = r#"sojourn_server_connections{server="grpc"}"#;
     assert!((1.0..=20.0).contains(&metric(&gateway, line).await));
 }
 

@@ -116,7 +116,7 @@ async fn files_that_cannot_be_used_leave_the_previous_certificate_in_use() {
     let (gateway, _script) = start_with(&files.tls(&authority)).await;
     // The key does not belong to the certificate: as between the writes of a renewed pair.
     files.write("key.pem", &authority.server().1);
-    let failures = r#"sojourn_tls_reload_failures_total{door="grpc"}"#;
+    let failures = r#"sojourn_tls_reload_failures_total{server="grpc"}"#;
     until(async || https_metric(&gateway, &authority, failures).await > 0.0).await;
     assert!(is_served(&gateway, &authority, None).await);
     files.write("cert.pem", "no PEM");

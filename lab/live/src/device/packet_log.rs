@@ -31,7 +31,7 @@ impl LogDevice {
         let datagram = &packet.datagram;
         Some(LogLine {
             time_ns: self.epoch.unix_ns(packet.at_ns),
-            point: self.point.name(),
+            capture_point: self.point.name(),
             rnti: *self.rntis.get(packet.ue)?,
             flow: Arc::clone(self.flows.get(packet.flow as usize)?),
             protocol: datagram.protocol,

@@ -14,8 +14,7 @@ use super::spool::Format;
 pub(crate) struct LogLine {
     /// Unix time at which the packet was at the capture point.
     pub(crate) time_ns: u64,
-    #[serde(rename = "seam")]
-    pub(crate) point: &'static str,
+    pub(crate) capture_point: &'static str,
     /// C-RNTI of its UE.
     pub(crate) rnti: u16,
     /// Name of its flow in the scenario.
@@ -135,7 +134,7 @@ mod tests {
     fn line(length_bytes: u32) -> LogLine {
         LogLine {
             time_ns: 7,
-            point: "ue-out",
+            capture_point: "ue-out",
             rnti: 17_921,
             flow: "any@17921".into(),
             protocol: 6,
@@ -162,7 +161,7 @@ mod tests {
         assert_eq!(
             lines[0],
             serde_json::json!({
-                "time_ns": 7, "seam": "ue-out", "rnti": 17_921, "flow": "any@17921", "protocol": 6,
+                "time_ns": 7, "capture_point": "ue-out", "rnti": 17_921, "flow": "any@17921", "protocol": 6,
                 "source": "198.51.100.1:5201", "destination": "[2001:db8:45:4601::1]:49152",
                 "dscp": 46, "ecn": 3, "length_bytes": 1_500, "verdict": "lost_in_burst",
                 "sojourn_us": 1_234,

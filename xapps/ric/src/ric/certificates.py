@@ -82,7 +82,7 @@ class ServerCertificates:
                 return False
             self._material = found
         until = datetime.fromtimestamp(found.not_after_s, UTC).isoformat()
-        _log.info("certificate reloaded", door=self.label, not_after=until)
+        _log.info("certificate reloaded", server=self.label, not_after=until)
         return True
 
     def ssl_context(self) -> ssl.SSLContext:

@@ -114,10 +114,10 @@ Insecure = Annotated[
 class ServerSettings(Section):
     """Address and TLS of a server."""
 
-    section: ClassVar[str] = "door"
+    section: ClassVar[str] = "server"
     """Name of the section in errors."""
     label: ClassVar[str] = "grpc"
-    """Value of the label `door` in metrics."""
+    """Value of the label `server` in metrics."""
     grpc: ClassVar[bool] = False
     """Whether it speaks gRPC: HTTP/2, and no client without a certificate if there is a CA."""
 

@@ -137,7 +137,8 @@ def _unknown_key(location: Location, model: type[BaseModel] | None) -> str:
         return "unknown key; expected no such key"
     fields = _keys_of(parent)
     for name, field in fields.items():
-        if FormerName(str(location[-1])) in field.metadata:
+        former = {mark.name for mark in field.metadata if isinstance(mark, FormerName)}
+        if location[-1] in former:
             return f"unknown key; expected {name}"
     known = sorted(fields)
     close = difflib.get_close_matches(str(location[-1]), known, n=1)

@@ -36,9 +36,19 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class FormerName:
-    """Former name of a setting in its section; it is refused with the present one named."""
+    """Former name of a setting or section in its section; refused with the present one named."""
 
     name: str
+    in_environment: bool = True
+    """Whether variables of that name are refused: not where another program reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormerPath:
+    """Path of a setting with a former name in it."""
+
+    path: tuple[str, ...]
+    in_environment: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ class Setting:
     field: FieldInfo
     group: str
     """Heading in `--help`: the title of the top-level section it belongs to."""
+    former: tuple[FormerPath, ...] = ()
 
     @property
     def flag(self) -> str:
@@ -72,17 +83,26 @@ class Setting:
 
 
 def settings_of(
-    schema: type[BaseModel], at: tuple[str, ...] = (), group: str = _GENERAL
+    schema: type[BaseModel],
+    at: tuple[str, ...] = (),
+    group: str = _GENERAL,
+    former_at: tuple[FormerPath, ...] = (),
 ) -> Iterator[Setting]:
     """Every setting of `schema`, those of sections within sections too."""
     for name, field in schema.model_fields.items():
         path = (*at, name)
+        former = tuple(FormerPath((*one.path, name), one.in_environment) for one in former_at)
+        former += tuple(
+            FormerPath((*at, mark.name), mark.in_environment)
+            for mark in field.metadata
+            if isinstance(mark, FormerName)
+        )
         annotation = field.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             title = group if at else field.title or name.replace("_", " ").capitalize()
-            yield from settings_of(annotation, path, title)
+            yield from settings_of(annotation, path, title, former)
         else:
-            yield Setting(path, field, group)
+            yield Setting(path, field, group, former)
 
 
 class ProgramParser(argparse.ArgumentParser):
@@ -180,9 +200,8 @@ def add_settings_arguments(
             help=((setting.field.description or "") + shown).replace("%", "%%"),
             **options,
         )
-        former = [mark.name for mark in setting.field.metadata if isinstance(mark, FormerName)]
-        paths = [".".join((*setting.path[:-1], name)) for name in former]
-        action.former_flags = [f"--{_kebab(path)}" for path in paths]  # type: ignore[attr-defined]
+        former = [f"--{_kebab('-'.join(one.path))}" for one in setting.former]
+        action.former_flags = former  # type: ignore[attr-defined]
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:

@@ -3,14 +3,14 @@
 | metric | type | labels |
 |---|---|---|
 | `sojourn_tls_certificate_not_after_seconds` | gauge (Unix time) | `use` |
-| `sojourn_tls_reload_failures_total` | counter | `door` |
+| `sojourn_tls_reload_failures_total` | counter | `server` |
 | `sojourn_access_reload_failures_total` | counter | |
 | `sojourn_audit_failures_total` | counter | |
-| `sojourn_access_refused_total` | counter | `door`, `reason` |
+| `sojourn_access_refused_total` | counter | `server`, `reason` |
 
-Those of limits are in `ric.limits.limits`. `door` is `grpc`, `http` or `a1`; `use` is a server, or
-`gateway` or `forecasts` for the certificate that the program shows as a client there; `reason` is
-`unauthenticated`, `right` or `node`.
+Those of limits are in `ric.limits.limits`. `server` is `grpc`, `http` or `a1`; `use` is a server,
+or `gateway` or `forecasts` for the certificate that the program shows as a client there; `reason`
+is `unauthenticated`, `right` or `node`.
 """
 
 from __future__ import annotations
@@ -90,11 +90,13 @@ class Security(Collector):
         section = settings.section
         if settings.certificate_file is None or settings.key_file is None:
             if settings.exposed:
-                _log.warning("plain text beyond this machine", door=section, listen=settings.listen)
+                _log.warning(
+                    "plain text beyond this machine", server=section, listen=settings.listen
+                )
             return None
         certificates = ServerCertificates(settings, settings.certificate_file, settings.key_file)
         if not self.access.limited and certificates.client_ca:
-            _log.info("every client with a certificate of the CA may do everything", door=section)
+            _log.info("every client with a certificate of the CA may do everything", server=section)
         self._certificates.append(certificates)
         self._warn_of_expiry(certificates.label, certificates.not_after_s)
         return certificates
@@ -138,7 +140,7 @@ class Security(Collector):
         yield from self.limits.collect()
         yield gauge(
             "sojourn_tls_certificate_not_after_seconds",
-            "End of validity of a certificate, Unix time, by use: a door, or a connection as "
+            "End of validity of a certificate, Unix time, by use: a server, or a connection as "
             "client.",
             ("use",),
             {one.label: float(one.not_after_s) for one in self._certificates}
@@ -151,7 +153,7 @@ class Security(Collector):
         yield counter(
             "sojourn_tls_reload_failures",
             "Changed certificate files that could not be used; those in force stayed.",
-            ("door",),
+            ("server",),
             {one.label: one.reload_failures for one in self._certificates},
         )
         yield CounterMetricFamily(
@@ -161,8 +163,8 @@ class Security(Collector):
         )
         yield counter(
             "sojourn_access_refused",
-            "Requests refused, by door and reason.",
-            ("door", "reason"),
+            "Requests refused, by server and reason.",
+            ("server", "reason"),
             dict(self.access.refused),
         )
 

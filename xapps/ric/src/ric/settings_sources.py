@@ -73,14 +73,16 @@ def settings_from(
             _put(merged, setting.path, value)
             origins[setting.path] = setting.flag
     file_name = Path(config).name if config else "settings"
+    problems = source.former
     try:
-        return schema.model_validate(merged)
+        settings = schema.model_validate(merged)
     except ValidationError as error:
-        raise SettingsError(
-            explain_validation_error(
-                error, lambda at: _place(at, origins, file_name, merged), schema, merged
-            )
-        ) from None
+        problems += explain_validation_error(
+            error, lambda at: _place(at, origins, file_name, merged), schema, merged
+        )
+    if problems:
+        raise SettingsError(problems)
+    return settings
 
 
 def read_yaml_mapping(path: Path, max_bytes: int = MAX_FILE_BYTES) -> dict[str, Any]:
@@ -123,6 +125,15 @@ class _Environment(EnvSettingsSource):
         sections = {
             self._name(prefix, s.path[:depth]) for s in settings for depth in range(1, len(s.path))
         }
+        given = {name.lower() for name in environment}
+        self.former = [
+            f"{self._name(prefix, former.path).upper()}: unknown variable; expected "
+            f"{self._name(prefix, setting.path).upper()}"
+            for setting in settings
+            for former in setting.former
+            if former.in_environment and self._name(prefix, former.path) in given
+        ]
+        """Problems: variables with a former name."""
         self.env_vars = {
             name.lower(): value
             for name, value in environment.items()

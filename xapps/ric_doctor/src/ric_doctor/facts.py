@@ -50,7 +50,7 @@ class Reach:
     """Whether a gRPC server is at an address."""
 
     address: str
-    door: PortState
+    port: PortState
     tls: bool = False
     detail: str = ""
     code: str = ""
@@ -61,7 +61,7 @@ class Reach:
     @property
     def usable(self) -> bool:
         """Whether procedures can be called."""
-        return self.door is PortState.ANSWERS and self.code == "OK"
+        return self.port is PortState.ANSWERS and self.code == "OK"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class ForecasterApp:
         self.hub = Hub(Layout(), app.clock)
         self.server = ForecastServer(
             self.hub,
-            settings.door,
+            settings.server,
             app.security,
             oldest_s=settings.http.fresh_within_s,
             period_ms=settings.period_ms,
@@ -70,7 +70,7 @@ class ForecasterApp:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._model_polled.wait(), MODEL_WAIT_S)
         await self.server.start()
-        host = settings.door.listen.rpartition(":")[0]
+        host = settings.server.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
         self._app.log.info("forecasts", address=listen, model=self._model_name())
         self._app.announce_ready(listen=listen)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
+from ric.flags import FormerName
 from ric.grpc_server import GrpcServerSettings
 from ric.settings import METRICS_LISTEN, Flag, HttpSettings, XAppSettings
 
@@ -64,7 +65,7 @@ class ForecasterSettings(XAppSettings):
         title="Metrics and health",
         description="Metrics and health.",
     )
-    door: ForecastServerSettings = Field(
+    server: Annotated[ForecastServerSettings, FormerName("door")] = Field(
         default_factory=ForecastServerSettings,
         title="Forecast stream",
         description="The forecast stream.",

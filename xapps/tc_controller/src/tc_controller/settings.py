@@ -161,7 +161,7 @@ class ControllerSettings(XAppSettings):
     stats: Path | None = Field(
         default=None, description="Latencies of the loop, JSON, written each second; off if unset."
     )
-    forecasts: Annotated[ForecastsSettings, FormerName("forecaster")] = Field(
+    forecasts: Annotated[ForecastsSettings, FormerName("forecaster", in_environment=False)] = Field(
         default_factory=ForecastsSettings, title="Forecasts", description="The forecast stream."
     )
     decision_log: DecisionLogSettings = Field(

@@ -151,7 +151,7 @@ class Bridge(Service[BridgeSettings]):
             await server.start()
             self.on_stop(lambda: self.session.stop(self.hub.undeletable()))
             self.on_stop(server.stop)
-            listen = self.settings.door.listen
+            listen = self.settings.server.listen
             host = listen.rpartition(":")[0]
             self.address = listen if listen.startswith("unix:") else f"{host}:{server.port}"
             _log.info("E2 gateway", address=self.address, metrics=self.http_address)
@@ -173,10 +173,10 @@ class Bridge(Service[BridgeSettings]):
     def _server(self) -> GatewayServer:
         """The gateway's server, its address bound."""
         settings = self.settings
-        listen = settings.door.listen
+        listen = settings.server.listen
         at_ric = "" if listen.startswith("unix:") else listen.rpartition(":")[2]
         if at_ric not in RIC_PORTS:
-            return GatewayServer(self.gateway, settings.door, self.security)
+            return GatewayServer(self.gateway, settings.server, self.security)
         why = (
             "where SCTP is carried over TCP (ric.preload), nearRT-RIC itself needs the TCP ports"
             f" {' and '.join(RIC_PORTS)}"
@@ -185,7 +185,7 @@ class Bridge(Service[BridgeSettings]):
         if settings.ric.preload is not None:
             _log.warning("the gateway listens on a port of the RIC", why=why, choose=another)
         try:
-            return GatewayServer(self.gateway, settings.door, self.security)
+            return GatewayServer(self.gateway, settings.server, self.security)
         except SettingsError as error:
             raise SettingsError([f"{error}; {why}: choose {another}"]) from None
 

@@ -287,7 +287,7 @@ class BridgeSettings(ServiceSettings):
     http: BridgeHttp = Field(
         default_factory=BridgeHttp, title="Metrics and health", description="Metrics and health."
     )
-    door: GatewayServerSettings = Field(
+    server: Annotated[GatewayServerSettings, FormerName("door")] = Field(
         default_factory=GatewayServerSettings, title="Gateway", description="The E2 gateway."
     )
     ric: RicSettings = Field(

@@ -3,7 +3,7 @@
 | metric | type | labels |
 |---|---|---|
 | `sojourn_limited_total` | counter | `client`, `limit` |
-| `sojourn_door_connections` | gauge | `door` |
+| `sojourn_server_connections` | gauge | `server` |
 
 `client` is the name by the access file or of the certificate, else the address; 32 clients have
 series of their own, the rest are `other`. The emulated gNB has the same two metrics.
@@ -105,8 +105,8 @@ class Limits:
             dict(self._refusals.counts),
         )
         yield gauge(
-            "sojourn_door_connections",
-            "Open connections of a door.",
-            ("door",),
+            "sojourn_server_connections",
+            "Open connections of a server.",
+            ("server",),
             {server: count() for server, count in self._connections.items()},
         )

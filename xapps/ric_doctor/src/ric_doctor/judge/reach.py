@@ -133,10 +133,10 @@ def of_endpoint(endpoint: Endpoint) -> Finding:
 
 
 def _of_server(check: str, reach: Reach, why: str, codes: dict[str, tuple[str, str]]) -> Finding:
-    if reach.door is PortState.ANSWERS and reach.code == "OK":
+    if reach.port is PortState.ANSWERS and reach.code == "OK":
         return Check(check, reach.address).ok(f"answers in {duration(reach.answered_us)}")
-    if reach.door is not PortState.ANSWERS:
-        what, remedy = _STATES[reach.door]
+    if reach.port is not PortState.ANSWERS:
+        what, remedy = _STATES[reach.port]
         what = what.format(detail=reach.detail)
     else:
         what, remedy = codes.get(reach.code, _OTHER)

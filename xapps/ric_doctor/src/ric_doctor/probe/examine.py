@@ -171,7 +171,7 @@ async def _behind(
 
 async def _reach(link: GrpcLink, settings: GatewaySettings, clock: Clock) -> Reach:
     reach = await check_port(settings.address, settings.tls, settings.connect_timeout_s)
-    if reach.door is not PortState.ANSWERS:
+    if reach.port is not PortState.ANSWERS:
         return reach
     began_ns = clock.monotonic_ns()
     try:

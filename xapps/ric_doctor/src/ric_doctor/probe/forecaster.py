@@ -24,7 +24,7 @@ async def reach_forecaster(
     Raises `SettingsError` for a certificate, key or token that cannot be read.
     """
     reach = await check_port(address, settings.tls, timeout_s)
-    if reach.door is not PortState.ANSWERS:
+    if reach.port is not PortState.ANSWERS:
         return reach
     channel = open_channel(settings, address)
     began_ns = clock.monotonic_ns()
