@@ -229,3 +229,13 @@ def test_every_recorded_series_that_a_rule_reads_is_recorded() -> None:
     recorded = {rule["record"] for rule in RECORDS}
     read = {name for rule in ALERTS + RECORDS for name in RECORDED.findall(str(rule["expr"]))}
     assert read <= recorded
+
+
+def test_every_recorded_series_is_read_by_an_alert_a_dashboard_or_a_page() -> None:
+    readers = [str(rule["expr"]) for rule in ALERTS]
+    readers += [path.read_text() for path in (ROOT / "dashboards" / "json").glob("*.json")]
+    readers += [path.read_text() for path in (ROOT / "docs").glob("*.md")]
+    unread = {rule["record"]: str(rule["expr"]) for rule in RECORDS}
+    while found := {name for text in readers for name in RECORDED.findall(text)} & set(unread):
+        readers = [unread.pop(name) for name in found]
+    assert unread == {}
