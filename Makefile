@@ -22,7 +22,7 @@ unexport CONDA_PREFIX
 unexport PYTHONDONTWRITEBYTECODE
 
 # Distributions installed editable, in the order of their dependencies.
-PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract gateway/server xapps/ric xapps/ric_doctor \
+PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract nonrt-ric/report gateway/server xapps/ric xapps/ric_doctor \
             xapps/tc_controller xapps/rlc_forecaster gateway/flexric/bridge lab/tc_evaluate datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor tc_controller) gateway/server/tests gateway/flexric/bridge/tests

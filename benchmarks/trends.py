@@ -20,8 +20,10 @@ from matplotlib.figure import Figure
 from measuring import memory_mib
 from measuring import show as show_rows
 from numpy.typing import NDArray
-from sojourn_demo.colours import GOODPUT, PING, RLC, SHADE, STYLE, TC, themed
+from sojourn_demo.colours import GOODPUT, PING, RLC, TC
 from sojourn_demo.programs import Program
+from sojourn_report import save
+from sojourn_report.colours import SHADE
 
 STATUS: Final = {"flat": 0, "rising": 1, "ended": 1, "undecided": 3}
 """Exit status by verdict."""
@@ -238,7 +240,7 @@ def show(found: Sequence[Trend]) -> None:
 def draw(
     path: Path, title: str, samples: Sequence[Sample], trends: Sequence[Trend], warm_s: float
 ) -> None:
-    """Draws an SVG with a panel for each quantity; the warm-up of each segment is shaded."""
+    """Writes an SVG with a panel for each quantity; the warm-up of each segment is shaded."""
     figure = Figure(figsize=(11, 15), layout="constrained")
     figure.suptitle(title)
     panels = dict(zip(PANELS, figure.subplots(len(PANELS), 1, sharex=True), strict=True))
@@ -253,11 +255,9 @@ def draw(
             if trend.quantity.startswith(key):
                 _line(axes, samples, trend)
         axes.set_ylim(bottom=0)
-        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=9)
     axes.set_xlabel("minutes of running")
-    svg = themed(figure)
-    end = svg.index(">") + 1
-    path.write_text(f"{svg[:end]}<style>{STYLE}</style>{svg[end:]}", encoding="utf-8")
+    save(figure, path)
 
 
 def _line(axes: Axes, samples: Sequence[Sample], trend: Trend) -> None:

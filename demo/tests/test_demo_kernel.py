@@ -277,7 +277,7 @@ def test_the_page_says_it_in_words_tables_and_plots(tmp_path: Path, runs: tuple[
     ) in text
     for caption in ("What the video showed", "Buffer of the video player", "Page loads by"):
         assert caption in text
-    assert "<td>video: stalled, s</td><td class=n>1.5</td><td class='n c'>0.0</td>" in text
+    assert '<td>video: stalled, s</td><td class="n">1.5</td><td class="n c">0.0</td>' in text
     assert not re.search(r"""(src|href)=["']?https?:""", text)
 
 
@@ -399,7 +399,7 @@ def test_responsiveness_by_real_connections_is_in_summary_and_report(
     conclude(tmp_path, (read(tmp_path / "with"), read(tmp_path / "without")))
     text = (tmp_path / "report.html").read_text()
     row = "<tr><td>RPM in a loading connection (loaded)</td>"
-    assert f"{row}<td class='n c'>1,000</td><td class=n>40</td></tr>" in text
+    assert f'{row}<td class="n c">1,000</td><td class="n">40</td></tr>' in text
 
 
 def test_without_a_load_there_is_nothing_to_show(

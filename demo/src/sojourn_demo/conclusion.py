@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from rich.console import Console
+from sojourn_report import Plot
 
 from sojourn_demo import report
 from sojourn_demo.lead import lead
@@ -26,8 +27,8 @@ class Applications(NamedTuple):
 
     figures: Callable[[Mapping[str, Any], bool], Mapping[str, Any]]
     """Figures of a phase of the summary, of the run with control or that without."""
-    plots: Callable[[Mapping[str, Any]], Iterable[str]]
-    """HTML figures of the report."""
+    plots: Callable[[Mapping[str, Any]], Iterable[Plot]]
+    """Plots of the report."""
 
 
 def conclude(
@@ -63,7 +64,7 @@ def conclude(
         measured_from_s=measured_from_s,
     )
     summary.update(extra)
-    plots: Iterable[str] = ()
+    plots: Iterable[Plot] = ()
     if applications is not None:
         for column in summary["phases"]:
             column.update(applications.figures(column, True))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from sojourn_report import save
 
-from sojourn_demo.colours import DECISION, DRAINED, GOODPUT, PING, STYLE, line, themed
+from sojourn_demo.colours import DECISION, DRAINED, GOODPUT, PING, line
 from sojourn_demo.recording import Series, read_recording
 
 STEP_S = 0.5
@@ -49,9 +50,7 @@ def draw(run: Path, path: Path) -> None:
         ("drained by the MAC, all flows", 8, DRAINED),
     ):
         data.text(after_s, y, text, color=colour)
-    svg = themed(figure)
-    end = svg.index(">") + 1
-    path.write_text(f"{svg[:end]}<style>{STYLE}</style>{svg[end:]}", encoding="utf-8")
+    save(figure, path)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,17 @@ Source: draft-ietf-ippm-responsiveness-09, as docs/measures.md has it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from matplotlib.figure import Figure
+from sojourn_report import Plot, plain
 
 from sojourn_demo import DemoError
 from sojourn_demo.colours import RESPONSIVENESS
-from sojourn_demo.figures import SIZE, figure_of, plain
+from sojourn_demo.figures import SIZE, both
 
 KIND: Final = "responsiveness"
 FLOW: Final = "demo-rpm"
@@ -131,11 +132,11 @@ def _said(rpm: str) -> str:
     return unmeasured if rpm == UNMEASURED else f"was <b>{rpm} RPM</b>"
 
 
-def plot(summary: Mapping[str, Any]) -> str:
-    """The HTML of a bar for each score, on an axis of decades; empty without a test."""
+def plots(summary: Mapping[str, Any]) -> Iterator[Plot]:
+    """A bar for each score, on an axis of decades; nothing without a test."""
     found = summary.get(KIND)
     if found is None:
-        return ""
+        return
     figure = Figure(figsize=SIZE, layout="constrained")
     axis = figure.subplots()
     shown: list[float] = []
@@ -160,5 +161,4 @@ def plot(summary: Mapping[str, Any]) -> str:
     axis.set(xscale="log", xlim=(min(shown) / 3, 4 * max(shown)), xlabel="round trips per minute")
     axis.set(yticks=range(len(ROWS)), yticklabels=("RPM", "foreign", "loaded"), ylim=(2.5, -0.5))
     plain(axis.xaxis)
-    keys = ((RESPONSIVENESS, True, "with control"), (RESPONSIVENESS, False, "without"))
-    return figure_of(figure, "Responsiveness under load, higher is better", keys)
+    yield Plot.of(figure, "Responsiveness under load, higher is better", both(RESPONSIVENESS))

@@ -129,7 +129,7 @@ def test_the_command_prints_a_table_and_writes_runs_and_plot(
         "low_latency",
         "controller",
     }
-    assert plot.read_text().startswith("<?xml")
+    assert plot.read_text().startswith("<svg")
     assert "regret up to" in out
     text = (report / "report.md").read_text()
     assert "| low_latency * |" in text

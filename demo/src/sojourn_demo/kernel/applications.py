@@ -12,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sojourn_report import Key, Plot
+from sojourn_report.colours import MUTED
 
 from sojourn_demo import DemoError
-from sojourn_demo.colours import DECISION, MUTED, PAGES, VIDEO, line
-from sojourn_demo.figures import SIZE, both, figure_of, new_plot, shown_decisions
+from sojourn_demo.colours import DECISION, PAGES, VIDEO, line
+from sojourn_demo.figures import SIZE, both, new_plot, shown_decisions
 from sojourn_demo.kernel.media import LADDER_KBPS
 from sojourn_demo.kernel.qoe import Session, page_figures
 from sojourn_demo.kernel.setup import BROWSER, MEASURED
@@ -95,8 +97,8 @@ class Measured:
         return replace(self, downloads=downloads, later_s=self.later_s + by_s)
 
 
-def plots(controlled: Measured, without: Measured, summary: Mapping[str, Any]) -> Iterable[str]:
-    """HTML figures: what the screen had, the player's buffer, page loads."""
+def plots(controlled: Measured, without: Measured, summary: Mapping[str, Any]) -> Iterable[Plot]:
+    """Plots: what the screen had, the player's buffer, page loads."""
     if not (controlled.browsed and without.browsed):
         return
     runs = ((without, False), (controlled, True))
@@ -109,7 +111,7 @@ def plots(controlled: Measured, without: Measured, summary: Mapping[str, Any]) -
             at_s = np.array([run.s(ms) for ms in at_ms])
             line(axis, Series(at_s, np.array(buffer_s)), VIDEO, controlled=solid)
     axis.set(ylabel="s of video", ylim=(0, None))
-    yield figure_of(figure, "Buffer of the video player", both(VIDEO))
+    yield Plot.of(figure, "Buffer of the video player", both(VIDEO))
 
     figure, axis = new_plot(summary, "s")
     for run, solid in runs:
@@ -117,7 +119,7 @@ def plots(controlled: Measured, without: Measured, summary: Mapping[str, Any]) -
             _page_marks(axis, run, browsed.pages, solid=solid)
     axis.set(ylabel="s to load", ylim=(0, None))
     caption = "Page loads by their start (filled: with control; triangle: not over by the end)"
-    yield figure_of(figure, caption, ())
+    yield Plot.of(figure, caption)
 
 
 def _page_marks(axis: Axes, run: Measured, loads: Loads, *, solid: bool) -> None:
@@ -132,7 +134,7 @@ def _page_marks(axis: Axes, run: Measured, loads: Loads, *, solid: bool) -> None
         )
 
 
-def _strip(controlled: Measured, without: Measured, summary: Mapping[str, Any]) -> str:
+def _strip(controlled: Measured, without: Measured, summary: Mapping[str, Any]) -> Plot:
     """What the screen had at each time: its rate by the depth of the colour, or that it waited."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axis = figure.subplots()
@@ -159,11 +161,11 @@ def _strip(controlled: Measured, without: Measured, summary: Mapping[str, Any]) 
         axis.axvline(decision["at_s"], color=DECISION, linewidth=1, linestyle=":")
     low, high = LADDER_KBPS[0] / 1e3, LADDER_KBPS[-1] / 1e3
     keys = (
-        (VIDEO, True, f"plays, the deeper the higher the rate, {low:g} to {high:g} Mbit/s"),
-        (MUTED, True, "before the first picture"),
-        (DECISION, True, "stalled"),
+        Key(VIDEO, True, f"plays, the deeper the higher the rate, {low:g} to {high:g} Mbit/s"),
+        Key(MUTED, True, "before the first picture"),
+        Key(DECISION, True, "stalled"),
     )
-    return figure_of(figure, "What the video showed; it begins anew with each phase", keys)
+    return Plot.of(figure, "What the video showed; it begins anew with each phase", keys)
 
 
 def _opacity(rate: int) -> float:

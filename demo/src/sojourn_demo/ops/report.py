@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.figure import Figure
+from sojourn_report import Column, Key, Note, Plot, Plots, Section, Table, page, plain
+from sojourn_report.colours import GRID, MUTED
 
-from sojourn_demo.colours import DECISION, GOODPUT, GRID, MUTED, RADIO, RLC, STYLE, line, themed
-from sojourn_demo.figures import plain
+from sojourn_demo.colours import DECISION, GOODPUT, RADIO, RLC, line
 from sojourn_demo.ops.timeline import Event, Timeline
 from sojourn_demo.ops.view import WORDS
 from sojourn_demo.recording import Series
-from sojourn_demo.report import PAGE
 
 FLOOR_MS: Final = 0.1
 """Delays below are drawn here: the axis is logarithmic."""
@@ -24,30 +24,23 @@ Spans = list[tuple[float, float, str]]
 
 def write_report(path: Path, timeline: Timeline, summary: dict[str, Any]) -> None:
     """Writes the page."""
-    title = "Sojourn for operators: a fault, its alerts, its repair"
-    rows = "".join(
-        f"<tr><td class=n>{event.at_s:.1f} s</td><td>{html.escape(_what(event))}</td>"
-        f"<td class=w>{html.escape(event.text)}</td></tr>"
-        for event in timeline.events
-    )
-    alerts = "".join(
-        f"<tr><td>{html.escape(each['alert'])}</td>"
-        + "".join(f"<td class=n>{_seconds(each[key])}</td>" for key in ALERT_COLUMNS)
-        + "</tr>"
+    alerts = [
+        (each["alert"], *(_seconds(each[key]) for key in ALERT_COLUMNS))
         for each in summary["alerts"]
+    ]
+    events = [(f"{event.at_s:.1f} s", _what(event), event.text) for event in timeline.events]
+    closing = Markup(
+        "States of alerts as Prometheus shows them; notifications as Alertmanager sends them."
+        " <code>ops.json</code> has the data of this page."
     )
-    head = "".join(f"<th class=n>{text}</th>" for text in ALERT_COLUMNS.values())
-    page = (
-        "<!doctype html><html lang=en><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width,initial-scale=1'>"
-        f"<title>{title}</title><style>{STYLE}{PAGE}</style><h1>{title}</h1>"
-        f"<p class=lead>{html.escape(lead(summary))}</p>{_plot(timeline, summary)}"
-        f"<h2>Alerts</h2><div class=t><table><tr><th></th>{head}</tr>{alerts}</table></div>"
-        f"<h2>Timeline</h2><div class=t><table>{rows}</table></div>"
-        "<p class=muted>States of alerts as Prometheus shows them; notifications as Alertmanager"
-        " sends them. <code>ops.json</code> has the data of this page.</p></html>"
-    )
-    path.write_text(page, encoding="utf-8")
+    columns = [Column(""), *(Column(text, "number") for text in ALERT_COLUMNS.values())]
+    sections = [
+        Section("", [Plots([_plot(timeline, summary)])]),
+        Section("Alerts", [Table(columns, alerts)]),
+        Section("Timeline", [Table(TIMELINE, events), Note(closing, muted=True)]),
+    ]
+    title = "Sojourn for operators: a fault, its alerts, its repair"
+    path.write_text(page(title, lead(summary), sections), encoding="utf-8")
 
 
 ALERT_COLUMNS: Final = {
@@ -55,6 +48,7 @@ ALERT_COLUMNS: Final = {
     "notified_after_s": "fault to notification",
     "resolved_after_s": "repair to resolved",
 }
+TIMELINE: Final = (Column("", "number"), Column(""), Column("", "wide"))
 
 
 def lead(summary: dict[str, Any]) -> str:
@@ -78,7 +72,7 @@ def _seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f} s"
 
 
-def _plot(timeline: Timeline, summary: dict[str, Any]) -> str:
+def _plot(timeline: Timeline, summary: dict[str, Any]) -> Plot:
     names = [each["alert"] for each in summary["alerts"]]
     end_s = max([event.at_s for event in timeline.events], default=0.0)
     figure = Figure(figsize=(9.0, 3.8), layout="constrained")
@@ -101,12 +95,8 @@ def _plot(timeline: Timeline, summary: dict[str, Any]) -> str:
                 phase, (at_s, 1), xycoords=("data", "axes fraction"), xytext=(0, 4), ha="center",
                 textcoords="offset points", color=MUTED,
             )  # fmt: skip
-    keys = "".join(
-        f"<span class=s style='color:var(--{name})'>{text}</span>"
-        for name, text in (("rlc", "delay"), ("radio", "pending"), ("decision", "firing"))
-    )
-    caption = "Delay of the bearer and states of its alerts"
-    return f"<figure><figcaption><b>{caption}</b>{keys}</figcaption>{themed(figure)}</figure>"
+    keys = (Key(RLC, True, "delay"), Key(RADIO, True, "pending"), Key(DECISION, True, "firing"))
+    return Plot.of(figure, "Delay of the bearer and states of its alerts", keys)
 
 
 def spans(timeline: Timeline, name: str, end_s: float) -> Spans:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from sojourn_report import markdown_table, save
+from sojourn_report.colours import BLUE, GREEN, INK, MUTED, ORANGE
 
 from tc_evaluate.axes import AXES, Axis, geometric_mean
 from tc_evaluate.errors import EvaluationError
@@ -18,7 +19,7 @@ from tc_evaluate.run import CONTROLLER, NONE
 
 _PLOTS: Final = (".svg", ".png", ".pdf")
 #: Arms shown beside the controller's, in the colours of the plot.
-_SHOWN = {NONE: "#9aa5ad", "fq_codel": "#d5740f", "low_latency": "#2a9d63", CONTROLLER: "#0b6fa4"}
+_SHOWN = {NONE: MUTED, "fq_codel": ORANGE, "low_latency": GREEN, CONTROLLER: BLUE}
 
 
 def table(comparisons: Sequence[Comparison]) -> Table:
@@ -125,15 +126,15 @@ def _rows(item: Comparison) -> list[str]:
     """A table in Markdown, an arm a row."""
     heads = ["arm", *(axis.label for axis in item.axes), "worst bearer", "worst bulk flow"]
     heads += ["power of all", "power", "regret", "better"]
-    rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    rows = []
     for arm in item.results:
         star = " *" if arm in item.front else ""
         measures = item.results[arm][0].measures
         named = ["", ""] if measures is None else [measures.worst_bearer, measures.worst_bulk_flow]
         cells = [arm + star, *(_value(item, arm, axis) for axis in item.axes), *named]
         cells += [f"{item.relative_power_of_all[arm]:.2f}", f"{item.relative_power[arm]:.2f}"]
-        rows.append("| " + " | ".join([*cells, *_regret(item, arm)]) + " |")
-    return rows
+        rows.append([*cells, *_regret(item, arm)])
+    return markdown_table(heads, rows)
 
 
 def _plot_front(item: Comparison, path: Path) -> None:
@@ -157,9 +158,8 @@ def _plot_front(item: Comparison, path: Path) -> None:
         )
     axes.set_xticks(places, [axis.label for axis in item.axes])
     axes.set(ylim=(0.0, 1.1), ylabel="best = 1", title=item.situation)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    _save(figure, path)
+    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    save(figure, path)
 
 
 def _best(item: Comparison, axis: Axis) -> float:
@@ -189,19 +189,13 @@ def plot(comparisons: Sequence[Comparison], path: Path) -> None:
             powers = [item.relative_power[arm] for item in ordered]
             size = 42 if arm == CONTROLLER else 22
             axes.scatter(powers, rows, s=size, color=colour, label=arm, zorder=3)
-    axes.axvline(1.0, color="#1c2530", linewidth=0.8)
+    axes.axvline(1.0, color=INK, linewidth=0.8)
     axes.set_yticks(rows, [item.situation for item in ordered])
     axes.set(
         xlim=(0, None),
         ylim=(-1, len(ordered)),
         xlabel="power relative to the best template of the situation",
     )
-    axes.grid(axis="x", alpha=0.3)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(_SHOWN), frameon=False)
-    _save(figure, path)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    # The same runs give the same file.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "low_latency"}):
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    axes.grid(visible=False, axis="y")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(_SHOWN))
+    save(figure, path)

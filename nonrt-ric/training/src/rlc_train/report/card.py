@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sojourn_report import markdown_table
 
 from rlc_train.backtest import Losses, Versus
 from rlc_train.candidate import Candidate
@@ -94,21 +95,17 @@ def _verdict(directory: RunDirectory) -> list[str]:
     lines = [
         f"**{'Promoted' if verdict['promoted'] else 'Refused'}**: {verdict['candidate']}.",
         "",
-        "| condition | found | holds |",
-        "|---|---|---|",
     ]
-    for finding in verdict["findings"]:
-        mark = "yes" if finding["holds"] else "**no**"
-        lines.append(f"| {finding['what']} | {finding['found']} | {mark} |")
-    return [*lines, ""]
+    rows = [
+        (finding["what"], str(finding["found"]), "yes" if finding["holds"] else "**no**")
+        for finding in verdict["findings"]
+    ]
+    return [*lines, *markdown_table(("condition", "found", "holds"), rows), ""]
 
 
 def _baselines(by_name: dict[str, Losses], kind: str, candidate: Candidate, seed: int) -> list[str]:
     layout = candidate.layout
-    lines = [
-        "| forecaster | " + " | ".join(q.value for q in layout.quantities) + " |",
-        "|---" * (len(layout.quantities) + 1) + "|",
-    ]
+    rows = []
     reference = by_name["persistence"]
     for name, losses in by_name.items():
         if "@" in name:
@@ -125,24 +122,21 @@ def _baselines(by_name: dict[str, Losses], kind: str, candidate: Candidate, seed
         few = f" ({losses.count.max(initial=0) and int(losses.count.sum(0).max())} origins)"
         note = few if f"persistence@{name}" in by_name else ""
         bold = "**" if name == kind else ""
-        lines.append(f"| {bold}{name}{bold}{note} | " + " | ".join(cells) + " |")
-    return lines
+        rows.append((f"{bold}{name}{bold}{note}", *cells))
+    return markdown_table(("forecaster", *(q.value for q in layout.quantities)), rows)
 
 
 def _scenarios(
     by_name: dict[str, Losses], kind: str, candidate: Candidate, split: str
 ) -> list[str]:
     layout = candidate.layout
-    lines = [
-        f"| scenario ({split}) | " + " | ".join(q.value for q in layout.quantities) + " |",
-        "|---" * (len(layout.quantities) + 1) + "|",
-    ]
+    rows = []
     for scenario in sorted(set(by_name[kind].scenario)):
         versus = Versus(*(by_name[each].of(scenario=scenario) for each in (kind, "persistence")))
         ours, theirs = versus.model.pinball.sum((0, 2)), versus.reference.pinball.sum((0, 2))
         cells = [f"{1 - a / b:+.3f}" if b > 0 else "–" for a, b in zip(ours, theirs, strict=True)]
-        lines.append(f"| {scenario} | " + " | ".join(cells) + " |")
-    return lines
+        rows.append((scenario, *cells))
+    return markdown_table((f"scenario ({split})", *(q.value for q in layout.quantities)), rows)
 
 
 def _examples(candidate: Candidate, examples: list[Part], out: Path) -> list[str]:
@@ -176,14 +170,17 @@ def _timing(candidate: Candidate) -> list[str]:
         "",
         "One step in ONNX Runtime, one thread, on the machine that exported.",
         "",
-        "| bearers in a batch | median, µs | 99 %, µs | per bearer, µs |",
-        "|---|---|---|---|",
     ]
-    lines += [
-        f"| {timing.batch} | {timing.median_us:.1f} | {timing.p99_us:.1f} |"
-        f" {timing.median_us / timing.batch:.2f} |"
+    rows = [
+        (
+            str(timing.batch),
+            *(f"{us:.1f}" for us in (timing.median_us, timing.p99_us)),
+            f"{timing.median_us / timing.batch:.2f}",
+        )
         for timing in candidate.timings
     ]
+    heads = ("bearers in a batch", "median, µs", "99 %, µs", "per bearer, µs")
+    lines += markdown_table(heads, rows)
     c = candidate.comparison
     export = f"Export: difference {c.forecast:.1e} from the model over {c.steps} steps"
     return [*lines, "", f"{export}; {len(candidate.graph)} bytes."]

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from sojourn_report import save as save_figure
+from sojourn_report.colours import INK, MUTED
 
 from rlc_train.backtest import Losses, Versus
 from rlc_train.horizon import Layout
 from rlc_train.lstm.shape import CARRIED
 
-# Equal runs give equal files.
-mpl.rcParams["svg.hashsalt"] = "rlc-train"
-
 
 def save(figure: Figure, directory: Path, name: str) -> str:
     """Writes both formats; returns the name of the PNG."""
     for suffix in ("png", "svg"):
-        figure.savefig(directory / f"{name}.{suffix}", dpi=120, metadata=_no_date(suffix))
+        save_figure(figure, directory / f"{name}.{suffix}")
     return f"{name}.png"
-
-
-def _no_date(suffix: str) -> dict[str, Any]:
-    return {"Date": None} if suffix == "svg" else {"Software": None}
 
 
 def skill_by_horizon(split: dict[str, Losses], layout: Layout, title: str) -> Figure:
@@ -44,7 +37,7 @@ def skill_by_horizon(split: dict[str, Losses], layout: Layout, title: str) -> Fi
         panel.set_title(f"{quantity.value}, {title}", fontsize=9)
         panel.set_xlabel("horizon, ms")
         panel.set_ylabel("skill over persistence")
-        panel.axhline(0, color="0.6", linewidth=0.8)
+        panel.axhline(0, color=MUTED, linewidth=0.8)
         panel.set_ylim(-1, 1)
     # Outside the panels, where it hides no line.
     named = panels[0].get_legend_handles_labels()
@@ -65,7 +58,7 @@ def reliability(split: dict[str, Losses], kind: str, layout: Layout, title: str)
         panel.errorbar(
             layout.levels, middle, spread, marker="o", capsize=3, label=quantity.value, alpha=0.8
         )
-    panel.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+    panel.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8)
     panel.set_xlabel("quantile")
     panel.set_ylabel("share of values below it (bars: ties)")
     panel.set_title(f"{kind}, {title}", fontsize=9)
@@ -80,7 +73,7 @@ def learning_curve(curve: list[list[float]], best_epoch: int) -> Figure:
     epochs = np.arange(1, len(curve) + 1)
     panel.plot(epochs, [loss for loss, _ in curve], label="training")
     panel.plot(epochs, [validation for _, validation in curve], label="validation")
-    panel.axvline(best_epoch + 1, color="0.6", linewidth=0.8)
+    panel.axvline(best_epoch + 1, color=MUTED, linewidth=0.8)
     panel.set_xlabel("epoch")
     panel.set_ylabel("pinball loss, in mean residuals")
     panel.legend(fontsize=8)
@@ -97,7 +90,7 @@ def example(
     """A section of a series and the forecasts for each instant: ``(T,)`` and ``(T, K)``."""
     figure = Figure(layout="constrained", figsize=(8.4, 3.0))
     panel = figure.subplots()
-    panel.plot(at_ms, actual, color="black", linewidth=1, label="actual")
+    panel.plot(at_ms, actual, color=INK, linewidth=1, label="actual")
     panel.fill_between(
         at_ms, forecast[:, 0], forecast[:, -1], alpha=0.3, label="outer quantiles", linewidth=0
     )
