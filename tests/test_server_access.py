@@ -1,14 +1,9 @@
-"""Every server of every Python program with TLS and an access file: who gets in, and with what."""
+"""Every server of every program with TLS and an access file: who gets in, and with what."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import socket
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,151 +12,19 @@ import aiohttp
 import grpc
 import grpc.aio
 import pytest
-from flexric_bridge.app import Bridge
-from flexric_bridge.settings import BridgeSettings
-from pki import Authority
-from ric import XApp
-from ric.testing import FakeRic
-from rlc_forecaster.app import ForecasterApp
-from rlc_forecaster.settings import ForecasterSettings
+from guarded_programs import Visitor, World, running
 from sojourn_interfaces import e2_gateway_pb2 as pb
 from sojourn_interfaces import forecast_pb2
 from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
 from sojourn_interfaces.forecast_pb2_grpc import ForecasterStub
-from tc_controller.app import ControllerApp
-from tc_controller.settings import ControllerSettings
 
-ACCESS = """
-clients:
-  - {name: all, certificates: [all], may: [read, subscribe, control]}
-  - {name: reader, certificates: ["spiffe://sojourn/reader"], may: [read]}
-  - {name: south, certificates: [south], may: [read, subscribe, control], nodes: ["south-*"]}
-  - {name: noc, token_file: noc.token, may: [read]}
-"""
-EVIL = "all\0.evil.example"
-TOKEN = "0123456789abcdef0123456789abcdef"
 READ, SUBSCRIBE, CONTROL = "read", "subscribe", "control"
 HANDSHAKE, UNKNOWN, RIGHT, SERVED = "handshake", "unknown", "right", "served"
-
-
-@dataclass(frozen=True)
-class Visitor:
-    """What a client shows: certificate and token, or plain text."""
-
-    certificate: tuple[Path, Path] | None = None
-    token: str | None = None
-    plain: bool = False
-
-    @property
-    def metadata(self) -> tuple[tuple[str, str], ...]:
-        return (("authorization", f"Bearer {self.token}"),) if self.token else ()
-
-
-class World:
-    """Certificates, access file and the servers' settings."""
-
-    def __init__(self, where: Path) -> None:
-        self.ca = Authority(where)
-        stranger = Authority(where, "stranger")
-        self.audit = where / "audit.jsonl"
-        self.server = self.ca.issue("server", dns=("localhost",))
-        (where / "access.yaml").write_text(ACCESS)
-        (where / "noc.token").write_text(f"{TOKEN}\n")
-        issue = self.ca.issue
-        self.visitors = {
-            "all": Visitor(issue("all")),
-            "reader": Visitor(issue("reader", uris=("spiffe://sojourn/reader",))),
-            "south": Visitor(issue("south")),
-            "unlisted": Visitor(issue("unlisted")),
-            "CN beside other names": Visitor(issue("other", common_name="all")),
-            "CN alone": Visitor(issue("alone", common_name="all", dns=())),
-            "NUL in a DNS name": Visitor(issue("nul-dns", dns=(EVIL,))),
-            "NUL in a URI": Visitor(issue("nul-uri", dns=(), uris=(EVIL,))),
-            "NUL in the CN": Visitor(issue("nul-cn", common_name=EVIL, dns=())),
-            "expired": Visitor(issue("late", common_name="all", days=-1)),
-            "other CA": Visitor(stranger.issue("all-by-stranger", common_name="all")),
-            "nothing": Visitor(),
-            "token": Visitor(token=TOKEN),
-            "wrong token": Visitor(token=TOKEN[::-1]),
-            "certificate, wrong token": Visitor(issue("all2", common_name="all"), TOKEN[::-1]),
-            "plain text": Visitor(plain=True),
-        }
-        self.access = {"file": where / "access.yaml", "audit_file": self.audit}
-
-    def server_settings(self) -> dict[str, Any]:
-        """Settings of a server on a free port."""
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        certificate, key = self.server
-        return {
-            "listen": f"localhost:{port}",
-            "certificate_file": certificate,
-            "key_file": key,
-            "client_ca_file": self.ca.file,
-        }
-
-    def channel(self, address: str, visitor: Visitor) -> grpc.aio.Channel:
-        if visitor.plain:
-            return grpc.aio.insecure_channel(address)
-        pem, key = (
-            (path.read_bytes() for path in visitor.certificate)
-            if visitor.certificate
-            else (None, None)
-        )
-        return grpc.aio.secure_channel(
-            address, grpc.ssl_channel_credentials(self.ca.file.read_bytes(), key, pem)
-        )
-
-    def context(self, visitor: Visitor) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self.ca.file)
-        if visitor.certificate:
-            context.load_cert_chain(*visitor.certificate)
-        return context
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
-
-
-@asynccontextmanager
-async def running(program: str, settings: dict[str, Any]) -> AsyncIterator[Any]:
-    """A program, once it answers."""
-    if program == "bridge":
-        given = {**settings, "ric": {"sdk": "fake_sdk:FakeSdk"}}
-        app: Any = Bridge(BridgeSettings.model_validate(given))
-        work = app.run()
-    elif program == "forecaster":
-        made = ForecasterSettings.model_validate({**settings, "model": "none"})
-        app = XApp("rlc-forecaster", made, link=FakeRic().link())
-        work = app.run(lambda xapp: ForecasterApp(xapp).run())
-    else:
-        controller = ControllerSettings.model_validate(settings)
-        app = XApp("tc-controller", controller, link=FakeRic().link())
-        work = app.run(lambda xapp: ControllerApp(xapp).main())
-    task = asyncio.create_task(work)
-    try:
-        async with asyncio.timeout(60):
-            for name in ("server", "http", "a1"):
-                if address := settings.get(name, {}).get("listen"):
-                    await listening(address, task)
-        yield app
-    finally:
-        app.stop()
-        await asyncio.wait_for(task, 60)
-
-
-async def listening(address: str, task: asyncio.Task[None]) -> None:
-    host, port = address.split(":")
-    while not task.done():
-        try:
-            _, writer = await asyncio.open_connection(host, int(port))
-        except OSError:
-            await asyncio.sleep(0.02)
-        else:
-            writer.close()
-            return
-    task.result()
 
 
 # --------------------------------------------------------------------------------- asking
@@ -274,13 +137,15 @@ HTTP = {
 }
 
 
-@pytest.mark.parametrize("program", ["bridge", "forecaster"])
+@pytest.mark.parametrize("program", ["gnb-lab", "bridge", "forecaster"])
 async def test_who_may_do_what_over_grpc(program: str, world: World) -> None:
-    rights = (READ, SUBSCRIBE, CONTROL) if program == "bridge" else (READ, SUBSCRIBE)
-    ask = of_gateway if program == "bridge" else of_forecaster
+    rights = (READ, SUBSCRIBE) if program == "forecaster" else (READ, SUBSCRIBE, CONTROL)
+    ask = of_forecaster if program == "forecaster" else of_gateway
     server = world.server_settings()
     found: dict[str, dict[str, str]] = {}
-    async with running(program, {"server": server, "http": {"listen": ""}, "access": world.access}):
+    async with running(
+        program, {"server": server, "http": {"listen": ""}, "access": world.access}, world.where
+    ):
         for name, visitor in world.visitors.items():
             async with world.channel(server["listen"], visitor) as channel:
                 found[name] = {right: await ask(channel, visitor, right) for right in rights}
@@ -293,14 +158,14 @@ async def test_who_may_do_what_over_grpc(program: str, world: World) -> None:
     }
 
 
-@pytest.mark.parametrize("program", ["bridge", "forecaster", "controller"])
+@pytest.mark.parametrize("program", ["gnb-lab", "bridge", "forecaster", "controller"])
 async def test_who_may_read_metrics_and_that_probes_are_open(program: str, world: World) -> None:
     http = world.server_settings()
     settings = {"http": http, "access": world.access}
     if program != "controller":
         settings["server"] = world.server_settings()
     found: dict[str, str] = {}
-    async with running(program, settings):
+    async with running(program, settings, world.where):
         for name, visitor in world.visitors.items():
             connector = aiohttp.TCPConnector(ssl=world.context(visitor))
             async with aiohttp.ClientSession(connector=connector) as session:
@@ -319,7 +184,7 @@ async def test_who_may_read_and_change_a1_policies(world: World) -> None:
     root = "/A1-P/v2/policytypes"
     found: dict[str, dict[str, str]] = {}
     settings = {"http": {"listen": ""}, "access": world.access, "a1": a1}
-    async with running("controller", settings):
+    async with running("controller", settings, world.where):
         for name, visitor in world.visitors.items():
             connector = aiohttp.TCPConnector(ssl=world.context(visitor))
             async with aiohttp.ClientSession(connector=connector) as session:

@@ -55,6 +55,10 @@ from flexric_bridge.traffic_control import TrafficControl, wanted
 from flexric_bridge.v1_reports import V1Selection, selections
 
 _CODE = grpc.StatusCode
+_OPTIONS: Final = (
+    # Controls and actions of E2SM-TC are far smaller; gnb-lab takes as much.
+    ("grpc.max_receive_message_length", 256 << 10),
+)
 _CODE_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
     SessionDown: _CODE.UNAVAILABLE,
     ServiceModelError: _CODE.INVALID_ARGUMENT,
@@ -392,6 +396,7 @@ class GatewayServer(GrpcServer):
             settings,
             rights=RIGHTS,
             security=security,
+            options=_OPTIONS,
         )
 
     async def stop(self, grace_s: float = 0.5) -> None:
