@@ -33,7 +33,6 @@ from packageurl import PackageURL
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "https://github.com/sojourn")
-TARGET: Final = "x86_64-unknown-linux-gnu"
 LAB_PROGRAMS: Final = ("gnb-lab",)
 """Packages of the lab's workspace that have a program."""
 INSIDE: Final = "sojourn:inside"
@@ -145,11 +144,10 @@ def workspace_of(package: str) -> Path:
 
 
 def crates(package: str) -> Iterator[Component]:
-    """The crates that Cargo links into the programs of a package of the workspace."""
+    """The crates that Cargo links into the programs of a package, as built on this machine."""
     workspace = workspace_of(package)
     command = ("cargo", "tree", "--manifest-path", str(workspace / "Cargo.toml"), "--locked")
-    chosen = (*command, "--package", package, "--target", TARGET)
-    tree = (*chosen, "--edges", "normal,no-proc-macro", "--prefix", "none")
+    tree = (*command, "--package", package, "--edges", "normal,no-proc-macro", "--prefix", "none")
     ran = subprocess.run(
         (*tree, "--format", "{p}|{l}"), cwd=ROOT, capture_output=True, text=True, check=False
     )
