@@ -9,7 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 
-@pytest.mark.parametrize("package", ["e2sm_tc", "gnb_lab", "ric", "rlc_model", "rlc_train"])
+@pytest.mark.parametrize(
+    "package", ["e2sm_tc", "gnb_lab", "ric", "rlc_model", "rlc_train", "sojourn_report"]
+)
 def test_the_example_of_a_package_works(package: str) -> None:
     with capture_logs():
         result = doctest.testmod(import_module(package))

@@ -9,7 +9,7 @@ from typing import Final
 from matplotlib.figure import Figure
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from sojourn_report import markdown_table, save
+from sojourn_report import FORMATS, markdown_table, save
 from sojourn_report.colours import BLUE, GREEN, INK, MUTED, ORANGE
 
 from tc_evaluate.axes import AXES, Axis, geometric_mean
@@ -17,7 +17,6 @@ from tc_evaluate.errors import EvaluationError
 from tc_evaluate.regret import Comparison
 from tc_evaluate.run import CONTROLLER, NONE
 
-_PLOTS: Final = (".svg", ".png", ".pdf")
 #: Arms shown beside the controller's, in the colours of the plot.
 _SHOWN = {NONE: MUTED, "fq_codel": ORANGE, "low_latency": GREEN, CONTROLLER: BLUE}
 
@@ -171,8 +170,8 @@ def _best(item: Comparison, axis: Axis) -> float:
 
 def check_plot(path: Path) -> None:
     """Raise `EvaluationError` for a file that `plot` cannot write, before the runs."""
-    if path.suffix not in _PLOTS:
-        formats = ", ".join(_PLOTS)
+    if path.suffix not in FORMATS:
+        formats = ", ".join(FORMATS)
         raise EvaluationError(f"--plot: {path}: expected a name that ends in one of {formats}")
     if not path.parent.is_dir():
         raise EvaluationError(f"--plot: {path.parent}: no such directory; expected one")

@@ -10,11 +10,12 @@ runs give equal files.
 True
 """
 
-from sojourn_report.figures import Key, Plot, plain, save
+from sojourn_report.figures import FORMATS, Key, Plot, plain, save
 from sojourn_report.markdown import table as markdown_table
 from sojourn_report.page import Column, Note, Plots, Section, Table, page
 
 __all__ = [
+    "FORMATS",
     "Column",
     "Key",
     "Note",

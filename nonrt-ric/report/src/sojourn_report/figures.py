@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sojourn_report.colours import NAMES, PAPER, STYLE
 
-UNDATED: Final[dict[str, dict[str, Any]]] = {
+FORMATS: Final[dict[str, dict[str, Any]]] = {
     ".svg": {"Date": None},
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None},
@@ -60,7 +60,7 @@ def plain(axis: Axis) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a figure in the format of the file's ending, one of `UNDATED`.
+    """Writes a figure in the format of the file's ending, one of `FORMATS`.
 
     An SVG has both colour schemes, the others are on white.
 
@@ -68,7 +68,7 @@ def save(figure: Figure, path: Path) -> None:
         KeyError: The format is another.
         OSError: The file cannot be written.
     """
-    metadata = UNDATED[path.suffix]
+    metadata = FORMATS[path.suffix]
     if path.suffix != ".svg":
         figure.savefig(path, dpi=_DPI, facecolor=PAPER, metadata=metadata)
         return
@@ -80,7 +80,7 @@ def save(figure: Figure, path: Path) -> None:
 def _themed(figure: Figure) -> str:
     """The SVG element of a figure, its colours as CSS variables."""
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata=UNDATED[".svg"])
+    figure.savefig(out, format="svg", metadata=FORMATS[".svg"])
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
     # Groups have the same identifiers in each figure of a page; only those of <defs> are used.
