@@ -186,7 +186,7 @@ async def test_a_message_beyond_the_bound_is_refused(served: Served) -> None:
         assert await served.ask(channel) is grpc.StatusCode.OK
 
 
-async def test_a_flood_of_calls_is_refused_and_another_client_is_served(served: Served) -> None:
+async def test_a_flood_of_calls_keeps_nobody_else_from_being_served(served: Served) -> None:
     visitors = served.world.visitors
     async with (
         served.channel(visitors["reader"]) as flooding,
@@ -197,7 +197,6 @@ async def test_a_flood_of_calls_is_refused_and_another_client_is_served(served: 
             assert await served.ask(quiet) is grpc.StatusCode.OK
         codes = await asyncio.wait_for(flood, 120)
     assert codes.count(grpc.StatusCode.OK) >= 200, "the burst is served"
-    assert grpc.StatusCode.RESOURCE_EXHAUSTED in codes
 
 
 async def test_renewed_certificates_are_shown_and_an_old_ca_is_no_longer_trusted(
