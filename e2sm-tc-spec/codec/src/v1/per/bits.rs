@@ -154,7 +154,6 @@ impl Writer {
     }
 
     /// A normally small whole number: the index of an extension addition (X.691 §11.6).
-    #[allow(dead_code, reason = "no type of this edition has an addition")]
     pub(crate) fn normally_small(&mut self, value: u64) -> Result<(), EncodeError> {
         if value < 64 {
             self.bits(value, 7);
@@ -184,7 +183,6 @@ impl Writer {
 
     /// An open type (X.691 §11.2): the complete encoding of what `put` writes, at least one octet,
     /// in fragments where it is long (§11.9.3.8).
-    #[allow(dead_code, reason = "no type of this edition has an addition")]
     pub(crate) fn open_type(
         &mut self,
         put: impl FnOnce(&mut Writer) -> Result<(), EncodeError>,
@@ -444,7 +442,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Decodes the content of an open type (X.691 §11.2).
-    #[allow(dead_code, reason = "no type of this edition has an addition")]
     pub(crate) fn open_type<T>(
         &mut self,
         get: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
