@@ -45,7 +45,7 @@ impl From<RicError> for ScenarioError {
 }
 
 /// Quantity that is fed to the CU beside the occupancy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedQuantity {
     /// DRQL's limit (stolidis2024 §IV-B): the CU uses the forecast in place of the state of the RLC.

@@ -94,6 +94,7 @@ pub(super) struct ReproduceArgs {
 fn failure(error: ReproduceError) -> Failure {
     match error {
         ReproduceError::UnknownPaper { .. }
+        | ReproduceError::Paper { .. }
         | ReproduceError::UnknownExperiment { .. }
         | ReproduceError::TooShort { .. }
         | ReproduceError::Scenario { .. }
@@ -113,7 +114,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     let wanted = args.paper.as_deref().unwrap_or(ALL);
     let chosen = match wanted {
-        ALL => papers::ALL.to_vec(),
+        ALL => papers::all().map_err(failure)?,
         name => vec![papers::by_name(name).map_err(failure)?],
     };
     if wanted == ALL && args.experiment.is_some() {
@@ -139,7 +140,7 @@ fn reproduce_paper(
     stop: &AtomicBool,
     command: &str,
 ) -> Result<Reproduction, Failure> {
-    let folder = args.out.as_ref().map(|out| out.join(paper.name));
+    let folder = args.out.as_ref().map(|out| out.join(&paper.name));
     let options = Options {
         experiment: args.experiment.clone(),
         repeats: args.repeats,
@@ -149,7 +150,7 @@ fn reproduce_paper(
         cache: folder.as_ref().map(|folder| folder.join("runs")),
         inputs: inputs.clone(),
     };
-    let line = RunsLine::new(paper.name);
+    let line = RunsLine::new(&paper.name);
     let result = lab_reproduce::reproduce(paper, &options, stop, &|at| line.show(at));
     line.clear();
     let reproduction = result.map_err(failure)?;
@@ -174,13 +175,16 @@ fn inputs(args: &ReproduceArgs) -> Inputs {
 /// Queries the forecaster for its model and inference time.
 fn trained(args: &ReproduceArgs, chosen: &[Paper]) -> Result<Option<Trained>, Failure> {
     let Some(model) = args.model.clone() else { return Ok(None) };
-    if !chosen.iter().any(|paper| paper.takes_model) {
-        let papers = papers::ALL.iter().filter(|paper| paper.takes_model).map(|paper| paper.name);
-        let papers = papers.collect::<Vec<_>>().join(", ");
-        return Err(Failure::Input(format!("--model is for {papers}")));
+    let bearers: Vec<u32> =
+        chosen.iter().flat_map(|paper| paper.model_bearers.iter().copied()).collect();
+    if bearers.is_empty() {
+        let mut papers = papers::all().map_err(failure)?;
+        papers.retain(|paper| !paper.model_bearers.is_empty());
+        let papers: Vec<String> = papers.into_iter().map(|paper| paper.name).collect();
+        return Err(Failure::Input(format!("--model is for {}", papers.join(", "))));
     }
     let program = Program { command: forecaster(args.forecaster.clone()), model };
-    let measured: &[u32] = if args.t_m_us.is_some() { &[] } else { &papers::stolidis2024::BEARERS };
+    let measured: &[u32] = if args.t_m_us.is_some() { &[] } else { &bearers };
     let hello = Served::probe(&program, measured)
         .map_err(|error| Failure::Input(format!("--model: {error}")))?;
     if !hello.has_quantile(args.drain_quantile) {
@@ -213,9 +217,9 @@ fn forecaster(named: Option<PathBuf>) -> PathBuf {
 }
 
 fn list(args: &ReproduceArgs) -> Result<(), Failure> {
-    for paper in papers::ALL {
+    for paper in papers::all().map_err(failure)? {
         print_line(&format!("{}: {}", paper.name, paper.citation))?;
-        for experiment in (paper.experiments)(&inputs(args)).map_err(failure)? {
+        for experiment in paper.experiments(&inputs(args)).map_err(failure)? {
             print_line(&format!(
                 "  {:12} {} ({}; {} rows, {} seeds)",
                 experiment.name,

@@ -12,7 +12,13 @@ use lab_batch::{identity, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Experiment, FloorOf, Forecasts, Observed, ReproduceError, Watch, XApp};
+use super::ReproduceError;
+use super::floor::FloorOf;
+use super::forecasts::Forecasts;
+use super::observe::Observed;
+use super::plan::Experiment;
+use super::watch::Watch;
+use super::xapp::XApp;
 
 /// Largest file with a result.
 const MAX_RESULT_BYTES: u64 = 16 << 20;
@@ -26,19 +32,19 @@ pub(super) struct Measured {
 
 impl Measured {
     pub(super) fn of(experiment: &Experiment, run: &Observed) -> Self {
-        let metric = |metric: &super::Metric| (metric.name.to_owned(), metric.of(run));
-        let curve = |curve: &super::Curve| (curve.name.to_owned(), curve.of(run));
+        let metrics = experiment.metrics.iter();
+        let curves = experiment.curves.iter();
         Self {
-            metrics: experiment.metrics.iter().map(metric).collect(),
-            curves: experiment.curves.iter().map(curve).collect(),
+            metrics: metrics.map(|(name, measure)| (name.to_owned(), measure.of(run))).collect(),
+            curves: curves.map(|(name, series)| (name.to_owned(), series.of(run))).collect(),
         }
     }
 
     fn fits(&self, experiment: &Experiment) -> bool {
-        self.metrics.len() == experiment.metrics.len()
-            && self.curves.len() == experiment.curves.len()
-            && experiment.metrics.iter().all(|metric| self.metrics.contains_key(metric.name))
-            && experiment.curves.iter().all(|curve| self.curves.contains_key(curve.name))
+        self.metrics.len() == experiment.metrics.iter().len()
+            && self.curves.len() == experiment.curves.iter().len()
+            && experiment.metrics.names().all(|name| self.metrics.contains_key(name))
+            && experiment.curves.names().all(|name| self.curves.contains_key(name))
     }
 }
 
@@ -75,7 +81,7 @@ pub(super) struct Identity<'a> {
     pub(super) watch: Watch,
     pub(super) xapp: Option<&'a XApp>,
     pub(super) forecasts: Option<&'a Forecasts>,
-    pub(super) floor: Option<FloorOf>,
+    pub(super) floor: Option<&'a FloorOf>,
 }
 
 /// Identifies one run.
@@ -108,12 +114,8 @@ impl Cache {
     ) -> Result<Key<'a>, ReproduceError> {
         let Identity { scheme, seed, scenario, watch, xapp, forecasts, floor } = run;
         let inputs = identity::inputs(scenario, directory).map_err(ReproduceError::Identity)?;
-        let names: Vec<&str> = experiment
-            .metrics
-            .iter()
-            .map(|metric| metric.name)
-            .chain(experiment.curves.iter().map(|curve| curve.name))
-            .collect();
+        let names: Vec<&str> =
+            experiment.metrics.names().chain(experiment.curves.names()).collect();
         let whole = json!({
             "program": self.program,
             "experiment": experiment.name,
@@ -175,7 +177,9 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{Deploys, Flows, Metric};
+    use crate::flows::Flows;
+    use crate::measure::Measure;
+    use crate::xapp::Deploys;
 
     const WATCH: Watch = Watch { from_us: 0, to_us: 1, occupancy: false };
 
@@ -184,10 +188,9 @@ mod tests {
     }
 
     fn experiment() -> Experiment {
-        Experiment {
-            metrics: vec![Metric::goodput("goodput", Flows::default())],
-            ..Experiment::new("e", "§1", "t")
-        }
+        let goodput = Measure::Goodput { flows: Flows::default(), within_s: None };
+        let metrics = [("goodput".to_owned(), goodput)].into_iter().collect();
+        Experiment { name: "e".to_owned(), metrics, ..Experiment::default() }
     }
 
     fn cache() -> (tempfile::TempDir, Cache) {

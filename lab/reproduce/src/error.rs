@@ -19,11 +19,19 @@ pub enum ReproduceError {
         /// Known papers.
         known: String,
     },
+    /// A file of a paper is invalid.
+    #[error("{file}: {message}")]
+    Paper {
+        /// Its name.
+        file: String,
+        /// Place in it, and what is wrong.
+        message: String,
+    },
     /// No such experiment.
     #[error("{paper} has no experiment '{name}'; it has {known}")]
     UnknownExperiment {
         /// Paper.
-        paper: &'static str,
+        paper: String,
         /// Name given.
         name: String,
         /// Its experiments.
@@ -33,7 +41,7 @@ pub enum ReproduceError {
     #[error("{experiment}, {scheme}: ends at {to_s} s; it counts from {from_s} s on")]
     TooShort {
         /// Experiment.
-        experiment: &'static str,
+        experiment: String,
         /// Scheme.
         scheme: String,
         /// End of the run, virtual s.
@@ -82,6 +90,12 @@ fn kept_in(kept: Option<&Path>) -> String {
 }
 
 impl ReproduceError {
+    pub(super) fn paper(file: &str, place: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let message = if place.is_empty() { message } else { format!("{place}: {message}") };
+        Self::Paper { file: file.to_owned(), message }
+    }
+
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }

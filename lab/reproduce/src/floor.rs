@@ -1,9 +1,9 @@
 //! The delay floor: the delays of a clairvoyant scheduler for the same arrivals on the same radio, with
 //! all resource blocks used.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{FlowObserved, Observed};
+use super::observe::{FlowObserved, Observed};
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::World;
 use lab_world::clairvoyant::{self, Arrival, Queueing, Rules};
@@ -12,12 +12,14 @@ use lab_world::clairvoyant::{self, Arrival, Queueing, Rules};
 const BULK_PACKET_BYTES: u32 = 1_500;
 
 /// Flows of a floor, and the queueing of the clairvoyant scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FloorOf {
     /// Kind of the flows served first, all of one UE.
-    pub kind: &'static str,
+    pub kind: String,
     /// Whether they share the RLC with bulk, so that a bulk packet sent in part is finished first;
     /// otherwise they have their own bearer.
+    #[serde(default)]
     pub shared: bool,
 }
 
@@ -25,7 +27,7 @@ pub struct FloorOf {
 /// flows.
 pub(super) fn apply(
     run: &mut Observed,
-    of: FloorOf,
+    of: &FloorOf,
     loaded: &LoadedScenario,
 ) -> Result<(), ScenarioError> {
     let served = |flow: &FlowObserved| flow.kind == of.kind;

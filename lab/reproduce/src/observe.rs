@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::forecasts::Forecasts;
+use super::watch::Watch;
 use super::xapp::{XApp, XAppRunner};
-use super::{Forecasts, Watch};
 use lab_forecast::{ForecastCounts, Ric};
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::{BearerSample, Removals, Summary, World};

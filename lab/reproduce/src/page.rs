@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Figure, Reproduction, Table};
+use super::figure::Figure;
+use super::rows::Table;
+use super::run::Reproduction;
 use lab_recording::plots::{self, Axes, Bar, GroupedBar, Line};
 use lab_recording::{STYLE, escape};
 
@@ -23,14 +25,14 @@ fn draw(table: &Table, figure: &Figure) -> String {
     match figure {
         Figure::Curves { curve, title, x, y, log_x, x_max } => {
             let axes = Axes {
-                title: (*title).to_owned(),
-                x: (*x).to_owned(),
-                y: (*y).to_owned(),
+                title: title.clone(),
+                x: x.clone(),
+                y: y.clone(),
                 log_x: *log_x,
                 x_max: *x_max,
             };
-            let line = |(cell, run): (&super::Cell, &Option<super::cache::Measured>)| {
-                let points = run.as_ref()?.curves.get(*curve)?.clone();
+            let line = |(cell, run): (&super::plan::Cell, &Option<super::cache::Measured>)| {
+                let points = run.as_ref()?.curves.get(curve)?.clone();
                 Some(Line { name: cell.scheme.clone(), points })
             };
             let lines: Vec<Line> =
@@ -128,13 +130,13 @@ pub(super) fn page(
          <style>{STYLE}</style></head><body><h1>{name}</h1><p>{citation}</p>\
          <p>gnb-lab {version}, first seed {seed}. <code>{command}</code></p>\
          <h2>Assumed where the paper is silent</h2><ul>",
-        name = escape(paper.name),
-        citation = escape(paper.citation),
+        name = escape(&paper.name),
+        citation = escape(&paper.citation),
         version = env!("CARGO_PKG_VERSION"),
         seed = reproduction.seed,
         command = escape(command),
     );
-    for assumption in paper.assumptions {
+    for assumption in &paper.assumptions {
         let _ = write!(page, "<li>{}</li>", escape(assumption));
     }
     page.push_str("</ul>");
@@ -156,9 +158,9 @@ fn rows(page: &mut String, table: &Table) {
     let _ = write!(
         page,
         "<h2>{}: {} ({})</h2><p>{} seeds.</p>",
-        escape(experiment.name),
-        escape(experiment.title),
-        escape(experiment.source),
+        escape(&experiment.name),
+        escape(&experiment.title),
+        escape(&experiment.source),
         table.repeats,
     );
     for missing in &table.missing {

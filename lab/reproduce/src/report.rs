@@ -7,7 +7,9 @@ use std::path::Path;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table as TextTable};
 
-use super::{ReproduceError, Reproduction, Row, Table, page};
+use super::rows::{Row, Table};
+use super::run::Reproduction;
+use super::{ReproduceError, page};
 
 /// Tables for a terminal, with seed and command line.
 pub fn text(reproduction: &Reproduction, command: &str) -> String {
@@ -77,7 +79,7 @@ fn json(reproductions: &[Reproduction]) -> String {
 fn line(reproduction: &Reproduction, row: &Row) -> String {
     let mut value = serde_json::json!(row);
     if let Some(object) = value.as_object_mut() {
-        object.insert("source".to_owned(), reproduction.paper.name.into());
+        object.insert("source".to_owned(), reproduction.paper.name.clone().into());
         object.insert("seed".to_owned(), reproduction.seed.into());
     }
     value.to_string()

@@ -4,7 +4,7 @@ use lab_batch::Estimate;
 use serde::Serialize;
 
 use super::cache::Measured;
-use super::{By, Experiment, Work};
+use super::plan::{By, Experiment, Work};
 
 /// One value of an experiment: the paper's and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -122,16 +122,16 @@ impl Table {
             None => name.to_owned(),
             Some(condition) => format!("{name}, {condition}"),
         };
-        for metric in &experiment.metrics {
+        for (metric, measure) in experiment.metrics.iter() {
             for (scheme, condition) in pairs(&schemes, &conditions) {
-                let known = values(scheme, metric.name, *condition);
+                let known = values(scheme, metric, *condition);
                 let name = named(scheme, *condition);
-                rows.push(row(experiment, &name, metric.name, metric.unit, &known));
+                rows.push(row(experiment, &name, metric, measure.unit(), &known));
             }
         }
         for (comparison, condition) in pairs(&experiment.comparisons, &conditions) {
-            let of = values(&comparison.of, comparison.metric, *condition);
-            let over = values(&comparison.over, comparison.metric, *condition);
+            let of = values(&comparison.of, &comparison.metric, *condition);
+            let over = values(&comparison.over, &comparison.metric, *condition);
             let compared = |(of, over): (Option<f64>, Option<f64>)| match comparison.by {
                 By::Quotient => Some(of? / over.filter(|over| *over != 0.0)?),
                 By::Difference => Some(of? - over?),
@@ -139,15 +139,14 @@ impl Table {
             let unit = match comparison.by {
                 By::Quotient => "×",
                 By::Difference => {
-                    let metrics = &mut experiment.metrics.iter();
-                    metrics.find(|m| m.name == comparison.metric).map_or("", |metric| metric.unit)
+                    experiment.metrics.get(&comparison.metric).map_or("", |measure| measure.unit())
                 }
             };
             let pairs = of.into_iter().zip(over);
             let compared: Vec<BySeed> =
                 pairs.map(|(of, over)| of.into_iter().zip(over).map(compared).collect()).collect();
             let name = named(&comparison.row, *condition);
-            rows.push(row(experiment, &name, comparison.metric, unit, &compared));
+            rows.push(row(experiment, &name, &comparison.metric, unit, &compared));
         }
         let missing = experiment.cells.iter().filter_map(|cell| match &cell.work {
             Work::Missing(why) => Some(format!("{}: {why}", cell.scheme)),
@@ -189,7 +188,7 @@ fn row(experiment: &Experiment, scheme: &str, metric: &str, unit: &str, by_cell:
     let paper = experiment.paper_value(scheme, metric);
     let here = some(values.iter().sum::<f64>() / values.len() as f64);
     Row {
-        experiment: experiment.name.to_owned(),
+        experiment: experiment.name.clone(),
         scheme: scheme.to_owned(),
         metric: metric.to_owned(),
         unit: unit.to_owned(),
@@ -211,7 +210,9 @@ mod tests {
     use super::*;
 
     fn experiment() -> Experiment {
-        Experiment::new("train", "§V", "train").reports("goodput", [("vanilla", 6.2)])
+        let values = [("vanilla".to_owned(), 6.2)].into_iter().collect();
+        let reported = [("goodput".to_owned(), values)].into_iter().collect();
+        Experiment { name: "train".to_owned(), reported, ..Experiment::default() }
     }
 
     #[test]

@@ -8,12 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use lab_batch::{Progress, Workers};
 use serde_json::Value;
 
+use super::ReproduceError;
 use super::cache::{Cache, Identity, Lookup, Measured};
 use super::floor;
 use super::observe::{RicInputs, observe};
+use super::papers::Paper;
+use super::plan::{Cell, Experiment, Inputs, Work};
 use super::rows::Table;
 use super::seed::with_seed;
-use super::{Cell, Experiment, Inputs, Paper, ReproduceError, Work};
 use lab_scenario::LoadedScenario;
 
 const WITHOUT_MODEL: &str = "without --model DIR the rows of the trained model are left out";
@@ -116,11 +118,11 @@ pub fn reproduce(
         .collect();
     let mut warnings = runner.warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
     warnings.sort();
-    if paper.takes_model && options.inputs.trained.is_none() {
+    if !paper.model_bearers.is_empty() && options.inputs.trained.is_none() {
         warnings.push((tasks.len(), WITHOUT_MODEL.to_owned()));
     }
     Ok(Reproduction {
-        paper: *paper,
+        paper: paper.clone(),
         seed: options.seed,
         tables,
         resumed: runner.resumed.into_inner(),
@@ -129,14 +131,14 @@ pub fn reproduce(
 }
 
 fn chosen(paper: &Paper, options: &Options) -> Result<Vec<Experiment>, ReproduceError> {
-    let mut experiments = (paper.experiments)(&options.inputs)?;
+    let mut experiments = paper.experiments(&options.inputs)?;
     let Some(name) = options.experiment.as_deref() else { return Ok(experiments) };
-    let known: Vec<&str> = experiments.iter().map(|experiment| experiment.name).collect();
+    let known: Vec<&str> = experiments.iter().map(|experiment| experiment.name.as_str()).collect();
     let known = known.join(", ");
     experiments.retain(|experiment| experiment.name == name);
     if experiments.is_empty() {
         let name = name.to_owned();
-        return Err(ReproduceError::UnknownExperiment { paper: paper.name, name, known });
+        return Err(ReproduceError::UnknownExperiment { paper: paper.name.clone(), name, known });
     }
     Ok(experiments)
 }
@@ -148,7 +150,7 @@ fn shorten(experiments: &mut [Experiment], to_us: u64) -> Result<(), ReproduceEr
             let Work::Run { watch, .. } = &mut cell.work else { continue };
             if to_us <= watch.from_us {
                 return Err(ReproduceError::TooShort {
-                    experiment: experiment.name,
+                    experiment: experiment.name.clone(),
                     scheme: cell.scheme.clone(),
                     to_s: to_us as f64 / 1e6,
                     from_s: watch.from_us as f64 / 1e6,
@@ -178,7 +180,7 @@ impl Runner<'_> {
         let Task { experiment, cell, seed } = *task;
         let (scenario, watch, xapp, forecasts, floor) = match &cell.work {
             Work::Run { scenario, watch, xapp, forecasts, floor } => {
-                (scenario, *watch, xapp.as_deref(), forecasts.as_deref(), *floor)
+                (scenario, *watch, xapp.as_deref(), forecasts.as_deref(), floor.as_ref())
             }
             Work::Missing(_) => return Ok(Some(None)),
         };
@@ -209,7 +211,7 @@ impl Runner<'_> {
             }
         }
         let refused = |source| ReproduceError::Scenario {
-            experiment: experiment.name.to_owned(),
+            experiment: experiment.name.clone(),
             scheme: cell.scheme.clone(),
             source,
         };

@@ -3,7 +3,7 @@
 use e2sm_tc::v1::{
     self, BearerId, ControlHeader, ControlMessage, Pipeline, PipelineChange, Transaction, UeId,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::{Output, RanFunction, World};
@@ -22,12 +22,13 @@ pub struct XApp {
 }
 
 /// When an xApp deploys its pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deploys {
     /// Time of the deployment, virtual µs.
+    #[serde(rename = "at_us")]
     At(u64),
     /// When the mean sojourn of the last 100 ms in the RLC report exceeds this many µs.
+    #[serde(rename = "rlc_sojourn_above_us")]
     RlcSojournAbove(u32),
 }
 

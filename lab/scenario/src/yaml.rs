@@ -1,13 +1,13 @@
-//! YAML text as a tree of values, and its errors in words for whoever wrote the text.
+//! YAML text as a value, and its errors in words for whoever wrote the text.
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use serde_saphyr::Error;
 
-/// Parses YAML.
+/// Parses YAML into a tree of values or a type of its own.
 ///
 /// # Errors
 /// One line: what is wrong, where, what was expected.
-pub fn parse_yaml(text: &str) -> Result<Value, String> {
+pub fn parse_yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| format!("not YAML: {}", reason(&error)))
 }
 
@@ -29,11 +29,13 @@ fn reason(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
     fn a_key_that_is_there_twice_is_named_with_its_place() {
-        let error = parse_yaml("a: 1\nb: {c: 2}\na: 3\n").unwrap_err();
+        let error = parse_yaml::<Value>("a: 1\nb: {c: 2}\na: 3\n").unwrap_err();
         assert_eq!(
             error,
             "not YAML: line 3 column 1: the key 'a' is there twice; expected each key once"
@@ -42,7 +44,7 @@ mod tests {
 
     #[test]
     fn too_many_elements_are_told_without_the_parsers_terms() {
-        let error = parse_yaml(&format!("a: [{}]", "x, ".repeat(300_000))).unwrap_err();
+        let error = parse_yaml::<Value>(&format!("a: [{}]", "x, ".repeat(300_000))).unwrap_err();
         assert!(error.starts_with("not YAML: line "), "{error}");
         assert!(
             error
@@ -53,7 +55,7 @@ mod tests {
 
     #[test]
     fn other_errors_are_the_parsers_first_line() {
-        let error = parse_yaml("a: [1").unwrap_err();
+        let error = parse_yaml::<Value>("a: [1").unwrap_err();
         assert!(error.starts_with("not YAML: ") && error.lines().count() == 1, "{error}");
     }
 }
