@@ -28,6 +28,7 @@ PRODUCT_CRATES = (
     "tc-rf",
     "ip-header",
     "gnb-host",
+    "serving",
     "sojourn-fuzz",
 )
 PURE_LAB_CRATES = ("ran", "traffic")

@@ -13,8 +13,8 @@ use serde_json::Value;
 use tracing_subscriber::EnvFilter;
 
 pub use crate::options::quantile;
-pub use crate::terminal::escaped;
 use crate::{LocalClient, Recording, ServeError, ServeOptions};
+pub use serving::terminal::escaped;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,10 +40,7 @@ impl From<ServeError> for Failure {
             | ServeError::Plaintext { .. }
             | ServeError::UnknownClients { .. }
             | ServeError::Forecasts { .. }
-            | ServeError::Access(_)
-            | ServeError::Audit { .. }
-            | ServeError::TlsFile { .. }
-            | ServeError::Tls(_) => Self::Input(error.to_string()),
+            | ServeError::Setup(_) => Self::Input(error.to_string()),
             _ => Self::Machine(error.to_string()),
         }
     }

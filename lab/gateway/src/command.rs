@@ -16,11 +16,9 @@ use lab_world::{
 use tokio::sync::oneshot;
 use tonic::Status;
 
-use super::{
-    limits::{Account, Refused},
-    outbox::OutboxStream,
-    slot_lateness::SlotLateness,
-};
+use serving::limits::{Account, Refused};
+
+use super::{outbox::OutboxStream, slot_lateness::SlotLateness};
 
 /// Called with each report of a subscription by the thread that steps the world, one at a time; it
 /// must return at once and not call the gateway. `Break` ends its subscription.

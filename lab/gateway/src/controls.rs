@@ -7,7 +7,7 @@ use lab_world::{ControlReply, RanFunction};
 use parking_lot::Mutex;
 use prost::Message;
 use sha2::{Digest, Sha256};
-use tc_pipelines::owners::{Answer, Asked, Owners};
+use tc_pipelines::owners::{self, Answer, Asked, Owners};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{sleep, timeout},
@@ -15,11 +15,14 @@ use tokio::{
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
-use super::{
+use serving::{
     access::{Caller, Entry, Right, check_identifiers},
     admission::{Client, REFUSAL_PAUSE},
-    command::{Command, Commands, ControlFailure, stopped},
     limits::Hold,
+};
+
+use super::{
+    command::{Command, Commands, ControlFailure, stopped},
     metrics::GatewayMetrics,
     proto::{self, control_answer, control_response},
 };
@@ -145,7 +148,7 @@ impl ControlHandler {
             0 => self.timeout,
             ms => self.timeout.min(Duration::from_millis(ms.into())),
         };
-        let as_owner = client.caller.as_owner(&request.instance)?;
+        let as_owner = owner(&client.caller, &request.instance)?;
         let mut asked = None;
         if request.ran_function_oid == RanFunction::TcV1.oid() {
             let (node_id, message) = (&request.node_id, &request.message);
@@ -274,6 +277,19 @@ fn describe(ran_function_oid: &str, message: &[u8]) -> String {
     let digest = Sha256::digest(message);
     let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!("{what}sha256 {digest}")
+}
+
+/// The client as the owner of a node: by its name in the access file or, where there is none, its
+/// certificate.
+///
+/// # Errors
+/// The instance is too long.
+// The error is the control's.
+#[allow(clippy::result_large_err)]
+fn owner(caller: &Caller, instance: &[u8]) -> Result<owners::Client, Status> {
+    let name = caller.name().unwrap_or_default();
+    owners::Client::new(&name, &caller.address().to_string(), instance)
+        .map_err(Status::invalid_argument)
 }
 
 fn tell(asked: Option<(Asked, Arc<Mutex<Owners>>, Client)>, answer: Answer<'_>) {

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-use bounded_input::FileError;
+use serving::SetupError;
 
 /// Errors of [`serve`](super::serve).
 #[derive(Debug, thiserror::Error)]
@@ -49,17 +49,9 @@ pub enum ServeError {
         /// Cause and expectation.
         reason: String,
     },
-    /// The access file is not valid.
-    #[error("--access {0}")]
-    Access(String),
-    /// The audit file cannot be written.
-    #[error("--audit {}: cannot write: {source}", path.display())]
-    Audit {
-        /// The file.
-        path: PathBuf,
-        /// Cause.
-        source: io::Error,
-    },
+    /// What protects the listeners cannot be used.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The address is in use or not local.
     #[error("{option} {address}: cannot listen: {source}")]
     Bind {
@@ -70,21 +62,6 @@ pub enum ServeError {
         /// Cause.
         source: io::Error,
     },
-    /// A certificate or key cannot be read.
-    #[error("{option} {}: {source}", path.display())]
-    TlsFile {
-        /// The option.
-        option: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Cause.
-        source: FileError,
-    },
-    /// Invalid certificates or key.
-    #[error(
-        "--tls-cert, --tls-key, --tls-client-ca: {0}; expected PEM files, the key matching the certificate"
-    )]
-    Tls(String),
     /// The gRPC or metrics server failed.
     #[error("{server} server failed: {detail}")]
     Server {

@@ -13,10 +13,11 @@ use lab_world::{
 use tokio::sync::{oneshot, watch};
 use tonic::Status;
 
+use serving::limits::{Account, SubscriptionHold};
+
 use super::{
     clock::WallClock,
     command::{AdmissionError, ControlFailure, ReportCallback, stopped},
-    limits::{Account, SubscriptionHold},
     metrics::GatewayMetrics,
     node::{E2Node, OutputSink},
     nodes::NodeTable,

@@ -4,26 +4,17 @@
 //! queues, one per subscriber (`hub`, `outbox`); the gRPC service (`server`, `subscriptions`,
 //! `controls`) sends commands to that thread through one channel (`command`). The world is an
 //! [`E2Node`] (`node`): the lab's, or that of a test. Conversion to gRPC messages is at the edge
-//! (`nodes`, `outbox`). Connections come through `incoming` (TLS); `access` decides what their clients may
-//! do, `limits` how much of it; `admission` applies both to calls.
+//! (`nodes`, `outbox`). What guards the listeners is the crate `serving`.
 
-mod access;
-mod admission;
 pub mod cli;
 mod clock;
 mod command;
 mod controls;
 mod error;
 mod forecasts;
-#[doc(hidden)]
-pub mod fuzzing;
 mod health;
-mod hosts;
 mod http;
 mod hub;
-mod incoming;
-mod limits;
-mod listener;
 mod local_client;
 mod metrics;
 mod node;
@@ -38,19 +29,18 @@ mod server;
 mod service;
 mod slot_lateness;
 mod subscriptions;
-mod terminal;
 mod world_thread;
 
 pub use clock::WallClock;
 pub use command::{ReportCallback, Waker};
 pub use error::ServeError;
-pub use hosts::HostName;
 pub use local_client::{LocalClient, LocalClientError};
 pub use metrics::MetricsDetail;
 pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
 pub use options::{ForecastOptions, ServeOptions};
 pub use serve::{check_summary_folder, serve, write_summary};
 pub use server::Gateway;
+pub use serving::hosts::HostName;
 pub use slot_lateness::SlotLateness;
 
 /// Generated from `interfaces/proto/e2_gateway.proto`.

@@ -16,8 +16,9 @@ use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 use tonic::Status;
 
+use serving::access::{AccessChanges, Caller, Right};
+
 use super::{
-    access::{AccessChanges, Caller, Right},
     node::NodeState,
     proto::{self, NodeEvent, node_event::Kind},
 };
@@ -135,7 +136,7 @@ impl Stream for NodeWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::local_caller;
+    use crate::tests::local_caller;
 
     fn state(id: &str, generation: u64, nb_id: u64) -> NodeState {
         NodeState { node: NodeInfo { id: id.to_owned(), nb_id, ..NodeInfo::default() }, generation }

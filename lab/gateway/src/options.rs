@@ -10,13 +10,14 @@ use std::{
 use clap::Args;
 use e2sm_tc::v1::DRAIN_QUANTILE;
 
-use super::{
-    error::ServeError,
+use serving::{
+    SetupError,
     hosts::HostName,
     incoming::CertificateFiles,
     limits::{Limits, Refusals},
-    metrics::MetricsDetail,
 };
+
+use super::{error::ServeError, metrics::MetricsDetail};
 
 /// Settings of `gnb-lab serve`.
 #[derive(Args, Clone, Debug)]
@@ -170,7 +171,7 @@ impl ServeOptions {
                 key: key.clone(),
                 client_ca: client_ca.clone(),
             })),
-            _ => Err(ServeError::Tls("certificate and key must both be given".to_owned())),
+            _ => Err(SetupError::Tls("certificate and key must both be given".to_owned()).into()),
         }
     }
 }

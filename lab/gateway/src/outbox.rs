@@ -19,7 +19,9 @@ use lab_world::{KpmReport, KpmUe, Payload, RanFunction, Report};
 use prometheus_client::metrics::counter::Counter;
 use tonic::Status;
 
-use super::{limits::Account, proto};
+use serving::limits::Account;
+
+use super::proto;
 
 /// Bytes of a queued report beside its content.
 const ENTRY_BYTES: usize = 128;
@@ -242,7 +244,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::limits::{ClientKey, Limits, Refusals};
+    use serving::limits::{ClientKey, Limits, Refusals};
 
     fn limits() -> Limits {
         Limits::new(1024, 400_000_000, 400, Refusals::default())

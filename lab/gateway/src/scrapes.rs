@@ -11,9 +11,10 @@ use tokio::{
 };
 use tonic::codegen::Bytes;
 
+use serving::limits::{Bucket, Rate};
+
 use super::{
     command::{Command, Commands},
-    limits::{Bucket, Rate},
     metrics::{Exposition, Format, prometheus_text},
 };
 

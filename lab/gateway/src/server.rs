@@ -16,20 +16,25 @@ use tokio::{
 };
 use tonic::{Request, service::interceptor::InterceptedService, transport::Server};
 
-use super::{
+use serving::{
+    SetupError,
     access::{AccessControl, Audit, Caller, Entry, Right},
     admission::Admission,
+    hosts::AllowedHosts,
+    incoming::{Certificates, ClientCertificate, Identify, Incoming, Peer, Protocol, Reloaded},
+    listener,
+    metrics::ServingMetrics,
+};
+
+use super::{
     clock::WallClock,
     command::{COMMAND_QUEUE, Commands, Waker},
     controls::ControlHandler,
     error::{ServeError, cause},
     forecasts::{ForecastStream, Forecaster},
     health::Health,
-    hosts::AllowedHosts,
     http::{self, HttpState},
     hub::Hub,
-    incoming::{Certificates, ClientCertificate, Identify, Incoming, Peer, Protocol, Reloaded},
-    listener,
     local_client::LocalClient,
     metrics::{Exposition, GatewayMetrics},
     node::{E2Node, Recording},
@@ -105,10 +110,10 @@ impl Gateway {
         let forecaster = Forecaster::from_options(&options.forecasts, options.insecure)?;
         let metrics = GatewayMetrics::default();
         let certificates = match options.certificate_files()? {
-            Some(files) => Some(Arc::new(Certificates::new(files, metrics.clone())?)),
+            Some(files) => Some(Arc::new(Certificates::new(files, metrics.serving().clone())?)),
             None => None,
         };
-        let access = access_control(options, certificates.as_deref(), &metrics)?;
+        let access = access_control(options, certificates.as_deref(), metrics.serving())?;
         log_protection(options, certificates.as_deref(), listener.address);
 
         let (sender, commands) = mpsc::sync_channel(COMMAND_QUEUE);
@@ -158,18 +163,20 @@ impl Gateway {
         };
         tokio::spawn(health.clone().report_to(reporter));
         let client = forecaster.as_ref().and(options.forecasts.cert.clone());
-        let client = client.map(|file| ClientCertificate::new(file, metrics.clone()));
+        let client = client.map(|file| ClientCertificate::new(file, metrics.serving().clone()));
         tokio::spawn(reload(certificates.clone(), client, Arc::clone(&access), stopping.clone()));
         let may_read = |request: Request<()>| require(&request, Right::Read).map(|_| request);
-        let limits = options.limits(metrics.limited());
+        let limits = options.limits(metrics.serving().limited());
         let connections = |protocol: Protocol| {
-            let open = limits
-                .connections(protocol == Protocol::Http, metrics.connections(protocol.name()));
+            let open = limits.connections(
+                protocol == Protocol::Http,
+                metrics.serving().connections(protocol.name()),
+            );
             tokio::spawn(stopped_by(open.clone().end_idle(), stopping.clone()));
             open
         };
         let grpc_connections = connections(Protocol::Grpc);
-        tokio::spawn(stopped_by(metrics.limited().log(), stopping.clone()));
+        tokio::spawn(stopped_by(metrics.serving().limited().log(), stopping.clone()));
         let v1 = reflection().build_v1().map_err(|error| reflection_failed(&error))?;
         let v1alpha = reflection().build_v1alpha().map_err(|error| reflection_failed(&error))?;
         let router = Server::builder()
@@ -232,7 +239,10 @@ impl Gateway {
             let scrapes = Scrapes::new(sender, exposition);
             let listen = options.metrics_listen.as_deref().unwrap_or_default();
             let hosts = AllowedHosts::new(listen, &options.allowed_hosts);
-            let app = http::router(HttpState { scrapes, access, limits, health, hosts });
+            let app = http::router(
+                HttpState { scrapes, health },
+                serving::http::Admission { access, limits, hosts },
+            );
             let app = app.into_make_service_with_connect_info::<Peer>();
             let stop = until(stopping);
             tasks.push((
@@ -339,10 +349,10 @@ async fn until(mut stopping: watch::Receiver<bool>) {
 fn access_control(
     options: &ServeOptions,
     certificates: Option<&Certificates>,
-    metrics: &GatewayMetrics,
+    metrics: &ServingMetrics,
 ) -> Result<Arc<AccessControl>, ServeError> {
     let audit = Audit::new(options.audit.as_deref(), options.access.is_some(), metrics.clone());
-    let audit = audit.map_err(|source| ServeError::Audit {
+    let audit = audit.map_err(|source| SetupError::Audit {
         path: options.audit.clone().unwrap_or_default(),
         source,
     })?;
@@ -350,7 +360,7 @@ fn access_control(
     let path = options.access.clone();
     AccessControl::new(path, has_client_ca, options.insecure, audit, metrics.clone())
         .map(Arc::new)
-        .map_err(|error| ServeError::Access(error.to_string()))
+        .map_err(|error| SetupError::Access(error.to_string()).into())
 }
 
 fn log_protection(

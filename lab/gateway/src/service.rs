@@ -3,9 +3,9 @@
 use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
+use serving::{access::Right, admission::Client};
+
 use super::{
-    access::Right,
-    admission::Client,
     controls::{ControlHandler, ControlResponses},
     nodes::{NodeTable, NodeWatch, to_proto},
     proto::{self, e2_gateway_server::E2Gateway},

@@ -20,9 +20,12 @@ use tokio::{
 };
 use tonic::{Status, Streaming};
 
-use super::{
+use serving::{
     access::{AccessChanges, Entry, Refusal, Right, check_identifiers},
     admission::{Client, REFUSAL_PAUSE},
+};
+
+use super::{
     command::{AdmissionError, Command, Commands, stopped},
     metrics::GatewayMetrics,
     outbox::{MAX_BATCH_BYTES, OutboxStream},

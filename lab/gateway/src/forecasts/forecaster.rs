@@ -11,10 +11,10 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
+use serving::{access::first_line_token, incoming::MAX_PEM_BYTES};
+
 use crate::{
-    access::first_line_token,
     error::{ServeError, cause},
-    incoming::MAX_PEM_BYTES,
     options::{ForecastOptions, resolve},
 };
 

@@ -22,14 +22,13 @@ use prometheus_client::{
 };
 
 use lab_world::ControlReply;
+use serving::metrics::ServingMetrics;
 
 pub use detail::MetricsDetail;
 pub(super) use format::{Format, prometheus_text};
 use worst::WorstBearers;
 
-use super::{
-    command::Scrape, forecasts::ForecastOutcome, limits::Refusals, outbox::OutboxCounters,
-};
+use super::{command::Scrape, forecasts::ForecastOutcome, outbox::OutboxCounters};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RanFunctionLabels {
@@ -52,22 +51,6 @@ struct ForecastLabels {
     result: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ListenerLabels {
-    server: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct UseLabels {
-    r#use: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RefusalLabels {
-    server: &'static str,
-    reason: &'static str,
-}
-
 /// Metrics of the gateway; clones share their counters.
 #[derive(Clone, Debug)]
 pub(super) struct GatewayMetrics {
@@ -81,13 +64,7 @@ pub(super) struct GatewayMetrics {
     forecasts: Family<ForecastLabels, Counter>,
     /// Absent without a forecaster: a stream that nobody asked for is not down.
     forecast_stream: Arc<OnceLock<Gauge>>,
-    refused: Family<RefusalLabels, Counter>,
-    access_reload_failures: Counter,
-    audit_failures: Counter,
-    tls_reload_failures: Family<ListenerLabels, Counter>,
-    certificate_not_after: Family<UseLabels, Gauge>,
-    limited: Refusals,
-    connections: Family<ListenerLabels, Gauge>,
+    serving: ServingMetrics,
 }
 
 impl Default for GatewayMetrics {
@@ -102,13 +79,7 @@ impl Default for GatewayMetrics {
             skipped: Counter::default(),
             forecasts: Family::default(),
             forecast_stream: Arc::default(),
-            refused: Family::default(),
-            access_reload_failures: Counter::default(),
-            audit_failures: Counter::default(),
-            tls_reload_failures: Family::default(),
-            certificate_not_after: Family::default(),
-            limited: Refusals::default(),
-            connections: Family::default(),
+            serving: ServingMetrics::default(),
         }
     }
 }
@@ -173,59 +144,9 @@ impl GatewayMetrics {
         self.forecast_stream.get().is_some_and(|open| open.get() > 0)
     }
 
-    /// A call or request was refused.
-    pub(super) fn refused(&self, server: &'static str, reason: &'static str) {
-        self.refused.get_or_create(&RefusalLabels { server, reason }).inc();
-    }
-
-    /// Starts a count of refusals at 0: increase() misses the first one of a series that is new.
-    pub(super) fn expect_refusals(&self, server: &'static str, reason: &'static str) {
-        drop(self.refused.get_or_create(&RefusalLabels { server, reason }));
-    }
-
-    /// What the limits of clients refused.
-    pub(super) fn limited(&self) -> Refusals {
-        self.limited.clone()
-    }
-
-    /// Connections open at a listener.
-    pub(super) fn connections(&self, server: &'static str) -> Gauge {
-        self.connections.get_or_create_owned(&ListenerLabels { server })
-    }
-
-    /// A changed access file was not taken over.
-    pub(super) fn access_reload_failed(&self) {
-        self.access_reload_failures.inc();
-    }
-
-    /// A line of the audit log did not go to its file.
-    pub(super) fn audit_failed(&self) {
-        self.audit_failures.inc();
-    }
-
-    #[cfg(test)]
-    pub(super) fn audit_failures(&self) -> u64 {
-        self.audit_failures.get()
-    }
-
-    /// Changed certificates of a listener were not taken over.
-    pub(super) fn tls_reload_failed(&self, server: &'static str) {
-        self.tls_reload_failures.get_or_create(&ListenerLabels { server }).inc();
-    }
-
-    /// The end of the validity of a certificate, Unix time; of a listener's, or as client of a forecaster.
-    pub(super) fn certificate_not_after(&self, r#use: &'static str, unix_s: i64) {
-        self.certificate_not_after.get_or_create(&UseLabels { r#use }).set(unix_s);
-    }
-
-    /// A certificate whose end of validity cannot be read.
-    pub(super) fn certificate_unknown(&self, r#use: &'static str) {
-        self.certificate_not_after.remove(&UseLabels { r#use });
-    }
-
-    /// Failed reloads of a listener's certificates begin at 0, as in `expect_refusals`.
-    pub(super) fn expect_reloads(&self, server: &'static str) {
-        drop(self.tls_reload_failures.get_or_create(&ListenerLabels { server }));
+    /// Metrics of the listeners.
+    pub(super) fn serving(&self) -> &ServingMetrics {
+        &self.serving
     }
 
     /// Adds the gateway's metrics to a registry.
@@ -280,39 +201,7 @@ impl GatewayMetrics {
                 open.clone(),
             );
         }
-        registry.register(
-            "access_refused",
-            "Calls and requests refused, by server and reason (unauthenticated, right, node)",
-            self.refused.clone(),
-        );
-        registry.register(
-            "limited",
-            "What clients asked for beyond their limits, by client (the first 32, others as other) and \
-             limit",
-            self.limited.total(),
-        );
-        let connections = self.connections.clone();
-        registry.register("server_connections", "Connections open now, by server", connections);
-        registry.register(
-            "access_reload_failures",
-            "Changed access files that were not valid; the previous one stayed in force",
-            self.access_reload_failures.clone(),
-        );
-        registry.register(
-            "audit_failures",
-            "Audit lines that went to the program's log because the file could not be written",
-            self.audit_failures.clone(),
-        );
-        registry.register(
-            "tls_reload_failures",
-            "Changed certificates that could not be used; the previous ones stayed in use",
-            self.tls_reload_failures.clone(),
-        );
-        registry.register(
-            "tls_certificate_not_after_seconds",
-            "End of validity of a certificate, Unix time, by use: a server, or a connection as client",
-            self.certificate_not_after.clone(),
-        );
+        self.serving.register(registry);
     }
 }
 

@@ -77,8 +77,8 @@ fn busy() -> GatewayMetrics {
     metrics.lateness(Duration::from_micros(30));
     metrics.forecasts(ForecastOutcome::Taken, 2);
     metrics.forecast_stream(true);
-    metrics.refused("grpc", "right");
-    metrics.certificate_not_after("http", 1_800_000_000);
+    metrics.serving().refused("grpc", "right");
+    metrics.serving().certificate_not_after("http", 1_800_000_000);
     metrics
 }
 

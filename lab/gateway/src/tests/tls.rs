@@ -3,9 +3,10 @@
 use tonic::transport::{Channel, Endpoint};
 
 use super::{double::Double, harness::*, pki::*};
+use serving::limits::SILENCE;
+
 use crate::{
     Gateway, ServeError, ServeOptions,
-    limits::SILENCE,
     proto::{ListNodesRequest, e2_gateway_client::E2GatewayClient},
 };
 

@@ -22,10 +22,10 @@ use super::tally::Tally;
 use crate::clock::WallClock;
 use crate::command::ControlFailure;
 use crate::hub::Hub;
-use crate::limits::{ClientKey, Limits, Refusals};
 use crate::metrics::GatewayMetrics;
 use crate::node::E2Node;
 use crate::outbox::OutboxStream;
+use serving::limits::{ClientKey, Limits, Refusals};
 
 /// Longest step: short enough that many have no arrival.
 const STRIDE_US: u64 = 1_500;

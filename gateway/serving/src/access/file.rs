@@ -25,7 +25,7 @@ const TOKEN_CHARS: std::ops::RangeInclusive<usize> = 32..=512;
 
 /// What a client may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Right {
+pub enum Right {
     /// List nodes, reflection, metrics.
     Read,
     /// Receive indications.
@@ -38,7 +38,7 @@ impl Right {
     const ALL: [Self; 3] = [Self::Read, Self::Subscribe, Self::Control];
 
     /// The name of the right in the access file.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Subscribe => "subscribe",
@@ -49,28 +49,29 @@ impl Right {
 
 /// A client of the access file.
 #[derive(Debug)]
-pub(crate) struct Client {
-    pub(crate) name: String,
+pub struct Client {
+    pub name: String,
     rights: Vec<Right>,
     nodes: Vec<Glob>,
 }
 
 impl Client {
-    pub(crate) fn may(&self, right: Right) -> bool {
+    pub fn may(&self, right: Right) -> bool {
         self.rights.contains(&right)
     }
 
-    pub(crate) fn may_access(&self, node_id: &str) -> bool {
+    pub fn may_access(&self, node_id: &str) -> bool {
         self.nodes.iter().any(|glob| glob.matches(node_id))
     }
 }
 
 /// SHA-256: all that is kept of a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Digest256([u8; 32]);
+pub struct Digest256([u8; 32]);
 
 impl Digest256 {
-    pub(crate) fn of(text: &str) -> Self {
+    /// The digest of a text.
+    pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text).into())
     }
 }
@@ -83,7 +84,7 @@ impl fmt::Debug for Digest256 {
 
 /// A valid access file.
 #[derive(Debug, Default)]
-pub(crate) struct AccessFile {
+pub struct AccessFile {
     clients: Vec<Client>,
     /// Name of a certificate to index of its client.
     certificates: HashMap<String, usize>,
@@ -97,10 +98,10 @@ pub(crate) struct AccessFile {
 /// Why an access file is not valid.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}{}", file.display(), place_prefix(place), problem(found, expected))]
-pub(crate) struct AccessError {
+pub struct AccessError {
     file: PathBuf,
     /// Path of the element, e.g. `clients[0].may[1]`; empty for the file as a whole.
-    pub(crate) place: String,
+    pub place: String,
     found: String,
     expected: String,
 }
@@ -120,7 +121,7 @@ fn problem(found: &str, expected: &str) -> String {
 
 impl AccessFile {
     /// Reads the file and its token files.
-    pub(crate) fn read(path: &Path) -> Result<Self, AccessError> {
+    pub fn read(path: &Path) -> Result<Self, AccessError> {
         let parser = Parser { file: path };
         let text = read_text(path, MAX_FILE_BYTES)
             .map_err(|error| parser.error("", &error.to_string(), ""))?;
@@ -132,7 +133,7 @@ impl AccessFile {
     }
 
     /// Reports in the log which of its files more than their owner may write.
-    pub(crate) fn warn_of_writers(&self) {
+    pub fn warn_of_writers(&self) {
         for path in &self.group_writable {
             let path = path.display();
             tracing::warn!(%path, "the group of this file may change who has access; expected chmod g-w");
@@ -140,7 +141,7 @@ impl AccessFile {
     }
 
     /// Reads the text of the file at `path`, and its token files.
-    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, AccessError> {
+    pub fn parse(path: &Path, text: &str) -> Result<Self, AccessError> {
         let parser = Parser { file: path };
         let value: Value = serde_saphyr::from_str(text)
             .map_err(|error| parser.error("", &error.to_string(), "YAML"))?;
@@ -152,12 +153,12 @@ impl AccessFile {
     }
 
     /// Whether files and tokens are the same.
-    pub(crate) fn has_same_text(&self, other: &Self) -> bool {
+    pub fn has_same_text(&self, other: &Self) -> bool {
         self.text == other.text && self.tokens == other.tokens
     }
 
     /// The client of a token.
-    pub(crate) fn by_token(&self, token: Digest256) -> Option<&Client> {
+    pub fn by_token(&self, token: Digest256) -> Option<&Client> {
         let mut found = None;
         // Without early exit: the time taken is independent of the position of the token.
         for (known, index) in &self.tokens {
@@ -169,7 +170,7 @@ impl AccessFile {
     }
 
     /// The first client that has one of the names of a certificate.
-    pub(crate) fn by_certificate(&self, names: &[String]) -> Option<&Client> {
+    pub fn by_certificate(&self, names: &[String]) -> Option<&Client> {
         let index = names.iter().filter_map(|name| self.certificates.get(name)).min()?;
         self.clients.get(*index)
     }
@@ -360,7 +361,7 @@ impl Parser<'_> {
 }
 
 /// The token in the first line of a token file, if valid.
-pub(crate) fn first_line_token(text: &str) -> Option<&str> {
+pub fn first_line_token(text: &str) -> Option<&str> {
     let line = text.lines().next()?;
     let is_valid =
         TOKEN_CHARS.contains(&line.len()) && line.bytes().all(|byte| byte.is_ascii_graphic());

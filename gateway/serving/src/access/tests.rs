@@ -12,13 +12,6 @@ use serde_json::Value;
 
 use super::*;
 
-/// A client on loopback without an access file.
-pub(crate) fn local_caller() -> Caller {
-    let audit = Audit::new(None, false, GatewayMetrics::default()).expect("no file");
-    let access = AccessControl::new(None, false, false, audit, GatewayMetrics::default());
-    Caller::new(&Arc::new(access.expect("no file")), peer("127.0.0.1:1", true, None), None)
-}
-
 fn peer(address: &str, is_encrypted: bool, names: Option<&[&str]>) -> Peer {
     Peer {
         protocol: Protocol::Grpc,
@@ -30,7 +23,7 @@ fn peer(address: &str, is_encrypted: bool, names: Option<&[&str]>) -> Peer {
 }
 
 fn vectors(name: &str) -> Value {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gateway/access/vectors");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../access/vectors");
     let text = fs::read_to_string(folder.join(name)).expect("the vectors");
     serde_saphyr::from_str(&text).expect("YAML")
 }
@@ -50,8 +43,8 @@ fn write(folder: &Path, case: &Value) -> PathBuf {
 }
 
 fn control(path: &Path, has_client_ca: bool) -> Arc<AccessControl> {
-    let audit = Audit::new(None, true, GatewayMetrics::default()).expect("no file");
-    let metrics = GatewayMetrics::default();
+    let audit = Audit::new(None, true, ServingMetrics::default()).expect("no file");
+    let metrics = ServingMetrics::default();
     let path = Some(path.to_owned());
     Arc::new(AccessControl::new(path, has_client_ca, false, audit, metrics).expect("valid"))
 }

@@ -29,7 +29,7 @@ use super::{
 };
 
 /// A connection that has sent nothing for this long ends, as does a TLS handshake.
-pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+pub const SILENCE: Duration = Duration::from_secs(10);
 /// A connection without a call for this long ends; longer than the period of scrapes.
 const IDLE: Duration = Duration::from_secs(120);
 /// Time between two looks for connections that end.
@@ -129,7 +129,7 @@ impl Table {
 
 /// The connections of one listener; clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Connections(Arc<Inner>);
+pub struct Connections(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -143,7 +143,7 @@ struct Inner {
 
 impl Connections {
     /// `open` follows their number. HTTP clients connect to ask, those of gRPC also to wait: `is_http`.
-    pub(crate) fn new(
+    pub fn new(
         max: usize,
         is_http: bool,
         open: Gauge,
@@ -156,7 +156,7 @@ impl Connections {
     }
 
     /// Admits a connection; `None` if there is no room for this client.
-    pub(crate) fn admit(&self, client: ClientKey) -> Option<Slot> {
+    pub fn admit(&self, client: ClientKey) -> Option<Slot> {
         self.admit_at(client, self.0.clock.now_us())
     }
 
@@ -209,7 +209,7 @@ impl Connections {
     }
 
     /// Ends connections that send nothing or have no call, until the listener closes.
-    pub(crate) async fn end_idle(self) {
+    pub async fn end_idle(self) {
         let mut ticks = interval(CHECK_PERIOD);
         loop {
             ticks.tick().await;
@@ -237,7 +237,7 @@ impl Connections {
 
 /// A connection's place in the table.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot {
+pub struct Slot {
     id: u64,
     connections: Connections,
     signal: Arc<Signal>,
@@ -245,19 +245,19 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// Whether the connection has to end; `waker` is woken when it has to.
-    pub(crate) fn is_closed(&self, waker: &Waker) -> bool {
+    pub fn is_closed(&self, waker: &Waker) -> bool {
         self.signal.waker.register(waker);
         self.signal.is_closed.load(Ordering::Relaxed)
     }
 
     /// The peer sent something.
-    pub(crate) fn has_sent(&self) {
+    pub fn has_sent(&self) {
         self.signal.has_sent.store(true, Ordering::Relaxed);
     }
 
     /// The client is known now, as after a handshake or by the token of a call. Its connection counts
     /// among those of the name, and ends if there are too many.
-    pub(crate) fn identified(&self, client: &ClientKey) -> Result<(), Refused> {
+    pub fn identified(&self, client: &ClientKey) -> Result<(), Refused> {
         let connections = &self.connections;
         let mut table = connections.0.table.lock();
         match table.entries.get(&self.id) {
@@ -277,7 +277,7 @@ impl Slot {
     }
 
     /// A call is open until the result is dropped.
-    pub(crate) fn begin_call(&self) -> CallOfSlot {
+    pub fn begin_call(&self) -> CallOfSlot {
         self.change(|entry, _| {
             entry.calls += 1;
             entry.all_calls += 1;
@@ -286,7 +286,7 @@ impl Slot {
     }
 
     /// The connection has ended.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         let mut table = self.connections.0.table.lock();
         table.close(self.id);
         self.connections.count(&table);
@@ -302,7 +302,7 @@ impl Slot {
 
 /// An open call of a connection.
 #[derive(Debug)]
-pub(crate) struct CallOfSlot(Slot);
+pub struct CallOfSlot(Slot);
 
 impl Drop for CallOfSlot {
     fn drop(&mut self) {

@@ -62,11 +62,11 @@ impl Host {
 
 /// The names of an HTTP server.
 #[derive(Clone, Debug)]
-pub(crate) struct AllowedHosts(Vec<HostName>);
+pub struct AllowedHosts(Vec<HostName>);
 
 impl AllowedHosts {
     /// `localhost`, the host of the setting `listen` and those of `--allowed-hosts`.
-    pub(crate) fn new(listen: &str, allowed: &[HostName]) -> Self {
+    pub fn new(listen: &str, allowed: &[HostName]) -> Self {
         let mut names = vec![HostName::of("localhost")];
         if let Some(Host::Name(name)) = Host::of(listen) {
             names.push(name);
@@ -80,7 +80,7 @@ impl AllowedHosts {
     /// # Errors
     /// Status and sentence of the refusal: 421 (RFC 9110 §15.5.20) for a `Host` that is not ours, 403 for
     /// an `Origin` of another site.
-    pub(crate) fn check(
+    pub fn check(
         &self,
         headers: &HeaderMap,
         is_encrypted: bool,
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn requests_are_answered_or_refused_as_in_the_shared_vectors() {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let vectors = vectors.join("../../gateway/access/vectors/hosts.yaml");
+        let vectors = vectors.join("../access/vectors/hosts.yaml");
         let cases: Value =
             serde_saphyr::from_str(&fs::read_to_string(vectors).expect("the vectors"))
                 .expect("YAML");

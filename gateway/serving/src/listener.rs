@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 const BACKLOG: i32 = 128;
 
 /// Binds an address. `[::]` accepts IPv4 as well, and is `0.0.0.0` on a machine without IPv6.
-pub(super) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = match address {
         SocketAddr::V6(v6) if v6.ip().is_unspecified() => match both_families(address) {
             Err(error) if is_without_ipv6(&error) => {

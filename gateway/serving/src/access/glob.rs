@@ -2,16 +2,16 @@
 
 /// A pattern of node ids.
 #[derive(Debug)]
-pub(crate) struct Glob(Vec<char>);
+pub(super) struct Glob(Vec<char>);
 
 impl Glob {
-    pub(crate) fn new(pattern: &str) -> Self {
+    pub(super) fn new(pattern: &str) -> Self {
         Self(pattern.chars().collect())
     }
 
     /// Whether the whole text matches, in at most text × pattern steps: only the last `*` is retried,
     /// since a longer match of an earlier one cannot help.
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    pub(super) fn matches(&self, text: &str) -> bool {
         let pattern = &self.0;
         let text: Vec<char> = text.chars().collect();
         let (mut at, mut in_text) = (0, 0);

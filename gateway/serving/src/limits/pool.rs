@@ -11,22 +11,22 @@ use std::sync::{
 
 /// What all clients share.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub struct Pool {
     capacity: u64,
     held: AtomicU64,
 }
 
 impl Pool {
-    pub(crate) fn new(capacity: u64) -> Arc<Self> {
+    pub fn new(capacity: u64) -> Arc<Self> {
         Arc::new(Self { capacity, held: AtomicU64::new(0) })
     }
 
-    pub(crate) fn capacity(&self) -> u64 {
+    pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// Held by all clients.
-    pub(crate) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
@@ -35,14 +35,14 @@ impl Pool {
     }
 
     /// The share of a new client.
-    pub(crate) fn share(self: &Arc<Self>) -> Arc<Share> {
+    pub fn share(self: &Arc<Self>) -> Arc<Share> {
         Arc::new(Share { pool: Arc::clone(self), held: AtomicU64::new(0) })
     }
 }
 
 /// What one client holds of a pool.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     pool: Arc<Pool>,
     held: AtomicU64,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Share {
 impl Share {
     /// Takes `amount` unless the client would then hold more than what stays free.
     #[must_use]
-    pub(crate) fn try_take(&self, amount: u64) -> bool {
+    pub fn try_take(&self, amount: u64) -> bool {
         let with = |held: u64| held.checked_add(amount).filter(|held| *held <= self.pool.capacity);
         if self.pool.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).is_err() {
             return false;
@@ -64,36 +64,36 @@ impl Share {
     }
 
     /// Returns what was taken.
-    pub(crate) fn give_back(&self, amount: u64) {
+    pub fn give_back(&self, amount: u64) {
         self.held.fetch_sub(amount, Ordering::Relaxed);
         self.pool.held.fetch_sub(amount, Ordering::Relaxed);
     }
 
     /// Takes `amount`, which is given back when the result is dropped.
-    pub(crate) fn try_hold(self: &Arc<Self>, amount: u64) -> Option<Hold> {
+    pub fn try_hold(self: &Arc<Self>, amount: u64) -> Option<Hold> {
         self.try_take(amount).then(|| Hold { share: Arc::clone(self), amount })
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
     /// Held by the client.
-    pub(crate) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 }
 
 /// An amount taken from a share until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub struct Hold {
     share: Arc<Share>,
     amount: u64,
 }
 
 impl Hold {
     /// Corrects the amount to what is really used, even beyond the threshold.
-    pub(crate) fn correct(&mut self, amount: u64) {
+    pub fn correct(&mut self, amount: u64) {
         // Never below what is held: adds first.
         self.share.held.fetch_add(amount, Ordering::Relaxed);
         self.share.pool.held.fetch_add(amount, Ordering::Relaxed);

@@ -2,16 +2,16 @@
 
 /// Rate and burst of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rate {
+pub struct Rate {
     /// Tokens per second.
-    pub(crate) per_s: u32,
+    pub per_s: u32,
     /// Tokens of a full bucket.
-    pub(crate) burst: u32,
+    pub burst: u32,
 }
 
 /// Tokens that refill with time. Time is monotonic, µs, and the caller's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     rate: Rate,
     /// Millionths of a token: a rate per second refills as many in 1 µs.
     level: u64,
@@ -22,7 +22,7 @@ const TOKEN: u64 = 1_000_000;
 
 impl Bucket {
     /// A full bucket.
-    pub(crate) fn new(rate: Rate, now_us: u64) -> Self {
+    pub fn new(rate: Rate, now_us: u64) -> Self {
         Self { rate, level: u64::from(rate.burst) * TOKEN, at_us: now_us }
     }
 
@@ -30,7 +30,7 @@ impl Bucket {
     ///
     /// # Errors
     /// Too few are left; the time until there are enough, µs. Nothing is taken.
-    pub(crate) fn take(&mut self, tokens: u32, now_us: u64) -> Result<(), u64> {
+    pub fn take(&mut self, tokens: u32, now_us: u64) -> Result<(), u64> {
         self.refill(now_us);
         let wanted = u64::from(tokens.min(self.rate.burst)) * TOKEN;
         match self.level.checked_sub(wanted) {

@@ -12,7 +12,7 @@ pub(super) const MAX_IDENTIFIER_BYTES: usize = 256;
 /// `INVALID_ARGUMENT` that names the field.
 // The error is the status of the procedure.
 #[allow(clippy::result_large_err)]
-pub(crate) fn check_identifiers(node_id: &str, ran_function_oid: &str) -> Result<(), Status> {
+pub fn check_identifiers(node_id: &str, ran_function_oid: &str) -> Result<(), Status> {
     for (field, text) in [("node_id", node_id), ("ran_function_oid", ran_function_oid)] {
         let found = if text.len() > MAX_IDENTIFIER_BYTES {
             format!("{} bytes", text.len())

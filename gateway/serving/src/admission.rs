@@ -16,7 +16,7 @@ use tonic::{
 };
 use tower_layer::Layer;
 
-use super::{
+use crate::{
     access::{AccessControl, Caller},
     incoming::Peer,
     limits::{Account, CallOfSlot, Hold, Limits, Refused, Slot},
@@ -24,7 +24,7 @@ use super::{
 
 /// Before a refusal is sent, or the next request of a refused client is read: what it sends meanwhile
 /// waits in its own connection and costs nothing.
-pub(super) const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
+pub const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
@@ -33,9 +33,11 @@ type Open = (Hold, Option<CallOfSlot>);
 
 /// A call's client: its rights and its account.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
-    pub(super) caller: Caller,
-    pub(super) account: Arc<Account>,
+pub struct Client {
+    /// Who it is.
+    pub caller: Caller,
+    /// What it uses.
+    pub account: Arc<Account>,
     limits: Limits,
 }
 
@@ -44,11 +46,7 @@ impl Client {
     ///
     /// # Errors
     /// Its connections are too many.
-    pub(super) fn new(
-        limits: &Limits,
-        caller: Caller,
-        slot: Option<&Slot>,
-    ) -> Result<Self, Refused> {
+    pub fn new(limits: &Limits, caller: Caller, slot: Option<&Slot>) -> Result<Self, Refused> {
         let key = caller.client_key();
         slot.map_or(Ok(()), |slot| slot.identified(&key))?;
         let account = limits.account(&key);
@@ -56,16 +54,18 @@ impl Client {
     }
 
     /// Monotonic time of the account's buckets.
-    pub(super) fn now_us(&self) -> u64 {
+    pub fn now_us(&self) -> u64 {
         self.limits.now_us()
     }
 }
 
 /// Adds the [`Client`] to each call, and refuses calls beyond its limits.
 #[derive(Clone, Debug)]
-pub(super) struct Admission {
-    pub(super) access: Arc<AccessControl>,
-    pub(super) limits: Limits,
+pub struct Admission {
+    /// Who may do what.
+    pub access: Arc<AccessControl>,
+    /// How much of it.
+    pub limits: Limits,
 }
 
 impl<S> Layer<S> for Admission {
@@ -78,7 +78,7 @@ impl<S> Layer<S> for Admission {
 
 /// The services behind the [`Admission`].
 #[derive(Clone, Debug)]
-pub(super) struct Admitting<S> {
+pub struct Admitting<S> {
     inner: S,
     admission: Admission,
 }

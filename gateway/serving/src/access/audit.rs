@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{audit_file::AuditFile, identifiers::field};
-use crate::metrics::GatewayMetrics;
+use crate::metrics::ServingMetrics;
 
 /// One refusal a client is written per this time.
 const REFUSAL_PERIOD: Duration = Duration::from_secs(1);
@@ -24,24 +24,28 @@ const TARGET: &str = "audit";
 
 /// One line of the audit log; empty fields are left out, long ones cut.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entry<'a> {
+pub struct Entry<'a> {
     /// The client's name, or what is known of an unknown one.
-    pub(crate) who: &'a str,
-    pub(crate) peer: Option<SocketAddr>,
+    pub who: &'a str,
+    /// The address of its connection.
+    pub peer: Option<SocketAddr>,
     /// `control`, `subscribe`, `refused` or `reload`.
-    pub(crate) action: &'static str,
-    pub(crate) node: &'a str,
-    pub(crate) ran_function: &'a str,
-    pub(crate) what: &'a str,
+    pub action: &'static str,
+    /// The node that it asked for.
+    pub node: &'a str,
+    /// The OID of its RAN function.
+    pub ran_function: &'a str,
+    /// The procedure or file.
+    pub what: &'a str,
     /// `accepted`, `rejected: CAUSE` or `refused: REASON`.
-    pub(crate) outcome: &'a str,
+    pub outcome: &'a str,
 }
 
 /// Writes entries to a file or the program's log.
 #[derive(Debug)]
-pub(crate) struct Audit {
+pub struct Audit {
     file: Option<Mutex<AuditFile>>,
-    metrics: GatewayMetrics,
+    metrics: ServingMetrics,
     /// Level of accepted actions in the program's log.
     is_verbose: bool,
     refused: Mutex<HashMap<String, Refused>>,
@@ -59,11 +63,7 @@ impl Audit {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn new(
-        file: Option<&Path>,
-        is_verbose: bool,
-        metrics: GatewayMetrics,
-    ) -> io::Result<Self> {
+    pub fn new(file: Option<&Path>, is_verbose: bool, metrics: ServingMetrics) -> io::Result<Self> {
         Ok(Self {
             file: file.map(AuditFile::open).transpose()?.map(Mutex::new),
             metrics,
@@ -73,20 +73,20 @@ impl Audit {
     }
 
     /// Whether accepted actions are written anywhere.
-    pub(crate) fn records_accepted(&self) -> bool {
+    pub fn records_accepted(&self) -> bool {
         self.file.is_some()
             || self.is_verbose
             || tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
     }
 
     /// Writes an entry.
-    pub(crate) fn record(&self, entry: &Entry<'_>) {
+    pub fn record(&self, entry: &Entry<'_>) {
         self.write(entry, 0);
     }
 
     /// Writes a refusal or an attempt that reached no node, at most one a second per client; the next one
     /// counts those left out.
-    pub(crate) fn refused(&self, entry: &Entry<'_>) {
+    pub fn refused(&self, entry: &Entry<'_>) {
         let now = Instant::now();
         let mut refused = self.refused.lock();
         if refused.len() >= MAX_REFUSED {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn audit(path: &Path) -> Audit {
-        Audit::new(Some(path), false, GatewayMetrics::default()).expect("a file")
+        Audit::new(Some(path), false, ServingMetrics::default()).expect("a file")
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn lines_that_the_file_does_not_take_are_counted() {
-        let metrics = GatewayMetrics::default();
+        let metrics = ServingMetrics::default();
         let audit = Audit::new(Some(Path::new("/dev/full")), false, metrics.clone());
         let audit = audit.expect("opened");
         for _ in 0..3 {

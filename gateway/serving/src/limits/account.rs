@@ -36,17 +36,17 @@ const PENDING_ENTRY_BYTES: usize = 64 << 10;
 
 /// Resources that clients share.
 #[derive(Clone, Debug)]
-pub(crate) struct Pools {
-    pub(crate) open_calls: Arc<Pool>,
-    pub(crate) subscriptions: Arc<Pool>,
+pub struct Pools {
+    pub open_calls: Arc<Pool>,
+    pub subscriptions: Arc<Pool>,
     /// Bytes per second.
-    pub(crate) report_load: Arc<Pool>,
-    pub(crate) queued: Arc<Pool>,
-    pub(crate) pending: Arc<Pool>,
+    pub report_load: Arc<Pool>,
+    pub queued: Arc<Pool>,
+    pub pending: Arc<Pool>,
 }
 
 impl Pools {
-    pub(crate) fn new(max_subscribers: usize, max_report_load: u64) -> Self {
+    pub fn new(max_subscribers: usize, max_report_load: u64) -> Self {
         Self {
             open_calls: Pool::new(OPEN_CALLS),
             subscriptions: Pool::new(u64::try_from(max_subscribers).unwrap_or(u64::MAX)),
@@ -59,25 +59,25 @@ impl Pools {
 
 /// Who a client is: by certificate or token, else by address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ClientKey {
+pub struct ClientKey {
     /// Tells clients apart.
-    pub(crate) key: String,
+    pub key: String,
     /// Name in messages, metrics and logs.
-    pub(crate) shown: String,
+    pub shown: String,
     is_one_connection: bool,
     is_unlisted: bool,
 }
 
 impl ClientKey {
     /// A client whose certificate or token tells its name.
-    pub(crate) fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         let key = format!("name {name}");
         Self { key, shown: name.to_owned(), is_one_connection: false, is_unlisted: false }
     }
 
     /// A client that the access file does not list: by the name of its certificate, if it has one,
     /// else by its address.
-    pub(crate) fn unlisted(certificate: Option<&str>, address: SocketAddr) -> Self {
+    pub fn unlisted(certificate: Option<&str>, address: SocketAddr) -> Self {
         let key = match certificate {
             Some(name) => Self::named(&format!("certificate {name}")),
             None => Self::at(address),
@@ -87,7 +87,7 @@ impl ClientKey {
 
     /// A client known by its address alone. Hosts often have a whole /64 of IPv6 (RFC 6177). On
     /// loopback each connection is a client: programs of one machine share its address.
-    pub(crate) fn at(address: SocketAddr) -> Self {
+    pub fn at(address: SocketAddr) -> Self {
         let shown = match address.ip().to_canonical() {
             IpAddr::V6(ip) if !ip.is_loopback() => {
                 let [a, b, c, d, ..] = ip.segments();
@@ -105,12 +105,12 @@ impl ClientKey {
     }
 
     /// Whether each of its connections would be another client.
-    pub(crate) fn is_one_connection(&self) -> bool {
+    pub fn is_one_connection(&self) -> bool {
         self.is_one_connection
     }
 
     /// Whether there is an access file that does not list it.
-    pub(crate) fn is_unlisted(&self) -> bool {
+    pub fn is_unlisted(&self) -> bool {
         self.is_unlisted
     }
 }
@@ -124,7 +124,7 @@ struct Buckets {
 
 /// One client: what it uses, within its limits.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub struct Account {
     name: Arc<str>,
     buckets: Mutex<Buckets>,
     open_calls: Arc<Share>,
@@ -136,7 +136,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(name: &str, pools: &Pools, refusals: &Refusals, now_us: u64) -> Self {
+    /// An account with full buckets.
+    pub fn new(name: &str, pools: &Pools, refusals: &Refusals, now_us: u64) -> Self {
         let full = |rate| Bucket::new(rate, now_us);
         Self {
             name: name.into(),
@@ -155,20 +156,20 @@ impl Account {
     }
 
     /// Admits a call until the result is dropped.
-    pub(crate) fn begin_call(&self, now_us: u64) -> Result<Hold, Refused> {
+    pub fn begin_call(&self, now_us: u64) -> Result<Hold, Refused> {
         let taken = self.buckets.lock().calls.take(1, now_us);
         self.in_time(taken, Limit::Calls, CALLS)?;
         self.held(&self.open_calls, 1, Limit::OpenCalls)
     }
 
     /// Admits a RAN procedure.
-    pub(crate) fn procedure(&self, now_us: u64) -> Result<(), Refused> {
+    pub fn procedure(&self, now_us: u64) -> Result<(), Refused> {
         let taken = self.buckets.lock().procedures.take(1, now_us);
         self.in_time(taken, Limit::Procedures, PROCEDURES)
     }
 
     /// Admits a control of so many bytes, which wait until the result is dropped.
-    pub(crate) fn control(&self, bytes: usize, now_us: u64) -> Result<Hold, Refused> {
+    pub fn control(&self, bytes: usize, now_us: u64) -> Result<Hold, Refused> {
         let tokens = u32::try_from(1 + bytes / CONTROL_BYTES).unwrap_or(u32::MAX);
         let taken = self.buckets.lock().controls.take(tokens, now_us);
         self.in_time(taken, Limit::Controls, CONTROLS)?;
@@ -176,7 +177,7 @@ impl Account {
     }
 
     /// Admits a subscription of this load, bytes per second, until the result is dropped.
-    pub(crate) fn subscription(&self, load: u64) -> Result<SubscriptionHold, Refused> {
+    pub fn subscription(&self, load: u64) -> Result<SubscriptionHold, Refused> {
         let place = self.held(&self.subscriptions, 1, Limit::Subscriptions)?;
         let load = self.held(&self.report_load, load, Limit::ReportLoad)?;
         Ok(SubscriptionHold { _place: place, load })
@@ -184,21 +185,22 @@ impl Account {
 
     /// Takes room for bytes of reports; returned with [`dequeued`](Self::dequeued).
     #[must_use]
-    pub(crate) fn try_queue(&self, bytes: u64) -> bool {
+    pub fn try_queue(&self, bytes: u64) -> bool {
         self.queued.try_take(bytes)
     }
 
-    pub(crate) fn dequeued(&self, bytes: u64) {
+    /// Returns room for bytes of reports.
+    pub fn dequeued(&self, bytes: u64) {
         self.queued.give_back(bytes);
     }
 
     /// Counts what this client did not get.
-    pub(crate) fn refused(&self, limit: Limit, detail: &str) {
+    pub fn refused(&self, limit: Limit, detail: &str) {
         self.refusals.count(&self.name, limit, detail);
     }
 
     /// The client lost a report to its share of the queues.
-    pub(crate) fn lost_report(&self) {
+    pub fn lost_report(&self) {
         self.refusals.count(
             &self.name,
             Limit::QueuedBytes,
@@ -242,14 +244,14 @@ fn exceeded(pool: &Pool, what: &str) -> String {
 
 /// Place and load of a subscription, returned when dropped.
 #[derive(Debug)]
-pub(crate) struct SubscriptionHold {
+pub struct SubscriptionHold {
     _place: Hold,
     load: Hold,
 }
 
 impl SubscriptionHold {
     /// The load as measured, bytes per second.
-    pub(crate) fn measured(&mut self, load: u64) {
+    pub fn measured(&mut self, load: u64) {
         self.load.correct(load);
     }
 }
@@ -262,19 +264,19 @@ struct Kept {
 
 /// The accounts of all clients, the least recently used forgotten first.
 #[derive(Debug)]
-pub(crate) struct Accounts {
+pub(super) struct Accounts {
     pools: Pools,
     refusals: Refusals,
     kept: Mutex<(HashMap<String, Kept>, u64)>,
 }
 
 impl Accounts {
-    pub(crate) fn new(pools: Pools, refusals: Refusals) -> Self {
+    pub(super) fn new(pools: Pools, refusals: Refusals) -> Self {
         Self { pools, refusals, kept: Mutex::default() }
     }
 
     /// The account of a client.
-    pub(crate) fn of(&self, client: &ClientKey, now_us: u64) -> Arc<Account> {
+    pub(super) fn of(&self, client: &ClientKey, now_us: u64) -> Arc<Account> {
         let mut kept = self.kept.lock();
         let (accounts, uses) = &mut *kept;
         *uses += 1;

@@ -19,7 +19,7 @@ use rustls::{
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use super::Protocol;
-use crate::{error::ServeError, metrics::GatewayMetrics};
+use crate::{SetupError, metrics::ServingMetrics};
 
 /// ALPN protocol ids (RFC 7301; RFC 9113 §3.1).
 const H2: &[u8] = b"h2";
@@ -29,14 +29,17 @@ const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 86_400);
 const WARNING_PERIOD: Duration = Duration::from_secs(86_400);
 
 /// Largest PEM file, as of the Python programs; a bundle of public CAs is smaller.
-pub(crate) const MAX_PEM_BYTES: u64 = 1 << 20;
+pub const MAX_PEM_BYTES: u64 = 1 << 20;
 
 /// Paths of PEM files.
 #[derive(Clone, Debug)]
-pub(crate) struct CertificateFiles {
-    pub(crate) certificate: PathBuf,
-    pub(crate) key: PathBuf,
-    pub(crate) client_ca: Option<PathBuf>,
+pub struct CertificateFiles {
+    /// The server certificate chain.
+    pub certificate: PathBuf,
+    /// The private key of the certificate.
+    pub key: PathBuf,
+    /// The CA of client certificates; `None` if clients show none.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// Contents of the files.
@@ -48,7 +51,7 @@ struct Contents {
 }
 
 impl CertificateFiles {
-    fn read(&self) -> Result<Contents, ServeError> {
+    fn read(&self) -> Result<Contents, SetupError> {
         let client_ca = self.client_ca.as_deref();
         Ok(Contents {
             certificate: read("--tls-cert", &self.certificate)?,
@@ -58,8 +61,8 @@ impl CertificateFiles {
     }
 }
 
-pub(crate) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, ServeError> {
-    read_file(path, MAX_PEM_BYTES).map_err(|source| ServeError::TlsFile {
+fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, SetupError> {
+    read_file(path, MAX_PEM_BYTES).map_err(|source| SetupError::TlsFile {
         option,
         path: path.to_owned(),
         source,
@@ -68,10 +71,10 @@ pub(crate) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, ServeEr
 
 /// TLS of both listeners. Running connections keep the certificate of their handshake.
 #[derive(Debug)]
-pub(crate) struct Certificates {
+pub struct Certificates {
     files: CertificateFiles,
     state: Mutex<State>,
-    metrics: GatewayMetrics,
+    metrics: ServingMetrics,
 }
 
 #[derive(Debug)]
@@ -85,9 +88,12 @@ struct State {
 }
 
 /// What a [`Certificates::reload`] found.
-pub(crate) enum Reloaded {
+pub enum Reloaded {
+    /// The files are the same.
     Unchanged,
+    /// The new files are in use.
     Accepted,
+    /// The new files cannot be used: why.
     Rejected(String),
 }
 
@@ -96,10 +102,7 @@ impl Certificates {
     ///
     /// # Errors
     /// A file cannot be read, or the private key is not that of the certificate.
-    pub(crate) fn new(
-        files: CertificateFiles,
-        metrics: GatewayMetrics,
-    ) -> Result<Self, ServeError> {
+    pub fn new(files: CertificateFiles, metrics: ServingMetrics) -> Result<Self, SetupError> {
         let state = State::new(files.read()?)?;
         let not_after = state.expiry.not_after;
         let certificates = Self { files, state: Mutex::new(state), metrics };
@@ -114,12 +117,13 @@ impl Certificates {
         }
     }
 
-    pub(crate) fn has_client_ca(&self) -> bool {
+    /// Whether client certificates are verified.
+    pub fn has_client_ca(&self) -> bool {
         self.files.client_ca.is_some()
     }
 
     /// The configuration for a new connection.
-    pub(crate) fn config(&self, protocol: Protocol) -> Arc<ServerConfig> {
+    pub fn config(&self, protocol: Protocol) -> Arc<ServerConfig> {
         let state = self.state.lock();
         match protocol {
             Protocol::Grpc => Arc::clone(&state.grpc),
@@ -129,7 +133,7 @@ impl Certificates {
 
     /// Takes over changed files. Files that cannot be used, as between the writes of a new
     /// certificate and of its key, leave the present ones in use.
-    pub(crate) fn reload(&self) -> Reloaded {
+    pub fn reload(&self) -> Reloaded {
         let mut state = self.state.lock();
         state.expiry.warn(&self.files.certificate);
         let read = self.files.read();
@@ -164,16 +168,16 @@ impl Certificates {
 }
 
 /// Whether the contents of files can be used.
-pub(crate) fn check(
+pub fn check(
     certificate: Vec<u8>,
     key: Vec<u8>,
     client_ca: Option<Vec<u8>>,
-) -> Result<(), ServeError> {
+) -> Result<(), SetupError> {
     State::new(Contents { certificate, key, client_ca }).map(drop)
 }
 
 impl State {
-    fn new(contents: Contents) -> Result<Self, ServeError> {
+    fn new(contents: Contents) -> Result<Self, SetupError> {
         let expiry = Expiry::of(&contents.certificate)?;
         Ok(Self {
             grpc: Arc::new(server_config(&contents, Protocol::Grpc)?),
@@ -187,21 +191,22 @@ impl State {
 
 /// The certificate that the gateway shows to the forecaster; its file is read at each connection.
 #[derive(Debug)]
-pub(crate) struct ClientCertificate {
+pub struct ClientCertificate {
     file: PathBuf,
     expiry: Option<Expiry>,
-    metrics: GatewayMetrics,
+    metrics: ServingMetrics,
 }
 
 impl ClientCertificate {
     const USE: &str = "forecasts";
 
-    pub(crate) fn new(file: PathBuf, metrics: GatewayMetrics) -> Self {
+    /// A certificate in a file.
+    pub fn new(file: PathBuf, metrics: ServingMetrics) -> Self {
         Self { file, expiry: None, metrics }
     }
 
     /// Reads the end of validity again; what is wrong with the file is reported by the connection.
-    pub(crate) fn check(&mut self) {
+    pub fn check(&mut self) {
         let found = read_file(&self.file, MAX_PEM_BYTES).ok().and_then(|pem| Expiry::of(&pem).ok());
         match &found {
             Some(expiry) => self.metrics.certificate_not_after(Self::USE, expiry.not_after),
@@ -226,7 +231,7 @@ struct Expiry {
 
 impl Expiry {
     /// The validity of the first certificate.
-    fn of(pem: &[u8]) -> Result<Self, ServeError> {
+    fn of(pem: &[u8]) -> Result<Self, SetupError> {
         let chain = certificates(pem)?;
         let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| unusable(&error))?;
         Ok(Self { not_after: leaf.validity().not_after.timestamp(), warn_at: UNIX_EPOCH })
@@ -243,20 +248,20 @@ impl Expiry {
     }
 }
 
-fn unusable(error: &dyn std::fmt::Display) -> ServeError {
-    ServeError::Tls(error.to_string())
+fn unusable(error: &dyn std::fmt::Display) -> SetupError {
+    SetupError::Tls(error.to_string())
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ServeError> {
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SetupError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let chain = chain.map_err(|error| unusable(&error))?;
     if chain.is_empty() {
-        return Err(ServeError::Tls("a file has no certificate".to_owned()));
+        return Err(SetupError::Tls("a file has no certificate".to_owned()));
     }
     Ok(chain)
 }
 
-fn server_config(contents: &Contents, protocol: Protocol) -> Result<ServerConfig, ServeError> {
+fn server_config(contents: &Contents, protocol: Protocol) -> Result<ServerConfig, SetupError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -289,7 +294,7 @@ fn server_config(contents: &Contents, protocol: Protocol) -> Result<ServerConfig
 
 /// DNS and URI SANs of a certificate, without any its subject CNs (RFC 9525 §2), each once; none if it cannot
 /// be parsed. Shared test vectors with the Python programs: `gateway/access/vectors/certificates.yaml`.
-pub(crate) fn certificate_names(certificate: &CertificateDer<'_>) -> Arc<[String]> {
+pub fn certificate_names(certificate: &CertificateDer<'_>) -> Arc<[String]> {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
         return Arc::from([]);
     };
@@ -324,7 +329,7 @@ mod tests {
     #[test]
     fn names_are_those_of_the_shared_vectors() {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let vectors = vectors.join("../../gateway/access/vectors/certificates.yaml");
+        let vectors = vectors.join("../access/vectors/certificates.yaml");
         let cases: Value =
             serde_saphyr::from_str(&fs::read_to_string(vectors).expect("the vectors"))
                 .expect("YAML");

@@ -4,16 +4,16 @@ use std::time::Instant;
 
 /// Time since the gateway began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Monotonic {
+pub struct Monotonic {
     origin: Instant,
 }
 
 impl Monotonic {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { origin: Instant::now() }
     }
 
-    pub(crate) fn now_us(self) -> u64 {
+    pub fn now_us(self) -> u64 {
         u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }

@@ -6,7 +6,7 @@ use tonic::{Status, metadata::MetadataValue};
 
 /// A limit; its name is a metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Limit {
+pub enum Limit {
     Calls,
     OpenCalls,
     Procedures,
@@ -19,7 +19,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Calls => "calls",
             Self::OpenCalls => "open_calls",
@@ -34,7 +34,7 @@ impl Limit {
     }
 
     /// What is refused when it is exceeded.
-    pub(crate) fn refused(self) -> &'static str {
+    pub fn refused(self) -> &'static str {
         match self {
             Self::Calls | Self::OpenCalls => "calls refused",
             Self::Procedures => "procedures refused",
@@ -65,14 +65,14 @@ impl fmt::Display for Limit {
 
 /// A client exceeded a limit: what, which, and when to come again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub struct Refused {
     message: String,
     retry_after: Option<Duration>,
 }
 
 impl Refused {
     /// Refusal by a rate; in `wait_us` the call is admitted.
-    pub(crate) fn later(client: &str, detail: String, wait_us: u64) -> Self {
+    pub fn later(client: &str, detail: String, wait_us: u64) -> Self {
         let wait_ms = wait_us.div_ceil(1_000);
         Self {
             message: format!("client {client}: {detail}; again in {wait_ms} ms"),
@@ -81,15 +81,17 @@ impl Refused {
     }
 
     /// Refusal by a share of a pool.
-    pub(crate) fn until_freed(client: &str, detail: String) -> Self {
+    pub fn until_freed(client: &str, detail: String) -> Self {
         Self { message: format!("client {client}: {detail}; end others first"), retry_after: None }
     }
 
-    pub(crate) fn message(&self) -> &str {
+    /// The sentence for the client.
+    pub fn message(&self) -> &str {
         &self.message
     }
 
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
+    /// The wait after which the call would be admitted; `None` if others have to end first.
+    pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 }

@@ -24,7 +24,7 @@ const MAX_LOGGED: usize = 256;
 const LOG_PERIOD: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct LimitedLabels {
+pub struct LimitedLabels {
     client: String,
     limit: &'static str,
 }
@@ -38,7 +38,7 @@ struct Counted {
 
 /// Refusals of all clients; clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusals {
+pub struct Refusals {
     total: Family<LimitedLabels, Counter>,
     counted: Arc<Mutex<Counted>>,
 }
@@ -55,12 +55,12 @@ impl Default for Refusals {
 
 impl Refusals {
     /// Counts by client and limit.
-    pub(crate) fn total(&self) -> Family<LimitedLabels, Counter> {
+    pub fn total(&self) -> Family<LimitedLabels, Counter> {
         self.total.clone()
     }
 
     /// Counts a refusal; `bound` says what was exceeded.
-    pub(crate) fn count(&self, client: &Arc<str>, limit: Limit, bound: &str) {
+    pub fn count(&self, client: &Arc<str>, limit: Limit, bound: &str) {
         let mut counted = self.counted.lock();
         let is_shown = counted.shown.contains(client)
             || counted.shown.len() < MAX_SHOWN && counted.shown.insert(Arc::clone(client));
@@ -87,7 +87,7 @@ impl Refusals {
     }
 
     /// Logs once a minute; never ends.
-    pub(crate) async fn log(self) {
+    pub async fn log(self) {
         let mut ticks = interval_at(Instant::now() + LOG_PERIOD, LOG_PERIOD);
         loop {
             ticks.tick().await;

@@ -11,7 +11,7 @@ pub fn escaped(text: &str) -> String {
 /// The text with an escape, as `\x1b` and as the Python programs write it, for each character that a
 /// terminal obeys: control characters, and the formatting ones that reorder or hide text (Unicode UTS
 /// #39 §3.1). Those of `kept` stay.
-pub(crate) fn escaped_but(text: &str, kept: &[char]) -> String {
+pub fn escaped_but(text: &str, kept: &[char]) -> String {
     let obeyed = |c: char| {
         c.is_control() && !kept.contains(&c)
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -13,12 +13,12 @@ mod refusals;
 
 use std::sync::Arc;
 
-pub(crate) use account::{Account, ClientKey, SubscriptionHold};
-pub(crate) use bucket::{Bucket, Rate};
-pub(crate) use connections::{CallOfSlot, Connections, SILENCE, Slot};
-pub(crate) use limit::Refused;
-pub(crate) use pool::Hold;
-pub(crate) use refusals::Refusals;
+pub use account::{Account, ClientKey, SubscriptionHold};
+pub use bucket::{Bucket, Rate};
+pub use connections::{CallOfSlot, Connections, SILENCE, Slot};
+pub use limit::Refused;
+pub use pool::Hold;
+pub use refusals::Refusals;
 
 use prometheus_client::metrics::gauge::Gauge;
 
@@ -27,7 +27,7 @@ use clock::Monotonic;
 
 /// The limits of a gateway; clones share the accounts.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     accounts: Arc<Accounts>,
     max_connections: usize,
     refusals: Refusals,
@@ -36,7 +36,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// `max_report_load` is in bytes per second, `max_connections` of each listener.
-    pub(crate) fn new(
+    pub fn new(
         max_subscribers: usize,
         max_report_load: u64,
         max_connections: usize,
@@ -48,17 +48,17 @@ impl Limits {
     }
 
     /// The connections of a listener; `open` follows their number.
-    pub(crate) fn connections(&self, is_http: bool, open: Gauge) -> Connections {
+    pub fn connections(&self, is_http: bool, open: Gauge) -> Connections {
         Connections::new(self.max_connections, is_http, open, self.refusals.clone(), self.clock)
     }
 
     /// Monotonic time of the buckets.
-    pub(crate) fn now_us(&self) -> u64 {
+    pub fn now_us(&self) -> u64 {
         self.clock.now_us()
     }
 
     /// The account of a client.
-    pub(crate) fn account(&self, client: &ClientKey) -> Arc<Account> {
+    pub fn account(&self, client: &ClientKey) -> Arc<Account> {
         self.accounts.of(client, self.now_us())
     }
 }

@@ -8,24 +8,23 @@ mod file;
 mod glob;
 mod identifiers;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use futures_util::{StreamExt, stream::BoxStream};
 use parking_lot::Mutex;
-use tc_pipelines::owners;
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 use tonic::{Code, Status};
 
-pub(crate) use audit::{Audit, Entry};
-pub(crate) use file::{AccessError, AccessFile, Digest256, Right, first_line_token};
-pub(crate) use identifiers::check_identifiers;
+pub use audit::{Audit, Entry};
+pub use file::{AccessError, AccessFile, Digest256, Right, first_line_token};
+pub use identifiers::check_identifiers;
 
 use self::{file::Client, identifiers::MAX_IDENTIFIER_BYTES};
 use super::{
     incoming::{Peer, Protocol},
     limits::ClientKey,
-    metrics::GatewayMetrics,
+    metrics::ServingMetrics,
     terminal::escaped_but,
 };
 
@@ -33,7 +32,7 @@ use super::{
 ///
 /// Without an access file everything is allowed; a client CA then requires a certificate.
 #[derive(Debug)]
-pub(crate) struct AccessControl {
+pub struct AccessControl {
     path: Option<PathBuf>,
     current: watch::Sender<Option<Arc<AccessFile>>>,
     /// The last reason why a changed file was not taken over.
@@ -42,8 +41,9 @@ pub(crate) struct AccessControl {
     has_client_ca: bool,
     /// Whether tokens are accepted over plain text from beyond loopback.
     is_insecure: bool,
-    pub(crate) audit: Audit,
-    metrics: GatewayMetrics,
+    /// The audit log of the program.
+    pub audit: Audit,
+    metrics: ServingMetrics,
 }
 
 impl AccessControl {
@@ -51,12 +51,12 @@ impl AccessControl {
     ///
     /// # Errors
     /// The file is not valid.
-    pub(crate) fn new(
+    pub fn new(
         path: Option<PathBuf>,
         has_client_ca: bool,
         is_insecure: bool,
         audit: Audit,
-        metrics: GatewayMetrics,
+        metrics: ServingMetrics,
     ) -> Result<Self, AccessError> {
         let file = path.as_deref().map(AccessFile::read).transpose()?.map(Arc::new);
         file.iter().for_each(|file| file.warn_of_writers());
@@ -71,7 +71,7 @@ impl AccessControl {
     }
 
     /// Takes over a changed access file; keeps the present one if the new one is not valid.
-    pub(crate) fn reload(&self) {
+    pub fn reload(&self) {
         let Some(path) = &self.path else { return };
         let mut rejected = self.rejected.lock();
         let outcome = match AccessFile::read(path) {
@@ -106,7 +106,7 @@ impl AccessControl {
 }
 
 /// An item for each change of the access file.
-pub(crate) type AccessChanges = BoxStream<'static, ()>;
+pub type AccessChanges = BoxStream<'static, ()>;
 
 /// The token of a call.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +119,7 @@ enum Token {
 
 /// A client of one call or request. Each check is against the access file of that moment.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
+pub struct Caller {
     access: Arc<AccessControl>,
     peer: Peer,
     token: Token,
@@ -128,11 +128,7 @@ pub(crate) struct Caller {
 impl Caller {
     /// The client behind a connection; `authorization` is that header of the call, empty if it is no
     /// text.
-    pub(crate) fn new(
-        access: &Arc<AccessControl>,
-        peer: Peer,
-        authorization: Option<&str>,
-    ) -> Self {
+    pub fn new(access: &Arc<AccessControl>, peer: Peer, authorization: Option<&str>) -> Self {
         let may_send_token =
             peer.is_encrypted || peer.address.ip().is_loopback() || access.is_insecure;
         let token = match authorization {
@@ -144,7 +140,7 @@ impl Caller {
     }
 
     /// Whether the client may do this now. A refusal is not written to the audit log.
-    pub(crate) fn may(&self, right: Right, node_id: Option<&str>) -> bool {
+    pub fn may(&self, right: Right, node_id: Option<&str>) -> bool {
         self.check(right, node_id).is_ok()
     }
 
@@ -152,7 +148,7 @@ impl Caller {
     ///
     /// # Errors
     /// It may not do this now; written to the audit log.
-    pub(crate) fn require(&self, right: Right, node_id: Option<&str>) -> Result<String, Refusal> {
+    pub fn require(&self, right: Right, node_id: Option<&str>) -> Result<String, Refusal> {
         self.check(right, node_id).inspect_err(|refusal| {
             self.access.metrics.refused(self.peer.protocol.name(), refusal.reason.name());
             self.access.audit.refused(&Entry {
@@ -168,18 +164,18 @@ impl Caller {
     }
 
     /// Writes an action of this client to the audit log.
-    pub(crate) fn record(&self, entry: &Entry<'_>) {
+    pub fn record(&self, entry: &Entry<'_>) {
         self.access.audit.record(&Entry { peer: Some(self.peer.address), ..entry.clone() });
     }
 
     /// Writes an attempt of this client that reached no node, as seldom as refusals.
-    pub(crate) fn record_attempt(&self, entry: &Entry<'_>) {
+    pub fn record_attempt(&self, entry: &Entry<'_>) {
         self.access.audit.refused(&Entry { peer: Some(self.peer.address), ..entry.clone() });
     }
 
     /// The client whose limits apply: by its name in the access file, else by its certificate, else by
     /// its address.
-    pub(crate) fn client_key(&self) -> ClientKey {
+    pub fn client_key(&self) -> ClientKey {
         let file = self.access.current.borrow().clone();
         match (&file, self.certified()) {
             (Some(file), certified) => match self.client(file) {
@@ -191,22 +187,18 @@ impl Caller {
         }
     }
 
-    /// The client as the owner of a node: by its name in the access file or, where there is none, its
-    /// certificate.
-    ///
-    /// # Errors
-    /// The instance is too long.
-    // The error is the control's.
-    #[allow(clippy::result_large_err)]
-    pub(crate) fn as_owner(&self, instance: &[u8]) -> Result<owners::Client, Status> {
+    /// Its name by the access file, else by its certificate.
+    pub fn name(&self) -> Option<String> {
         let file = self.access.current.borrow().clone();
-        let name = match &file {
+        match &file {
             Some(file) => self.client(file).map(|client| client.name.clone()),
             None => self.certified(),
-        };
-        let address = self.peer.address.to_string();
-        owners::Client::new(&name.unwrap_or_default(), &address, instance)
-            .map_err(Status::invalid_argument)
+        }
+    }
+
+    /// The address of its connection.
+    pub fn address(&self) -> SocketAddr {
+        self.peer.address
     }
 
     /// The first name of the certificate.
@@ -215,12 +207,12 @@ impl Caller {
     }
 
     /// Whether accepted actions are written to the audit log.
-    pub(crate) fn is_audited(&self) -> bool {
+    pub fn is_audited(&self) -> bool {
         self.access.audit.records_accepted()
     }
 
     /// Changes of the access file from now on.
-    pub(crate) fn access_changes(&self) -> AccessChanges {
+    pub fn access_changes(&self) -> AccessChanges {
         WatchStream::from_changes(self.access.current.subscribe()).map(|_| ()).boxed()
     }
 
@@ -290,7 +282,7 @@ fn escaped(text: &str) -> String {
 
 /// Why a client was refused; a metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub enum Reason {
     /// No client of the access file, or no certificate where one is required.
     Unauthenticated,
     /// The client lacks the right.
@@ -302,7 +294,8 @@ pub(crate) enum Reason {
 impl Reason {
     const ALL: [Self; 3] = [Self::Unauthenticated, Self::Right, Self::Node];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// The name in metrics and audit lines.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Unauthenticated => "unauthenticated",
             Self::Right => "right",
@@ -313,9 +306,11 @@ impl Reason {
 
 /// A refused call or request.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
-    pub(crate) reason: Reason,
-    pub(crate) message: String,
+pub struct Refusal {
+    /// The kind.
+    pub reason: Reason,
+    /// The sentence for the client.
+    pub message: String,
     who: String,
 }
 
@@ -331,5 +326,3 @@ impl From<Refusal> for Status {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(crate) use tests::local_caller;

@@ -22,9 +22,9 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tonic::transport::server::Connected;
 
-pub(crate) use certificates::certificate_names;
-pub(crate) use certificates::check as check_certificates;
-pub(crate) use certificates::{
+pub use certificates::certificate_names;
+pub use certificates::check as check_certificates;
+pub use certificates::{
     CertificateFiles, Certificates, ClientCertificate, MAX_PEM_BYTES, Reloaded,
 };
 use guarded::Guarded;
@@ -36,15 +36,19 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// The protocol of a listener; value of the label `server` of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub enum Protocol {
+    /// HTTP/2 with gRPC.
     Grpc,
+    /// HTTP/1.1.
     Http,
 }
 
 impl Protocol {
-    pub(crate) const ALL: [Self; 2] = [Self::Grpc, Self::Http];
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Grpc, Self::Http];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// The name in metrics.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Grpc => "grpc",
             Self::Http => "http",
@@ -54,22 +58,25 @@ impl Protocol {
 
 /// The far end of a connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    pub(crate) protocol: Protocol,
-    pub(crate) address: SocketAddr,
-    pub(crate) is_encrypted: bool,
+pub struct Peer {
+    /// What the listener speaks.
+    pub protocol: Protocol,
+    /// The address of its end.
+    pub address: SocketAddr,
+    /// Whether it is TLS.
+    pub is_encrypted: bool,
     /// Names of the verified client certificate ([`certificate_names`]).
-    pub(crate) certificate: Option<Arc<[String]>>,
+    pub certificate: Option<Arc<[String]>>,
     /// Its place in the table of connections; a listener and the peer of a test have none.
-    pub(crate) slot: Option<Slot>,
+    pub slot: Option<Slot>,
 }
 
 /// The client at the far end, as far as its certificate tells.
-pub(crate) type Identify = Arc<dyn Fn(&Peer) -> ClientKey + Send + Sync>;
+pub type Identify = Arc<dyn Fn(&Peer) -> ClientKey + Send + Sync>;
 
 /// Connections of a listener that have sent something, after their handshakes. Those that have not cost a
 /// place in the table of connections, which ends them, and no task.
-pub(crate) struct Incoming {
+pub struct Incoming {
     protocol: Protocol,
     listener: TcpListener,
     certificates: Option<Arc<Certificates>>,
@@ -82,7 +89,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// Plain text if `certificates` is `None`.
-    pub(crate) fn new(
+    pub fn new(
         protocol: Protocol,
         listener: TcpListener,
         certificates: Option<Arc<Certificates>>,
@@ -233,7 +240,7 @@ impl connect_info::Connected<IncomingStream<'_, Incoming>> for Peer {
 }
 
 /// An accepted connection.
-pub(crate) struct Connection {
+pub struct Connection {
     io: Io,
     peer: Peer,
 }
