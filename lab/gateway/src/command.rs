@@ -16,9 +16,9 @@ use lab_world::{
 use tokio::sync::oneshot;
 use tonic::Status;
 
-use serving::limits::{Account, Refused};
+use serving::limits::Refused;
 
-use super::{outbox::OutboxStream, slot_lateness::SlotLateness};
+use super::{limits::NodeAccount, outbox::OutboxStream, slot_lateness::SlotLateness};
 
 /// Called with each report of a subscription by the thread that steps the world, one at a time; it
 /// must return at once and not call the gateway. `Break` ends its subscription.
@@ -32,7 +32,7 @@ pub(super) enum Command {
     Subscribe {
         request: SubscriptionRequest,
         queue_depth: usize,
-        account: Arc<Account>,
+        account: Arc<NodeAccount>,
         reply: oneshot::Sender<Result<OutboxStream, AdmissionError>>,
     },
     AddCallback {

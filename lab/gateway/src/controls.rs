@@ -23,6 +23,7 @@ use serving::{
 
 use super::{
     command::{Command, Commands, ControlFailure, stopped},
+    limits::NodePools,
     metrics::GatewayMetrics,
     proto::{self, control_answer, control_response},
 };
@@ -36,6 +37,7 @@ pub(super) struct ControlHandler {
     pub(super) commands: Commands,
     pub(super) metrics: GatewayMetrics,
     pub(super) timeout: Duration,
+    pub(super) pools: NodePools,
     /// Which clients the owners of nodes are.
     pub(super) owners: Arc<Mutex<Owners>>,
     /// True once the gateway stops.
@@ -84,7 +86,7 @@ impl ControlHandler {
         responses: mpsc::Sender<Result<proto::ControlResponse, Status>>,
     ) {
         let mut stopping = self.stopping.clone();
-        let caller = &client.caller;
+        let (caller, account) = (&client.caller, self.pools.of(&client.account));
         // The place for the answer is reserved before the control is read: it bounds the pending ones.
         while let Ok(place) = responses.clone().reserve_owned().await {
             let request = tokio::select! {
@@ -114,7 +116,7 @@ impl ControlHandler {
             // Sent to the world here and not in the task, which keeps the order of the requests.
             let bytes = request.encoded_len();
             let within = admitted
-                .and_then(|_| client.account.control(bytes, client.now_us()).map_err(Status::from));
+                .and_then(|_| account.control(bytes, client.now_us()).map_err(Status::from));
             let is_refused = within.is_err();
             let sent = within.and_then(|hold| self.send(request, hold, &client));
             let handler = self.clone();

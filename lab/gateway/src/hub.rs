@@ -13,11 +13,10 @@ use lab_world::{
 use tokio::sync::{oneshot, watch};
 use tonic::Status;
 
-use serving::limits::{Account, SubscriptionHold};
-
 use super::{
     clock::WallClock,
     command::{AdmissionError, ControlFailure, ReportCallback, stopped},
+    limits::{NodeAccount, SubscriptionHold},
     metrics::GatewayMetrics,
     node::{E2Node, OutputSink},
     nodes::NodeTable,
@@ -132,7 +131,7 @@ impl Hub {
         world: &mut impl E2Node,
         request: SubscriptionRequest,
         queue_depth: usize,
-        account: &Arc<Account>,
+        account: &Arc<NodeAccount>,
     ) -> Result<OutboxStream, AdmissionError> {
         self.prune(world);
         let load = self.load(world, &request)?;

@@ -15,6 +15,7 @@ mod forecasts;
 mod health;
 mod http;
 mod hub;
+mod limits;
 mod local_client;
 mod metrics;
 mod node;

@@ -10,14 +10,9 @@ use std::{
 use clap::Args;
 use e2sm_tc::v1::DRAIN_QUANTILE;
 
-use serving::{
-    SetupError,
-    hosts::HostName,
-    incoming::CertificateFiles,
-    limits::{Limits, Refusals},
-};
+use serving::{SetupError, hosts::HostName, incoming::CertificateFiles};
 
-use super::{error::ServeError, metrics::MetricsDetail};
+use super::{error::ServeError, limits::NodePools, metrics::MetricsDetail};
 
 /// Settings of `gnb-lab serve`.
 #[derive(Args, Clone, Debug)]
@@ -131,10 +126,9 @@ impl Default for ServeOptions {
 }
 
 impl ServeOptions {
-    /// What clients may use.
-    pub(super) fn limits(&self, refusals: Refusals) -> Limits {
-        let max_report_load = u64::from(self.max_report_load) * 1_000_000;
-        Limits::new(self.max_subscribers, max_report_load, self.max_connections, refusals)
+    /// What clients share of the node.
+    pub(super) fn node_pools(&self) -> NodePools {
+        NodePools::new(self.max_subscribers, u64::from(self.max_report_load) * 1_000_000)
     }
 
     /// Resolves `--listen`; refuses an address beyond loopback whose clients are not protected.

@@ -19,9 +19,7 @@ use lab_world::{KpmReport, KpmUe, Payload, RanFunction, Report};
 use prometheus_client::metrics::counter::Counter;
 use tonic::Status;
 
-use serving::limits::Account;
-
-use super::proto;
+use super::{limits::NodeAccount, proto};
 
 /// Bytes of a queued report beside its content.
 const ENTRY_BYTES: usize = 128;
@@ -102,7 +100,7 @@ pub(super) struct Outbox {
     depth: usize,
     reader_gone: AtomicBool,
     counters: OutboxCounters,
-    account: Arc<Account>,
+    account: Arc<NodeAccount>,
 }
 
 impl Outbox {
@@ -111,7 +109,7 @@ impl Outbox {
     pub(super) fn new(
         depth: usize,
         counters: OutboxCounters,
-        account: Arc<Account>,
+        account: Arc<NodeAccount>,
     ) -> (Arc<Self>, OutboxStream) {
         let outbox = Arc::new(Self {
             inner: Mutex::new(Inner {
@@ -244,14 +242,15 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::limits::NodePools;
     use serving::limits::{ClientKey, Limits, Refusals};
 
-    fn limits() -> Limits {
-        Limits::new(1024, 400_000_000, 400, Refusals::default())
+    fn limits() -> (Limits, NodePools) {
+        (Limits::new(400, Refusals::default()), NodePools::new(1024, 400_000_000))
     }
 
-    fn account(limits: &Limits, name: &str) -> Arc<Account> {
-        limits.account(&ClientKey::named(name))
+    fn account((limits, pools): &(Limits, NodePools), name: &str) -> Arc<NodeAccount> {
+        pools.of(&limits.account(&ClientKey::named(name)))
     }
 
     fn outbox(depth: usize, counters: OutboxCounters) -> (Arc<Outbox>, OutboxStream) {

@@ -22,6 +22,7 @@ use serving::{
     admission::Admission,
     hosts::AllowedHosts,
     incoming::{Certificates, ClientCertificate, Identify, Incoming, Peer, Protocol, Reloaded},
+    limits::Limits,
     listener,
     metrics::ServingMetrics,
 };
@@ -139,11 +140,13 @@ impl Gateway {
         let (shutdown, stopping) = watch::channel(false);
         let address = listener.address;
         let forecast_nodes = nodes_seen.clone();
+        let pools = options.node_pools();
         let service = GatewayService {
             nodes: nodes_seen,
             subscriptions: SubscribeHandler {
                 commands: sender.clone(),
                 metrics: metrics.clone(),
+                pools: pools.clone(),
                 stopping: stopping.clone(),
             },
             controls: ControlHandler {
@@ -151,6 +154,7 @@ impl Gateway {
                 metrics: metrics.clone(),
                 timeout: options.control_timeout,
                 owners: Arc::default(),
+                pools,
                 stopping: stopping.clone(),
             },
         };
@@ -166,7 +170,7 @@ impl Gateway {
         let client = client.map(|file| ClientCertificate::new(file, metrics.serving().clone()));
         tokio::spawn(reload(certificates.clone(), client, Arc::clone(&access), stopping.clone()));
         let may_read = |request: Request<()>| require(&request, Right::Read).map(|_| request);
-        let limits = options.limits(metrics.serving().limited());
+        let limits = Limits::new(options.max_connections, metrics.serving().limited());
         let connections = |protocol: Protocol| {
             let open = limits.connections(
                 protocol == Protocol::Http,

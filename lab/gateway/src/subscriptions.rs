@@ -27,6 +27,7 @@ use serving::{
 
 use super::{
     command::{AdmissionError, Command, Commands, stopped},
+    limits::{NodeAccount, NodePools},
     metrics::GatewayMetrics,
     outbox::{MAX_BATCH_BYTES, OutboxStream},
     proto::{self, subscribe_request::Procedure, subscription_event::Event},
@@ -44,6 +45,7 @@ const MAX_REQUESTS: usize = 64;
 pub(super) struct SubscribeHandler {
     pub(super) commands: Commands,
     pub(super) metrics: GatewayMetrics,
+    pub(super) pools: NodePools,
     /// True once the gateway stops.
     pub(super) stopping: watch::Receiver<bool>,
 }
@@ -59,6 +61,7 @@ impl SubscribeHandler {
         SubscribeStream {
             handler: self.clone(),
             access_changes: client.caller.access_changes(),
+            account: self.pools.of(&client.account),
             client,
             requests: Some(requests),
             open: HashMap::new(),
@@ -136,7 +139,7 @@ impl SubscribeHandler {
                 kpm_measurements: request.kpm_measurements,
             },
             queue_depth: usize::try_from(queue_depth).unwrap_or(usize::MAX),
-            account: Arc::clone(&client.account),
+            account: self.pools.of(&client.account),
             reply,
         })?;
         let admitted = answer.await.map_err(|_| stopped())?;
@@ -179,6 +182,7 @@ struct Open {
 pub(super) struct SubscribeStream {
     handler: SubscribeHandler,
     client: Client,
+    account: Arc<NodeAccount>,
     access_changes: AccessChanges,
     /// `None` once the client has closed its side; it may still read.
     requests: Option<Streaming<proto::SubscribeRequest>>,
@@ -227,7 +231,7 @@ impl SubscribeStream {
                 )));
             }
             Some(Procedure::Subscribe(request)) => {
-                if let Err(refused) = self.client.account.procedure(self.client.now_us()) {
+                if let Err(refused) = self.account.procedure(self.client.now_us()) {
                     let status = Status::from(refused);
                     self.handler.metrics.subscription(status.code());
                     self.refused.push(end_event(number, &status));

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::{
     bucket::{Bucket, Rate},
-    limit::{Limit, Refused},
+    limit::{Limit, RateLimit, Refused},
     pool::{Hold, Pool, Share},
     refusals::Refusals,
 };
@@ -18,44 +18,9 @@ use super::{
 /// Accounts kept: a client that returns finds its bucket as it left it.
 const MAX_ACCOUNTS: usize = 1024;
 /// Calls; a client of the SDK keeps four open.
-const CALLS: Rate = Rate { per_s: 100, burst: 200 };
-/// RAN procedures other than controls.
-const PROCEDURES: Rate = Rate { per_s: 200, burst: 400 };
-/// Controls; a long message counts as several.
-const CONTROLS: Rate = Rate { per_s: 2_000, burst: 4_000 };
-/// Message bytes of one control.
-const CONTROL_BYTES: usize = 16 << 10;
-/// Calls open at a time; each may hold a request of up to 1 MiB.
+const CALLS: RateLimit = RateLimit { limit: Limit::CALLS, rate: Rate { per_s: 100, burst: 200 } };
+/// Calls open at a time; each may hold a request of up to 256 KiB.
 const OPEN_CALLS: u64 = 1024;
-/// Bytes of reports that wait for their readers.
-const QUEUED_BYTES: u64 = 256 << 20;
-/// Bytes of controls that wait for their answers.
-const PENDING_BYTES: u64 = 64 << 20;
-/// What a control counts beside its bytes: those of all clients fit in the node's queue of commands.
-const PENDING_ENTRY_BYTES: usize = 64 << 10;
-
-/// Resources that clients share.
-#[derive(Clone, Debug)]
-pub struct Pools {
-    pub open_calls: Arc<Pool>,
-    pub subscriptions: Arc<Pool>,
-    /// Bytes per second.
-    pub report_load: Arc<Pool>,
-    pub queued: Arc<Pool>,
-    pub pending: Arc<Pool>,
-}
-
-impl Pools {
-    pub fn new(max_subscribers: usize, max_report_load: u64) -> Self {
-        Self {
-            open_calls: Pool::new(OPEN_CALLS),
-            subscriptions: Pool::new(u64::try_from(max_subscribers).unwrap_or(u64::MAX)),
-            report_load: Pool::new(max_report_load),
-            queued: Pool::new(QUEUED_BYTES),
-            pending: Pool::new(PENDING_BYTES),
-        }
-    }
-}
 
 /// Who a client is: by certificate or token, else by address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -115,113 +80,76 @@ impl ClientKey {
     }
 }
 
-#[derive(Debug)]
-struct Buckets {
-    calls: Bucket,
-    procedures: Bucket,
-    controls: Bucket,
-}
-
 /// One client: what it uses, within its limits.
 #[derive(Debug)]
 pub struct Account {
     name: Arc<str>,
-    buckets: Mutex<Buckets>,
     open_calls: Arc<Share>,
-    subscriptions: Arc<Share>,
-    report_load: Arc<Share>,
-    queued: Arc<Share>,
-    pending: Arc<Share>,
+    /// Made by use: few kinds of limits, each of a constant.
+    buckets: Mutex<HashMap<Limit, Bucket>>,
+    shares: Mutex<Vec<Arc<Share>>>,
     refusals: Refusals,
 }
 
 impl Account {
-    /// An account with full buckets.
-    pub fn new(name: &str, pools: &Pools, refusals: &Refusals, now_us: u64) -> Self {
-        let full = |rate| Bucket::new(rate, now_us);
+    fn new(name: &str, open_calls: &Arc<Pool>, refusals: &Refusals) -> Self {
+        let open_calls = open_calls.share();
         Self {
             name: name.into(),
-            buckets: Mutex::new(Buckets {
-                calls: full(CALLS),
-                procedures: full(PROCEDURES),
-                controls: full(CONTROLS),
-            }),
-            open_calls: pools.open_calls.share(),
-            subscriptions: pools.subscriptions.share(),
-            report_load: pools.report_load.share(),
-            queued: pools.queued.share(),
-            pending: pools.pending.share(),
+            buckets: Mutex::default(),
+            shares: Mutex::new(vec![Arc::clone(&open_calls)]),
+            open_calls,
             refusals: refusals.clone(),
         }
     }
 
     /// Admits a call until the result is dropped.
+    ///
+    /// # Errors
+    /// The client calls too often or has too many calls open.
     pub fn begin_call(&self, now_us: u64) -> Result<Hold, Refused> {
-        let taken = self.buckets.lock().calls.take(1, now_us);
-        self.in_time(taken, Limit::Calls, CALLS)?;
-        self.held(&self.open_calls, 1, Limit::OpenCalls)
+        self.take(CALLS, 1, now_us)?;
+        self.hold(&self.open_calls, Limit::OPEN_CALLS, 1)
     }
 
-    /// Admits a RAN procedure.
-    pub fn procedure(&self, now_us: u64) -> Result<(), Refused> {
-        let taken = self.buckets.lock().procedures.take(1, now_us);
-        self.in_time(taken, Limit::Procedures, PROCEDURES)
-    }
-
-    /// Admits a control of so many bytes, which wait until the result is dropped.
-    pub fn control(&self, bytes: usize, now_us: u64) -> Result<Hold, Refused> {
-        let tokens = u32::try_from(1 + bytes / CONTROL_BYTES).unwrap_or(u32::MAX);
-        let taken = self.buckets.lock().controls.take(tokens, now_us);
-        self.in_time(taken, Limit::Controls, CONTROLS)?;
-        self.held(&self.pending, (bytes + PENDING_ENTRY_BYTES) as u64, Limit::PendingBytes)
-    }
-
-    /// Admits a subscription of this load, bytes per second, until the result is dropped.
-    pub fn subscription(&self, load: u64) -> Result<SubscriptionHold, Refused> {
-        let place = self.held(&self.subscriptions, 1, Limit::Subscriptions)?;
-        let load = self.held(&self.report_load, load, Limit::ReportLoad)?;
-        Ok(SubscriptionHold { _place: place, load })
-    }
-
-    /// Takes room for bytes of reports; returned with [`dequeued`](Self::dequeued).
-    #[must_use]
-    pub fn try_queue(&self, bytes: u64) -> bool {
-        self.queued.try_take(bytes)
-    }
-
-    /// Returns room for bytes of reports.
-    pub fn dequeued(&self, bytes: u64) {
-        self.queued.give_back(bytes);
-    }
-
-    /// Counts what this client did not get.
-    pub fn refused(&self, limit: Limit, detail: &str) {
-        self.refusals.count(&self.name, limit, detail);
-    }
-
-    /// The client lost a report to its share of the queues.
-    pub fn lost_report(&self) {
-        self.refusals.count(
-            &self.name,
-            Limit::QueuedBytes,
-            &exceeded(self.queued.pool(), "queued bytes"),
-        );
-    }
-
-    fn in_time(&self, taken: Result<(), u64>, limit: Limit, rate: Rate) -> Result<(), Refused> {
+    /// Takes tokens of a rate; its bucket is full at first.
+    ///
+    /// # Errors
+    /// Too few are left.
+    pub fn take(&self, limit: RateLimit, tokens: u32, now_us: u64) -> Result<(), Refused> {
+        let RateLimit { limit, rate } = limit;
+        let mut buckets = self.buckets.lock();
+        let bucket = buckets.entry(limit).or_insert_with(|| Bucket::new(rate, now_us));
+        let taken = bucket.take(tokens, now_us);
+        drop(buckets);
         taken.map_err(|wait_us| {
             let Rate { per_s, burst } = rate;
-            let detail = format!("more than {per_s} {limit}/s (burst {burst})");
+            let detail = format!("more than {per_s} {}/s (burst {burst})", limit.counts);
             self.refused(limit, &detail);
             Refused::later(&self.name, detail, wait_us)
         })
     }
 
-    fn held(&self, share: &Arc<Share>, amount: u64, limit: Limit) -> Result<Hold, Refused> {
+    /// The client's share of a pool.
+    pub fn share(&self, pool: &Arc<Pool>) -> Arc<Share> {
+        let mut shares = self.shares.lock();
+        if let Some(known) = shares.iter().find(|share| share.is_of(pool)) {
+            return Arc::clone(known);
+        }
+        let share = pool.share();
+        shares.push(Arc::clone(&share));
+        share
+    }
+
+    /// Holds an amount of a share until the result is dropped.
+    ///
+    /// # Errors
+    /// The client would hold more than its share.
+    pub fn hold(&self, share: &Arc<Share>, limit: Limit, amount: u64) -> Result<Hold, Refused> {
         share.try_hold(amount).ok_or_else(|| {
-            let detail = exceeded(share.pool(), &limit.to_string());
-            self.refused(limit, &detail);
             let pool = share.pool();
+            let detail = exceeded(pool, limit);
+            self.refused(limit, &detail);
             let all = format!(
                 "{detail}: it holds {}, all clients {}, and asked for {amount}",
                 share.held(),
@@ -231,29 +159,22 @@ impl Account {
         })
     }
 
+    /// Counts what the client lost to its share of a pool.
+    pub fn lost(&self, share: &Share, limit: Limit) {
+        self.refused(limit, &exceeded(share.pool(), limit));
+    }
+
+    fn refused(&self, limit: Limit, detail: &str) {
+        self.refusals.count(&self.name, limit, detail);
+    }
+
     fn is_idle(&self) -> bool {
-        [&self.open_calls, &self.subscriptions, &self.report_load, &self.queued, &self.pending]
-            .iter()
-            .all(|share| share.held() == 0)
+        self.shares.lock().iter().all(|share| share.held() == 0)
     }
 }
 
-fn exceeded(pool: &Pool, what: &str) -> String {
-    format!("more than its share of {} {what}", pool.capacity())
-}
-
-/// Place and load of a subscription, returned when dropped.
-#[derive(Debug)]
-pub struct SubscriptionHold {
-    _place: Hold,
-    load: Hold,
-}
-
-impl SubscriptionHold {
-    /// The load as measured, bytes per second.
-    pub fn measured(&mut self, load: u64) {
-        self.load.correct(load);
-    }
+fn exceeded(pool: &Pool, limit: Limit) -> String {
+    format!("more than its share of {} {}", pool.capacity(), limit.counts)
 }
 
 #[derive(Debug)]
@@ -265,18 +186,18 @@ struct Kept {
 /// The accounts of all clients, the least recently used forgotten first.
 #[derive(Debug)]
 pub(super) struct Accounts {
-    pools: Pools,
+    open_calls: Arc<Pool>,
     refusals: Refusals,
     kept: Mutex<(HashMap<String, Kept>, u64)>,
 }
 
 impl Accounts {
-    pub(super) fn new(pools: Pools, refusals: Refusals) -> Self {
-        Self { pools, refusals, kept: Mutex::default() }
+    pub(super) fn new(refusals: Refusals) -> Self {
+        Self { open_calls: Pool::new(OPEN_CALLS), refusals, kept: Mutex::default() }
     }
 
     /// The account of a client.
-    pub(super) fn of(&self, client: &ClientKey, now_us: u64) -> Arc<Account> {
+    pub(super) fn of(&self, client: &ClientKey) -> Arc<Account> {
         let mut kept = self.kept.lock();
         let (accounts, uses) = &mut *kept;
         *uses += 1;
@@ -295,7 +216,7 @@ impl Accounts {
                 accounts.remove(&oldest);
             }
         }
-        let account = Account::new(&client.shown, &self.pools, &self.refusals, now_us);
+        let account = Account::new(&client.shown, &self.open_calls, &self.refusals);
         let account = Arc::new(account);
         let new = Kept { account: Arc::clone(&account), used: *uses };
         accounts.insert(client.key.clone(), new);
@@ -308,7 +229,7 @@ mod tests {
     use super::*;
 
     fn accounts() -> Accounts {
-        Accounts::new(Pools::new(1024, 400_000_000), Refusals::default())
+        Accounts::new(Refusals::default())
     }
 
     fn client(name: &str) -> ClientKey {
@@ -336,72 +257,32 @@ mod tests {
         let accounts = accounts();
         for _ in 0..200 {
             // Dropped after each call.
-            assert!(accounts.of(&client("a"), 0).begin_call(0).is_ok());
+            assert!(accounts.of(&client("a")).begin_call(0).is_ok());
         }
-        let refused = accounts.of(&client("a"), 0).begin_call(0).expect_err("201 at once");
+        let refused = accounts.of(&client("a")).begin_call(0).expect_err("201 at once");
         assert_eq!(
             refused.message(),
             "client a: more than 100 calls/s (burst 200); again in 10 ms"
         );
-        assert!(accounts.of(&client("b"), 0).begin_call(0).is_ok());
-        assert!(accounts.of(&client("a"), 10_000).begin_call(10_000).is_ok());
+        assert!(accounts.of(&client("b")).begin_call(0).is_ok());
+        assert!(accounts.of(&client("a")).begin_call(10_000).is_ok());
     }
 
     #[test]
     fn accounts_are_bounded_and_those_that_hold_something_stay() {
         let accounts = accounts();
-        let holder = accounts.of(&client("holder"), 0);
-        let held = holder.subscription(1).expect("room");
+        let holder = accounts.of(&client("holder"));
+        let share = holder.share(&Pool::new(2));
+        let held = holder.hold(&share, Limit::OPEN_CALLS, 1).expect("room");
         for number in 0..5_000 {
-            accounts.of(&client(&number.to_string()), 0);
+            accounts.of(&client(&number.to_string()));
         }
         assert_eq!(accounts.kept.lock().0.len(), MAX_ACCOUNTS);
-        assert!(Arc::ptr_eq(&holder, &accounts.of(&client("holder"), 0)));
+        assert!(Arc::ptr_eq(&holder, &accounts.of(&client("holder"))));
         drop(held);
         for number in 0..5_000 {
-            accounts.of(&client(&number.to_string()), 0);
+            accounts.of(&client(&number.to_string()));
         }
-        assert!(!Arc::ptr_eq(&holder, &accounts.of(&client("holder"), 0)));
-    }
-
-    #[test]
-    fn long_controls_count_as_several_and_their_bytes_wait_within_a_share() {
-        let accounts = accounts();
-        let account = accounts.of(&client("a"), 0);
-        let megabyte = 1 << 20;
-        let mut waiting = Vec::new();
-        let refused = loop {
-            match account.control(megabyte, 0) {
-                Ok(hold) => waiting.push(hold),
-                Err(refused) => break refused,
-            }
-        };
-        assert_eq!(waiting.len(), 30, "half of 64 MiB, less what each counts beside its bytes");
-        let message = refused.message();
-        assert!(message.contains("its share of 67108864 bytes of controls"), "{message}");
-        waiting.clear();
-        // 31 were counted, 65 each of 4000.
-        let more = (0..100).take_while(|_| account.control(megabyte, 0).is_ok()).count();
-        assert_eq!(more, 4_000 / 65 - 31);
-        let refused = account.control(megabyte, 0).expect_err("a megabyte at once");
-        assert!(refused.message().contains("more than 2000 controls/s"), "{}", refused.message());
-    }
-
-    #[test]
-    fn a_subscription_that_is_refused_takes_nothing() {
-        let accounts = accounts();
-        let (one, two) = (accounts.of(&client("a"), 0), accounts.of(&client("b"), 0));
-        let mut first = one.subscription(200_000_000).expect("half");
-        let refused = one.subscription(1).expect_err("more than half");
-        assert_eq!(
-            refused.message(),
-            "client a: more than its share of 400000000 bytes/s of reports: it holds 200000000, all \
-             clients 200000000, and asked for 1; end others first"
-        );
-        assert!(two.subscription(100_000_000).is_ok());
-        first.measured(1_000);
-        assert!(one.subscription(100_000_000).is_ok());
-        drop(first);
-        assert!(one.is_idle() && two.is_idle());
+        assert!(!Arc::ptr_eq(&holder, &accounts.of(&client("holder"))));
     }
 }

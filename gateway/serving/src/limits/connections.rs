@@ -201,7 +201,7 @@ impl Connections {
                 max_unlisted(max)
             ),
         };
-        self.0.refusals.count(&loser.shown.as_str().into(), Limit::Connections, &bound);
+        self.0.refusals.count(&loser.shown.as_str().into(), Limit::CONNECTIONS, &bound);
         match ended {
             Some(_) => Ok(()),
             None => Err(Refused::until_freed(&client.shown, bound)),

@@ -1,66 +1,38 @@
 //! The limits by name, and the refusal of a client that exceeds one.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use tonic::{Status, metadata::MetadataValue};
 
-/// A limit; its name is a metric label.
+use super::bucket::Rate;
+
+/// A limit by its name and words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Limit {
-    Calls,
-    OpenCalls,
-    Procedures,
-    Controls,
-    Subscriptions,
-    ReportLoad,
-    QueuedBytes,
-    PendingBytes,
-    Connections,
+pub struct Limit {
+    /// Value of the label `limit` of metrics.
+    pub name: &'static str,
+    /// What it counts, in the plural.
+    pub counts: &'static str,
+    /// What becomes of those beyond it, as in `calls refused`.
+    pub outcome: &'static str,
 }
 
 impl Limit {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Calls => "calls",
-            Self::OpenCalls => "open_calls",
-            Self::Procedures => "procedures",
-            Self::Controls => "controls",
-            Self::Subscriptions => "subscriptions",
-            Self::ReportLoad => "report_load",
-            Self::QueuedBytes => "queued_bytes",
-            Self::PendingBytes => "pending_bytes",
-            Self::Connections => "connections",
-        }
-    }
-
-    /// What is refused when it is exceeded.
-    pub fn refused(self) -> &'static str {
-        match self {
-            Self::Calls | Self::OpenCalls => "calls refused",
-            Self::Procedures => "procedures refused",
-            Self::Controls | Self::PendingBytes => "controls refused",
-            Self::Subscriptions | Self::ReportLoad => "subscriptions refused",
-            Self::QueuedBytes => "reports dropped",
-            Self::Connections => "connections ended",
-        }
-    }
+    pub(super) const CALLS: Self =
+        Self { name: "calls", counts: "calls", outcome: "calls refused" };
+    pub(super) const OPEN_CALLS: Self =
+        Self { name: "open_calls", counts: "open calls", outcome: "calls refused" };
+    pub(super) const CONNECTIONS: Self =
+        Self { name: "connections", counts: "connections", outcome: "connections ended" };
 }
 
-/// What the limit counts.
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Calls => "calls",
-            Self::OpenCalls => "open calls",
-            Self::Procedures => "procedures",
-            Self::Controls => "controls",
-            Self::Subscriptions => "subscriptions",
-            Self::ReportLoad => "bytes/s of reports",
-            Self::QueuedBytes => "queued bytes",
-            Self::PendingBytes => "bytes of controls",
-            Self::Connections => "connections",
-        })
-    }
+/// What a client may do in a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// What is limited.
+    pub limit: Limit,
+    /// How much of it.
+    pub rate: Rate,
 }
 
 /// A client exceeded a limit: what, which, and when to come again.

@@ -13,16 +13,16 @@ mod refusals;
 
 use std::sync::Arc;
 
-pub use account::{Account, ClientKey, SubscriptionHold};
+pub use account::{Account, ClientKey};
 pub use bucket::{Bucket, Rate};
 pub use connections::{CallOfSlot, Connections, SILENCE, Slot};
-pub use limit::Refused;
-pub use pool::Hold;
+pub use limit::{Limit, RateLimit, Refused};
+pub use pool::{Hold, Pool, Share};
 pub use refusals::Refusals;
 
 use prometheus_client::metrics::gauge::Gauge;
 
-use account::{Accounts, Pools};
+use account::Accounts;
 use clock::Monotonic;
 
 /// The limits of a gateway; clones share the accounts.
@@ -35,15 +35,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `max_report_load` is in bytes per second, `max_connections` of each listener.
-    pub fn new(
-        max_subscribers: usize,
-        max_report_load: u64,
-        max_connections: usize,
-        refusals: Refusals,
-    ) -> Self {
-        let pools = Pools::new(max_subscribers, max_report_load);
-        let accounts = Arc::new(Accounts::new(pools, refusals.clone()));
+    /// The limits with `max_connections` of each listener.
+    pub fn new(max_connections: usize, refusals: Refusals) -> Self {
+        let accounts = Arc::new(Accounts::new(refusals.clone()));
         Self { accounts, max_connections, refusals, clock: Monotonic::start() }
     }
 
@@ -59,6 +53,6 @@ impl Limits {
 
     /// The account of a client.
     pub fn account(&self, client: &ClientKey) -> Arc<Account> {
-        self.accounts.of(client, self.now_us())
+        self.accounts.of(client)
     }
 }

@@ -17,10 +17,12 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// A pool of which nothing is held.
     pub fn new(capacity: u64) -> Arc<Self> {
         Arc::new(Self { capacity, held: AtomicU64::new(0) })
     }
 
+    /// What all clients may hold together.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -69,11 +71,16 @@ impl Share {
         self.pool.held.fetch_sub(amount, Ordering::Relaxed);
     }
 
+    pub(super) fn is_of(&self, pool: &Arc<Pool>) -> bool {
+        Arc::ptr_eq(&self.pool, pool)
+    }
+
     /// Takes `amount`, which is given back when the result is dropped.
     pub fn try_hold(self: &Arc<Self>, amount: u64) -> Option<Hold> {
         self.try_take(amount).then(|| Hold { share: Arc::clone(self), amount })
     }
 
+    /// The pool that it is of.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }

@@ -47,7 +47,7 @@ impl Default for Refusals {
     /// Counters with a series from the start, so that a rate of the first refusal is seen.
     fn default() -> Self {
         let total = Family::<LimitedLabels, Counter>::default();
-        let limit = Limit::Calls.name();
+        let limit = Limit::CALLS.name;
         drop(total.get_or_create(&LimitedLabels { client: OTHERS.to_owned(), limit }));
         Self { total, counted: Arc::default() }
     }
@@ -72,7 +72,7 @@ impl Refusals {
         }
         drop(counted);
         let client = if is_shown { client.as_ref() } else { OTHERS }.to_owned();
-        self.total.get_or_create(&LimitedLabels { client, limit: limit.name() }).inc();
+        self.total.get_or_create(&LimitedLabels { client, limit: limit.name }).inc();
     }
 
     /// A line per client and limit since the last call.
@@ -80,7 +80,7 @@ impl Refusals {
         std::mem::take(&mut self.counted.lock().recent)
             .into_iter()
             .map(|((client, limit), (count, bound))| {
-                let (what, seconds) = (limit.refused(), LOG_PERIOD.as_secs());
+                let (what, seconds) = (limit.outcome, LOG_PERIOD.as_secs());
                 format!("client {client}: {count} {what} in {seconds} s: {bound}")
             })
             .collect()
@@ -112,14 +112,14 @@ mod tests {
         let refusals = Refusals::default();
         let client = Arc::from("10.0.0.7");
         for _ in 0..5312 {
-            refusals.count(&client, Limit::Calls, "more than 100 calls/s (burst 200)");
+            refusals.count(&client, Limit::CALLS, "more than 100 calls/s (burst 200)");
         }
-        refusals.count(&client, Limit::Controls, "more than 2000 controls/s (burst 4000)");
+        refusals.count(&client, Limit::OPEN_CALLS, "more than its share of 1024 open calls");
         assert_eq!(
             refusals.lines(),
             [
                 "client 10.0.0.7: 5312 calls refused in 60 s: more than 100 calls/s (burst 200)",
-                "client 10.0.0.7: 1 controls refused in 60 s: more than 2000 controls/s (burst 4000)",
+                "client 10.0.0.7: 1 calls refused in 60 s: more than its share of 1024 open calls",
             ]
         );
         assert!(refusals.lines().is_empty());
@@ -130,7 +130,7 @@ mod tests {
     fn clients_beyond_the_bound_share_a_series() {
         let refusals = Refusals::default();
         for number in 0..1_000 {
-            refusals.count(&Arc::from(format!("c{number}")), Limit::Calls, "more");
+            refusals.count(&Arc::from(format!("c{number}")), Limit::CALLS, "more");
         }
         assert_eq!(total(&refusals, "c31", "calls"), 1);
         assert_eq!(total(&refusals, "c32", "calls"), 0);

@@ -22,6 +22,7 @@ use super::tally::Tally;
 use crate::clock::WallClock;
 use crate::command::ControlFailure;
 use crate::hub::Hub;
+use crate::limits::NodePools;
 use crate::metrics::GatewayMetrics;
 use crate::node::E2Node;
 use crate::outbox::OutboxStream;
@@ -59,6 +60,7 @@ struct Run {
     node: JudgedNode,
     hub: Hub,
     limits: Limits,
+    pools: NodePools,
     clients: [Client; OWNERS.len()],
     /// Messages by time of arrival, in order of sending at equal times.
     posted: BTreeMap<(u64, u64), Posted>,
@@ -93,7 +95,8 @@ impl Run {
         Self {
             node,
             hub,
-            limits: Limits::new(128, 400_000_000, 400, Refusals::default()),
+            limits: Limits::new(400, Refusals::default()),
+            pools: NodePools::new(128, 400_000_000),
             clients: std::array::from_fn(|_| Client::default()),
             posted: BTreeMap::new(),
             sent: 0,
@@ -162,6 +165,7 @@ impl Run {
                 let node = self.node.node_id().to_owned();
                 let request = SubscriptionRequest::periodic(&node, RanFunction::Rlc, *period_ms);
                 let account = self.limits.account(&ClientKey::named(&client.to_string()));
+                let account = self.pools.of(&account);
                 if let Ok(stream) = self.hub.subscribe(&mut self.node, request, 8, &account) {
                     self.clients[*client].streams.push((stream, None));
                 }
