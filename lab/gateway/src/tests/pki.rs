@@ -2,10 +2,7 @@
 
 use std::{fs, path::PathBuf, sync::Arc};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType,
-    date_time_ymd,
-};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType};
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
@@ -47,10 +44,6 @@ impl Authority {
     /// A pair with one DNS name.
     pub(super) fn client(&self, name: &str) -> Pair {
         self.issue(name, |_| {})
-    }
-
-    pub(super) fn expired(&self, name: &str) -> Pair {
-        self.issue(name, |params| params.not_after = date_time_ymd(2020, 1, 1))
     }
 
     /// A pair with a subject CN instead of a DNS name, and a URI if given.

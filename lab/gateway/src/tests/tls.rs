@@ -1,10 +1,9 @@
-//! TLS and mutual TLS on both listeners, and certificates that change while the gateway runs.
+//! TLS on both listeners, and certificates that change while the gateway runs. Whom mutual TLS admits is in
+//! `tests/test_server_access.py` and `tests/test_hostile_clients.py`, of all programs.
 
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
 use super::{double::Double, harness::*, pki::*};
-use serving::limits::SILENCE;
-
 use crate::{
     Gateway, ServeError, ServeOptions,
     proto::{ListNodesRequest, e2_gateway_client::E2GatewayClient},
@@ -29,30 +28,6 @@ async fn https_metric(gateway: &Gateway, authority: &Authority, line: &str) -> f
     text.lines()
         .find_map(|found| found.strip_prefix(line)?.strip_prefix(' '))
         .map_or(0.0, |value| value.trim().parse().expect("a number"))
-}
-
-#[tokio::test]
-async fn tls_serves_those_who_trust_the_certificate_and_nobody_in_the_clear() {
-    let (files, authority) = (Files::new(), Authority::new());
-    let (gateway, _script) = start_with(&files.tls(&authority)).await;
-    let channel = dial(&gateway, tls_client(&authority, None)).await.expect("a handshake");
-    assert_eq!(list(channel).await.expect("nodes"), 1);
-    assert!(dial(&gateway, tls_client(&Authority::new(), None)).await.is_err());
-    let uri = format!("http://{}", gateway.address());
-    let clear = Endpoint::try_from(uri).expect("a URI").connect().await;
-    if let Ok(channel) = clear {
-        assert!(list(channel).await.is_err());
-    }
-}
-
-#[tokio::test]
-async fn mutual_tls_turns_away_clients_without_a_valid_certificate_of_the_ca() {
-    let (files, authority) = (Files::new(), Authority::new());
-    let (gateway, _script) = start_with(&files.mutual_tls(&authority)).await;
-    assert!(is_served(&gateway, &authority, Some(&authority.client("xapp"))).await);
-    assert!(!is_served(&gateway, &authority, None).await);
-    assert!(!is_served(&gateway, &authority, Some(&Authority::new().client("xapp"))).await);
-    assert!(!is_served(&gateway, &authority, Some(&authority.expired("xapp"))).await);
 }
 
 #[tokio::test]
@@ -102,16 +77,6 @@ async fn a_renewed_certificate_serves_new_connections_while_streams_go_on() {
 }
 
 #[tokio::test]
-async fn a_changed_client_ca_turns_away_certificates_of_the_old_one() {
-    let (files, old, new) = (Files::new(), Authority::new(), Authority::new());
-    let (gateway, _script) = start_with(&files.mutual_tls(&old)).await;
-    assert!(is_served(&gateway, &old, Some(&old.client("xapp"))).await);
-    files.write("ca.pem", &new.pem());
-    until(async || is_served(&gateway, &old, Some(&new.client("xapp"))).await).await;
-    assert!(!is_served(&gateway, &old, Some(&old.client("xapp"))).await);
-}
-
-#[tokio::test]
 async fn files_that_cannot_be_used_leave_the_previous_certificate_in_use() {
     let (files, authority) = (Files::new(), Authority::new());
     let (gateway, _script) = start_with(&files.tls(&authority)).await;
@@ -142,20 +107,4 @@ async fn probes_need_no_certificate_and_metrics_do() {
         served.contains(" 200 ") && served.contains("# TYPE sojourn_build_info gauge"),
         "{served}"
     );
-}
-
-#[tokio::test]
-async fn a_connection_that_never_shakes_hands_keeps_nobody_out() {
-    let (files, authority) = (Files::new(), Authority::new());
-    let (gateway, _script) = start_with(&files.tls(&authority)).await;
-    let mut silent = Vec::new();
-    for _ in 0..300 {
-        let stream = tokio::net::TcpStream::connect(gateway.address()).await;
-        silent.push(stream.expect("a connection"));
-    }
-    // Before the silent ones end.
-    let dialled =
-        tokio::time::timeout(SILENCE / 2, dial(&gateway, tls_client(&authority, None))).await;
-    let channel = dialled.expect("at once").expect("a handshake");
-    assert_eq!(list(channel).await.expect("nodes"), 1);
 }
