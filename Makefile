@@ -28,10 +28,14 @@ PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor tc_controller) gateway/server/tests gateway/flexric/bridge/tests
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) lab/python/py gateway/flexric/service-model $(wildcard gateway/flexric/bridge/swig/*.py) \
                   $(TYPED_TESTS) gateway/flexric/tests ran-function/oai/tests ran-function/c-abi/tests dashboards/tests demo/tests benchmarks tests docs/site helm deploy
+# Those that the demo runs.
+DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract gateway/server xapps/ric \
+                 xapps/tc_controller xapps/rlc_forecaster demo
 CLI := gnb-lab e2sm-tc
 TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python nonrt-ric/model_contract/native/python lab/python
+DEMO_MODULES := $(filter-out lab/python,$(MODULES))
 # What they are built of, and files beside it: too many rather than one too few.
 MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec nonrt-ric/model_contract deploy/shared_features interfaces/proto ran-function lab -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 STEP := @.ci/step
@@ -87,6 +91,28 @@ setup: | $(BIN)/python ## Build everything; every command-line tool is then in .
 	@$(MAKE) --no-print-directory $(VENV)/.packages
 	@echo "Ready: the command-line tools are in $(BIN)"
 
+# The first demo starts sooner with what it runs alone; what it has built, `make setup` uses.
+.PHONY: demo-programs
+demo-programs: | $(BIN)/python
+	$(STEP) 2/4 'Rust release build, lab' cargo build $(LAB) --release --locked -p lab-shared-features -p gnb-lab --no-default-features
+	@install -m 755 target/release/gnb-lab $(BIN)/
+
+$(VENV)/.fetched-demo: $(addsuffix /pyproject.toml,$(DEMO_PACKAGES)) constraints.txt | $(BIN)/python
+	$(STEP) 1/4 'Python dependencies' $(BIN)/python -m pip install -c constraints.txt editables grpcio-tools hatchling maturin pip \
+	  -r <($(BIN)/python .ci/third_party.py $(DEMO_PACKAGES))
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.fetched-demo $(MODULE_SOURCES)
+	$(STEP) 3/4 'Python modules in Rust' env VIRTUAL_ENV=$(abspath $(VENV)) bash -ec \
+	  'for module in $(DEMO_MODULES); do $(BIN)/maturin develop --release --locked -m $$module/Cargo.toml; done'
+	$(STEP) 4/4 'Python packages' $(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(addprefix -e ,$(DEMO_PACKAGES))
+	@touch $@
+
+.PHONY: setup-demo
+setup-demo: | $(BIN)/python
+	@$(MAKE) --no-print-directory -j2 demo-programs $(VENV)/.fetched-demo
+	@$(MAKE) --no-print-directory $(VENV)/.demo
+
 .PHONY: setup-training
 setup-training: | $(BIN)/python ## The same with the dependencies of training: TensorFlow, LightGBM, MLflow, Dask
 	@$(MAKE) --no-print-directory -j2 programs $(VENV)/.fetched-training
@@ -104,7 +130,7 @@ flexric-sm: $(VENV)/.tools ## E2SM-TC v1 as a service model of FlexRIC (FLEXRIC_
 	$(BIN)/python gateway/flexric/service-model/build_model.py $(VENV)/lib/flexric
 
 .PHONY: demo
-demo: setup ## Run the control loop for 40 s on loopback; report in out/demo (TRACE=file for a Mahimahi trace)
+demo: $(if $(wildcard $(VENV)/.packages),setup,setup-demo) ## Run the control loop for 40 s on loopback; report in out/demo (TRACE=file for a Mahimahi trace)
 	$(BIN)/sojourn-demo --out $(OUT)/demo $(if $(TRACE),--trace $(TRACE))
 
 .PHONY: demo-ops

@@ -5,13 +5,17 @@
 
 mod compare;
 mod contents;
+#[cfg(feature = "live")]
 mod live;
 mod progress;
+#[cfg(feature = "papers")]
 mod reproduce;
 mod run;
 mod sweep;
 mod table;
 
+#[cfg(not(all(feature = "live", feature = "papers")))]
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -60,18 +64,22 @@ enum Command {
     #[command(after_help = "Example:\n  \
         gnb-lab serve lab/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
     Serve(Box<ServeArgs>),
+    #[cfg(feature = "live")]
     /// Run a scenario on the wall clock between real network stacks: kernels, applications.
     #[command(after_help = "Example:\n  \
         gnb-lab live lab/scenarios/default.yaml --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
     Live(Box<lab_live::LiveArgs>),
+    #[cfg(feature = "live")]
     /// Run two recorded links between real network stacks, as Mahimahi's mm-link does.
     #[command(after_help = "Example:\n  \
         gnb-lab link UP.trace DOWN.trace --delay 20 --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
     Link(Box<lab_live::LinkArgs>),
+    #[cfg(feature = "papers")]
     /// Repeat the experiments of a paper and print its results beside those measured here.
     #[command(after_help = "Example:\n  \
         gnb-lab reproduce irazabal2021 --experiment static --repeats 1 --out out/reproduce")]
     Reproduce(reproduce::ReproduceArgs),
+    #[cfg(feature = "papers")]
     /// Run AQM conformance vectors: a JSON object per line on stdin, its result on stdout.
     #[command(after_help = "Example:\n  \
         echo '{\"id\": 1, \"queue\": {\"kind\": \"fifo\"}, \"events\": \
@@ -84,6 +92,10 @@ enum Command {
         #[arg(value_enum, default_value_t = SchemaOf::Scenario)]
         of: SchemaOf,
     },
+    /// A command of another build.
+    #[cfg(not(all(feature = "live", feature = "papers")))]
+    #[command(external_subcommand)]
+    Absent(Vec<OsString>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -111,15 +123,31 @@ fn main() -> ExitCode {
         Command::SweepRun(args) => sweep::sweep_run(&args),
         Command::Compare(args) => compare::compare_runs(&args),
         Command::Serve(args) => run::serve(*args),
+        #[cfg(feature = "live")]
         Command::Live(args) => return live::live(args.load(), &args.options),
+        #[cfg(feature = "live")]
         Command::Link(args) => return live::live(args.load(), &args.options),
+        #[cfg(feature = "papers")]
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        #[cfg(feature = "papers")]
         Command::ReplayAqm => replay(),
         Command::Schema { of: SchemaOf::Scenario } => {
             print_line(&format!("{:#}", lab_scenario::json_schema()))
         }
+        #[cfg(not(all(feature = "live", feature = "papers")))]
+        Command::Absent(words) => Err(absent(&words)),
     };
     exit_code("gnb-lab", result)
+}
+
+/// Why a command of the whole program is not here.
+#[cfg(not(all(feature = "live", feature = "papers")))]
+fn absent(words: &[OsString]) -> Failure {
+    let name = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+    Failure::Input(format!(
+        "no command {name:?}; this gnb-lab was built with run, serve, sweep, compare and schema \
+         alone, as for `make demo`; `make setup` builds all commands"
+    ))
 }
 
 /// A system error.
@@ -136,6 +164,7 @@ fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
+#[cfg(feature = "papers")]
 fn replay() -> Result<(), Failure> {
     let stdout = io::BufWriter::new(io::stdout().lock());
     match replay_aqm::run(io::stdin().lock(), stdout) {
