@@ -16,6 +16,7 @@
 
 use e2sm_tc::v1::DelayMetric;
 
+use super::held_sdus::HeldSdus;
 use super::{Algorithm, ReceivedStatus, SduDelays};
 
 /// Weight of the newest sample in the moving averages.
@@ -51,10 +52,7 @@ pub(super) struct DynRlc {
     /// EWMA(τ); absent before the first sample.
     mean_delay_us: Option<f64>,
     gaps: Option<StatusGaps>,
-    /// SDUs in the buffer at the last status plus those handed down since.
-    held_packets: u64,
-    /// The same in bytes, for the limit in bytes.
-    held_bytes: u64,
+    held: HeldSdus,
     /// Whether the limit held a packet back since the last status.
     held_back: bool,
 }
@@ -68,8 +66,7 @@ impl DynRlc {
             samples: SduDelays::default(),
             mean_delay_us: None,
             gaps: parameters.beta.map(|beta| StatusGaps::new(parameters.threshold_us, beta)),
-            held_packets: received.map_or(0, ReceivedStatus::held_packets),
-            held_bytes: received.map_or(0, ReceivedStatus::held_bytes),
+            held: HeldSdus::of(received),
             held_back: false,
             parameters,
         }
@@ -139,27 +136,22 @@ impl Algorithm for DynRlc {
             gaps.status(received, held_back);
         }
         self.removed(&status.removed, status.at_us);
-        self.held_packets = received.held_packets();
-        self.held_bytes = received.held_bytes();
+        self.held = HeldSdus::of(Some(received));
     }
 
     fn sent(&mut self, len_bytes: u64, _now_us: u64) {
-        self.held_packets += 1;
-        self.held_bytes += len_bytes;
+        self.held.sent(len_bytes);
     }
 
     fn may_send(&mut self, _len_bytes: u64, _now_us: u64) -> bool {
-        let may = self.held_packets < self.limit_packets();
+        let may = self.held.packets() < self.limit_packets();
         self.held_back |= !may;
         may
     }
 
     /// QLT in packets of the size that is held now.
     fn limit_bytes(&self) -> u64 {
-        match self.held_packets {
-            0 => 1500 * self.limit_packets(),
-            packets => self.held_bytes / packets * self.limit_packets(),
-        }
+        self.held.bytes_of(self.limit_packets())
     }
 }
 

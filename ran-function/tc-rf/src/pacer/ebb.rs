@@ -15,6 +15,7 @@
 //!   65 535.
 //! - What is on F1-U counts as in the buffer.
 
+use super::held_sdus::HeldSdus;
 use super::{Algorithm, ReceivedStatus, SduDelays};
 
 /// Initial limit, SDUs.
@@ -32,9 +33,7 @@ pub(super) struct Ebb {
     /// Samples since the limit was set.
     samples: SduDelays,
     set_us: Option<u64>,
-    /// SDUs in the buffer at the last status plus those handed down since.
-    held_packets: u64,
-    held_bytes: u64,
+    held: HeldSdus,
     /// Whether the limit held an SDU back since it was set.
     limited: bool,
 }
@@ -46,8 +45,7 @@ impl Ebb {
             limit: INITIAL_SDUS,
             samples: SduDelays::default(),
             set_us: received.map(|received| received.status.at_us),
-            held_packets: received.map_or(0, ReceivedStatus::held_packets),
-            held_bytes: received.map_or(0, ReceivedStatus::held_bytes),
+            held: HeldSdus::of(received),
             limited: false,
         }
     }
@@ -82,27 +80,22 @@ impl Algorithm for Ebb {
     fn status(&mut self, received: &ReceivedStatus) {
         self.samples.merge(&received.status.removed);
         self.set_limit(received.status.at_us);
-        self.held_packets = received.held_packets();
-        self.held_bytes = received.held_bytes();
+        self.held = HeldSdus::of(Some(received));
     }
 
     fn sent(&mut self, len_bytes: u64, _now_us: u64) {
-        self.held_packets += 1;
-        self.held_bytes += len_bytes;
+        self.held.sent(len_bytes);
     }
 
     fn may_send(&mut self, _len_bytes: u64, _now_us: u64) -> bool {
-        let fits = self.held_packets < self.limit_packets();
+        let fits = self.held.packets() < self.limit_packets();
         self.limited |= !fits;
         fits
     }
 
     /// The limit in packets of the size that is held now.
     fn limit_bytes(&self) -> u64 {
-        match self.held_packets {
-            0 => 1500 * self.limit_packets(),
-            packets => self.held_bytes / packets * self.limit_packets(),
-        }
+        self.held.bytes_of(self.limit_packets())
     }
 }
 
@@ -125,7 +118,7 @@ mod tests {
         while pacer.may_send(1500, 9_000) {
             pacer.sent(1500, 9_000);
         }
-        assert_eq!(pacer.held_packets, 6);
+        assert_eq!(pacer.held.packets(), 6);
         pacer.status(&removed(received(14_000, 0), &[4, 5, 5, 5, 5, 5]));
         assert!((pacer.limit - 6.25 * 5_000.0 / (29_000.0 / 6.0)).abs() < 1e-9);
     }

@@ -26,6 +26,7 @@ mod feed;
 mod flight;
 mod forecast;
 mod frame_rate;
+mod held_sdus;
 mod just_in_time;
 mod meter;
 mod regular;
