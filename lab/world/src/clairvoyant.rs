@@ -97,56 +97,9 @@ pub struct Floor {
     pub capacity_bytes: u64,
     /// Bytes of the flow, with headers.
     pub flow_bytes: u64,
-    /// Bytes of bulk traffic, with headers.
+    /// Bytes of bulk traffic, with headers. With those of the flow less than the capacity only where the
+    /// rest of a slot is too small for a header, or for a packet without segmentation.
     pub bulk_bytes: u64,
-    /// Delays of the packets that left, ascending.
-    sorted_us: Vec<u64>,
-}
-
-impl Floor {
-    /// Percentile (nearest rank) of the delays of packets that left; `None` if none left or `percent` is
-    /// outside 0 to 100.
-    pub fn percentile_us(&self, percent: f64) -> Option<u64> {
-        if !(0.0..=100.0).contains(&percent) {
-            return None;
-        }
-        let rank = (percent / 100.0 * self.sorted_us.len() as f64).ceil() as usize;
-        self.sorted_us.get(rank.saturating_sub(1)).copied()
-    }
-
-    /// Mean delay of the packets that left; `None` if none did.
-    pub fn mean_us(&self) -> Option<f64> {
-        let sum: u128 = self.sorted_us.iter().map(|us| u128::from(*us)).sum();
-        let count = self.sorted_us.len();
-        (count > 0).then(|| sum as f64 / count as f64)
-    }
-
-    /// Share of arrivals that left in less than `us`, percent; 100 without arrivals.
-    pub fn below_pct(&self, us: u64) -> f64 {
-        if self.delays_us.is_empty() {
-            return 100.0;
-        }
-        let below = self.sorted_us.partition_point(|delay| *delay < us);
-        100.0 * below as f64 / self.delays_us.len() as f64
-    }
-
-    /// Share of the capacity that the flow uses, percent.
-    pub fn flow_pct(&self) -> f64 {
-        self.percent_of_capacity(self.flow_bytes)
-    }
-
-    /// Share of the capacity that is used, percent; below 100 only where the rest of a slot is too small
-    /// for a header, or for a packet without segmentation.
-    pub fn used_pct(&self) -> f64 {
-        self.percent_of_capacity(self.flow_bytes + self.bulk_bytes)
-    }
-
-    fn percent_of_capacity(&self, bytes: u64) -> f64 {
-        if self.capacity_bytes == 0 {
-            return 0.0;
-        }
-        100.0 * bytes as f64 / self.capacity_bytes as f64
-    }
 }
 
 impl World {
@@ -220,9 +173,7 @@ pub fn floor(
                 waiting.push_front((index, rest));
                 break;
             }
-            let delay_us = slot.time_us - arrivals[index].time_us;
-            floor.delays_us[index] = Some(delay_us);
-            floor.sorted_us.push(delay_us);
+            floor.delays_us[index] = Some(slot.time_us - arrivals[index].time_us);
         }
         // Bulk traffic of another bearer is segmented at the end of the slot and delays nothing.
         match rules.queueing {
@@ -243,7 +194,6 @@ pub fn floor(
             }
         }
     }
-    floor.sorted_us.sort_unstable();
     Ok(floor)
 }
 
@@ -342,7 +292,6 @@ mod tests {
         .unwrap();
         assert_eq!(floor.delays_us, [Some(0), Some(999), Some(1), Some(0)]);
         assert_eq!((floor.flow_bytes, floor.bulk_bytes, floor.capacity_bytes), (400, 600, 1000));
-        assert_eq!((floor.flow_pct(), floor.used_pct()), (40.0, 100.0));
     }
 
     #[test]
@@ -364,7 +313,7 @@ mod tests {
         let list = arrivals(&[(0, 200), (0, 50)]);
         let floor = floor(&list, &slots(&[100, 199, 200, 100]), &rules).unwrap();
         assert_eq!(floor.delays_us, [Some(2000), Some(3000)], "in order");
-        assert_eq!(floor.used_pct(), 100.0, "bulk uses the rest");
+        assert_eq!(floor.flow_bytes + floor.bulk_bytes, floor.capacity_bytes, "bulk uses the rest");
     }
 
     #[test]
@@ -374,7 +323,7 @@ mod tests {
         let list = arrivals(&[(500, 200), (1500, 200)]);
         let got = floor(&list, &slots(&[2289, 2289, 2289]), &rules).unwrap();
         assert_eq!(got.delays_us, [Some(500), Some(500)]);
-        assert_eq!(got.used_pct(), 100.0);
+        assert_eq!(got.flow_bytes + got.bulk_bytes, got.capacity_bytes);
         // 500 a slot: a bulk packet takes three slots, and the packet comes right after the first.
         let got = floor(&arrivals(&[(500, 200)]), &slots(&[500; 6]), &rules).unwrap();
         assert_eq!(got.delays_us, [Some(2500)]);
@@ -403,22 +352,7 @@ mod tests {
         // 149 packets wait, five leave a slot from 3.01 s on: 50 of them in the ten slots.
         assert_eq!(got.delays_us.iter().flatten().count(), 51);
         assert_eq!(got.delays_us[1], Some(3_010_000 - 20_000));
-        assert_eq!(got.percentile_us(100.0), Some(2_990_000));
-        assert_eq!(got.used_pct(), 100.0);
-        assert_eq!(floor(&arrivals(&list), &[], &bare(OWN)).unwrap().mean_us(), None);
-    }
-
-    #[test]
-    fn percentiles_are_of_nearest_rank() {
-        let list: Vec<(u64, u32)> = (1..=100).map(|i| (1000 - i, 1)).rev().collect();
-        let got = floor(&arrivals(&list), &slots(&[0, 100]), &bare(OWN)).unwrap();
-        assert_eq!(got.percentile_us(0.0), Some(1));
-        assert_eq!(got.percentile_us(50.0), Some(50));
-        assert_eq!(got.percentile_us(95.0), Some(95));
-        assert_eq!(got.percentile_us(99.5), Some(100));
-        assert_eq!((got.percentile_us(-1.0), got.percentile_us(f64::NAN)), (None, None));
-        assert_eq!(got.mean_us(), Some(50.5));
-        assert_eq!(got.below_pct(51), 50.0);
+        assert_eq!(got.flow_bytes + got.bulk_bytes, got.capacity_bytes);
     }
 
     #[test]
