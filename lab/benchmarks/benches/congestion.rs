@@ -8,7 +8,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use traffic::tcp::congestion::{
     self, AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RateSample,
 };
-use traffic::{CongestionControl, TcpConfig};
+use traffic::{CongestionControl, CongestionKeys, TcpConfig};
 
 const MSS: u64 = 1448;
 const RTT_US: u64 = 40_000;
@@ -88,10 +88,11 @@ fn per_ack(criterion: &mut Criterion) {
         CongestionControl::C2tcp,
     ] {
         let name = format!("{congestion:?}").to_lowercase();
-        let config =
-            TcpConfig { congestion_control: congestion, ecn: Some(true), ..TcpConfig::default() };
+        let keys = CongestionKeys { congestion_control: congestion, ..CongestionKeys::default() };
+        let controls = keys.config().unwrap();
+        let config = TcpConfig { congestion: controls, ecn: Some(true), ..TcpConfig::default() };
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
-            bencher.iter(|| feed(congestion::build(&config, 1).as_mut()));
+            bencher.iter(|| feed(controls.build(&config.connection(), 1).as_mut()));
         });
     }
     group.finish();

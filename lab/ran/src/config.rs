@@ -5,7 +5,6 @@ use crate::error::{ConfigError, ensure};
 use crate::mac::harq::{BlockErrors, HarqConfig};
 use crate::mac::scheduler::SchedulerConfig;
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
-use crate::pdcp::PdcpConfig;
 use crate::rlc::{AmConfig, RlcMode};
 use crate::tbs::nr::{McsTable, NrOverhead};
 use crate::tbs::{TbsConfig, TbsTables};
@@ -200,8 +199,9 @@ pub struct BearerConfig {
     pub drb: u8,
     /// RLC mode and its parameters.
     pub mode: RlcMode,
-    /// Header sizes above the RLC, and in-order delivery at the UE.
-    pub pdcp: PdcpConfig,
+    /// How long the PDCP of the UE waits for a missing packet (`t-Reordering`); 0 delivers out of order,
+    /// `u32::MAX` stands for infinity (38.331).
+    pub t_reordering_us: u32,
     /// Most SDUs in the RLC buffer; further ones are dropped.
     pub limit_packets: u32,
     /// Most bytes in the RLC buffer; an SDU beyond is dropped.
@@ -211,12 +211,12 @@ pub struct BearerConfig {
 }
 
 impl BearerConfig {
-    /// A UM bearer with the RLC buffer of OAI, 10 MB.
+    /// A UM bearer with t-Reordering and the RLC buffer of OAI, 100 ms and 10 MB.
     pub fn um(drb: u8) -> Self {
         Self {
             drb,
             mode: RlcMode::default(),
-            pdcp: PdcpConfig::default(),
+            t_reordering_us: 100_000,
             limit_packets: u32::MAX,
             limit_bytes: 10_000_000,
             priority: 9,

@@ -4,44 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::rlc::um::Payload;
 
-/// Length of the PDCP sequence number (`pdcp-SN-SizeDL`, 38.331).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PdcpSnSize {
-    /// 12 bits: a header of 2 bytes (38.323 §6.2.2.2).
-    Bits12,
-    /// 18 bits: a header of 3 bytes (38.323 §6.2.2.3).
-    Bits18,
-}
-
-/// PDCP and SDAP of a bearer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PdcpConfig {
-    /// Length of the sequence number.
-    pub sn_size: PdcpSnSize,
-    /// Whether SDAP adds its header byte (`sdap-HeaderDL`, 37.324 §6.2.2.2).
-    pub sdap_header: bool,
-    /// How long the UE waits for a missing packet (`t-Reordering`); 0 delivers out of order,
-    /// `u32::MAX` stands for infinity (38.331).
-    pub t_reordering_us: u32,
-}
-
-impl Default for PdcpConfig {
-    /// OAI's configuration of a DRB in UM: 12 bits, no SDAP header downlink, 100 ms.
-    fn default() -> Self {
-        Self { sn_size: PdcpSnSize::Bits12, sdap_header: false, t_reordering_us: 100_000 }
-    }
-}
-
-impl PdcpConfig {
-    /// Header bytes of every packet.
-    pub fn header_bytes(&self) -> u32 {
-        let pdcp = match self.sn_size {
-            PdcpSnSize::Bits12 => 2,
-            PdcpSnSize::Bits18 => 3,
-        };
-        pdcp + u32::from(self.sdap_header)
-    }
-}
+/// Header bytes of every packet: a sequence number of 12 bits (38.323 §6.2.2.2) and no SDAP header
+/// (`sdap-HeaderDL`, 38.331), as OAI configures a DRB in UM.
+pub(crate) const HEADER_BYTES: u32 = 2;
 
 /// The UE's PDCP, which restores the order that HARQ has changed.
 ///
@@ -63,9 +28,9 @@ pub struct Reordering<P> {
 
 impl<P> Reordering<P> {
     /// An entity without packets.
-    pub fn new(config: PdcpConfig) -> Self {
+    pub fn new(t_reordering_us: u32) -> Self {
         Self {
-            t_reordering_us: u64::from(config.t_reordering_us),
+            t_reordering_us: u64::from(t_reordering_us),
             deliver_next: 0,
             next: 0,
             reorder: 0,
@@ -156,7 +121,7 @@ mod tests {
     use super::*;
 
     fn run(steps: &[(u64, u64)], until_us: u64) -> Vec<(u64, u64)> {
-        let mut pdcp = Reordering::new(PdcpConfig::default());
+        let mut pdcp = Reordering::new(100_000);
         let mut out = Vec::new();
         for (count, at_us) in steps {
             let payload = Payload { sdu: *count, enqueued_us: 0, dequeued_us: 0 };
@@ -183,20 +148,12 @@ mod tests {
 
     #[test]
     fn a_packet_that_comes_after_t_reordering_is_counted_not_delivered() {
-        let mut pdcp = Reordering::new(PdcpConfig::default());
+        let mut pdcp = Reordering::new(100_000);
         let mut delivered = 0;
         for (count, at_us) in [(1, 0), (0, 100_000)] {
             let payload = Payload { sdu: (), enqueued_us: 0, dequeued_us: 0 };
             pdcp.receive(count, payload, at_us, |_, _, _| delivered += 1);
         }
         assert_eq!((delivered, pdcp.discarded_packets(), pdcp.held_packets()), (1, 1, 0));
-    }
-
-    #[test]
-    fn headers_are_two_to_four_bytes() {
-        let config = PdcpConfig::default();
-        assert_eq!(config.header_bytes(), 2);
-        let long = PdcpConfig { sn_size: PdcpSnSize::Bits18, sdap_header: true, ..config };
-        assert_eq!(long.header_bytes(), 4);
     }
 }

@@ -12,9 +12,9 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use traffic::{
-    AppConfig, CallConfig, CloudGameConfig, DownloadConfig, GameConfig, HostConfig, PingConfig,
-    ResponsivenessConfig, ScreenConfig, SproutConfig, TcpConfig, UdpCbrConfig, VideoConfig,
-    VivaceConfig, VoipConfig, WebConfig,
+    AppConfig, CallConfig, CloudGameConfig, CongestionKeys, DownloadConfig, GameConfig, HostConfig,
+    PingConfig, ResponsivenessConfig, ScreenConfig, SproutConfig, TcpConfig, UdpCbrConfig,
+    VideoConfig, VivaceConfig, VoipConfig, WebConfig,
 };
 
 use super::error::Violation;
@@ -42,6 +42,16 @@ const KINDS: [&str; 15] = [
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoKeys {}
+
+/// Keys of a TCP connection and its congestion control, as the schema has them.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "a schema alone")]
+struct TcpKeys {
+    #[schemars(flatten)]
+    connection: TcpConfig,
+    #[schemars(flatten)]
+    congestion: CongestionKeys,
+}
 
 impl Flow {
     /// Reads a flow of the file.
@@ -80,25 +90,25 @@ impl Flow {
 /// The application of this kind, from its own keys.
 fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> {
     Ok(match kind {
-        "tcp" => AppConfig::Tcp(direct(kind, &[], own)?),
+        "tcp" => AppConfig::Tcp(tcp(kind, &[], own)?),
         "udp_cbr" => AppConfig::UdpCbr(direct(kind, &[], own)?),
         "voip" => AppConfig::Voip(direct(kind, &[], own)?),
         "ping" => AppConfig::Ping(direct(kind, &[], own)?),
         "host" => AppConfig::Host(direct(kind, &[], own)?),
-        "web" => AppConfig::Web { web: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? },
+        "web" => AppConfig::Web { web: section(kind, &mut own)?, tcp: tcp(kind, &[kind], own)? },
         "video" => {
-            AppConfig::Video { video: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? }
+            AppConfig::Video { video: section(kind, &mut own)?, tcp: tcp(kind, &[kind], own)? }
         }
         "download" => AppConfig::Download {
             download: section(kind, &mut own)?,
-            tcp: direct(kind, &[kind], own)?,
+            tcp: tcp(kind, &[kind], own)?,
         },
         "screen" => {
-            AppConfig::Screen { screen: section(kind, &mut own)?, tcp: direct(kind, &[kind], own)? }
+            AppConfig::Screen { screen: section(kind, &mut own)?, tcp: tcp(kind, &[kind], own)? }
         }
         "responsiveness" => AppConfig::Responsiveness {
             test: section(kind, &mut own)?,
-            tcp: direct(kind, &[kind], own)?,
+            tcp: tcp(kind, &[kind], own)?,
         },
         _ => {
             let mut rest = own;
@@ -126,8 +136,30 @@ fn section<T: DeserializeOwned>(kind: &str, own: &mut Map<String, Value>) -> Res
     })
 }
 
+/// The keys of a TCP connection directly in the mapping of the flow.
+fn tcp(kind: &str, sections: &[&str], own: Map<String, Value>) -> Result<TcpConfig, Violation> {
+    let names = key_names::<CongestionKeys>();
+    let (congestion, others): (Map<_, _>, Map<_, _>) =
+        own.into_iter().partition(|(name, _)| names.contains(name));
+    let congestion: CongestionKeys = read::<_, TcpKeys>(kind, sections, congestion)?;
+    let tcp = read::<TcpConfig, TcpKeys>(kind, sections, others)?;
+    let congestion = congestion.config().map_err(|error| {
+        Violation::new(error.field, format!("{}; expected {}", error.value, error.expected))
+    })?;
+    Ok(TcpConfig { congestion, ..tcp })
+}
+
 /// The keys directly in the mapping of the flow; `sections` are allowed beside them.
 fn direct<T: DeserializeOwned + JsonSchema>(
+    kind: &str,
+    sections: &[&str],
+    own: Map<String, Value>,
+) -> Result<T, Violation> {
+    read::<T, T>(kind, sections, own)
+}
+
+/// Some of the keys `Keys`, which are directly in the mapping of the flow beside `sections`.
+fn read<T: DeserializeOwned, Keys: JsonSchema>(
     kind: &str,
     sections: &[&str],
     own: Map<String, Value>,
@@ -135,7 +167,7 @@ fn direct<T: DeserializeOwned + JsonSchema>(
     let names: Vec<String> = own.keys().cloned().collect();
     serde_path_to_error::deserialize(Value::Object(own)).map_err(|error| {
         let mut known: Vec<String> = sections.iter().map(|&name| name.to_owned()).collect();
-        known.extend(key_names::<T>());
+        known.extend(key_names::<Keys>());
         let Some(unknown) = names.into_iter().find(|name| !known.contains(name)) else {
             return Violation::from_serde(error.path(), error.inner());
         };
@@ -172,18 +204,18 @@ impl JsonSchema for Flow {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let variants = [
-            variant::<TcpConfig>("tcp", None, generator),
+            variant::<TcpKeys>("tcp", None, generator),
             variant::<UdpCbrConfig>("udp_cbr", None, generator),
             variant::<VoipConfig>("voip", None, generator),
             variant::<PingConfig>("ping", None, generator),
             with_section::<GameConfig, NoKeys>("game", generator),
             with_section::<CloudGameConfig, NoKeys>("cloud_game", generator),
             with_section::<CallConfig, NoKeys>("call", generator),
-            with_section::<WebConfig, TcpConfig>("web", generator),
-            with_section::<VideoConfig, TcpConfig>("video", generator),
-            with_section::<DownloadConfig, TcpConfig>("download", generator),
-            with_section::<ScreenConfig, TcpConfig>("screen", generator),
-            with_section::<ResponsivenessConfig, TcpConfig>("responsiveness", generator),
+            with_section::<WebConfig, TcpKeys>("web", generator),
+            with_section::<VideoConfig, TcpKeys>("video", generator),
+            with_section::<DownloadConfig, TcpKeys>("download", generator),
+            with_section::<ScreenConfig, TcpKeys>("screen", generator),
+            with_section::<ResponsivenessConfig, TcpKeys>("responsiveness", generator),
             with_section::<SproutConfig, NoKeys>("sprout", generator),
             with_section::<VivaceConfig, NoKeys>("vivace", generator),
             variant::<HostConfig>("host", None, generator),

@@ -1,6 +1,6 @@
 //! The distributions that traffic models are written in.
 
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Draws after which a value is clamped to the range. A range with at least a hundredth of the
 /// probability is missed with probability 0.99¹⁰⁰⁰⁰.
@@ -23,7 +23,7 @@ pub(crate) enum Distribution {
 }
 
 impl Distribution {
-    pub(crate) fn draw(self, random: &mut SplitMix64) -> f64 {
+    pub(crate) fn draw(self, random: &mut Rng) -> f64 {
         match self {
             Self::Exponential { mean } => -mean * libm::log(random.open01()),
             Self::TruncatedLognormal { mu, sigma, min, max } => {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn mean(distribution: Distribution, n: u32) -> f64 {
-        let mut random = SplitMix64::new(7);
+        let mut random = Rng::new(7);
         (0..n).map(|_| distribution.draw(&mut random)).sum::<f64>() / f64::from(n)
     }
 
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn an_impossible_range_still_gives_a_value_within_it() {
         let all = Distribution::TruncatedLognormal { mu: 0.0, sigma: 0.1, min: 1e6, max: 2e6 };
-        let value = all.draw(&mut SplitMix64::new(1));
+        let value = all.draw(&mut Rng::new(1));
         assert!((1e6..=2e6).contains(&value));
     }
 }

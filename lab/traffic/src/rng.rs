@@ -2,39 +2,36 @@
 //!
 //! Functions are those of `libm`, not of the platform: a run must give the same bytes everywhere.
 
-/// Weyl increment of SplitMix64 (Steele, Lea, Flood 2014).
-const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+/// What SplitMix64 adds to its state before it mixes it (Steele, Lea, Flood 2014).
+const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A time in `0..bound_us` (0 if the bound is 0) that depends on the seed alone.
 pub(crate) fn jitter_us(seed: u64, bound_us: u64) -> u64 {
-    SplitMix64::new(seed).below(bound_us)
+    Rng::new(seed).below(bound_us)
 }
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
-pub struct SplitMix64 {
-    state: u64,
-}
+pub struct Rng(SplitMix64);
 
-impl SplitMix64 {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed }
+impl Rng {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(SplitMix64::seed_from_u64(seed))
     }
 
     /// The stream number `number` of a seed.
     pub fn stream(seed: u64, number: u64) -> Self {
-        Self::new(mix(seed ^ mix(number.wrapping_add(WEYL))))
+        let mixed = Self::new(number).word();
+        Self::new(Self::new((seed ^ mixed).wrapping_sub(INCREMENT)).word())
     }
 
-    fn word(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(WEYL);
-        mix(self.state)
+    /// Uniform in all 64 bits.
+    pub fn word(&mut self) -> u64 {
+        self.0.next_u64()
     }
 
     /// Uniform in `0..bound`; 0 if the bound is 0.
@@ -67,7 +64,7 @@ mod tests {
     #[test]
     fn a_stream_covers_its_range_and_repeats_with_its_seed() {
         let draws = |seed| {
-            let mut stream = SplitMix64::new(seed);
+            let mut stream = Rng::new(seed);
             (0..100).map(|_| stream.below(7)).collect::<Vec<_>>()
         };
         assert_eq!(draws(3), draws(3));
@@ -88,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_normal_has_its_moments() {
-        let mut random = SplitMix64::stream(1, 2);
+        let mut random = Rng::stream(1, 2);
         let draws: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
         let mean = draws.iter().sum::<f64>() / 1e5;
         let variance = draws.iter().map(|x| x * x).sum::<f64>() / 1e5 - mean * mean;
@@ -97,9 +94,6 @@ mod tests {
 
     #[test]
     fn streams_of_one_seed_differ() {
-        assert_ne!(
-            SplitMix64::stream(1, 0).below(1 << 60),
-            SplitMix64::stream(1, 1).below(1 << 60)
-        );
+        assert_ne!(Rng::stream(1, 0).below(1 << 60), Rng::stream(1, 1).below(1 << 60));
     }
 }

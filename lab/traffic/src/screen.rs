@@ -13,7 +13,7 @@ use crate::distribution::Distribution;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::{ConfigError, check};
 use crate::packet::Packet;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpStats};
 
@@ -74,7 +74,7 @@ struct Burst {
 #[derive(Debug, Clone)]
 struct Bursts {
     config: ScreenConfig,
-    random: SplitMix64,
+    random: Rng,
     stop_us: Option<u64>,
     change_us: u64,
     update_us: u64,
@@ -87,7 +87,7 @@ impl Bursts {
         let start_us = context.start_us;
         let mut bursts = Self {
             config: config.clone(),
-            random: SplitMix64::stream(context.seed, 0),
+            random: Rng::stream(context.seed, 0),
             stop_us: context.stop_us,
             change_us: start_us,
             update_us: start_us + config.update_interval_us,

@@ -7,6 +7,7 @@ use ran::mac::rbg;
 use ran::tbs::nr::NrOverhead;
 use ran::{BearerConfig, Cell, CellConfig, Duplexing, Numerology, RbgConfiguration, TddPattern};
 use tc_rf::{TrafficControl, templates};
+use traffic::Rng;
 
 use super::bearer::{Bearer, Measured, Tally};
 use super::channel::Channels;
@@ -14,7 +15,6 @@ use super::drql_limit::DrqlLimit;
 use super::f1::F1Bearer;
 use super::flow::{BoundFlow, Queuing};
 use super::packet::{GnbPacket, Hosts, Tunnel};
-use super::random::SplitMix64;
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
 use lab_scenario::{
@@ -38,8 +38,8 @@ pub(super) struct Parts {
     pub(super) ues: Vec<UePlan>,
     pub(super) bearers: Vec<Bearer>,
     pub(super) flows: Vec<BoundFlow>,
-    pub(super) core_jitter: SplitMix64,
-    pub(super) sdap_random: SplitMix64,
+    pub(super) core_jitter: Rng,
+    pub(super) sdap_random: Rng,
 }
 
 /// Builds the parts.
@@ -56,7 +56,7 @@ struct Builder<'a> {
 
 /// Seed of random stream number `number` of `kind`.
 fn stream_seed(seed: u64, kind: u64, number: u64) -> u64 {
-    SplitMix64::new(seed ^ (kind << 56) ^ number.rotate_left(24)).next()
+    Rng::new(seed ^ (kind << 56) ^ number.rotate_left(24)).word()
 }
 
 const STREAM_CELL: u64 = 1;
@@ -77,7 +77,7 @@ impl Builder<'_> {
         let scenario = &self.loaded.scenario;
         let config = cell_config(scenario)?;
         let uplink_of = |ue: u64| {
-            let random = SplitMix64::new(stream_seed(scenario.seed, STREAM_UPLINK, ue));
+            let random = Rng::new(stream_seed(scenario.seed, STREAM_UPLINK, ue));
             radio::uplink(&scenario.cell.uplink, &config, random)
         };
         let harq = config.harq;
@@ -133,8 +133,8 @@ impl Builder<'_> {
             }
         }
         let flows = self.flows(&ues, &bearers)?;
-        let core_jitter = SplitMix64::new(stream_seed(scenario.seed, STREAM_CORE, 0));
-        let sdap_random = SplitMix64::new(stream_seed(scenario.seed, STREAM_SDAP, 0));
+        let core_jitter = Rng::new(stream_seed(scenario.seed, STREAM_CORE, 0));
+        let sdap_random = Rng::new(stream_seed(scenario.seed, STREAM_SDAP, 0));
         Ok(Parts { cell, ues, bearers, flows, core_jitter, sdap_random })
     }
 

@@ -3,13 +3,13 @@
 use lab_scenario::Split;
 use ran::Cell;
 use tc_rf::RlcStatus;
+use traffic::Rng;
 
 use super::bearer::{Bearer, RlcEntry};
 use super::bearers::Bearers;
 use super::f1::FromDu;
 use super::links::Links;
 use super::packet::GnbPacket;
-use super::random::SplitMix64;
 use super::timers::{Timer, Timers};
 
 /// SDAP scheduling and recall settings of the CU.
@@ -31,7 +31,7 @@ pub(crate) struct GnbParts<'a> {
 }
 
 impl Cu {
-    pub(crate) fn new(split: &Split, sdap_random: SplitMix64) -> Self {
+    pub(crate) fn new(split: &Split, sdap_random: Rng) -> Self {
         Self {
             sdap_poll_us: split.sdap_poll_us,
             sdap_clock: SdapClock::new(split.sdap_poll_us, sdap_random),
@@ -248,11 +248,11 @@ const TIMER_SLACK_US: u64 = 50;
 pub(crate) struct SdapClock {
     period_us: u64,
     next_us: u64,
-    random: SplitMix64,
+    random: Rng,
 }
 
 impl SdapClock {
-    pub(crate) fn new(period_us: u32, mut random: SplitMix64) -> Self {
+    pub(crate) fn new(period_us: u32, mut random: Rng) -> Self {
         let period_us = u64::from(period_us);
         Self { period_us, next_us: random.below(period_us), random }
     }
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_sdap_scheduler_sleeps_at_least_its_period_and_drifts() {
-        let mut clock = SdapClock::new(200, SplitMix64::new(7));
+        let mut clock = SdapClock::new(200, Rng::new(7));
         let mut now_us = 0;
         let mut phases = std::collections::BTreeSet::new();
         for _ in 0..10_000 {

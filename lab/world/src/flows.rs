@@ -1,11 +1,10 @@
 //! Traffic of all flows: what servers and UEs send and receive.
 
-use traffic::Endpoint as _;
+use traffic::{Endpoint as _, Rng};
 
 use super::cu::GnbParts;
 use super::flow::BoundFlow;
 use super::packet::GnbPacket;
-use super::random::SplitMix64;
 use super::timers::{Timer, Timers};
 
 /// The flows, in the order of the scenario.
@@ -14,14 +13,14 @@ pub(crate) struct Flows {
     all: Vec<BoundFlow>,
     /// Index of the flow of each connection.
     of_connection: Vec<u32>,
-    core_jitter: SplitMix64,
+    core_jitter: Rng,
     core_jitter_us: u32,
     /// Reused from packet to packet.
     sent: Vec<traffic::Packet>,
 }
 
 impl Flows {
-    pub(crate) fn new(all: Vec<BoundFlow>, core_jitter: SplitMix64, core_jitter_us: u32) -> Self {
+    pub(crate) fn new(all: Vec<BoundFlow>, core_jitter: Rng, core_jitter_us: u32) -> Self {
         let indexes = (0..).zip(&all);
         let of_connection =
             indexes.flat_map(|(index, flow)| (0..flow.connections).map(move |_| index)).collect();

@@ -27,7 +27,6 @@ mod links;
 mod measure;
 mod packet;
 mod packet_kind;
-mod random;
 pub mod reports;
 mod rlc_query;
 mod rlc_queue;

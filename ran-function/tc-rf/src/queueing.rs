@@ -41,7 +41,7 @@ pub struct Dequeued<P> {
 }
 
 /// State of one queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct QueueState {
     /// Identifier in the service model.
     pub id: QueueId,

@@ -5,6 +5,9 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
 use crate::{Target, check};
 
 const DEFAULT_INPUTS: u64 = 20_000;
@@ -12,21 +15,13 @@ const DEFAULT_INPUTS: u64 = 20_000;
 const EDGES: [u8; 8] = [0, 1, 0x7f, 0x80, 0xff, b'0', b'"', b'{'];
 const MOST_STEPS: usize = 6;
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
-struct Random(u64);
+/// Random choices of a mutation.
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     /// A number below `end`, which is not 0.
     fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.0.next_u64() % end as u64) as usize
     }
 
     /// A part of `length` bytes, of 64 bytes at most.
@@ -42,7 +37,7 @@ fn mutate(random: &mut Random, input: &mut Vec<u8>, other: &[u8]) {
     match random.below(7) {
         0 if at < input.len() => input[at] ^= 1 << random.below(8),
         1 if at < input.len() => input[at] = EDGES[random.below(EDGES.len())],
-        2 => input.insert(at, random.next() as u8),
+        2 => input.insert(at, random.0.next_u64() as u8),
         3 => drop(input.drain(random.part(input.len()))),
         4 => {
             let copied = input[random.part(input.len())].to_vec();
@@ -104,7 +99,7 @@ pub fn mutated_findings(targets: &[Target], folder: &Path, out: &Path) -> Vec<Pa
             .map(|file| contents(file))
             .collect();
         for number in 0..count {
-            let mut random = Random(number);
+            let mut random = Random(SplitMix64::seed_from_u64(number));
             let mut input = seeds[random.below(seeds.len())].clone();
             for _ in 0..=random.below(MOST_STEPS) {
                 let other = random.below(seeds.len());

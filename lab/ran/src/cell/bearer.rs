@@ -6,7 +6,7 @@ use super::am::{AmEntity, Reported};
 use super::{BearerIndex, Delivery};
 use crate::Sdu;
 use crate::config::BearerConfig;
-use crate::pdcp::Reordering;
+use crate::pdcp::{self, Reordering};
 use crate::rlc::delays::SojournWindow;
 use crate::rlc::report::{RlcReport, count};
 use crate::rlc::um::pdu::mac_subheader_bytes;
@@ -69,7 +69,7 @@ impl<P: Sdu> Bearer<P> {
             ue,
             rnti,
             entity,
-            pdcp: Reordering::new(config.pdcp),
+            pdcp: Reordering::new(config.t_reordering_us),
             counters: RlcReport::default(),
             sojourn: SojournWindow::default(),
             in_timers: false,
@@ -181,7 +181,7 @@ impl<P: Sdu> Bearer<P> {
         sdu: P,
         now_us: u64,
     ) -> Result<(), P> {
-        let bytes = sdu.len_bytes().saturating_add(self.config.pdcp.header_bytes());
+        let bytes = sdu.len_bytes().saturating_add(pdcp::HEADER_BYTES);
         count(&mut self.counters.rxsdu_pkts, 1u32);
         self.counters.rxsdu_bytes += u64::from(bytes);
         let pdcp_count = pdcp_count.unwrap_or_else(|| self.next_count());
@@ -197,7 +197,7 @@ impl<P: Sdu> Bearer<P> {
 
     /// Counts a packet from the UE; returns its transport block bytes.
     pub(super) fn count_uplink(&mut self, len_bytes: u32) -> u32 {
-        let sdu_bytes = len_bytes.saturating_add(self.config.pdcp.header_bytes());
+        let sdu_bytes = len_bytes.saturating_add(pdcp::HEADER_BYTES);
         let pdu_bytes = sdu_bytes.saturating_add(self.rlc_header_bytes());
         count(&mut self.counters.rxpdu_pkts, 1u32);
         count(&mut self.counters.rxpdu_bytes, pdu_bytes);

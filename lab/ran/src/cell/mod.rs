@@ -499,12 +499,6 @@ impl<P: Sdu> Cell<P> {
         self.by_rnti.keys().copied()
     }
 
-    /// RNTI and DRB of a bearer.
-    pub fn bearer_identity(&self, index: BearerIndex) -> Option<(u16, u8)> {
-        let bearer = self.bearers.get(index)?.as_ref()?;
-        Some((bearer.rnti, bearer.config.drb))
-    }
-
     fn ue_mut<'a>(
         by_rnti: &BTreeMap<u16, usize>,
         ues: &'a mut [Option<Ue>],

@@ -6,7 +6,7 @@ use crate::config::{CellConfig, UeConfig};
 use crate::mac::harq::{BlockErrors, Processes};
 use crate::mac::pf::Average;
 use crate::mac::report::MacCounters;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::tbs::TbsConfig;
 use crate::uplink::Uplink;
 
@@ -31,12 +31,12 @@ pub(super) struct Ue {
     pub(super) processes: Processes,
     pub(super) uplink: Uplink,
     pub(super) counters: MacCounters,
-    pub(super) rng: SplitMix64,
+    pub(super) rng: Rng,
 }
 
 /// Random stream of the `number`th channel of a UE; the stream of the RNTI alone is that of HARQ.
-fn channel_stream(seed: u64, rnti: u16, number: u64) -> SplitMix64 {
-    SplitMix64::new(seed, u64::from(rnti) | 1 << 16 | number << 17)
+fn channel_stream(seed: u64, rnti: u16, number: u64) -> Rng {
+    Rng::new(seed, u64::from(rnti) | 1 << 16 | number << 17)
 }
 
 impl Ue {
@@ -62,7 +62,7 @@ impl Ue {
             processes: Processes::default(),
             uplink,
             counters: MacCounters::default(),
-            rng: SplitMix64::new(cell.seed, u64::from(config.rnti)),
+            rng: Rng::new(cell.seed, u64::from(config.rnti)),
         }
     }
 

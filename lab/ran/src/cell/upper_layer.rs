@@ -13,6 +13,7 @@ use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
 use crate::channel::Radio;
 use crate::numerology::SlotKind;
+use crate::pdcp;
 use crate::rlc::RlcMode;
 use crate::rlc::um::pdu::mac_subheader_bytes;
 use crate::rlc::{am, um};
@@ -96,7 +97,7 @@ impl<P: Sdu> Bearer<P> {
     /// PDCP, RLC and MAC headers of an SDU sent whole.
     fn whole_header_bytes(&self) -> u32 {
         let mac_bytes = mac_subheader_bytes(u32::MAX);
-        self.config.pdcp.header_bytes() + self.rlc_header_bytes() + mac_bytes
+        pdcp::HEADER_BYTES + self.rlc_header_bytes() + mac_bytes
     }
 
     /// Transport block bytes for the SDUs above the RLC, of those that it can take at their mean length.

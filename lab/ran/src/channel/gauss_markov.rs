@@ -2,7 +2,7 @@
 //! CQI and MCS.
 
 use crate::error::{ConfigError, ensure};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Parameters of the process.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +50,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts in the stationary distribution.
-    pub(super) fn new(config: &GaussMarkov, rng: &mut SplitMix64) -> Self {
+    pub(super) fn new(config: &GaussMarkov, rng: &mut Rng) -> Self {
         let correlation = config.correlation();
         let mut normal = Normal::default();
         Self {
@@ -62,7 +62,7 @@ impl Process {
         }
     }
 
-    pub(super) fn step(&mut self, rng: &mut SplitMix64) {
+    pub(super) fn step(&mut self, rng: &mut Rng) {
         self.off_db = self.correlation * self.off_db + self.step_db * self.normal.draw(rng);
     }
 
@@ -79,7 +79,7 @@ struct Normal {
 }
 
 impl Normal {
-    fn draw(&mut self, rng: &mut SplitMix64) -> f64 {
+    fn draw(&mut self, rng: &mut Rng) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn mean_deviation_and_correlation_are_as_configured() {
-        let mut rng = SplitMix64::new(5, 1);
+        let mut rng = Rng::new(5, 1);
         let mut process = Process::new(&config(), &mut rng);
         let n = 400_000;
         let values: Vec<f64> = (0..n)
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_deviation_of_zero_is_a_constant() {
         let still = GaussMarkov { std_dev_db: 0.0, ..config() };
-        let mut rng = SplitMix64::new(5, 1);
+        let mut rng = Rng::new(5, 1);
         let mut process = Process::new(&still, &mut rng);
         process.step(&mut rng);
         assert_eq!(process.snr_db(), 12.0);

@@ -109,19 +109,8 @@ impl MahimahiTrace {
     }
 
     /// Milliseconds after which the trace repeats.
-    pub fn period_ms(&self) -> u64 {
+    fn period_ms(&self) -> u64 {
         self.times_ms.last().map_or(1, |ms| u64::from(*ms))
-    }
-
-    /// Opportunities in one period.
-    pub fn opportunities(&self) -> usize {
-        self.times_ms.len()
-    }
-
-    /// Mean rate in bit/s.
-    pub fn mean_rate_bps(&self) -> f64 {
-        let bits = self.times_ms.len() as f64 * f64::from(self.opportunity_bytes) * 8.0;
-        bits * 1000.0 / self.period_ms() as f64
     }
 
     /// Bytes that could be delivered from `since_us` until before `until_us`.
@@ -181,13 +170,6 @@ mod tests {
             assert!(trace.time_us(first) >= at_us, "{at_us}");
             assert!(first == 0 || trace.time_us(first - 1) < at_us, "{at_us}");
         }
-    }
-
-    #[test]
-    fn the_mean_rate_is_that_of_the_file() {
-        let trace = MahimahiTrace::parse("1\n2\n3\n4\n").unwrap();
-        assert_eq!(trace.mean_rate_bps(), 12_000_000.0);
-        assert_eq!((trace.period_ms(), trace.opportunities()), (4, 4));
     }
 
     #[test]

@@ -31,7 +31,7 @@
 use std::sync::Arc;
 
 use crate::error::{ConfigError, ensure};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// How a UE moves (Raca et al., MMSys 2018).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,12 +182,12 @@ impl McsChain {
     }
 
     /// Draws an MCS from the stationary distribution.
-    pub(super) fn begin(&self, rng: &mut SplitMix64) -> u8 {
+    pub(super) fn begin(&self, rng: &mut Rng) -> u8 {
         draw(&self.stationary, rng)
     }
 
     /// Draws the MCS after `mcs`.
-    pub(super) fn next(&self, mcs: u8, rng: &mut SplitMix64) -> u8 {
+    pub(super) fn next(&self, mcs: u8, rng: &mut Rng) -> u8 {
         draw(self.row(mcs), rng)
     }
 }
@@ -195,7 +195,7 @@ impl McsChain {
 /// More than any accepted parameters need.
 const MOST_SQUARINGS: u32 = 32;
 
-fn draw(probabilities: &[f64], rng: &mut SplitMix64) -> u8 {
+fn draw(probabilities: &[f64], rng: &mut Rng) -> u8 {
     let mut left = rng.uniform();
     for (mcs, chance) in (0u8..).zip(probabilities) {
         left -= chance;
@@ -293,7 +293,7 @@ mod tests {
         for pattern in PATTERNS {
             let model = pattern.model();
             let chain = model.chain(28).unwrap();
-            let mut rng = SplitMix64::new(11, 1);
+            let mut rng = Rng::new(11, 1);
             let mut mcs = chain.begin(&mut rng);
             let n = 400_000u32;
             let mut sum = 0.0;

@@ -4,7 +4,7 @@ use super::gauss_markov::Process;
 use super::mobility::McsChain;
 use super::{Channel, Radio};
 use crate::mac::cqi;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::tbs::TbsConfig;
 
 /// A channel with its state and the cell's tables.
@@ -20,7 +20,7 @@ pub(crate) struct ChannelState {
 #[derive(Debug, Clone)]
 struct Random {
     kind: Kind,
-    rng: SplitMix64,
+    rng: Rng,
     period_us: u64,
     next_us: u64,
     now: Radio,
@@ -34,7 +34,7 @@ enum Kind {
 
 impl ChannelState {
     /// A valid channel, from `now_us` on.
-    pub(crate) fn new(channel: Channel, tbs: &TbsConfig, mut rng: SplitMix64, now_us: u64) -> Self {
+    pub(crate) fn new(channel: Channel, tbs: &TbsConfig, mut rng: Rng, now_us: u64) -> Self {
         let mut by_cqi = [Radio::OutOfRange; 16];
         for cqi in 1..=15u8 {
             let own = match &channel {
@@ -132,7 +132,7 @@ impl Random {
 }
 
 impl Kind {
-    fn step(&mut self, rng: &mut SplitMix64) {
+    fn step(&mut self, rng: &mut Rng) {
         match self {
             Self::GaussMarkov { process, .. } => process.step(rng),
             Self::Mobility { chain, mcs } => *mcs = chain.next(*mcs, rng),
@@ -164,7 +164,7 @@ mod tests {
             period_us: 10_000,
         };
         let channel = Channel::GaussMarkov(config);
-        let mut tuned = ChannelState::new(channel, &TbsConfig::Lte, SplitMix64::new(3, 1), 0);
+        let mut tuned = ChannelState::new(channel, &TbsConfig::Lte, Rng::new(3, 1), 0);
         let (mut last, mut changes) = (tuned.radio(0, 0, 0), 0u32);
         for now_us in (1_000..2_000_000).step_by(1_000) {
             let ahead = tuned.radio_ahead(now_us, 0, 0);

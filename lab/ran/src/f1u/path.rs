@@ -1,7 +1,7 @@
 //! One direction of F1-U: delay, jitter and loss.
 
 use crate::error::{ConfigError, ensure};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Delay, jitter and loss of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +40,7 @@ pub struct F1Path {
     config: F1Config,
     last_us: u64,
     lost_frames: u64,
-    rng: SplitMix64,
+    rng: Rng,
 }
 
 impl F1Path {
@@ -50,7 +50,7 @@ impl F1Path {
     /// [`ConfigError`] with the path of the first invalid field.
     pub fn new(config: F1Config, seed: u64, stream: u64) -> Result<Self, ConfigError> {
         config.validate()?;
-        let rng = SplitMix64::new(seed, stream);
+        let rng = Rng::new(seed, stream);
         Ok(Self { config, last_us: 0, lost_frames: 0, rng })
     }
 

@@ -1,7 +1,6 @@
 //! An AM bearer in a cell: status reports over the uplink, block errors, outages.
 
 use crate::common::{Packet, SECOND_US, bytes_of, cell_of, saturate, ue, with_errors};
-use ran::pdcp::PdcpConfig;
 use ran::{
     AmConfig, BearerConfig, BearerIndex, BlockErrors, Cell, CellConfig, Channel, Delivery,
     MahimahiTrace, UeConfig, UplinkConfig,
@@ -13,8 +12,7 @@ fn lte_with(errors: BlockErrors, most: u8) -> CellConfig {
 
 /// The bearer with infinite t-Reordering.
 fn forever(bearer: BearerConfig) -> BearerConfig {
-    let pdcp = PdcpConfig { t_reordering_us: u32::MAX, ..bearer.pdcp };
-    BearerConfig { pdcp, ..bearer }
+    BearerConfig { t_reordering_us: u32::MAX, ..bearer }
 }
 
 /// Runs `slots` without new packets, after which nothing is buffered.

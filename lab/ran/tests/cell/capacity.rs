@@ -82,7 +82,6 @@ fn a_trace_carries_what_it_offers_in_fdd_and_in_tdd() {
 fn a_recorded_trace_carries_what_it_offers() {
     let Some(file) = recorded("mahimahi-us/Verizon-LTE-short.down") else { return };
     let trace = MahimahiTrace::read(std::io::BufReader::new(file)).unwrap();
-    assert!((4.9e6..5.2e6).contains(&trace.mean_rate_bps()), "{}", trace.mean_rate_bps());
     // Longer than the file, so that it repeats.
     assert_trace_is_filled(&trace, CellConfig::nr_n78_106prb(), 200 * SECOND_US);
 }

@@ -1,7 +1,7 @@
 //! An encoder that meets a rate: key frames are large, the frames after them smaller.
 
 use super::CallConfig;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Frames over which an excess over the rate is compensated.
 const PAYBACK_FRAMES: f64 = 10.0;
@@ -24,13 +24,13 @@ pub(super) struct Encoder {
     key_interval_frames: u32,
     key_frame_ratio: f64,
     size_variation: f64,
-    random: SplitMix64,
+    random: Rng,
     debt_bytes: f64,
     since_key: u32,
 }
 
 impl Encoder {
-    pub(super) fn new(config: &CallConfig, random: SplitMix64) -> Self {
+    pub(super) fn new(config: &CallConfig, random: Rng) -> Self {
         Self {
             frames_per_s: f64::from(config.frames_per_s),
             key_interval_frames: config.key_interval_frames,
@@ -69,7 +69,7 @@ mod tests {
         for (key_interval_frames, key_frame_ratio) in [(300, 4.0), (30, 8.0), (1_000_000, 1.0)] {
             let config =
                 CallConfig { key_interval_frames, key_frame_ratio, ..CallConfig::default() };
-            let mut encoder = Encoder::new(&config, SplitMix64::new(3));
+            let mut encoder = Encoder::new(&config, Rng::new(3));
             let frames: Vec<Frame> = (0..9_000).map(|_| encoder.encode(1e6, false)).collect();
             let bps = frames.iter().map(|f| f64::from(f.bytes)).sum::<f64>() * 8.0 / 300.0;
             assert!((bps / 1e6 - 1.0).abs() < 0.01, "{key_interval_frames}: {bps}");
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_key_frame_is_larger_and_comes_when_asked_for() {
         let config = CallConfig { size_variation: 0.0, ..CallConfig::default() };
-        let mut encoder = Encoder::new(&config, SplitMix64::new(3));
+        let mut encoder = Encoder::new(&config, Rng::new(3));
         let first = encoder.encode(2.4e6, false);
         assert_eq!(first, Frame { bytes: 40_000, is_key: true });
         let second = encoder.encode(2.4e6, false);

@@ -7,7 +7,7 @@ use super::pacer::{FramePacer, Waiting};
 use super::{AUDIO_FRAME_MS, CallConfig, RTP_HEADER_BYTES};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Due, Figures};
 use crate::timer::Periodic;
 
@@ -47,7 +47,7 @@ impl CallSender {
         Self {
             sender: UdpSender::new(context.stamp),
             camera: context.periodic(1_000_000, u64::from(config.frames_per_s)),
-            encoder: Encoder::new(config, SplitMix64::stream(context.seed, 0)),
+            encoder: Encoder::new(config, Rng::stream(context.seed, 0)),
             gcc: Gcc::new(config),
             pacer: FramePacer::default(),
             audio: config.audio_kbps.map(|kbps| Audio {

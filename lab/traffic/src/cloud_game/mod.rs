@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::error::{ConfigError, check};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// A frame is within these shares of the mean of its kind (TR 38.838 §5.1.1.1).
 const SHARES: (f64, f64) = (0.5, 1.5);
@@ -87,7 +87,7 @@ impl CloudGameConfig {
     }
 
     /// Size of frame `number`.
-    fn frame_bytes(&self, number: u64, random: &mut SplitMix64) -> u32 {
+    fn frame_bytes(&self, number: u64, random: &mut Rng) -> u32 {
         let mean = self.rate_bps as f64 / 8.0 / f64::from(self.frames_per_s);
         let (group, ratio) = (f64::from(self.group_frames), self.key_frame_ratio);
         let others = mean * group / (group - 1.0 + ratio);
@@ -115,7 +115,7 @@ mod tests {
         for (group_frames, key_frame_ratio) in [(1, 1.0), (8, 1.5), (8, 3.0), (60, 5.0)] {
             let config =
                 CloudGameConfig { group_frames, key_frame_ratio, ..CloudGameConfig::default() };
-            let mut random = SplitMix64::new(4);
+            let mut random = Rng::new(4);
             let frames: Vec<u32> =
                 (0..36_000).map(|n| config.frame_bytes(n, &mut random)).collect();
             let bps = frames.iter().map(|it| f64::from(*it)).sum::<f64>() * 8.0 / 600.0;
@@ -141,7 +141,7 @@ mod tests {
             size_deviation: 1.0,
             ..CloudGameConfig::default()
         };
-        let mut random = SplitMix64::new(4);
+        let mut random = Rng::new(4);
         let sizes: Vec<u32> = (0..10_000).map(|n| config.frame_bytes(n, &mut random)).collect();
         assert!(sizes.iter().all(|bytes| (12_500..=37_500).contains(bytes)));
         assert!(*sizes.iter().min().unwrap() < 12_600 && *sizes.iter().max().unwrap() > 37_400);

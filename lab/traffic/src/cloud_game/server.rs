@@ -4,7 +4,7 @@ use super::CloudGameConfig;
 use crate::call::FramePacer;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Arrivals, Due, Figures};
 use crate::timer::Periodic;
 use crate::udp_cbr::DatagramSink;
@@ -13,7 +13,7 @@ use crate::udp_cbr::DatagramSink;
 #[derive(Debug, Clone)]
 pub struct CloudGameServer {
     config: CloudGameConfig,
-    random: SplitMix64,
+    random: Rng,
     renderer: Periodic,
     pacer: FramePacer,
     sender: UdpSender,
@@ -26,7 +26,7 @@ impl CloudGameServer {
     pub(crate) fn new(context: FlowContext, config: &CloudGameConfig) -> Self {
         Self {
             config: config.clone(),
-            random: SplitMix64::stream(context.seed, 0),
+            random: Rng::stream(context.seed, 0),
             renderer: context.periodic(1_000_000, u64::from(config.frames_per_s)),
             pacer: FramePacer::default(),
             sender: UdpSender::new(context.stamp),

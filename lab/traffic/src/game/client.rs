@@ -3,7 +3,7 @@
 use super::{GameConfig, GameMessage, INITIAL_US, payload};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::timer::Periodic;
 use crate::udp_cbr::DatagramSink;
@@ -15,7 +15,7 @@ pub struct GameClient {
     config: GameConfig,
     /// The longest payload.
     most_bytes: u32,
-    random: SplitMix64,
+    random: Rng,
     timer: Periodic,
     states: DatagramSink,
     newest_seen: Option<u64>,
@@ -28,7 +28,7 @@ pub struct GameClient {
 
 impl GameClient {
     pub(crate) fn new(context: FlowContext, config: &GameConfig) -> Self {
-        let mut random = SplitMix64::stream(context.seed, 0);
+        let mut random = Rng::stream(context.seed, 0);
         let start_us = context.start_us + random.below(INITIAL_US);
         Self {
             sender: UdpSender::new(context.stamp),

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use crate::error::{ConfigError, check};
 use crate::ip::UDP_IP_HEADER_BYTES;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Payload of the largest datagram: a packet fits an MTU of 1500.
 const MAX_PAYLOAD_BYTES: f64 = (1500 - UDP_IP_HEADER_BYTES) as f64;
@@ -94,7 +94,7 @@ impl GameConfig {
 }
 
 /// A value of "(a, b)" of at most `most_bytes`, what a datagram carries.
-fn payload(a: f64, b: f64, most_bytes: u32, random: &mut SplitMix64) -> u32 {
+fn payload(a: f64, b: f64, most_bytes: u32, random: &mut Rng) -> u32 {
     let drawn = Distribution::LargestExtreme { a, b }.draw(random);
     drawn.round().clamp(1.0, f64::from(most_bytes)) as u32
 }

@@ -4,7 +4,7 @@ use super::{GameConfig, GameMessage, INITIAL_US, MIN_INTERVAL_US, payload};
 use crate::distribution::Distribution;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Arrivals, Due, Figures};
 use crate::udp_cbr::DatagramSink;
 
@@ -15,7 +15,7 @@ pub struct GameServer {
     config: GameConfig,
     /// The longest payload.
     most_bytes: u32,
-    random: SplitMix64,
+    random: Rng,
     next_us: u64,
     stop_us: Option<u64>,
     actions: DatagramSink,
@@ -26,7 +26,7 @@ pub struct GameServer {
 
 impl GameServer {
     pub(crate) fn new(context: FlowContext, config: &GameConfig) -> Self {
-        let mut random = SplitMix64::stream(context.seed, 1);
+        let mut random = Rng::stream(context.seed, 1);
         let next_us = context.start_us + random.below(INITIAL_US);
         Self {
             sender: UdpSender::new(context.stamp),

@@ -8,7 +8,7 @@ use super::score::{Half, Score, Scorer};
 use super::{PROBE_CONNECTIONS, REQUEST_BYTES, ResponsivenessConfig, exchanges};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{FlowId, Packet};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::stream::StreamEnd;
 use crate::tcp::TcpConfig;
@@ -53,7 +53,7 @@ enum Turn {
 pub struct ResponsivenessClient {
     first_flow: FlowId,
     setup: Setup,
-    random: SplitMix64,
+    random: Rng,
     stop_us: Option<u64>,
     interval_us: u64,
     most_pairs_per_s: u64,
@@ -95,7 +95,7 @@ impl ResponsivenessClient {
         };
         Self {
             first_flow: stamp.flow,
-            random: SplitMix64::stream(seed, STREAM_CHOICE),
+            random: Rng::stream(seed, STREAM_CHOICE),
             stop_us,
             interval_us,
             most_pairs_per_s,

@@ -87,9 +87,9 @@ pub fn cautious(belief: &Belief) -> [u16; FORECAST_TICKS] {
 mod tests {
     use super::super::model::rate;
     use super::*;
-    use crate::rng::SplitMix64;
+    use crate::rng::Rng;
 
-    fn draw_poisson(mean: f64, random: &mut SplitMix64) -> u32 {
+    fn draw_poisson(mean: f64, random: &mut Rng) -> u32 {
         let (mut product, floor, mut count) = (random.open01(), libm::exp(-mean), 0);
         while product > floor {
             product *= random.open01();
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn at_least_95_percent_of_forecasts_are_met_by_a_poisson_link() {
         for mean_per_tick in [2.0, 6.0, 15.0] {
-            let mut random = SplitMix64::new(11);
+            let mut random = Rng::new(11);
             let counts: Vec<u32> =
                 (0..20_000).map(|_| draw_poisson(mean_per_tick, &mut random)).collect();
             let mut belief = Belief::default();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn forecasts_on_the_models_own_link_are_met_with_95_percent() {
-        let mut random = SplitMix64::new(3);
+        let mut random = Rng::new(3);
         let (mut value, mut belief) = (128_usize, Belief::default());
         let counts: Vec<u32> = (0..40_000)
             .map(|_| {

@@ -8,7 +8,7 @@ use super::http::{HttpConfig, MAX_STREAMS};
 use super::multiplexed::StreamsEnd;
 use crate::endpoint::{Endpoint, Measured};
 use crate::packet::{FlowId, Packet};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::Arrivals;
 use crate::tcp::TcpStats;
 use crate::tcp::config::TcpConfig;
@@ -50,7 +50,7 @@ impl Side {
         if !http.is_multiplexed() {
             return Self::Plain(Ends::open(connections));
         }
-        let seed = SplitMix64::stream(seed, STREAM_CONNECTIONS).below(u64::MAX);
+        let seed = Rng::stream(seed, STREAM_CONNECTIONS).below(u64::MAX);
         Self::Streams(Box::new(StreamsEnd::new(first_flow, dscp, tcp, http, stop_us, seed)))
     }
 
@@ -83,7 +83,7 @@ struct Ends {
 impl Ends {
     fn open(connections: Connections<'_>) -> Self {
         let Connections { first_flow, count, dscp, tcp, seed, .. } = connections;
-        let mut seeds = SplitMix64::stream(seed, STREAM_CONNECTIONS);
+        let mut seeds = Rng::stream(seed, STREAM_CONNECTIONS);
         let ends = (first_flow..first_flow + FlowId::from(count))
             .map(|flow| StreamEnd::new(flow, dscp, tcp, seeds.below(u64::MAX)))
             .collect();

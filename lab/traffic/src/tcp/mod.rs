@@ -20,7 +20,8 @@ mod sender;
 mod stats;
 mod undo;
 
-pub use config::{CongestionControl, TcpConfig};
+pub use config::TcpConfig;
+pub use congestion::{CongestionControl, CongestionKeys};
 pub use receiver::TcpReceiver;
 pub use segment::{AccEcn, AccEcnOption, MAX_SACK_BLOCKS, SackBlocks, TcpSegment};
 pub use sender::TcpSender;

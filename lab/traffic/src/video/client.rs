@@ -9,7 +9,7 @@ use super::player::Player;
 use super::qoe::{Tally, Weights};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::Packet;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::stream::{Connections, RequestClient};
 
@@ -73,13 +73,13 @@ impl VideoClient {
     ) -> Self {
         let FlowContext { seed, start_us, stop_us, .. } = context;
         Self {
-            manifest: Manifest::new(config, SplitMix64::stream(seed, 0)),
+            manifest: Manifest::new(config, Rng::stream(seed, 0)),
             chunk_us: config.chunk_us,
             buffer_max_us: config.buffer_max_us,
             startup_us: config.startup_us,
             weights: Weights::new(config),
             client: RequestClient::new(connections, config.request_bytes),
-            controller: Controller::new(config, SplitMix64::stream(seed, 1)),
+            controller: Controller::new(config, Rng::stream(seed, 1)),
             player: None,
             start_us,
             stop_us,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::VideoConfig;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Rungs and chunk sizes, which a player learns from the manifest before it starts.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    pub(crate) fn new(config: &VideoConfig, mut random: SplitMix64) -> Self {
+    pub(crate) fn new(config: &VideoConfig, mut random: Rng) -> Self {
         let v = config.size_variation;
         Self {
             rates_bps: config.ladder_kbps.iter().map(|kbps| f64::from(*kbps) * 1e3).collect(),

@@ -7,7 +7,7 @@ use super::ascent::Ascent;
 use super::monitor::Interval;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::{Body, Packet, UdpSender};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{DelayRecorder, Figures};
 
 /// Share that the probes lie above and below the rate, ε (§4.2).
@@ -49,7 +49,7 @@ pub struct VivaceSender {
     context: FlowContext,
     sender: UdpSender,
     payload_bytes: u32,
-    random: SplitMix64,
+    random: Rng,
     rate_mbps: f64,
     phase: Phase,
     ascent: Ascent,
@@ -76,7 +76,7 @@ impl VivaceSender {
             context,
             sender: UdpSender::new(context.stamp),
             payload_bytes: config.payload_bytes,
-            random: SplitMix64::stream(context.seed, 0),
+            random: Rng::stream(context.seed, 0),
             rate_mbps: config.start_bps as f64 / 1e6,
             phase: Phase::Starting { before: None },
             ascent: Ascent::default(),

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use super::{Page, WebConfig};
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::packet::Packet;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 use crate::stats::{Arrivals, DelayRecorder, Figures};
 use crate::stream::{Connections, RequestClient};
 
@@ -36,7 +36,7 @@ struct Loading {
 #[derive(Debug, Clone)]
 pub struct WebClient {
     config: WebConfig,
-    random: SplitMix64,
+    random: Rng,
     client: RequestClient,
     stop_us: Option<u64>,
     state: State,
@@ -69,7 +69,7 @@ impl WebClient {
     ) -> Self {
         Self {
             config: config.clone(),
-            random: SplitMix64::stream(context.seed, 0),
+            random: Rng::stream(context.seed, 0),
             client: RequestClient::new(connections, config.request_bytes),
             stop_us: context.stop_us,
             state: State::Reading { until_us: context.start_us },

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::WebConfig;
 use crate::distribution::Distribution;
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Main object: mean 10 710 B, 100 B to 2 MB (C.R1002 §4.1.3.2).
 const MAIN: Distribution =
@@ -27,8 +27,8 @@ pub struct Page {
 }
 
 impl Page {
-    pub(crate) fn draw(config: &WebConfig, random: &mut SplitMix64) -> Self {
-        let size = |distribution: Distribution, random: &mut SplitMix64| {
+    pub(crate) fn draw(config: &WebConfig, random: &mut Rng) -> Self {
+        let size = |distribution: Distribution, random: &mut Rng| {
             let bytes = (distribution.draw(random) * config.scale).round();
             NonZeroU32::new(bytes as u32).unwrap_or(NonZeroU32::MIN)
         };
@@ -40,7 +40,7 @@ impl Page {
         let main_bytes = size(MAIN, random);
         let objects = (pareto.draw(random) - config.embedded_k).round() as usize;
         let embedded_bytes = (0..objects).map(|_| size(EMBEDDED, random)).collect();
-        let time = |mean_s: f64, random: &mut SplitMix64| {
+        let time = |mean_s: f64, random: &mut Rng| {
             (Distribution::Exponential { mean: mean_s * 1e6 }.draw(random)) as u64
         };
         Self {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn pages_have_the_means_of_the_model() {
-        let mut random = SplitMix64::new(5);
+        let mut random = Rng::new(5);
         let config = WebConfig::default();
         let pages: Vec<Page> = (0..60_000).map(|_| Page::draw(&config, &mut random)).collect();
         let mean = |value: fn(&Page) -> f64| pages.iter().map(value).sum::<f64>() / 60_000.0;

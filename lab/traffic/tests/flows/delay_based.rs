@@ -1,5 +1,6 @@
 //! Vegas, C2TCP and Westwood: properties of queue and goodput under loss.
 
+use traffic::tcp::congestion::{C2TcpConfig, CongestionConfig};
 use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{Judge, LinkAction, Pair, coin, with};
@@ -78,10 +79,14 @@ fn westwood_fills_a_link_with_tail_drop() {
     assert!(utilisation > 0.97, "{utilisation:.4}");
 }
 
+fn c2tcp(config: C2TcpConfig) -> TcpConfig {
+    TcpConfig { congestion: CongestionConfig::C2tcp(config), ..TcpConfig::default() }
+}
+
 /// Abbasloo et al. 2018: the RTT stays around the setpoint with any buffer.
 #[test]
 fn c2tcp_holds_the_round_trip_at_its_setpoint() {
-    let config = TcpConfig { c2tcp_setpoint_ms: Some(80), ..with(CongestionControl::C2tcp) };
+    let config = c2tcp(C2TcpConfig { setpoint_ms: Some(80), ..C2TcpConfig::default() });
     let mut pair = Pair::tcp(config, RATE_BPS, 40_000, 5_000);
     let waits = waits_us(&mut pair, 10_000_000, 60_000_000);
     let rtt_us = |quantile: usize| 40_000 + waits[waits.len() * quantile / 100];
@@ -96,8 +101,7 @@ fn c2tcp_holds_the_round_trip_at_its_setpoint() {
 #[test]
 fn c2tcp_tunes_itself_to_the_target() {
     for target_ms in [60, 120] {
-        let config =
-            TcpConfig { c2tcp_target_ms: Some(target_ms), ..with(CongestionControl::C2tcp) };
+        let config = c2tcp(C2TcpConfig { target_ms: Some(target_ms), ..C2TcpConfig::default() });
         let mut pair = Pair::tcp(config, RATE_BPS, 40_000, 5_000);
         let waits = waits_us(&mut pair, 60_000_000, 160_000_000);
         let mean_us = 40_000 + waits.iter().sum::<u64>() / waits.len() as u64;

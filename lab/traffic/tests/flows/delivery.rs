@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use traffic::TcpConfig;
 
-use crate::pair::{ALL, LinkAction, Pair, download};
+use crate::pair::{ALL, LinkAction, Pair, download, with};
 
 fn action() -> impl Strategy<Value = LinkAction> {
     prop_oneof![
@@ -30,13 +30,12 @@ proptest! {
         buffer_packets in 1_usize..200,
     ) {
         let config = TcpConfig {
-            congestion_control: algorithm,
             ecn: ecn.then_some(true),
             accecn: accecn.then_some(true),
             accecn_option,
             pacing,
             total_bytes: Some(total_bytes),
-            ..TcpConfig::default()
+            ..with(algorithm)
         };
         let mut pair = Pair::tcp(config, rate_bps, rtt_us, buffer_packets);
         pair.down.script = down;

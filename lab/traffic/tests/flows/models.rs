@@ -1,5 +1,6 @@
 //! BBR and Prague: properties of queue, goodput under loss, and response to marks.
 
+use traffic::tcp::congestion::{BbrConfig, CongestionConfig};
 use traffic::{CongestionControl, TcpConfig};
 
 use crate::pair::{LinkAction, Pair, coin, with};
@@ -60,11 +61,14 @@ fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
 
 /// The queue that probing leaves drains with a margin in the cycles that follow; without it it
 /// stands.
+fn bbr(config: BbrConfig) -> TcpConfig {
+    TcpConfig { congestion: CongestionConfig::Bbr(config), ..TcpConfig::default() }
+}
+
 #[test]
 fn the_pacing_margin_of_bbr_drains_its_standing_queue() {
-    let draft = with(CongestionControl::Bbr);
-    let linux = TcpConfig { bbr_pacing_margin: true, ..draft.clone() };
-    let [without, paced_below] = [draft, linux].map(|config| {
+    let [without, paced_below] = [false, true].map(|pacing_margin| {
+        let config = bbr(BbrConfig { pacing_margin, ..BbrConfig::default() });
         observe(&mut Pair::tcp(config, RATE_BPS, RTT_US, 1_000), 3_000_000, 40_000_000)
     });
     assert!(paced_below.utilisation > 0.95, "{:.3}", paced_below.utilisation);
@@ -190,10 +194,10 @@ fn utilisation_with_aggregated_acks(config: TcpConfig) -> f64 {
 /// aggregated data.
 #[test]
 fn bbr_fills_a_path_with_aggregated_acks_if_it_counts_them() {
-    let draft = with(CongestionControl::Bbr);
-    let linux = TcpConfig { bbr_ack_aggregation: true, ..draft.clone() };
-    let (without, counted) =
-        (utilisation_with_aggregated_acks(draft), utilisation_with_aggregated_acks(linux));
+    let [without, counted] = [false, true].map(|ack_aggregation| {
+        let config = bbr(BbrConfig { ack_aggregation, ..BbrConfig::default() });
+        utilisation_with_aggregated_acks(config)
+    });
     assert!(without < 0.5, "{without:.3}");
     assert!(counted > 0.9, "{counted:.3}");
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use traffic::tcp::TcpStats;
 use traffic::{
-    AppConfig, CongestionControl, Ecn, Endpoint, Flow, FlowConfig, Packet, ServerSide, TcpConfig,
-    UeSide,
+    AppConfig, CongestionControl, CongestionKeys, Ecn, Endpoint, Flow, FlowConfig, Packet, Rng,
+    ServerSide, TcpConfig, UeSide,
 };
 
 /// Action of a link on a packet.
@@ -291,13 +291,11 @@ pub(crate) fn download(segments: u64) -> TcpConfig {
 
 /// A download with this congestion control.
 pub(crate) fn with(congestion: CongestionControl) -> TcpConfig {
-    TcpConfig { congestion_control: congestion, ..TcpConfig::default() }
+    let keys = CongestionKeys { congestion_control: congestion, ..CongestionKeys::default() };
+    TcpConfig { congestion: keys.config().unwrap(), ..TcpConfig::default() }
 }
 
 /// True with probability `per_million`, deterministic by packet number.
 pub(crate) fn coin(number: u64, per_million: u64) -> bool {
-    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) % 1_000_000 < per_million
+    Rng::stream(0, number).below(1_000_000) < per_million
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use traffic::tcp::congestion::CongestionConfig;
 use traffic::{AppConfig, CongestionControl, Endpoint, Flow, FlowConfig, Packet, TcpConfig};
 
 use crate::pair::{ALL, Link, with};
@@ -120,8 +121,10 @@ fn bottleneck(congestion: CongestionControl) -> Link {
 fn two_flows_of_the_same_kind_share_fairly() {
     for congestion in ALL {
         // A setpoint by the minimum RTT would favour the later flow, which never measures the empty path.
-        let setpoint_ms = (congestion == CongestionControl::C2tcp).then_some(60);
-        let config = TcpConfig { c2tcp_setpoint_ms: setpoint_ms, ..with(congestion) };
+        let mut config = with(congestion);
+        if let CongestionConfig::C2tcp(c2tcp) = &mut config.congestion {
+            c2tcp.setpoint_ms = Some(60);
+        }
         let flows = [(config.clone(), 0, 40_000), (config, 5, 40_000)];
         let mut shared = Shared::new(bottleneck(congestion), &flows);
         shared.run_until(120_000_000);

@@ -7,11 +7,11 @@ use ran::{
     SliceShare, UplinkConfig,
 };
 
-use crate::random::SplitMix64;
 use lab_scenario::{
     Cell, Drb, MacScheduler, PfGranularity, Rat, Scenario, SchedulerKind, UeHarq, UeScheduler,
     UplinkAccess,
 };
+use traffic::Rng;
 
 /// Default round trip of NR HARQ, slots, and its upper bound.
 const NR_RTT_SLOTS: u32 = 10;
@@ -45,11 +45,7 @@ pub(super) fn ue_errors(own: &UeHarq, cell: &HarqConfig) -> BlockErrors {
 
 /// Uplink access of a UE; the cell provides defaults. In FDD each UE has its own random slot for
 /// scheduling requests (I_SR, 36.213 §10.1.5, spreads the UEs of a cell).
-pub(super) fn uplink(
-    given: &UplinkAccess,
-    cell: &CellConfig,
-    mut random: SplitMix64,
-) -> UplinkConfig {
+pub(super) fn uplink(given: &UplinkAccess, cell: &CellConfig, mut random: Rng) -> UplinkConfig {
     let base = cell.uplink_config();
     let slot_us = cell.numerology.slot_us();
     let sr_period_us = given.sr_period_us.unwrap_or(base.sr_period_us);
@@ -99,7 +95,7 @@ pub(super) fn bearer_config(drb: &Drb, rat: Rat) -> BearerConfig {
     let mut config =
         BearerConfig { limit_packets: rlc.limit_packets, limit_bytes: rlc.limit_bytes, ..base };
     if let Some(t_reordering_us) = rlc.t_reordering_us {
-        config.pdcp.t_reordering_us = t_reordering_us;
+        config.t_reordering_us = t_reordering_us;
     }
     if let Some(priority) = drb.priority {
         config.priority = priority;

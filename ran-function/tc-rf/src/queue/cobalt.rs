@@ -28,7 +28,7 @@ const BLUE_INCREMENT: u32 = 1 << 24;
 const BLUE_DECREMENT: u32 = 1 << 20;
 
 /// State of COBALT for one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cobalt {
     count: u32,
     dropping: bool,

@@ -193,7 +193,7 @@ macro_rules! disciplines {
         }
 
         /// State of a queue's discipline, for conformance runs.
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq)]
         pub enum AqmState {
             /// FIFO.
             Stateless,

@@ -59,7 +59,7 @@ pub struct PieParams {
 }
 
 /// State of PIE for one queue; names follow RFC 8033 appendix B.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pie {
     drop_prob: f64,
     current_qdelay_us: u64,

@@ -37,7 +37,7 @@ pub struct RedParams {
 }
 
 /// State of RED for one queue; names follow figure 2 of the paper.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Red {
     avg_bytes: f64,
     count: i64,

@@ -9,7 +9,7 @@ mod spec;
 pub(crate) use spec::FaultSpec;
 
 use bytes::BytesMut;
-use traffic::SplitMix64;
+use traffic::Rng;
 
 use super::counts::FaultCounts;
 use super::packet_in_flight::{DropCause, PacketInFlight};
@@ -38,7 +38,7 @@ const STREAMS: u64 = 7;
 #[derive(Debug)]
 pub(crate) struct FaultInjector {
     spec: FaultSpec,
-    streams: [SplitMix64; STREAMS as usize],
+    streams: [Rng; STREAMS as usize],
     /// The bad state of the Gilbert–Elliott model.
     is_bad: bool,
     held: Held,
@@ -48,7 +48,7 @@ pub(crate) struct FaultInjector {
 impl FaultInjector {
     /// Injector `number` of a run with this seed.
     pub(crate) fn new(spec: FaultSpec, seed: u64, number: u64) -> Self {
-        let stream = |index: usize| SplitMix64::stream(seed, number * STREAMS + index as u64);
+        let stream = |index: usize| Rng::stream(seed, number * STREAMS + index as u64);
         Self {
             spec,
             streams: std::array::from_fn(stream),

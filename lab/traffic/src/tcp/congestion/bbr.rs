@@ -15,9 +15,10 @@
 //! as in the draft, but datagrams leave one by one.
 
 use super::path::{self, AckAggregation, MaxBandwidth, PacingRate, Rounds, Sizes, Window};
-use super::{CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
-use crate::rng::SplitMix64;
-use crate::tcp::config::TcpConfig;
+use super::{
+    CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, RestartEvent,
+};
+use crate::rng::Rng;
 
 /// §4.3.2.1: 2/ln 2, the least gain that doubles the delivery rate each round.
 const HIGH_GAIN: f64 = 2.885;
@@ -53,11 +54,20 @@ enum Mode {
     ProbeRtt,
 }
 
+/// Options of [`Bbr`], off in the draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BbrConfig {
+    /// Adds aggregated acknowledgements to the window, as Linux since 5.1.
+    pub ack_aggregation: bool,
+    /// Paces at 1 % below the rate, as Linux since 4.20.
+    pub pacing_margin: bool,
+}
+
 /// BBR v1.
 #[derive(Debug, Clone)]
 pub struct Bbr {
     sizes: Sizes,
-    random: SplitMix64,
+    random: Rng,
     mode: Mode,
     pacing_gain: f64,
     cwnd_gain: f64,
@@ -75,7 +85,7 @@ pub struct Bbr {
     cycle_index: usize,
     cycle_stamp_us: u64,
 
-    /// `None` without `bbr_ack_aggregation`.
+    /// `None` without [`BbrConfig::ack_aggregation`].
     aggregation: Option<AckAggregation>,
 
     probe_rtt_done_us: Option<u64>,
@@ -91,11 +101,11 @@ pub struct Bbr {
 
 impl Bbr {
     /// BBRInit, §4.3.1.
-    pub fn new(config: &TcpConfig, seed: u64) -> Self {
-        let sizes = Sizes::new(config);
+    pub fn new(config: BbrConfig, connection: &ConnectionConfig, seed: u64) -> Self {
+        let sizes = Sizes::new(connection);
         Self {
             sizes,
-            random: SplitMix64::new(seed),
+            random: Rng::new(seed),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
@@ -109,14 +119,14 @@ impl Bbr {
             full_bw_count: 0,
             cycle_index: 0,
             cycle_stamp_us: 0,
-            aggregation: config.bbr_ack_aggregation.then(AckAggregation::default),
+            aggregation: config.ack_aggregation.then(AckAggregation::default),
             probe_rtt_done_us: None,
             probe_rtt_round_done: false,
             idle_restart: false,
             cwnd: Window::new(sizes),
             packet_conservation: false,
             pacing: PacingRate::new(&sizes, HIGH_GAIN),
-            paced_share: if config.bbr_pacing_margin { 1.0 - PACING_MARGIN } else { 1.0 },
+            paced_share: if config.pacing_margin { 1.0 - PACING_MARGIN } else { 1.0 },
         }
     }
 
@@ -389,7 +399,7 @@ mod tests {
     const RTT_US: u64 = 40_000;
 
     fn bbr() -> Bbr {
-        Bbr::new(&TcpConfig::default(), 7)
+        Bbr::new(BbrConfig::default(), &ConnectionConfig::default(), 7)
     }
 
     /// Round `number` as one acknowledgement.
@@ -433,7 +443,7 @@ mod tests {
     #[test]
     fn the_gain_cycle_never_starts_with_the_draining_phase() {
         for seed in 0..50 {
-            let mut bbr = Bbr::new(&TcpConfig::default(), seed);
+            let mut bbr = Bbr::new(BbrConfig::default(), &ConnectionConfig::default(), seed);
             bbr.enter_probe_bw(0);
             assert_ne!(bbr.cycle_index, 1, "seed {seed}");
         }

@@ -2,14 +2,14 @@
 //! (IEEE JSAC 37, 2019), and its first form, Abbasloo, Li, Xu, Chao, "Cellular Controlled Delay TCP"
 //! (IFIP Networking 2018). Applies CoDel at the sender to RTTs that stay above a setpoint.
 //!
-//! Extends Cubic. `c2tcp_setpoint_ms` fixes the setpoint, as in IFIP 2018. If unset, the setpoint is
-//! α · RTTmin, and a tuner moves α so that the average RTT meets `c2tcp_target_ms`, as in JSAC 2019.
+//! Extends Cubic. `setpoint_ms` fixes the setpoint, as in IFIP 2018. If unset, the setpoint is
+//! α · RTTmin, and a tuner moves α so that the average RTT meets `target_ms`, as in JSAC 2019.
 
-use super::cubic::Cubic;
+use super::cubic::{Cubic, CubicConfig};
 use super::{
-    AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent, SenderPhase,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent,
+    RestartEvent, SenderPhase,
 };
-use crate::tcp::config::TcpConfig;
 
 /// JSAC 2019, tuner: initial α and its bounds.
 const ALPHA_INITIAL: f64 = 1.5;
@@ -19,6 +19,17 @@ const ALPHA_MAX: f64 = 10.0;
 const DEFAULT_TARGET_MS: u32 = 50;
 /// Period of the tuner: the report period of the authors' code.
 const TUNER_PERIOD_US: u64 = 5_000_000;
+
+/// Options of [`C2Tcp`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct C2TcpConfig {
+    /// Average RTT to which the setpoint is tuned; 50 if unset.
+    pub target_ms: Option<u32>,
+    /// Fixed setpoint of the RTT; tuned if unset.
+    pub setpoint_ms: Option<u32>,
+    /// Time for which the RTT may exceed the setpoint; the setpoint if unset.
+    pub interval_ms: Option<u32>,
+}
 
 /// Cubic with a condition detector.
 #[derive(Debug, Clone)]
@@ -68,17 +79,17 @@ impl Tuner {
 
 impl C2Tcp {
     /// The state in slow start with the initial window.
-    pub fn new(config: &TcpConfig) -> Self {
+    pub fn new(config: C2TcpConfig, connection: &ConnectionConfig) -> Self {
         let us = |ms: u32| u64::from(ms) * 1_000;
         Self {
-            cubic: Cubic::new(config),
-            fixed_setpoint_us: config.c2tcp_setpoint_ms.map(us),
-            fixed_interval_us: config.c2tcp_interval_ms.map(us),
+            cubic: Cubic::new(CubicConfig::default(), connection),
+            fixed_setpoint_us: config.setpoint_ms.map(us),
+            fixed_interval_us: config.interval_ms.map(us),
             min_rtt_us: None,
             bad_at_us: None,
             backoffs: 1,
             tuner: Tuner {
-                target_us: us(config.c2tcp_target_ms.unwrap_or(DEFAULT_TARGET_MS)),
+                target_us: us(config.target_ms.unwrap_or(DEFAULT_TARGET_MS)),
                 alpha: ALPHA_INITIAL,
                 period_start_us: None,
                 sum_us: 0,
@@ -173,11 +184,11 @@ mod tests {
     const MSS: u64 = 1448;
 
     fn c2tcp() -> C2Tcp {
-        C2Tcp::new(&TcpConfig {
-            initial_window_segments: 100,
-            c2tcp_setpoint_ms: Some(100),
-            ..TcpConfig::default()
-        })
+        let config = C2TcpConfig { setpoint_ms: Some(100), ..C2TcpConfig::default() };
+        C2Tcp::new(
+            config,
+            &ConnectionConfig { initial_window_segments: 100, ..ConnectionConfig::default() },
+        )
     }
 
     /// Bad conditions follow after an interval, then after interval/√n, as the drops of CoDel.
@@ -215,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_tuner_moves_alpha_towards_the_target() {
-        let mut tuner = C2Tcp::new(&TcpConfig::default()).tuner;
+        let mut tuner = C2Tcp::new(C2TcpConfig::default(), &ConnectionConfig::default()).tuner;
         let target_us = tuner.target_us;
         let feed = |tuner: &mut Tuner, rtt_us, from_ms: u64| {
             for ms in 0..=5_000 {

@@ -3,10 +3,9 @@
 use super::hystart::{Growth, HyStart, growth};
 use super::linux_hystart::LinuxHyStart;
 use super::{
-    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
-    slow_start_limit_segments,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, MIN_SSTHRESH_SEGMENTS,
+    RestartEvent, slow_start_limit_segments,
 };
-use crate::tcp::config::TcpConfig;
 
 /// Aggressiveness, segments per second cubed (RFC 9438 §5: 0.4).
 const C: f64 = 0.4;
@@ -18,6 +17,13 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// Linux, `bictcp_update`: at least 5 % per RTT before the first reduction, as the curve is flat there.
 const LINUX_LEAST_GROWTH: f64 = 0.05;
+
+/// Options of [`Cubic`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CubicConfig {
+    /// HyStart of Linux instead of RFC 9406, and Linux's least growth before the first reduction.
+    pub as_in_linux: bool,
+}
 
 /// Growth as a cubic function of the time since the last reduction. Windows are in segments, as in the
 /// formulas of the RFC.
@@ -55,20 +61,20 @@ struct Epoch {
 
 impl Cubic {
     /// The state in slow start with the initial window.
-    pub fn new(config: &TcpConfig) -> Self {
+    pub fn new(config: CubicConfig, connection: &ConnectionConfig) -> Self {
         Self {
-            mss_bytes: u64::from(config.mss_bytes()),
-            initial_window: f64::from(config.initial_window_segments),
-            slow_start_limit: slow_start_limit_segments(config) as f64,
-            cwnd: f64::from(config.initial_window_segments),
+            mss_bytes: u64::from(connection.mss_bytes),
+            initial_window: f64::from(connection.initial_window_segments),
+            slow_start_limit: slow_start_limit_segments(connection) as f64,
+            cwnd: f64::from(connection.initial_window_segments),
             ssthresh: None,
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
-            hystart: (config.hystart && !config.cubic_as_in_linux).then(HyStart::new),
-            linux_hystart: (config.hystart && config.cubic_as_in_linux)
-                .then(|| LinuxHyStart::new(config.pacing)),
-            least_growth: config.cubic_as_in_linux.then_some(LINUX_LEAST_GROWTH),
+            hystart: (connection.hystart && !config.as_in_linux).then(HyStart::new),
+            linux_hystart: (connection.hystart && config.as_in_linux)
+                .then(|| LinuxHyStart::new(connection.pacing)),
+            least_growth: config.as_in_linux.then_some(LINUX_LEAST_GROWTH),
             is_maximum_unknown: true,
         }
     }
@@ -247,11 +253,12 @@ mod tests {
     }
 
     fn cubic(window: u32) -> Cubic {
-        Cubic::new(&TcpConfig {
+        let connection = ConnectionConfig {
             initial_window_segments: window,
             hystart: false,
-            ..TcpConfig::default()
-        })
+            ..ConnectionConfig::default()
+        };
+        Cubic::new(CubicConfig::default(), &connection)
     }
 
     #[test]
@@ -279,12 +286,10 @@ mod tests {
 
     #[test]
     fn as_in_linux_a_delay_ends_slow_start_at_once() {
-        let exited = |cubic_as_in_linux| {
-            let mut cubic = Cubic::new(&TcpConfig {
-                initial_window_segments: 32,
-                cubic_as_in_linux,
-                ..TcpConfig::default()
-            });
+        let exited = |as_in_linux| {
+            let connection =
+                ConnectionConfig { initial_window_segments: 32, ..ConnectionConfig::default() };
+            let mut cubic = Cubic::new(CubicConfig { as_in_linux }, &connection);
             for at in 0..20 {
                 let rtt_us = Some(if at == 0 { 40_000 } else { 60_000 });
                 // The first is a round of its own.
@@ -298,20 +303,20 @@ mod tests {
 
     #[test]
     fn as_in_linux_the_window_grows_by_a_twentieth_per_rtt_until_a_reduction() {
-        let config = |cubic_as_in_linux| TcpConfig {
+        let connection = ConnectionConfig {
             initial_window_segments: 100,
-            cubic_as_in_linux,
             hystart: false,
-            ..TcpConfig::default()
+            ..ConnectionConfig::default()
         };
+        let cubic = |as_in_linux| Cubic::new(CubicConfig { as_in_linux }, &connection);
         let grown = |cubic: &mut Cubic| {
             let before = cubic.cwnd;
             cubic.congestion_avoidance(&ack(0, before as u64, 40_000), before);
             cubic.cwnd / before
         };
-        let mut linux = Cubic::new(&config(true));
+        let mut linux = cubic(true);
         assert!((grown(&mut linux) - 1.05).abs() < 1e-9);
-        assert!(grown(&mut Cubic::new(&config(false))) < 1.02);
+        assert!(grown(&mut cubic(false)) < 1.02);
         linux.on_congestion_event(0, CongestionSignal::Loss);
         assert!(grown(&mut linux) < 1.05);
         linux.on_retransmission_timeout(0);

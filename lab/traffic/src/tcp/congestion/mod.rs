@@ -13,6 +13,7 @@ mod c2tcp;
 mod cubic;
 mod events;
 mod hystart;
+mod keys;
 mod linux_hystart;
 mod path;
 mod prague;
@@ -22,27 +23,49 @@ mod westwood;
 
 use std::fmt;
 
-pub use bbr::Bbr;
+pub use bbr::{Bbr, BbrConfig};
 pub use bbr3::Bbr3;
-pub use c2tcp::C2Tcp;
-pub use cubic::Cubic;
+pub use c2tcp::{C2Tcp, C2TcpConfig};
+pub use cubic::{Cubic, CubicConfig};
 pub use events::{
     AckEvent, CongestionSignal, DeliveryEvent, LossEvent, RateSample, RestartEvent, SenderPhase,
 };
+pub use keys::{CongestionControl, CongestionKeys};
 pub use prague::Prague;
-pub use reno::Reno;
+pub use reno::{Reno, RenoConfig};
 pub use vegas::Vegas;
 pub use westwood::Westwood;
 
-use crate::tcp::config::{CongestionControl, TcpConfig};
+/// Properties of a connection that its congestion control needs.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionConfig {
+    /// Payload of a full segment.
+    pub mss_bytes: u32,
+    /// Initial window, segments.
+    pub initial_window_segments: u32,
+    /// Leave slow start when the RTT grows.
+    pub hystart: bool,
+    /// The sender paces the window.
+    pub pacing: bool,
+    /// Marks are reported.
+    pub ecn: bool,
+}
+
+#[cfg(test)]
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        let (mss_bytes, initial_window_segments) = (1448, 10);
+        Self { mss_bytes, initial_window_segments, hystart: true, pacing: false, ecn: false }
+    }
+}
 
 /// RFC 5681 §3.1: ssthresh is never below two segments.
 const MIN_SSTHRESH_SEGMENTS: u64 = 2;
 
 /// Largest growth per acknowledgement in slow start, segments: the L of RFC 9406 §4.3, 8 without
 /// pacing. An acknowledgement of more follows lost ACKs and would release as large a burst.
-const fn slow_start_limit_segments(config: &TcpConfig) -> u64 {
-    if config.pacing { 1 << 32 } else { 8 }
+const fn slow_start_limit_segments(connection: &ConnectionConfig) -> u64 {
+    if connection.pacing { 1 << 32 } else { 8 }
 }
 
 /// A congestion control algorithm.
@@ -130,16 +153,56 @@ impl Clone for Box<dyn CongestionController> {
     }
 }
 
-/// The controller selected by `config`. `seed` serves controllers with random choices.
-pub fn build(config: &TcpConfig, seed: u64) -> Box<dyn CongestionController> {
-    match config.congestion_control {
-        CongestionControl::Cubic => Box::new(Cubic::new(config)),
-        CongestionControl::Reno => Box::new(Reno::new(config)),
-        CongestionControl::Westwood => Box::new(Westwood::new(config)),
-        CongestionControl::Vegas => Box::new(Vegas::new(config)),
-        CongestionControl::Bbr => Box::new(Bbr::new(config, seed)),
-        CongestionControl::Bbr3 => Box::new(Bbr3::new(config, seed)),
-        CongestionControl::Prague => Box::new(Prague::new(config)),
-        CongestionControl::C2tcp => Box::new(C2Tcp::new(config)),
+/// A congestion control with its options: the factory of its controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CongestionConfig {
+    /// [`Cubic`].
+    Cubic(CubicConfig),
+    /// [`Reno`].
+    Reno(RenoConfig),
+    /// [`Westwood`].
+    Westwood,
+    /// [`Vegas`].
+    Vegas,
+    /// [`Bbr`].
+    Bbr(BbrConfig),
+    /// [`Bbr3`].
+    Bbr3,
+    /// [`Prague`].
+    Prague,
+    /// [`C2Tcp`].
+    C2tcp(C2TcpConfig),
+}
+
+impl Default for CongestionConfig {
+    fn default() -> Self {
+        Self::Cubic(CubicConfig::default())
+    }
+}
+
+impl CongestionConfig {
+    /// A controller of a connection. `seed` serves controllers with random choices.
+    pub fn build(self, connection: &ConnectionConfig, seed: u64) -> Box<dyn CongestionController> {
+        match self {
+            Self::Cubic(config) => Box::new(Cubic::new(config, connection)),
+            Self::Reno(config) => Box::new(Reno::new(config, connection)),
+            Self::Westwood => Box::new(Westwood::new(connection)),
+            Self::Vegas => Box::new(Vegas::new(connection)),
+            Self::Bbr(config) => Box::new(Bbr::new(config, connection, seed)),
+            Self::Bbr3 => Box::new(Bbr3::new(connection, seed)),
+            Self::Prague => Box::new(Prague::new(connection)),
+            Self::C2tcp(config) => Box::new(C2Tcp::new(config, connection)),
+        }
+    }
+
+    /// Whether its response to marks is scalable (RFC 9331 §4.3): with ECN it sends ECT(1) and needs
+    /// accurate feedback.
+    pub(crate) fn is_scalable(self) -> bool {
+        matches!(self, Self::Bbr3 | Self::Prague)
+    }
+
+    /// Whether it cannot do without ECN.
+    pub(crate) fn requires_ecn(self) -> bool {
+        matches!(self, Self::Prague)
     }
 }

@@ -4,8 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::{DeliveryEvent, SenderPhase};
-use crate::tcp::config::TcpConfig;
+use super::{ConnectionConfig, DeliveryEvent, SenderPhase};
 use crate::tcp::segment::HEADER_BYTES;
 
 /// Bytes that `rate_bps` delivers in `time_us`.
@@ -34,11 +33,11 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(config: &TcpConfig) -> Self {
-        let mss_bytes = u64::from(config.mss_bytes());
+    pub(super) fn new(connection: &ConnectionConfig) -> Self {
+        let mss_bytes = u64::from(connection.mss_bytes);
         Self {
             mss_bytes,
-            initial_window_bytes: mss_bytes * u64::from(config.initial_window_segments),
+            initial_window_bytes: mss_bytes * u64::from(connection.initial_window_segments),
         }
     }
 

@@ -6,10 +6,9 @@
 
 use super::path::{self, Sizes};
 use super::{
-    CongestionController, CongestionSignal, DeliveryEvent, MIN_SSTHRESH_SEGMENTS, RestartEvent,
-    SenderPhase,
+    CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, MIN_SSTHRESH_SEGMENTS,
+    RestartEvent, SenderPhase,
 };
-use crate::tcp::config::TcpConfig;
 
 /// §2.3.2: gain of the moving average, as in DCTCP (RFC 8257 §3.3).
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
@@ -50,10 +49,10 @@ pub struct Prague {
 impl Prague {
     /// The state in slow start with the initial window, and α = 1, so that the first mark halves
     /// (§2.3.2).
-    pub fn new(config: &TcpConfig) -> Self {
+    pub fn new(connection: &ConnectionConfig) -> Self {
         Self {
-            sizes: Sizes::new(config),
-            cwnd: f64::from(config.initial_window_segments),
+            sizes: Sizes::new(connection),
+            cwnd: f64::from(connection.initial_window_segments),
             ssthresh: None,
             alpha: 1.0,
             period_start_us: 0,
@@ -231,7 +230,12 @@ mod tests {
 
     impl Connection {
         fn new(rtt_us: u64) -> Self {
-            Self { prague: Prague::new(&TcpConfig::default()), now_us: 0, rtt_us, delivered: 0 }
+            Self {
+                prague: Prague::new(&ConnectionConfig::default()),
+                now_us: 0,
+                rtt_us,
+                delivered: 0,
+            }
         }
 
         /// Acknowledges one segment, with a mark if `ce`.
@@ -305,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_loss_halves_the_window() {
-        let mut prague = Prague::new(&TcpConfig::default());
+        let mut prague = Prague::new(&ConnectionConfig::default());
         prague.alpha = 0.1;
         prague.on_congestion_event(0, CongestionSignal::Loss);
         assert_eq!(prague.window_bytes(), 5 * MSS);

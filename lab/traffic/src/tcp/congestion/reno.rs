@@ -3,10 +3,16 @@
 
 use super::hystart::{Growth, HyStart, growth};
 use super::{
-    AckEvent, CongestionController, CongestionSignal, MIN_SSTHRESH_SEGMENTS, RestartEvent,
-    slow_start_limit_segments,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, MIN_SSTHRESH_SEGMENTS,
+    RestartEvent, slow_start_limit_segments,
 };
-use crate::tcp::config::TcpConfig;
+
+/// Options of [`Reno`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RenoConfig {
+    /// An acknowledgement counts as one segment, however much it acknowledges (RFC 5681 §3.1).
+    pub ack_counting: bool,
+}
 
 /// Additive increase of one segment per round trip, multiplicative decrease by a half.
 #[derive(Debug, Clone)]
@@ -18,24 +24,23 @@ pub struct Reno {
     ssthresh_bytes: Option<u64>,
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acked_bytes: u64,
-    /// An acknowledgement counts as one segment, however much it acknowledges.
     counts_acks: bool,
     hystart: Option<HyStart>,
 }
 
 impl Reno {
     /// The state in slow start with the initial window.
-    pub fn new(config: &TcpConfig) -> Self {
-        let mss_bytes = u64::from(config.mss_bytes());
+    pub fn new(config: RenoConfig, connection: &ConnectionConfig) -> Self {
+        let mss_bytes = u64::from(connection.mss_bytes);
         Self {
             mss_bytes,
-            initial_window_bytes: u64::from(config.initial_window_segments) * mss_bytes,
-            slow_start_limit_bytes: slow_start_limit_segments(config) * mss_bytes,
-            cwnd_bytes: u64::from(config.initial_window_segments) * mss_bytes,
+            initial_window_bytes: u64::from(connection.initial_window_segments) * mss_bytes,
+            slow_start_limit_bytes: slow_start_limit_segments(connection) * mss_bytes,
+            cwnd_bytes: u64::from(connection.initial_window_segments) * mss_bytes,
             ssthresh_bytes: None,
             acked_bytes: 0,
-            counts_acks: config.reno_ack_counting,
-            hystart: config.hystart.then(HyStart::new),
+            counts_acks: config.ack_counting,
+            hystart: connection.hystart.then(HyStart::new),
         }
     }
 
@@ -149,8 +154,8 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_and_avoidance_adds_one_segment_per_round() {
-        let config = TcpConfig { hystart: false, ..TcpConfig::default() };
-        let mut reno = Reno::new(&config);
+        let config = ConnectionConfig { hystart: false, ..ConnectionConfig::default() };
+        let mut reno = Reno::new(RenoConfig::default(), &config);
         for _ in 0..5 {
             reno.on_ack(&ack(2 * MSS));
         }
@@ -166,8 +171,8 @@ mod tests {
     /// RFC 5681 §3.1: an acknowledgement of two segments counts as one.
     #[test]
     fn counted_acknowledgements_grow_the_window_by_a_segment_each_at_most() {
-        let config = TcpConfig { hystart: false, reno_ack_counting: true, ..TcpConfig::default() };
-        let mut reno = Reno::new(&config);
+        let connection = ConnectionConfig { hystart: false, ..ConnectionConfig::default() };
+        let mut reno = Reno::new(RenoConfig { ack_counting: true }, &connection);
         for _ in 0..5 {
             reno.on_ack(&ack(2 * MSS));
         }
@@ -185,15 +190,15 @@ mod tests {
 
     #[test]
     fn a_stretch_acknowledgement_grows_slow_start_by_at_most_eight_segments() {
-        let config = TcpConfig { hystart: false, ..TcpConfig::default() };
-        let mut reno = Reno::new(&config);
+        let config = ConnectionConfig { hystart: false, ..ConnectionConfig::default() };
+        let mut reno = Reno::new(RenoConfig::default(), &config);
         reno.on_ack(&ack(100 * MSS));
         assert_eq!(reno.window_bytes(), 18 * MSS);
     }
 
     #[test]
     fn a_limited_window_grows_back_by_slow_start() {
-        let mut reno = Reno::new(&TcpConfig::default());
+        let mut reno = Reno::new(RenoConfig::default(), &ConnectionConfig::default());
         reno.cwnd_bytes = 100 * MSS;
         reno.on_congestion_event(0, CongestionSignal::Loss);
         reno.limit_window(20 * MSS);
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn after_a_time_out_slow_start_grows_from_one_segment_to_half_the_window() {
-        let mut reno = Reno::new(&TcpConfig::default());
+        let mut reno = Reno::new(RenoConfig::default(), &ConnectionConfig::default());
         reno.on_congestion_event(0, CongestionSignal::Loss);
         reno.on_retransmission_timeout(0);
         assert_eq!(reno.window_bytes(), MSS);
@@ -217,7 +222,7 @@ mod tests {
 
     #[test]
     fn ssthresh_never_falls_below_two_segments() {
-        let mut reno = Reno::new(&TcpConfig::default());
+        let mut reno = Reno::new(RenoConfig::default(), &ConnectionConfig::default());
         for _ in 0..10 {
             reno.on_congestion_event(0, CongestionSignal::Ecn);
         }

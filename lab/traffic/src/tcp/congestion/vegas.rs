@@ -4,9 +4,10 @@
 //! Implements the window rules, §3.2 and §3.3. RACK replaces the fine-grained retransmission timers of
 //! §3.1, which served hosts with 500 ms ticks. A loss halves the window, as in Linux.
 
-use super::reno::Reno;
-use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
-use crate::tcp::config::TcpConfig;
+use super::reno::{Reno, RenoConfig};
+use super::{
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, RestartEvent,
+};
 
 /// §3.2: the window grows with less than this queued, segments.
 const ALPHA_SEGMENTS: f64 = 2.0;
@@ -36,9 +37,12 @@ pub struct Vegas {
 impl Vegas {
     /// The state in slow start with the initial window. Vegas ends slow start itself, without
     /// HyStart.
-    pub fn new(config: &TcpConfig) -> Self {
+    pub fn new(connection: &ConnectionConfig) -> Self {
         Self {
-            reno: Reno::new(&TcpConfig { hystart: false, ..config.clone() }),
+            reno: Reno::new(
+                RenoConfig::default(),
+                &ConnectionConfig { hystart: false, ..*connection },
+            ),
             base_rtt_us: None,
             round_end: 0,
             round_min_rtt_us: None,

@@ -2,9 +2,10 @@
 //! TCP congestion control" (Performance Evaluation 55, 2004).
 
 use super::path;
-use super::reno::Reno;
-use super::{AckEvent, CongestionController, CongestionSignal, DeliveryEvent, RestartEvent};
-use crate::tcp::config::TcpConfig;
+use super::reno::{Reno, RenoConfig};
+use super::{
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, RestartEvent,
+};
 
 /// Minimum sampling interval of the bandwidth. §2 of the paper samples once per RTT; Linux
 /// (`TCP_WESTWOOD_RTT_MIN`) at least 50 ms apart, to average out bursts on short paths.
@@ -30,9 +31,9 @@ pub struct Westwood {
 
 impl Westwood {
     /// The state in slow start with the initial window.
-    pub fn new(config: &TcpConfig) -> Self {
+    pub fn new(connection: &ConnectionConfig) -> Self {
         Self {
-            reno: Reno::new(config),
+            reno: Reno::new(RenoConfig::default(), connection),
             bandwidth_once_bps: None,
             bandwidth_bps: 0,
             min_rtt_us: None,
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_loss_reduces_the_window_to_bandwidth_times_minimum_rtt() {
-        let mut westwood = Westwood::new(&TcpConfig::default());
+        let mut westwood = Westwood::new(&ConnectionConfig::default());
         westwood.reno.set_window(400 * 1448);
         // 10 Mbit/s, 100 ms of which half is queue: 1250 B each ms.
         for ms in 0..5_000 {
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn without_a_bandwidth_sample_a_loss_halves_the_window() {
-        let mut westwood = Westwood::new(&TcpConfig::default());
+        let mut westwood = Westwood::new(&ConnectionConfig::default());
         westwood.on_congestion_event(0, CongestionSignal::Loss);
         assert_eq!(westwood.window_bytes(), 5 * 1448);
     }

@@ -12,7 +12,7 @@ use crate::ip::Ecn;
 use crate::packet::{Body, FlowId, Packet};
 use crate::tcp::accecn::MarkDecoder;
 use crate::tcp::config::{EcnMode, TcpConfig};
-use crate::tcp::congestion::{self, CongestionController};
+use crate::tcp::congestion::CongestionController;
 use crate::tcp::pacer::Pacer;
 use crate::tcp::prr::Prr;
 use crate::tcp::rack::{LossContext, Rack};
@@ -94,7 +94,7 @@ impl TcpSender {
         stop_us: Option<u64>,
         seed: u64,
     ) -> Self {
-        let controller = congestion::build(config, seed);
+        let controller = config.congestion.build(&config.connection(), seed);
         Self::with_controller(flow, dscp, config, start_us, stop_us, controller)
     }
 

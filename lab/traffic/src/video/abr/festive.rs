@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use super::{Situation, harmonic_mean};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Chunks the throughput is estimated from.
 const WINDOW_CHUNKS: usize = 20;
@@ -29,7 +29,7 @@ const TARGET_BUFFER_S: f64 = 30.0;
 /// Rate-based, gradual, and random in time.
 #[derive(Debug, Clone)]
 pub struct Festive {
-    random: SplitMix64,
+    random: Rng,
     /// Rungs of the last chunks, latest last.
     history: VecDeque<usize>,
     /// Chunks in a row on the present rung.
@@ -37,7 +37,7 @@ pub struct Festive {
 }
 
 impl Festive {
-    pub(crate) fn new(random: SplitMix64) -> Self {
+    pub(crate) fn new(random: Rng) -> Self {
         Self { random, history: VecDeque::new(), on_rung: 0 }
     }
 
@@ -97,7 +97,7 @@ mod tests {
     /// Rungs chosen at a throughput that does not change.
     fn rungs(throughput_bps: f64, chunks: usize) -> Vec<usize> {
         let config = VideoConfig::default();
-        let mut festive = Festive::new(SplitMix64::new(1));
+        let mut festive = Festive::new(Rng::new(1));
         let mut last = None;
         let mut known = Vec::new();
         let mut rungs = Vec::new();
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn recent_switches_delay_the_next_one() {
         let rates = [1e6, 1.2e6];
-        let calm = Festive { random: SplitMix64::new(0), history: [0; 5].into(), on_rung: 9 };
+        let calm = Festive { random: Rng::new(0), history: [0; 5].into(), on_rung: 9 };
         let restless = Festive { history: [0, 1, 0, 1, 0].into(), ..calm.clone() };
         // Efficiency gains 12 · (1 − 1 / 1.2) = 2.0; a switch costs 1 after none and 16 after four.
         assert_eq!(calm.update(&rates, 0, 10e6), 1);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn requests_are_put_off_to_a_random_buffer() {
         let config = VideoConfig::default();
-        let mut festive = Festive::new(SplitMix64::new(1));
+        let mut festive = Festive::new(Rng::new(1));
         let waits: Vec<f64> = (0..500)
             .map(|_| situation(&config, 40.0, Some(0), &[], |it| festive.wait_s(it)))
             .collect();

@@ -12,7 +12,7 @@ pub use mpc::RobustMpc;
 
 use super::manifest::Manifest;
 use super::{AbrAlgorithm, VideoConfig};
-use crate::rng::SplitMix64;
+use crate::rng::Rng;
 
 /// Input of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub enum Controller {
 }
 
 impl Controller {
-    pub(crate) fn new(config: &VideoConfig, random: SplitMix64) -> Self {
+    pub(crate) fn new(config: &VideoConfig, random: Rng) -> Self {
         match config.controller {
             AbrAlgorithm::Bb => Self::Bba0(Bba0::new(config)),
             AbrAlgorithm::Festive => Self::Festive(Box::new(Festive::new(random))),
@@ -106,7 +106,7 @@ mod tests_support {
         ask: impl FnOnce(&Situation<'_>) -> T,
     ) -> T {
         let config = VideoConfig { size_variation: 0.0, ..config.clone() };
-        let manifest = Manifest::new(&config, SplitMix64::new(1));
+        let manifest = Manifest::new(&config, Rng::new(1));
         ask(&Situation { manifest: &manifest, chunk: 0, buffer_s, throughput_bps, last_rung })
     }
 }

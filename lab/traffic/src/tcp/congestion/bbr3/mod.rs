@@ -17,9 +17,11 @@ mod model;
 mod probe_bw;
 
 use super::path::{self, AckAggregation, MaxBandwidth, PacingRate, Rounds, Sizes, Window};
-use super::{CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RestartEvent};
-use crate::rng::SplitMix64;
-use crate::tcp::config::{EcnMode, TcpConfig};
+use super::{
+    CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, LossEvent,
+    RestartEvent,
+};
+use crate::rng::Rng;
 use bounds::Congestion;
 use probe_bw::Probe;
 
@@ -72,7 +74,7 @@ impl State {
 #[derive(Debug, Clone)]
 pub struct Bbr3 {
     sizes: Sizes,
-    random: SplitMix64,
+    random: Rng,
     handles_ecn: bool,
     state: State,
 
@@ -106,12 +108,12 @@ pub struct Bbr3 {
 
 impl Bbr3 {
     /// BBROnInit, §4.2.1.
-    pub fn new(config: &TcpConfig, seed: u64) -> Self {
-        let sizes = Sizes::new(config);
+    pub fn new(connection: &ConnectionConfig, seed: u64) -> Self {
+        let sizes = Sizes::new(connection);
         Self {
             sizes,
-            random: SplitMix64::new(seed),
-            handles_ecn: config.ecn_mode() != EcnMode::Off,
+            random: Rng::new(seed),
+            handles_ecn: connection.ecn,
             state: State::Startup,
             rounds: Rounds::default(),
             max_bw: MaxBandwidth::default(),

@@ -16,8 +16,8 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(config: &TcpConfig) -> Self {
-        let bbr = Bbr3::new(config, 11);
+    fn new(connection: &ConnectionConfig) -> Self {
+        let bbr = Bbr3::new(connection, 11);
         Self { bbr, now_us: 0, delivered: 0, states: Vec::new() }
     }
 
@@ -79,7 +79,7 @@ impl Connection {
 
 #[test]
 fn the_cycle_goes_down_cruise_refill_up() {
-    let mut connection = Connection::new(&TcpConfig::default());
+    let mut connection = Connection::new(&ConnectionConfig::default());
     connection.run_until(State::ProbeBwUp);
     connection.run_until(State::ProbeBwDown);
     use State::{Drain, ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, Startup};
@@ -92,7 +92,7 @@ fn the_cycle_goes_down_cruise_refill_up() {
 
 #[test]
 fn the_wait_between_probes_is_at_most_the_rounds_of_reno() {
-    let mut connection = Connection::new(&TcpConfig::default());
+    let mut connection = Connection::new(&ConnectionConfig::default());
     connection.run_until(State::ProbeBwCruise);
     let start_us = connection.now_us;
     connection.run_until(State::ProbeBwRefill);
@@ -103,7 +103,7 @@ fn the_wait_between_probes_is_at_most_the_rounds_of_reno() {
 
 #[test]
 fn loss_while_probing_bounds_the_volume_in_flight() {
-    let mut connection = Connection::new(&TcpConfig::default());
+    let mut connection = Connection::new(&ConnectionConfig::default());
     connection.run_until(State::ProbeBwUp);
     // 1 % is tolerated.
     connection.lose(MSS, 150_000);
@@ -119,7 +119,7 @@ fn loss_while_probing_bounds_the_volume_in_flight() {
 
 #[test]
 fn loss_while_cruising_cuts_rate_and_volume_to_the_delivered_but_at_most_as_cubic() {
-    let mut connection = Connection::new(&TcpConfig::default());
+    let mut connection = Connection::new(&ConnectionConfig::default());
     connection.run_until(State::ProbeBwCruise);
     assert_eq!(connection.bbr.congestion.bw_shortterm_bps, None);
     let window = connection.bbr.cwnd.bytes;
@@ -138,7 +138,7 @@ fn loss_while_cruising_cuts_rate_and_volume_to_the_delivered_but_at_most_as_cubi
 
 #[test]
 fn marks_cut_the_volume_by_a_third_of_their_average() {
-    let config = TcpConfig { ecn: Some(true), ..TcpConfig::default() };
+    let config = ConnectionConfig { ecn: true, ..ConnectionConfig::default() };
     let mut connection = Connection::new(&config);
     connection.run_until(State::ProbeBwCruise);
     let (window, alpha) = (connection.bbr.cwnd.bytes, connection.bbr.congestion.ecn_alpha);
@@ -152,7 +152,7 @@ fn marks_cut_the_volume_by_a_third_of_their_average() {
 
 #[test]
 fn two_rounds_of_marks_end_startup() {
-    let config = TcpConfig { ecn: Some(true), ..TcpConfig::default() };
+    let config = ConnectionConfig { ecn: true, ..ConnectionConfig::default() };
     let mut connection = Connection::new(&config);
     connection.round(0, BDP * 6 / 10, 2 * BDP);
     assert_eq!(connection.bbr.state, State::Startup);
@@ -163,7 +163,7 @@ fn two_rounds_of_marks_end_startup() {
 
 #[test]
 fn probe_rtt_halves_the_volume_for_200_ms_every_five_seconds() {
-    let mut connection = Connection::new(&TcpConfig::default());
+    let mut connection = Connection::new(&ConnectionConfig::default());
     connection.run_until(State::ProbeBwCruise);
     connection.bbr.probe_rtt_min_us = Some(RTT_US - 1_000);
     connection.run_until(State::ProbeRtt);
