@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_file_is_named_with_its_place() {
         for (part, by, place, message) in [
-            ("rate: {goodput: {}}", "rate: {godput: {}}", "line 1 column", "unknown variant"),
+            ("rate: {goodput: {}}", "rate: {godput: {}}", "line 1, column", "unknown variant"),
             ("rate: {goodput: {}}", "rate:", "metrics.rate: ", "no metric of the paper 'rate'"),
             ("goodput: {}", "goodput: {within_s: [9, 3]}", "metrics.rate: within_s: ", "a start"),
             ("vanilla.yaml", "vanila.yaml", "cells[0], small: ", "no scenario 'vanila.yaml'"),
