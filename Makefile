@@ -56,8 +56,8 @@ $(VENV)/.tools: constraints.txt requirements-dev.txt | $(BIN)/python
 
 # What others publish, the tools too, is fetched while Rust compiles; then come the modules, which the packages require.
 # One pip at a time changes the environment.
-$(VENV)/.fetched: $(VENV)/.tools $(PACKAGE_FILES)
-	$(STEP) 2/5 'Python dependencies' $(BIN)/python -m pip install -c constraints.txt -r <($(BIN)/python .ci/third_party.py $(PACKAGES))
+$(VENV)/.fetched: $(VENV)/.tools $(PACKAGE_FILES) lab/python/pyproject.toml
+	$(STEP) 2/5 'Python dependencies' $(BIN)/python -m pip install -c constraints.txt -r <($(BIN)/python .ci/third_party.py $(PACKAGES) lab/python,sweeps)
 	@touch $@
 
 $(VENV)/.fetched-training: $(VENV)/.fetched nonrt-ric/training/constraints.txt

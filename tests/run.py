@@ -40,7 +40,6 @@ LAB_CRATES = (
     "lab-recording",
     "lab-forecast",
     "lab-batch",
-    "lab-sweep",
     "lab-reproduce",
     "replay-aqm",
     "gnb-lab",

@@ -15,6 +15,12 @@ from flexric_bridge.budget import Budget
 from flexric_bridge.settings import BridgeSettings
 from flexric_bridge.tc import in_force
 from flexric_bridge.tc.node_lease import NodeLease
+from gnb_lab import SweepError
+from gnb_lab.measures import CURVES_FILE, SUMMARY_FILE, RecordedRun, read_run
+from gnb_lab.sweeps.axis import Axis, canonical
+from gnb_lab.sweeps.identity import read_description
+from gnb_lab.sweeps.order import Order
+from gnb_lab.tables import TableError, read
 from parser_peers import Peer, each, hold
 from pki import Authority
 from pydantic import BaseModel
@@ -395,6 +401,138 @@ STATE = [
 ]
 
 
-@each([*SETTINGS, YAML, *FILES, *A1, *STATE])
+SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
+ORDER = {
+    "folder": "out/runs/seed=1",
+    "inputs": [{"path": "a.gz", "source": "/traces/a.gz", "name": "0f.gz"}],
+    "digest": "1f",
+    "program": "2f",
+    "formats": ["parquet", "csv"],
+    "packets": False,
+    "file": "scenario.yaml",
+    "scenario": {"duration_s": 1, "ues": [{"channel": {"mahimahi": {"path": "a.gz"}}}]},
+}
+SWEEP = {
+    "program": "2f",
+    "formats": ["parquet"],
+    "packets": False,
+    "scenario": {"duration_s": 1},
+    "axes": ["cell.n_prb"],
+    "runs": [{"folder": "n_prb=51,seed=1-0f", "values": [51], "seed": 1}],
+}
+DELAY = {"count": 3, "mean": 1.5, "p50": 1.0, "p95": 2.0, "p99": 2.5}
+RECORDED = {
+    "seed": 1,
+    "duration_s": 2.0,
+    "cell": {"used_rb_pct": 40.5},
+    "bearers": [
+        {
+            **{"rnti": 17921, "drb": 1, "tc_dropped_packets": 1, "tc_marked_packets": 2},
+            **{"rlc_dropped_packets": 3, "f1_lost_packets": 4, "rlc_hol_ms": DELAY},
+            "queued_bytes": {"mean": 1000.5, "peak": 9000},
+        }
+    ],
+    "flows": [
+        {
+            **{"name": "bulk", "rnti": 17921, "drb": 1, "goodput_bytes": 9000, "ce_packets": 2},
+            **{"goodput_mbps": 0.036, "lost_packets": 4, "tc_dropped_packets": 1},
+            **{"deadline": {"in_time_pct": 99.5}, "one_way_delay_ms": DELAY, "rtt_ms": DELAY},
+            "app": {"mos": 4.1},
+        }
+    ],
+    "sojourn": [
+        {"flow": "bulk", "rnti": 17921, "drb": 1, "steps_us_packets": [[1000, 5], [9000, 1]]}
+    ],
+}
+"""Summary and curves of a run in one."""
+
+
+def axis_again(axis: Axis) -> None:
+    """The values of an axis written one by one give the same axis; YAML wants other characters
+    escaped than JSON."""
+    written = [canonical(value) for value in axis.values[:64]]
+    for text in filter(lambda text: text.isascii() and text.isprintable(), written):
+        (value,) = Axis.parse(f"{axis.path}={text}").values
+        assert canonical(value) == text
+
+
+def recorded(data: bytes, path: Path) -> RecordedRun:
+    for name in (SUMMARY_FILE, CURVES_FILE):
+        path.with_name(name).write_bytes(data)
+    return read_run(path.parent)
+
+
+def table_of_run(data: bytes, path: Path) -> Any:
+    path.with_name(SUMMARY_FILE).touch()
+    path.with_name("bearers.parquet").write_bytes(data)
+    return read(path.parent)
+
+
+def described(data: bytes, path: Path) -> Any:
+    path.with_name("sweep.json").write_bytes(data)
+    return read_description(path.parent)
+
+
+LAB = [
+    Peer(
+        "gnb_lab.sweeps.axis:Axis.parse",
+        lambda data, _: Axis.parse(data.decode(errors="replace")),
+        SweepError,
+        "^--over: ",
+        [
+            b"ues[*].drbs[*].pipeline=fq_codel,low_latency",
+            b"ues[*].channel.fixed_mcs=4..20..4",
+            b"duration_s=0.1..0.5..0.1,1",
+            b"p={template: low_latency, bulk_bound_us: 100000},[1, 2],true",
+            b"""p="a\\",b",'it'',s',null""",
+            b"a[0][1]=1..100000",
+        ],
+        check=axis_again,
+        words=[b"..", b"=", b"[*]", b"''", b'\\"', b".nan", b"1..100000", b"a." * 40],
+    ),
+    Peer(
+        "gnb_lab.sweeps.order:Order.parse",
+        lambda data, _: Order.parse(data.decode(errors="replace")),
+        SweepError,
+        "^order of a run: ",
+        [ORDER],
+        write=lambda order: order.line().encode(),
+    ),
+    Peer(
+        "gnb_lab.sweeps.identity:read_description",
+        described,
+        SweepError,
+        r"^/.*/sweep\.json: ",
+        [SWEEP],
+        write=as_json,
+        also=["gnb_lab.results:read_json"],
+    ),
+    Peer(
+        "gnb_lab.tables:_parquet",
+        table_of_run,
+        TableError,
+        r"^/.*/bearers\.parquet: ",
+        [next(SAMPLE.rglob("*.parquet")).read_bytes()],
+        check=lambda table: table.num_columns,
+    ),
+    Peer(
+        "gnb_lab.measures:read_run",
+        recorded,
+        SweepError,
+        "^/.*: ",
+        [RECORDED],
+        check=lambda run: (
+            all(
+                isinstance(value, float)
+                for values in run.measures.values()
+                for value in values.values()
+            )
+            or pytest.fail("a measure that is no number")
+        ),
+    ),
+]
+
+
+@each([*SETTINGS, YAML, *FILES, *A1, *STATE, *LAB])
 def test_any_input_ends_in_a_value_or_a_typed_error(peer: Peer, tmp_path: Path) -> None:
     hold(peer, tmp_path)

@@ -13,12 +13,12 @@ from typing import Final
 import pytest
 from parser_peers import MOST_BYTES, Peer, hold
 from test_parsers_data import ARCHIVES, DATA, MODELS, TRAINING
-from test_parsers_files import A1, FILES, SETTINGS, STATE, YAML
+from test_parsers_files import A1, FILES, LAB, SETTINGS, STATE, YAML
 from test_parsers_messages import JSON, MESSAGES, PLAIN, REPORTS, TC
 
 ROOT: Final = Path(__file__).parent.parent
 PEERS: Final[list[Peer]] = [
-    *(*SETTINGS, YAML, *FILES, *A1, *STATE),
+    *(*SETTINGS, YAML, *FILES, *A1, *STATE, *LAB),
     *(*MODELS, *DATA, *TRAINING, *ARCHIVES),
     *(*PLAIN, *JSON, *TC, *REPORTS, *MESSAGES),
 ]
@@ -37,8 +37,11 @@ def packages() -> Iterator[tuple[str, Path]]:
     makefile = (ROOT / "Makefile").read_text()
     folders = re.search(r"^PACKAGES := (.*?[^\\])$", makefile, re.MULTILINE | re.DOTALL)
     assert folders is not None
-    for folder in folders[1].replace("\\\n", " ").split():
-        src = ROOT / folder / "src"
+    for folder in (
+        *(f"{each}/src" for each in folders[1].replace("\\\n", " ").split()),
+        "lab/python/py",
+    ):
+        src = ROOT / folder
         for path in sorted(src.rglob("*.py")):
             name = ".".join(path.relative_to(src).with_suffix("").parts).removesuffix(".__init__")
             if "_pb2" not in name and ".testing" not in name:

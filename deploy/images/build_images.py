@@ -91,7 +91,7 @@ IMAGES: Final = (
     Image(
         "training",
         4000,
-        ("sojourn-training[tensorflow,baselines,mlflow,dask]", "gnb-lab", *XAPP),
+        ("sojourn-training[tensorflow,baselines,mlflow,dask]", "gnb-lab[sweeps]", *XAPP),
         ("constraints.txt", "nonrt-ric/training/constraints.txt"),
         programs=("gnb-lab",),
     ),

@@ -187,26 +187,6 @@ def scenarios() -> Seeds:
         yield f"world/{name}", text.encode()
 
 
-def axes() -> Seeds:
-    """Axes of sweeps: lists, ranges, values with parts, and what is refused."""
-    texts = {
-        "list": "ues[*].drbs[*].pipeline=fq_codel,low_latency",
-        "range": "ues[*].channel.fixed_mcs=4..20..4",
-        "decimal": "duration_s=0.1..0.5..0.1,1",
-        "mixed": "cell.n_prb=24,51..53,106",
-        "mapping": "p={template: low_latency, bulk_bound_us: 100000},[1, 2],true",
-        "quoted": """p="a\\",b",'it'',s',null""",
-        "long-range": "a[0][1]=1..100000",
-        "tiny-step": "a=0..1..0.000000000000001",
-        "not-finite": "a=.nan,.inf,-.inf,1e999",
-        "twice": "a=1,1.0,1",
-        "empty": "a=,1",
-        "deep": f"{'a.' * 40}a=1",
-    }
-    for name, text in texts.items():
-        yield f"sweep_axes/{name}", text.encode()
-
-
 def traces() -> Seeds:
     """Each format of traces, compressed as well."""
     mahimahi = b"1\n1\n2\n7\n\n20\n"
@@ -338,7 +318,7 @@ def certificate() -> tuple[bytes, bytes, bytes]:
 
 def main() -> None:
     """Writes all seeds."""
-    for source in (codecs, templates, scenarios, axes, traces, access, requests, calls, others):
+    for source in (codecs, templates, scenarios, traces, access, requests, calls, others):
         for name, content in source():
             path = crate_of(name.partition("/")[0]) / "corpus" / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,6 @@ use sojourn_fuzz::{KIB, MIB};
 sojourn_fuzz::targets! {
     scenario: 16 * KIB, (MIB, 2048);
     world: 4 * KIB, (512 * MIB, 0);
-    sweep_axes: 4 * KIB, (64 * MIB, 4096);
     traces: 64 * KIB, (100 * MIB, 64);
     access_file: 16 * KIB, (MIB, 1024);
     certificates: 8 * KIB, (MIB, 256);

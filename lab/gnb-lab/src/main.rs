@@ -3,15 +3,14 @@
 //! Results go to stdout, logs and errors to stderr. Exit code 0 for success, 2 for bad input (command
 //! line, scenario, trace), 1 for a system error.
 
-mod compare;
-mod contents;
 #[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "papers")]
 mod progress;
 #[cfg(feature = "papers")]
 mod reproduce;
 mod run;
-mod sweep;
+mod sweeps;
 mod table;
 
 #[cfg(not(all(feature = "live", feature = "papers")))]
@@ -48,18 +47,14 @@ enum Command {
         gnb-lab run lab/scenarios/default.yaml --out out/default --duration 5 --set cell.n_prb=51")]
     Run(run::RunArgs),
     /// Run a scenario over values of its elements and over seeds, on all cores.
-    #[command(after_help = "Example:\n  \
-        gnb-lab sweep lab/scenarios/default.yaml --over 'ues[*].channel.fixed_mcs=4..20..4' \\\n    \
-        --over 'ues[*].drbs[*].pipeline=fq_codel,low_latency' --seeds 5 --out out/sweep")]
-    Sweep(Box<sweep::SweepArgs>),
+    #[command(disable_help_flag = true)]
+    Sweep(sweeps::SweepsArgs),
     /// Make one run of a sweep, given on stdin as a line of sweep --missing: for schedulers of clusters.
-    #[command(after_help = "Example:\n  \
-        gnb-lab sweep lab/scenarios/default.yaml --seeds 5 --out out/sweep --missing | head -1 \\\n    \
-        | gnb-lab sweep-run --inputs out/inputs --out out/run")]
-    SweepRun(sweep::SweepRunArgs),
+    #[command(disable_help_flag = true)]
+    SweepRun(sweeps::SweepsArgs),
     /// Compare recorded runs: tables with confidence intervals, distributions, plots over time.
-    #[command(after_help = "Example:\n  gnb-lab compare out/sweep --html out/compare.html")]
-    Compare(compare::CompareArgs),
+    #[command(disable_help_flag = true)]
+    Compare(sweeps::SweepsArgs),
     /// Run a scenario on the wall clock behind the E2 gateway.
     #[command(after_help = "Example:\n  \
         gnb-lab serve lab/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
@@ -119,9 +114,7 @@ fn main() -> ExitCode {
     log.start();
     let result = match command {
         Command::Run(args) => run::run(&args),
-        Command::Sweep(args) => sweep::sweep(&args),
-        Command::SweepRun(args) => sweep::sweep_run(&args),
-        Command::Compare(args) => compare::compare_runs(&args),
+        Command::Sweep(_) | Command::SweepRun(_) | Command::Compare(_) => Err(sweeps::replace()),
         Command::Serve(args) => run::serve(*args),
         #[cfg(feature = "live")]
         Command::Live(args) => return live::live(args.load(), &args.options),

@@ -10,10 +10,9 @@ use serde_json::Value;
 
 use lab_gateway::cli::{Failure, ScenarioArgs, ServeArgs, serve_scenario};
 use lab_gateway::{Recording, RecordingError};
-use lab_recording::{CHUNK_US, Contents, Recorder};
+use lab_recording::{CHUNK_US, Contents, Format, Recorder};
 use lab_world::World;
 
-use super::contents::ContentsArgs;
 use super::{machine, positive_s, print_line, stop_on_signal, table};
 
 /// Arguments of `gnb-lab run`.
@@ -33,6 +32,30 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     contents: ContentsArgs,
+}
+
+/// Formats of tables, and which there are.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct ContentsArgs {
+    /// Formats of the tables, separated by commas: parquet, csv, json, and flent for a data file that
+    /// flent plots.
+    #[arg(long, value_name = "FORMATS", value_delimiter = ',', default_value = "parquet")]
+    format: Vec<Format>,
+
+    /// Also write the table packets: a row per downlink packet.
+    #[arg(long)]
+    packets: bool,
+}
+
+impl ContentsArgs {
+    /// Each format once, in a fixed order.
+    fn contents(&self) -> Contents {
+        let mut formats = self.format.clone();
+        formats.sort_unstable();
+        formats.dedup();
+        Contents { formats, packets: self.packets }
+    }
 }
 
 /// Runs to the end or to SIGINT and writes the recording. The summary is printed even if the

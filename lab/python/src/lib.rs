@@ -4,6 +4,8 @@
 #![allow(missing_docs)]
 
 mod columns;
+mod scenario;
+mod sheet;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -406,5 +408,10 @@ fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("E2Error", py.get_type::<E2Error>())?;
     m.add_class::<Indication>()?;
     m.add_class::<World>()?;
+    m.add("FORMATS", lab_recording::Format::ALL.map(lab_recording::Format::name))?;
+    m.add_class::<scenario::Scenario>()?;
+    m.add_class::<scenario::Run>()?;
+    m.add_function(wrap_pyfunction!(scenario::parse_override, m)?)?;
+    m.add_function(wrap_pyfunction!(sheet::write_table, m)?)?;
     m.add_function(wrap_pyfunction!(scenario_schema, m)?)
 }

@@ -1,8 +1,12 @@
-"""Sweeps from Python: on a cluster to the same bytes as on one machine, and resumed by either."""
+"""Sweeps: planned, made, interrupted and resumed, on this machine and on a cluster."""
 
 from __future__ import annotations
 
+import csv
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,11 +16,15 @@ from typing import Any
 import gnb_lab
 import pytest
 from gnb_lab.__main__ import main
-from gnb_lab.cluster import make_run
-from gnb_lab.program import call
-from gnb_lab.sweeps import on_cluster
+from gnb_lab.sweeps.axis import Axis
+from gnb_lab.sweeps.cluster import make_run
+from gnb_lab.sweeps.order import Order
+from gnb_lab.sweeps.plan import Plan, plan
+from gnb_lab.sweeps.run import prepare
+from gnb_lab.sweeps.sweep import run
 
 SCENARIO = Path(__file__).resolve().parents[2] / "scenarios" / "default.yaml"
+PIPELINES = "ues[*].drbs[*].pipeline=fq_codel,low_latency"
 
 
 @pytest.fixture
@@ -33,13 +41,6 @@ def scenario(tmp_path: Path) -> Path:
         .replace("duration_s: 30", "duration_s: 1")
     )
     return file
-
-
-@pytest.fixture
-def arguments(scenario: Path) -> list[str]:
-    """Arguments of a sweep of two pipelines and two seeds, but for its folder."""
-    over = ["--over", "ues[*].drbs[*].pipeline=fq_codel,low_latency"]
-    return [str(scenario), *over, "--seeds", "2", "--format", "parquet,csv"]
 
 
 @pytest.fixture(scope="module")
@@ -63,109 +64,351 @@ def cluster(workers: int) -> Any:
     )
 
 
+def planned(scenario: Path, *axes: str, seeds: int = 1, **overrides: Any) -> Plan:
+    return plan(
+        scenario, list(map(Axis.parse, axes)), seeds=seeds, overrides=overrides, max_runs=100
+    )
+
+
 def files(folder: Path) -> dict[str, bytes]:
     """All files below a folder by path."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(found)}
 
 
-def missing(arguments: list[str], out: Path) -> list[str]:
-    return call("sweep", *arguments, "--out", str(out), "--missing").splitlines()
+def missing(planned: Plan, out: Path) -> list[Order]:
+    return prepare(planned, out, ["parquet"], packets=False, restart=False).missing()
 
 
-def inputs(line: str) -> tuple[list[str], list[bytes]]:
-    found = json.loads(line)["inputs"]
-    return [each["name"] for each in found], [Path(each["source"]).read_bytes() for each in found]
+def contents(order: Order) -> tuple[list[str], list[bytes]]:
+    """Names and contents of the input files of an order."""
+    return (
+        [each.name for each in order.inputs],
+        [Path(each.source).read_bytes() for each in order.inputs],
+    )
 
 
-def test_a_run_elsewhere_has_the_files_of_the_run_here(
-    arguments: list[str], tmp_path: Path
-) -> None:
-    out = tmp_path / "sweep"
-    lines = missing(arguments, out)
-    assert len(lines) == 4
-    call("sweep", *arguments, "--out", str(out))
-    assert missing(arguments, out) == []
-    for line in (lines[0], lines[-1]):
-        made = make_run(line, *inputs(line))
-        assert made == files(Path(json.loads(line)["folder"]))
+def table(out: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((out / "runs.json").read_text())
+    return rows
 
 
-def test_another_build_and_other_input_files_are_refused(
-    arguments: list[str], tmp_path: Path
-) -> None:
-    line = missing(arguments, tmp_path / "sweep")[0]
-    names, contents = inputs(line)
-    other = json.dumps(json.loads(line) | {"program": "0" * 64})
-    with pytest.raises(gnb_lab.SweepError, match=r"worker on .*: this gnb-lab is another build"):
-        make_run(other, names, contents)
-    with pytest.raises(gnb_lab.SweepError, match="its digest is not that of its scenario and"):
-        make_run(line, names, [b"1\n2\n"])
-    with pytest.raises(gnb_lab.SweepError, match="order of a run: EOF while parsing a list"):
-        make_run("[", [], [])
+def interrupted_after(runs: int) -> Any:
+    def interrupt(finished: int, total: int) -> None:
+        if finished == runs:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+def test_runs_are_the_product_of_axes_and_seeds() -> None:
+    made = planned(SCENARIO, "cell.n_prb=51,106", PIPELINES, seeds=2)
+    assert len({each.name for each in made.runs}) == len(made.runs) == 8
+    assert made.runs[2].name.startswith("n_prb=51,pipeline=low_latency,seed=1-")
+    tree = made.runs[3].scenario().tree
+    assert (tree["cell"]["n_prb"], tree["seed"]) == (51, 2)
+    assert tree["ues"][0]["drbs"][0]["pipeline"] == "low_latency"
+    assert len(planned(SCENARIO, seeds=3).runs) == 3, "seeds alone"
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        (["cell.msc=4,8"], "--over: cell.msc: unknown key 'msc'; expected one of"),
+        (["ues[*].channel.fixed_mcs=4,99"], "--over: ues[0].channel.fixed_mcs: 99 is outside"),
+        (["ues[7].rnti=1"], "--over: ues[7].rnti: [7] is not there; the list has 1"),
+        (
+            ["cell.n_prb=20..50", "ues[0].channel.fixed_mcs=1..9"],
+            "--over: 31 × 9 values and 1 seeds are 279 runs; at most 100 (--max-runs)",
+        ),
+        (["a=1", "a=2"], "--over: a: is given twice"),
+        (["seed=1,2"], "--over: seed: use --seeds N, and --seed S for the first"),
+    ],
+)
+def test_impossible_products_are_refused_before_the_first_run(axes: list[str], said: str) -> None:
+    with pytest.raises(gnb_lab.SweepError) as raised:
+        planned(SCENARIO, *axes)
+    assert str(raised.value).startswith(said)
+    assert raised.value.is_input
+
+
+def test_an_interrupted_sweep_resumes_to_the_same_bytes(scenario: Path, tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    plans = planned(scenario, PIPELINES, "cell.n_prb=51,106", seeds=2)
+    assert run(plans, whole).resumed == 0
+    with pytest.raises(
+        gnb_lab.SweepError, match=r"interrupted with . of 8 runs finished"
+    ) as raised:
+        run(plans, parts, jobs=1, on_progress=interrupted_after(3))
+    assert not raised.value.is_input
+    assert not list(parts.rglob("*.part"))
+    kept = len(list((parts / "runs").iterdir()))
+    assert 3 <= kept < 8
+    seen: list[tuple[int, int]] = []
+    done = run(plans, parts, on_progress=lambda *at: seen.append(at))
+    assert (done.runs, done.resumed, done.failed) == (8, kept, {})
+    assert seen == [(finished, 8) for finished in range(1, 9)]
+    assert files(parts) == files(whole)
+
+
+def test_more_seeds_and_values_run_what_is_missing(tmp_path: Path) -> None:
+    run(planned(SCENARIO, "cell.n_prb=51", duration_s=1), tmp_path)
+    more = planned(SCENARIO, "cell.n_prb=51,106", seeds=2, duration_s=1)
+    done = run(more, tmp_path)
+    assert (done.runs, done.resumed) == (4, 1)
+    rows = table(tmp_path)
+    cells = [row for row in rows if row["scope"] == "cell"]
+    points = [(row["cell.n_prb"], row["seed"]) for row in cells]
+    assert points == [(51, 1), (51, 2), (106, 1), (106, 2)]
+    assert all(row["goodput_mbps"] > 1 for row in cells)
+    with (tmp_path / "runs.csv").open(newline="") as file:
+        head, *lines = csv.reader(file)
+    assert head[:7] == ["cell.n_prb", "seed", "run", "error", "scope", "name", "goodput_mbps"]
+    assert len(lines) == len(rows)
+    assert gnb_lab.read(tmp_path).to_pylist() == rows
+
+
+def test_a_changed_scenario_is_named_and_not_mixed(tmp_path: Path) -> None:
+    axis, short = "cell.n_prb=51", {"duration_s": 0.1}
+    run(planned(SCENARIO, axis, **short), tmp_path)
+    changed = planned(SCENARIO, axis, **short, **{"split.core_delay_us": 9000})
+    with pytest.raises(
+        gnb_lab.SweepError, match=r"split\.core_delay_us: 2000 there, 9000"
+    ) as raised:
+        run(changed, tmp_path)
+    assert "--restart" in str(raised.value)
+    with pytest.raises(gnb_lab.SweepError, match=r"other axes \(cell\.n_prb\)"):
+        run(planned(SCENARIO, "cell.layers=1", **short), tmp_path)
+    with pytest.raises(gnb_lab.SweepError, match=r"other --format or --packets"):
+        run(planned(SCENARIO, axis, **short), tmp_path, packets=True)
+    done = run(changed, tmp_path, restart=True)
+    assert (done.runs, done.resumed) == (1, 0)
+
+
+def test_a_failing_run_is_recorded_and_a_damaged_one_made_again(tmp_path: Path) -> None:
+    trace, out = tmp_path / "trace", tmp_path / "out"
+    trace.write_text("1\n2\n3\n")
+    axis = f"ues[0].channel={{mahimahi: {{path: {trace}}}}},{{mahimahi: {{path: /no/such/trace}}}}"
+    plans = planned(SCENARIO, axis, duration_s=0.1)
+    done = run(plans, out)
+    assert (done.runs, len(done.failed)) == (2, 1)
+    rows = table(out)
+    assert "/no/such/trace" in rows[-1]["error"]
+    assert (rows[-1]["scope"], rows[-1]["goodput_mbps"], rows[0]["error"]) == (None, None, None)
+
+    (out / "runs" / rows[0]["run"] / "summary.json").write_text("{")
+    done = run(plans, out)
+    assert (done.resumed, len(done.failed)) == (0, 1)
+    assert table(out) == rows
+    trace.write_text("1\n2\n3\n4\n")
+    with pytest.raises(gnb_lab.SweepError, match=r"run\.json: the files that its scenario reads"):
+        run(plans, out)
 
 
 def test_a_sweep_returns_its_table(scenario: Path, tmp_path: Path) -> None:
-    table = gnb_lab.sweep(
+    made = gnb_lab.sweep(
         scenario,
         tmp_path / "sweep",
         over={"cell.n_prb": "51..106..55", "description": ['a "b", c', "it's"]},
         overrides={"duration_s": 0.1},
     )
-    of_cell = [row for row in table.to_pylist() if row["scope"] == "cell"]
+    of_cell = [row for row in made.to_pylist() if row["scope"] == "cell"]
     points = [(row["cell.n_prb"], row["description"]) for row in of_cell]
     assert points == [(n, text) for n in (51, 106) for text in ('a "b", c', "it's")]
     with pytest.raises(gnb_lab.SweepError, match="other axes") as raised:
         gnb_lab.sweep(scenario, tmp_path / "sweep")
     assert raised.value.is_input
+    with pytest.raises(gnb_lab.SweepError, match="'xlsx': no such format; expected one of parquet"):
+        gnb_lab.sweep(scenario, tmp_path / "sweep", formats=["xlsx"])
+
+
+def test_a_run_elsewhere_has_the_files_of_the_run_here(scenario: Path, tmp_path: Path) -> None:
+    plans = planned(scenario, PIPELINES, seeds=2)
+    orders = missing(plans, tmp_path / "sweep")
+    assert len(orders) == 4
+    run(plans, tmp_path / "sweep")
+    assert missing(plans, tmp_path / "sweep") == []
+    for order in (orders[0], orders[-1]):
+        assert Order.parse(order.line()) == order
+        assert make_run(order.line(), *contents(order)) == files(order.folder)
+
+
+def test_another_build_and_other_input_files_are_refused(scenario: Path, tmp_path: Path) -> None:
+    order = missing(planned(scenario, PIPELINES), tmp_path / "sweep")[0]
+    names, inputs = contents(order)
+    whole = json.loads(order.line())
+    for change, said in (
+        ({"program": "0" * 64}, r"worker on .*: this gnb-lab is another build"),
+        ({"packets": 1}, "order of a run: packets: expected a bool, found 1"),
+        ({"inputs": [{}]}, "order of a run: inputs: expected path, source and name"),
+        ({"formats": ["xlsx"]}, "order of a run: formats: 'xlsx' is unknown"),
+    ):
+        with pytest.raises(gnb_lab.SweepError, match=said):
+            make_run(json.dumps(whole | change), names, inputs)
+    with pytest.raises(gnb_lab.SweepError, match="its digest is not that of its scenario and"):
+        make_run(order.line(), names, [b"1\n2\n"])
+    with pytest.raises(gnb_lab.SweepError, match="order of a run: not JSON"):
+        make_run("[", [], [])
+
+
+def test_the_commands_make_resume_and_compare(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "sweep", tmp_path / "compare.html"
+    sweep = ["sweep", str(SCENARIO), "--over", PIPELINES, "--duration", "0.5", "--out", str(out)]
+    assert main([*sweep, "--seeds", "1"]) == 0
+    assert capsys.readouterr() == (f"2 runs; written to {out}\n", "")
+    assert main([*sweep, "--seeds", "2", "--set", "cell.n_prb=106"]) == 0
+    said = capsys.readouterr().out
+    assert said == f"4 runs, 2 of them finished before; written to {out}\n"
+    assert main(["compare", str(out), "--json", str(tmp_path / "c.json"), "--html", str(page)]) == 0
+    said = capsys.readouterr().out
+    for word in ("flow bulk", "pipeline=low_latency", "difference", "mean of up to 2 seeds"):
+        assert word in said
+    rows = json.loads((tmp_path / "c.json").read_text())
+    assert any(row["measure"] == "sojourn_p95_ms" and row["seeds"] == 2 for row in rows)
+    assert "<svg" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--over", "cell.msc=1"], "--over: cell.msc: unknown key 'msc'"),
+        (
+            ["--over", "cell.n_prb=1..275", "--seeds", "50"],
+            "275 values and 50 seeds are 13750 runs",
+        ),
+        (["--over", "cell.n_prb=9..1"], "--over: cell.n_prb: '9..1': it ends before it begins"),
+        (["--set", "cell"], "--set: 'cell': expected PATH=VALUE such as"),
+        (["--set", "ues[3].rnti=1"], "--set: ues[3].rnti: [3] is not there"),
+        (["--format", "csv,xlsx"], "--format: 'xlsx': no such format"),
+        (["--set", "\x1b[2J=1"], "--set: '\\x1b[2J': expected a path"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_status_2(
+    more: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["sweep", str(SCENARIO), "--out", str(out), *more]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("gnb-lab: ")
+    assert said in printed.err
+    assert not out.exists(), "nothing is written for bad input"
+
+
+@pytest.mark.parametrize("command", ["sweep", "sweep-run", "compare"])
+def test_every_command_has_an_example_and_a_log_level_in_its_help(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as done:
+        main([command, "--help"])
+    assert done.value.code == 0
+    shown = capsys.readouterr().out
+    for expected in ("Example:\n  ", "Logging:", "--log-level"):
+        assert expected in shown
+
+
+def test_failed_runs_make_the_exit_status_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    over = "ues[0].channel={fixed_mcs: 9},{mahimahi: {path: no-such-trace}}"
+    arguments = ["sweep", str(SCENARIO), "--over", over, "--duration", "0.1", "--out", out]
+    assert main(arguments) == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith("2 runs; written to ")
+    assert "1 of 2 runs failed" in printed.err
+    assert "no-such-trace" in printed.err
+    assert main(["compare", out]) == 0, "those that succeeded"
+
+
+def test_a_signal_keeps_what_is_finished(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "gnb_lab", "sweep", str(SCENARIO), "--seeds", "1000"]
+    # Without a terminal nothing is shown; the first finished run is the sign to go on.
+    with subprocess.Popen(
+        [*command, "--out", str(out)], stderr=subprocess.PIPE, text=True
+    ) as sweep:
+        while not any((out / "runs").glob("*/run.json")) and sweep.poll() is None:
+            pass
+        sweep.send_signal(signal.SIGTERM)
+        _, said = sweep.communicate()
+    assert sweep.returncode == 1
+    assert said.startswith("gnb-lab: interrupted with ")
+    assert said.endswith(f" of 1000 runs finished; the same command resumes from {out}\n")
+    assert not list(out.rglob("*.part"))
+
+
+def test_a_line_of_missing_is_made_and_resumed(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, inputs = tmp_path / "sweep", tmp_path / "inputs"
+    sweep = ["sweep", str(scenario), "--seeds", "2", "--out", str(out)]
+    assert main([*sweep, "--missing"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    order = json.loads(lines[0])
+    inputs.mkdir()
+    (inputs / order["inputs"][0]["name"]).write_bytes(
+        Path(order["inputs"][0]["source"]).read_bytes()
+    )
+    made = subprocess.run(
+        [
+            *(sys.executable, "-m", "gnb_lab", "sweep-run"),
+            "--inputs",
+            inputs,
+            "--out",
+            order["folder"],
+        ],
+        input=lines[0],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert made.stdout == f"1 run; written to {order['folder']}\n"
+    assert main(sweep) == 0
+    assert capsys.readouterr().out.startswith("2 runs, 1 of them finished before")
 
 
 def test_a_cluster_makes_the_same_bytes_and_either_resumes_the_other(
-    arguments: list[str], tmp_path: Path, dask: str
+    scenario: Path, tmp_path: Path, dask: str
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    call("sweep", *arguments, "--out", str(here))
+    plans = planned(scenario, PIPELINES, seeds=2)
+    run(plans, here)
     seen: list[tuple[int, int]] = []
-    afresh = [*arguments, "--out", str(there), "--restart"]
-    said = on_cluster(afresh, dask, lambda *at: seen.append(at))
-    assert said.startswith("4 runs, 4 of them finished before"), "no run was made again here"
+    done = run(plans, there, restart=True, dask=dask, on_progress=lambda *at: seen.append(at))
+    assert (done.runs, done.resumed) == (4, 4), "no run was made again here"
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert files(there) == files(here)
 
-    more = [*arguments[:-4], "--seeds", "3", *arguments[-2:]]
+    more = planned(scenario, PIPELINES, seeds=3)
     seen.clear()
-    on_cluster([*more, "--out", str(here)], dask, lambda *at: seen.append(at))
-    assert seen == [(1, 2), (2, 2)], "begun by the program, finished by the cluster"
-    said = call("sweep", *more, "--out", str(there))
-    assert said.startswith("6 runs, 4 of them finished before"), "and the other way round"
+    run(more, here, dask=dask, on_progress=lambda *at: seen.append(at))
+    assert seen == [(1, 2), (2, 2)], "begun here, finished by the cluster"
+    assert run(more, there).resumed == 4, "and the other way round"
     assert files(there) == files(here)
 
 
-def test_an_interrupt_keeps_what_is_finished(
-    arguments: list[str], tmp_path: Path, dask: str
+def test_an_interrupt_keeps_what_the_cluster_finished(
+    scenario: Path, tmp_path: Path, dask: str
 ) -> None:
-    out = tmp_path / "sweep"
-
-    def interrupt(finished: int, total: int) -> None:
-        if finished == 2:
-            raise KeyboardInterrupt
-
+    plans = planned(scenario, PIPELINES, seeds=2)
     with pytest.raises(gnb_lab.SweepError, match="interrupted with 2 of 4 missing runs finished"):
-        on_cluster([*arguments, "--out", str(out)], dask, interrupt)
-    assert len(missing(arguments, out)) == 2
-    assert call("sweep", *arguments, "--out", str(out)).startswith("4 runs, 2 of them finished")
+        run(plans, tmp_path, dask=dask, on_progress=interrupted_after(2))
+    assert len(missing(plans, tmp_path)) == 2
+    assert run(plans, tmp_path).resumed == 2
 
 
 def test_a_scenario_that_cannot_run_is_in_the_table(
     scenario: Path, tmp_path: Path, dask: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    empty = scenario.with_name("empty")
-    empty.touch()
+    scenario.with_name("empty").touch()
     out, over = tmp_path / "sweep", "ues[0].channel.mahimahi.path=traces/lte,empty"
-    status = main(
-        ["sweep", str(scenario), "--over", over, "--out", str(out), "--restart", "--dask", dask]
-    )
-    assert status == 1
+    arguments = ["sweep", str(scenario), "--over", over, "--out", str(out), "--restart"]
+    assert main([*arguments, "--dask", dask]) == 1
     assert "gnb-lab: 1 of 2 runs failed" in capsys.readouterr().err
     errors = {row["error"] for row in gnb_lab.read(out).to_pylist()}
     assert {None} < errors
@@ -174,39 +417,40 @@ def test_a_scenario_that_cannot_run_is_in_the_table(
 
 @pytest.mark.usefixtures("dask")
 def test_an_unreachable_cluster_gives_one_line(
-    arguments: list[str],
+    scenario: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("gnb_lab.cluster.TIMEOUT_S", 0.2)
-    out = ["--out", str(tmp_path / "sweep")]
-    assert main(["sweep", *arguments, *out, "--dask", "tcp://127.0.0.1:9"]) == 2
+    monkeypatch.setattr("gnb_lab.sweeps.cluster.TIMEOUT_S", 0.2)
+    arguments = ["sweep", str(scenario), "--out", str(tmp_path / "sweep")]
+    assert main([*arguments, "--dask", "tcp://127.0.0.1:9"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("gnb-lab: --dask: no scheduler answers at tcp://127.0.0.1:9")
 
 
 @pytest.mark.usefixtures("dask")
 def test_a_cluster_without_workers_and_a_lost_scheduler_are_reported(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gnb_lab.cluster.TIMEOUT_S", 0.5)
-    complete = [*arguments, "--out", str(tmp_path / "sweep")]
+    monkeypatch.setattr("gnb_lab.sweeps.cluster.TIMEOUT_S", 0.5)
+    plans = planned(scenario, PIPELINES, seeds=2)
     with (
         cluster(workers=0) as empty,
         pytest.raises(gnb_lab.SweepError, match=r"has no workers; expected at least one"),
     ):
-        on_cluster(complete, empty.scheduler_address, lambda *at: None)
+        run(plans, tmp_path, dask=empty.scheduler_address)
     with (
         cluster(workers=1) as lost,
         pytest.raises(gnb_lab.SweepError, match=r"the same command resumes"),
     ):
-        on_cluster(complete, lost.scheduler_address, lambda *at: lost.close())
-    assert len(missing(arguments, tmp_path / "sweep")) == 3
+        address = lost.scheduler_address
+        run(plans, tmp_path, dask=address, on_progress=lambda *at: lost.close())
+    assert len(missing(plans, tmp_path)) == 3
 
 
 def test_without_dask_the_extra_is_named(
-    arguments: list[str],
+    scenario: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -214,15 +458,7 @@ def test_without_dask_the_extra_is_named(
     def absent(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr("gnb_lab.cluster.importlib.import_module", absent)
-    out = ["--out", str(tmp_path / "sweep")]
-    assert main(["sweep", *arguments, *out, "--dask", "tcp://127.0.0.1:9"]) == 2
+    monkeypatch.setattr("gnb_lab.sweeps.cluster.importlib.import_module", absent)
+    arguments = ["sweep", str(scenario), "--out", str(tmp_path / "sweep")]
+    assert main([*arguments, "--dask", "tcp://127.0.0.1:9"]) == 2
     assert capsys.readouterr().err.endswith("are not installed; expected gnb-lab[dask]\n")
-
-
-def test_the_error_of_the_program_is_handed_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scenario = ["sweep", str(SCENARIO), "--over", "cell.msc=1", "--out", str(tmp_path / "out")]
-    assert main([*scenario, "--dask", "tcp://127.0.0.1:9"]) == 2
-    assert capsys.readouterr().err.startswith("gnb-lab: --over: cell.msc: unknown key 'msc'")

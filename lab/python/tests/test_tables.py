@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import gnb_lab
 import pyarrow.parquet as pq
 import pytest
-from gnb_lab.program import call
 from gnb_lab.tables import RunTable
 
 SCENARIO = Path(__file__).resolve().parents[2] / "scenarios" / "default.yaml"
@@ -18,7 +19,9 @@ DURATION_S = 2
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run with all tables."""
     out = tmp_path_factory.mktemp("run")
-    call("run", str(SCENARIO), "--duration", str(DURATION_S), "--packets", "--out", str(out))
+    program = Path(sys.executable).with_name("gnb-lab")
+    flags = ["--duration", str(DURATION_S), "--packets", "--out", out]
+    subprocess.run([program, "run", SCENARIO, *flags], check=True, stdout=subprocess.DEVNULL)
     return out
 
 
@@ -119,9 +122,9 @@ def test_a_folder_without_the_table_is_named(run: Path, sweep: Path, tmp_path: P
     with pytest.raises(gnb_lab.TableError, match=r"bearers\.parquet: cannot be read: "):
         gnb_lab.read(tmp_path)
     for text, said in (
-        ("{", "cannot be read"),
+        ("{", "not the description of a sweep"),
         ('{"axes": 1}', "not the description"),
-        ("[]", "not"),
+        ("[]", "not the description of a sweep: expected a mapping"),
     ):
         (tmp_path / "sweep.json").write_text(text)
         with pytest.raises(gnb_lab.TableError, match=rf"sweep\.json: {said}"):

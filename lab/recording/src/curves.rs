@@ -1,61 +1,61 @@
 //! `curves.json`: distributions and series of a run, for plots and statistics over several runs.
 
 use lab_world::World;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::trail::{BIN_US, Trail};
 
 /// Distributions and series of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Curves {
+#[derive(Serialize)]
+pub(super) struct Curves {
     /// Sojourn of each flow, in the order of the scenario.
-    pub sojourn: Vec<SojournCurve>,
+    sojourn: Vec<SojournCurve>,
     /// Goodput of each flow, in the order of the scenario.
-    pub goodput: Vec<GoodputCurve>,
+    goodput: Vec<GoodputCurve>,
     /// Queues of all bearers together.
-    pub queues: QueueCurve,
+    queues: QueueCurve,
 }
 
 /// Distribution of the time that the packets of a flow spent in SDAP and RLC.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SojournCurve {
+#[derive(Serialize)]
+pub(super) struct SojournCurve {
     /// Name of the flow.
-    pub flow: String,
+    flow: String,
     /// C-RNTI of its UE.
-    pub rnti: u16,
+    rnti: u16,
     /// DRB that carries it.
-    pub drb: u8,
+    drb: u8,
     /// Sojourn time in µs, to 0.1 %, and packets that had it, in order of time.
-    pub steps_us_packets: Vec<(u64, u64)>,
+    steps_us_packets: Vec<(u64, u64)>,
 }
 
 /// Payload that a flow delivered over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GoodputCurve {
+#[derive(Serialize)]
+pub(super) struct GoodputCurve {
     /// Name of the flow.
-    pub flow: String,
+    flow: String,
     /// Width of a bin, µs.
-    pub bin_us: u64,
+    bin_us: u64,
     /// Bytes in each bin from virtual time 0 on.
-    pub bytes: Vec<u64>,
+    bytes: Vec<u64>,
 }
 
 /// Queues of all bearers together over time; the worst of each bin.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueCurve {
+#[derive(Serialize)]
+pub(super) struct QueueCurve {
     /// Width of a bin, µs.
-    pub bin_us: u64,
+    bin_us: u64,
     /// Largest sum of the RLC buffers, bytes.
-    pub rlc_bytes: Vec<u64>,
+    rlc_bytes: Vec<u64>,
     /// Largest sum of the backlogs of the pipelines, bytes.
-    pub tc_bytes: Vec<u64>,
+    tc_bytes: Vec<u64>,
     /// Largest age of the head of an RLC buffer, µs.
-    pub hol_us: Vec<u64>,
+    hol_us: Vec<u64>,
 }
 
 impl Curves {
     /// Name of the file.
-    pub const FILE: &'static str = "curves.json";
+    pub(super) const FILE: &'static str = "curves.json";
 
     pub(super) fn of(world: &World, trail: &Trail) -> Self {
         let sojourn = world.flow_sojourns().into_iter().map(|flow| SojournCurve {

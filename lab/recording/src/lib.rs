@@ -3,7 +3,7 @@
 //!
 //! They depend on scenario, seed and program alone: neither on the folder nor on the time of day.
 
-pub mod curves;
+mod curves;
 mod flent;
 mod format;
 mod html;
@@ -16,7 +16,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use curves::Curves;
+use curves::Curves;
 pub use format::Format;
 pub use html::{STYLE, escape};
 use lab_world::table::{BEARER_COLUMNS, PACKET_COLUMNS};
@@ -173,7 +173,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// Name of the file with the summary of a run.
-pub const SUMMARY_FILE: &str = "summary.json";
+const SUMMARY_FILE: &str = "summary.json";
 
 fn write_json(path: &Path, text: serde_json::Result<String>) -> Result<(), RecordingError> {
     let text = text.map_err(|error| RecordingError::Table {

@@ -6,6 +6,5 @@ pub(crate) mod gateway_requests;
 pub(crate) mod radio_pdus;
 pub(crate) mod replay_aqm;
 pub(crate) mod scenario;
-pub(crate) mod sweep_axes;
 pub(crate) mod traces;
 pub(crate) mod world;

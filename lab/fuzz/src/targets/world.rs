@@ -25,6 +25,9 @@ pub(crate) fn check(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let overrides: Vec<Override> =
         text.lines().take(MOST).filter_map(|line| line.parse().ok()).collect();
+    for change in &overrides {
+        assert!(change.concerns(change.path()), "{text}");
+    }
     // Traces are read from a folder that does not exist.
     let folder = Path::new("/nonexistent");
     let loaded = LoadedScenario::from_value(scenario.clone(), "fuzz.yaml", folder, &overrides);

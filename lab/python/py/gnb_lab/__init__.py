@@ -36,8 +36,8 @@ from gnb_lab._native import (
     __version__,
     scenario_schema,
 )
-from gnb_lab.program import SweepError
-from gnb_lab.sweeps import sweep
+from gnb_lab.results import SweepError
+from gnb_lab.sweeps.sweep import sweep
 from gnb_lab.tables import TableError, read
 
 __all__ = [

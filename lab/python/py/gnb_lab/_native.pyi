@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, final
 
 import pyarrow as pa
@@ -13,6 +14,9 @@ MAC_OID: str
 KPM_OID: str
 TC_V0_OID: str
 TC_V1_OID: str
+
+FORMATS: Sequence[str]
+"""Formats of the tables of a run, in their order."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run: file, path in the file, and what was expected."""
@@ -152,3 +156,52 @@ class World:
 
 def scenario_schema() -> dict[str, Any]:
     """JSON schema of a scenario."""
+
+@final
+class Scenario:
+    """The content of a scenario file, of which a sweep replaces elements; not checked unless
+    said."""
+
+    def __init__(self, tree: Mapping[str, Any], file: str, folder: str | PathLike[str]) -> None:
+        """Content, name in errors, and the folder that relative paths refer to."""
+
+    @staticmethod
+    def read(path: str | PathLike[str]) -> Scenario:
+        """Reads a file. Raises `ScenarioError`."""
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """The content, a copy."""
+    @property
+    def file(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    def replaced(self, changes: Sequence[tuple[str, Any]]) -> Scenario:
+        """With elements replaced by path, in this order. Raises `ScenarioError` of `--set`."""
+
+    def varied(self, changes: Sequence[tuple[str, Any]]) -> tuple[Scenario, int]:
+        """The same, checked, and its seed. Raises `ScenarioError`, of `--over` where it is about an
+        element replaced here."""
+
+    def record(self, folder: str | PathLike[str], formats: Sequence[str], packets: bool) -> Run:
+        """Begins a run whose files are written into a folder. Raises `ScenarioError`; `OSError` if
+        the folder cannot be written; `ValueError` for a format that `FORMATS` lacks."""
+
+@final
+class Run:
+    """A run that is recorded."""
+
+    def step(self) -> bool:
+        """Runs a second of virtual time, or to the end, where it closes the files. Returns whether
+        there is more. Holds no lock meanwhile. Raises `OSError`."""
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Path and value of `PATH=VALUE`, the value as YAML. Raises `ScenarioError`."""
+
+def write_table(
+    folder: str | PathLike[str],
+    name: str,
+    columns: Sequence[tuple[str, Literal["int", "float", "text"], bool, Sequence[Any]]],
+) -> None:
+    """Writes `NAME.parquet`, `NAME.csv` and `NAME.json`. A column is its name, type, whether a row
+    may lack it, and its values, None where a row lacks it. Raises `OSError`."""

@@ -7,11 +7,14 @@ extra `gnb-lab[tables]`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from gnb_lab.measures import SUMMARY_FILE
+from gnb_lab.results import SweepError
+from gnb_lab.sweeps.identity import SWEEP_FILE, read_description
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,13 +50,13 @@ def read(
         ModuleNotFoundError: Without pyarrow.
     """
     folder = Path(folder)
-    if (folder / "sweep.json").is_file():
+    if (folder / SWEEP_FILE).is_file():
         if table is None or table == "runs":
             return _parquet(folder / "runs.parquet", columns)
         return _of_all_runs(folder, table, columns)
-    if not (folder / "summary.json").is_file():
+    if not (folder / SUMMARY_FILE).is_file():
         raise TableError(
-            f"{folder}: has neither summary.json nor sweep.json; expected the folder"
+            f"{folder}: has neither {SUMMARY_FILE} nor {SWEEP_FILE}; expected the folder"
             " of a run or a sweep"
         )
     return _parquet(folder / f"{table or 'bearers'}.parquet", columns)
@@ -80,15 +83,11 @@ def _of_all_runs(folder: Path, table: RunTable, columns: Sequence[str] | None) -
     """The tables of all runs of a sweep, in their order, after the columns that tell them apart."""
     import pyarrow as pa  # noqa: PLC0415
 
-    path = folder / "sweep.json"
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path}: cannot be read: {error}") from error
-    axes = description.get("axes") if isinstance(description, dict) else None
-    if not isinstance(axes, list) or not all(isinstance(axis, str) for axis in axes):
-        raise TableError(f"{path}: not the description of a sweep; expected a list of axes")
-    keys = [*axes, "seed", "run"]
+        description = read_description(folder)
+    except SweepError as error:
+        raise TableError(str(error)) from error
+    keys = [*description["axes"], "seed", "run"]
     runs = _parquet(folder / "runs.parquet", [*keys, "error"])
     seen: set[str] = set()
     parts: list[pa.Table] = []

@@ -66,7 +66,7 @@ impl Cells {
 }
 
 /// The file of a table in one format.
-trait TableFile: Debug + Send {
+trait TableFile: Debug + Send + Sync {
     /// Appends rows, given by column.
     fn append(&mut self, columns: &[Cells]) -> Result<(), RecordingError>;
 

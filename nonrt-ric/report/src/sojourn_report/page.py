@@ -46,6 +46,8 @@ class Table:
     rows: Sequence[Sequence[str]]
     groups: Sequence[tuple[str, int]] = ()
     """A line above the heads: text and number of columns."""
+    folded: str = ""
+    """What a reader opens to see it; it is always there if empty."""
 
 
 @dataclass(frozen=True, slots=True)

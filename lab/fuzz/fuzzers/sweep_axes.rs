@@ -1,4 +1,0 @@
-//! Fuzzes the target of this name.
-#![no_main]
-
-sojourn_fuzz::fuzzer!(lab_fuzz::sweep_axes);

@@ -1,0 +1,1 @@
+"""`gnb-lab compare`: recorded runs side by side, with statistics over seeds."""
