@@ -94,7 +94,7 @@ setup: | $(BIN)/python ## Build everything; every command-line tool is then in .
 # The first demo starts sooner with what it runs alone; what it has built, `make setup` uses.
 .PHONY: demo-programs
 demo-programs: | $(BIN)/python
-	$(STEP) 2/4 'Rust release build, lab' cargo build $(LAB) --release --locked -p lab-shared-features -p gnb-lab --no-default-features
+	$(STEP) 2/4 'Rust release build for the demo' cargo build $(LAB) --release --locked -p lab-shared-features -p gnb-lab --no-default-features
 	@install -m 755 target/release/gnb-lab $(BIN)/
 
 $(VENV)/.fetched-demo: $(addsuffix /pyproject.toml,$(DEMO_PACKAGES)) constraints.txt | $(BIN)/python
