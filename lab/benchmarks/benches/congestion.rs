@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use traffic::tcp::congestion::{
-    self, AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RateSample,
+    AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RateSample,
 };
 use traffic::{CongestionControl, CongestionKeys, TcpConfig};
 
@@ -74,6 +74,7 @@ fn feed(controller: &mut dyn CongestionController) -> u64 {
     controller.window_bytes()
 }
 
+#[allow(clippy::expect_used, reason = "a benchmark without its load must not pass in silence")]
 fn per_ack(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("congestion_per_ack");
     group.throughput(Throughput::Elements(ACKS)).sample_size(10);
@@ -89,7 +90,7 @@ fn per_ack(criterion: &mut Criterion) {
     ] {
         let name = format!("{congestion:?}").to_lowercase();
         let keys = CongestionKeys { congestion_control: congestion, ..CongestionKeys::default() };
-        let controls = keys.config().unwrap();
+        let controls = keys.config().expect("the keys name a control alone");
         let config = TcpConfig { congestion: controls, ecn: Some(true), ..TcpConfig::default() };
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| feed(controls.build(&config.connection(), 1).as_mut()));
