@@ -29,7 +29,7 @@ TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor tc_controller) gateway/
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) lab/python/py gateway/flexric/service-model $(wildcard gateway/flexric/bridge/swig/*.py) \
                   $(TYPED_TESTS) gateway/flexric/tests ran-function/oai/tests ran-function/c-abi/tests dashboards/tests demo/tests benchmarks tests docs/site helm deploy
 # Those that the demo runs.
-DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract gateway/server xapps/ric \
+DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract nonrt-ric/report xapps/ric \
                  xapps/tc_controller xapps/rlc_forecaster demo
 CLI := gnb-lab e2sm-tc
 TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask

@@ -59,23 +59,23 @@ enum Command {
     #[command(after_help = "Example:\n  \
         gnb-lab serve lab/scenarios/default.yaml --metrics-listen 127.0.0.1:9464")]
     Serve(Box<ServeArgs>),
-    #[cfg(feature = "live")]
     /// Run a scenario on the wall clock between real network stacks: kernels, applications.
+    #[cfg(feature = "live")]
     #[command(after_help = "Example:\n  \
         gnb-lab live lab/scenarios/default.yaml --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
     Live(Box<lab_live::LiveArgs>),
-    #[cfg(feature = "live")]
     /// Run two recorded links between real network stacks, as Mahimahi's mm-link does.
+    #[cfg(feature = "live")]
     #[command(after_help = "Example:\n  \
         gnb-lab link UP.trace DOWN.trace --delay 20 --server 'iperf3 -s' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'")]
     Link(Box<lab_live::LinkArgs>),
-    #[cfg(feature = "papers")]
     /// Repeat the experiments of a paper and print its results beside those measured here.
+    #[cfg(feature = "papers")]
     #[command(after_help = "Example:\n  \
         gnb-lab reproduce irazabal2021 --experiment static --repeats 1 --out out/reproduce")]
     Reproduce(reproduce::ReproduceArgs),
-    #[cfg(feature = "papers")]
     /// Run AQM conformance vectors: a JSON object per line on stdin, its result on stdout.
+    #[cfg(feature = "papers")]
     #[command(after_help = "Example:\n  \
         echo '{\"id\": 1, \"queue\": {\"kind\": \"fifo\"}, \"events\": \
         [{\"t_us\": 9, \"deq\": 1}]}' | gnb-lab replay-aqm")]
