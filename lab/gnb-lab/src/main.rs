@@ -138,8 +138,8 @@ fn main() -> ExitCode {
 fn absent(words: &[OsString]) -> Failure {
     let name = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
     Failure::Input(format!(
-        "no command {name:?}; this gnb-lab was built with run, serve, sweep, compare and schema \
-         alone, as for `make demo`; `make setup` builds all commands"
+        "no command {name:?}; this gnb-lab was built for `make demo`, without live, link, reproduce \
+         and replay-aqm; `make setup` builds all commands"
     ))
 }
 

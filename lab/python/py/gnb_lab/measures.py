@@ -58,12 +58,13 @@ class RecordedRun:
     """A recorded run.
 
     Attributes:
-        seed: Of the scenario.
+        seed: Seed of the scenario.
         duration_s: Virtual time.
         measures: Values by name with unit, of each subject: cell, UEs, DRBs, flows, each in the
             order of the scenario.
-        sojourn: Of each subject with packets; those of a UE and of the cell are those of the DRB
-            whose 95th percentile is highest, which one over several bearers would hide.
+        sojourn: Sojourn times of each subject with packets; those of a UE and of the cell are
+            those of the DRB whose 95th percentile is highest, which one over several bearers
+            would hide.
         curves: Content of `curves.json`.
     """
 

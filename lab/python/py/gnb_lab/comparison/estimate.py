@@ -16,7 +16,7 @@ class Estimate:
 
     Attributes:
         n: Number of values.
-        mean: Of the values.
+        mean: Mean of the values.
         half_width: Half the width of the 95 % confidence interval (Student's t); None for one
             value.
     """

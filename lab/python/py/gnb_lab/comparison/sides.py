@@ -47,7 +47,8 @@ class Row:
         subject: What was measured: a flow, a bearer, or the run.
         measure: Name with unit.
         estimate: Mean over the seeds.
-        difference: To the first side, if that has the measure; None for the first itself.
+        difference: Difference to the first side, if that has the measure; None for the first
+            itself.
     """
 
     side: Side
@@ -63,7 +64,7 @@ class Comparison:
 
     Attributes:
         sides: The first is the reference.
-        rows: By subject, by measure, by side.
+        rows: Rows by subject, by measure, by side.
         warnings: Combinations of which runs are missing.
     """
 

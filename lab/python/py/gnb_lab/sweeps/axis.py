@@ -24,8 +24,8 @@ class Axis:
     """An element of the scenario and the values that it takes in turn.
 
     Attributes:
-        path: Of the element, as of `--set`, such as `ues[*].channel.fixed_mcs`.
-        values: As of JSON; at least one, none twice.
+        path: Path of the element, as of `--set`, such as `ues[*].channel.fixed_mcs`.
+        values: Values of JSON; at least one, none twice.
     """
 
     path: str

@@ -33,8 +33,8 @@ def make_runs(orders: Sequence[Order], address: str, on_progress: Progress) -> N
     """Has runs made and writes each into its folder, as a whole or not at all.
 
     Args:
-        orders: Of the runs that are missing.
-        address: Of the Dask scheduler, ``tcp://host:8786``.
+        orders: Orders of the runs that are missing.
+        address: Address of the Dask scheduler, ``tcp://host:8786``.
         on_progress: Called after each run.
 
     Raises:
@@ -144,8 +144,8 @@ def make_run(line: str, names: Sequence[str], contents: Sequence[bytes]) -> dict
 
     Args:
         line: An order as JSON.
-        names: Of the files that its scenario reads.
-        contents: Of these files.
+        names: Names of the files that its scenario reads.
+        contents: Contents of these files.
 
     Returns:
         The files of its folder by name; None if the scenario cannot be run, which

@@ -28,7 +28,7 @@ class Identity:
 
     Attributes:
         program: Digest of the module that makes runs.
-        formats: Of the tables of each run.
+        formats: Formats of the tables of each run.
         packets: Whether there is a table of packets.
     """
 

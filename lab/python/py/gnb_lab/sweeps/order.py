@@ -31,10 +31,10 @@ class Input:
     """A file that the scenario of a run reads.
 
     Attributes:
-        path: In the scenario.
-        source: Where it is, seen from the machine of the sweep.
-        name: In the folder of inputs of the machine that makes the run: the same for the same
-            content.
+        path: Place in the scenario.
+        source: Location, seen from the machine of the sweep.
+        name: Name in the folder of inputs of the machine that makes the run: the same for the
+            same content.
     """
 
     path: str
@@ -47,10 +47,10 @@ class Order:
     """A run to be made.
 
     Attributes:
-        folder: That the run belongs into.
+        folder: Folder that the run belongs into.
         inputs: Files that its scenario reads.
-        digest: Of everything that it depends on; also in its `run.json`.
-        identity: Of the sweep.
+        digest: Digest of everything that it depends on; also in its `run.json`.
+        identity: Identity of the sweep.
         file: The scenario file, for errors.
         scenario: Its content.
     """

@@ -26,9 +26,9 @@ class Run:
     """A run of a sweep.
 
     Attributes:
-        values: Of each axis.
-        seed: Of the run.
-        name: Of its folder.
+        values: Value of each axis.
+        seed: Seed of the run.
+        name: Name of its folder.
         combination: The scenario with the values, but for the seed.
     """
 

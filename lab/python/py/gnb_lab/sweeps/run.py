@@ -150,7 +150,7 @@ def prepare(plan: Plan, out: Path, formats: list[str], packets: bool, restart: b
     Args:
         plan: Its runs.
         out: The folder.
-        formats: Of the tables of each run.
+        formats: Formats of the tables of each run.
         packets: Whether each run has the table `packets`.
         restart: Whether finished runs are discarded.
 

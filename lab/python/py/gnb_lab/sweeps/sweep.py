@@ -45,7 +45,7 @@ def sweep(
             (`4..20..4`).
         seeds: Seeds per combination of values, from the scenario's seed on.
         overrides: Elements replaced in all runs, by path.
-        formats: Of the tables of each run; `gnb_lab.read` needs `parquet`.
+        formats: Formats of the tables of each run; `gnb_lab.read` needs `parquet`.
         packets: Whether each run has the table `packets`.
         restart: Whether finished runs are discarded.
         jobs: Runs at a time on this machine; the number of cores if None.
