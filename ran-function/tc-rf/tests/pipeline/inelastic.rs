@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 /// Drained by the radio in a millisecond: 40 Mbit/s.
 const RADIO: u32 = 5_000;
+/// Sent by a backlogged flow in a millisecond: three of them exceed the fastest radio here.
+const GREEDY: u32 = 3_000;
 /// EF (RFC 3246) and CS1.
 const MARKED: u8 = 46;
 const BULK: u8 = 8;
@@ -104,11 +106,11 @@ impl Bearer {
     /// What each flow receives until `to_ms`.
     fn until(&mut self, to_ms: u64, radio: impl Fn(u64) -> u32) -> BTreeMap<u16, Received> {
         let mut all = BTreeMap::<u16, Received>::new();
-        let greedy = Sender::new(BULK, TCP, [1500]);
+        let greedy = Sender::new(BULK, TCP, [GREEDY]);
         while self.ms < to_ms {
             for n in 0..self.bulk.0 {
                 if self.ms >= self.bulk.1 {
-                    self.arrive(FIRST_BULK + n, &greedy, 1500);
+                    self.arrive(FIRST_BULK + n, &greedy, GREEDY);
                 }
             }
             for (n, sender) in (0..).zip(self.senders.clone()) {
