@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,34 @@ async def test_a_stop_does_not_wait_for_a_trial(
             await asyncio.sleep(0.005)
         assert r.readiness.degraded()
     await asyncio.get_running_loop().shutdown_default_executor()
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_stop_as_the_first_model_is_tried_is_kept(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+
+    class HeldSource:
+        def __init__(self, *_: object) -> None: ...
+
+        def poll(self, _: float) -> None:
+            ended.wait(20)
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(app, "ModelSource", HeldSource)
+    async with running(model="anywhere") as r:
+        polled = r.forecaster._model_polled
+
+        async def tried() -> None:
+            polled.set()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+        # The last callback of the stop: then the wait is cancelled.
+        r.forecaster._app._on_stop.insert(0, tried)
+    ended.set()
 
 
 async def test_health_follows_the_samples() -> None:

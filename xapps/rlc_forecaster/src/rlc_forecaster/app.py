@@ -67,8 +67,10 @@ class ForecasterApp:
             source = ModelSource(directory, settings.period_ms * 1_000, settings.model_trusted_keys)
             self._app.on_stop(partial(asyncio.to_thread, source.close))
             self._app.supervise("model", partial(self._watch_model, source))
+            # `asyncio.wait_for` of Python 3.11 loses a stop that comes as the wait ends.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._model_polled.wait(), MODEL_WAIT_S)
+                async with asyncio.timeout(MODEL_WAIT_S):
+                    await self._model_polled.wait()
         await self.server.start()
         host = settings.server.listen.rpartition(":")[0]
         listen = f"{host}:{self.server.port}"
