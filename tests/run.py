@@ -39,7 +39,6 @@ LAB_CRATES = (
     "lab-live",
     "lab-recording",
     "lab-forecast",
-    "lab-batch",
     "lab-reproduce",
     "replay-aqm",
     "gnb-lab",

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
-use lab_batch::Progress;
+use lab_reproduce::Progress;
 
 /// The line that is written over and over.
 pub(super) struct RunsLine {

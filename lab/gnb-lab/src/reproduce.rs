@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
-use lab_batch::IdentityError;
 use lab_forecast::{DRAIN_QUANTILE, Program, Served};
 use lab_gateway::cli::{Failure, command_line, quantile};
-use lab_reproduce::{Inputs, Options, Paper, ReproduceError, Reproduction, Trained, papers};
+use lab_reproduce::{
+    IdentityError, Inputs, Options, Paper, ReproduceError, Reproduction, Trained, papers,
+};
 
 use super::progress::RunsLine;
 use super::{positive_s, print_line, stop_on_signal};

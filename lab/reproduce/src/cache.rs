@@ -6,15 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use bounded_input::read_text;
-use lab_batch::{identity, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ReproduceError;
 use super::floor::FloorOf;
 use super::forecasts::Forecasts;
+use super::identity;
 use super::observe::Observed;
 use super::plan::Experiment;
 use super::watch::Watch;
@@ -170,6 +171,16 @@ impl Cache {
         let path = self.path(key);
         write_atomically(&path, &format!("{kept}\n")).map_err(ReproduceError::io(&path))
     }
+}
+
+/// Writes a file so that an interrupt leaves the old one or the new one.
+///
+/// # Errors
+/// When the file or its temporary neighbour cannot be written.
+fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    fs::write(&part, text)?;
+    fs::rename(&part, path)
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use lab_batch::IdentityError;
 use lab_scenario::ScenarioError;
+
+use super::identity::IdentityError;
 
 /// Why a reproduction did not finish.
 #[derive(Debug, Error)]

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lab_batch::IdentityError;
 use lab_scenario::{MAX_TRACE_BYTES, read_bounded};
 use serde_json::{Value, json};
 
 use super::ReproduceError;
+use super::identity::IdentityError;
 
 /// The absolute path of a recording, since a relative one would refer to the folder of a scenario;
 /// `Ok(Err)` says which is missing.

@@ -1,9 +1,9 @@
 //! The rows of a table: means of the runs over the seeds beside the paper's values.
 
-use lab_batch::Estimate;
 use serde::Serialize;
 
 use super::cache::Measured;
+use super::estimate::Estimate;
 use super::plan::{By, Experiment, Work};
 
 /// One value of an experiment: the paper's and ours.

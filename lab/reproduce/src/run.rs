@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use lab_batch::{Progress, Workers};
 use serde_json::Value;
 
 use super::ReproduceError;
@@ -16,6 +15,7 @@ use super::papers::Paper;
 use super::plan::{Cell, Experiment, Inputs, Work};
 use super::rows::Table;
 use super::seed::with_seed;
+use super::workers::{Progress, Workers};
 use lab_scenario::LoadedScenario;
 
 const WITHOUT_MODEL: &str = "without --model DIR the rows of the trained model are left out";

@@ -15,7 +15,7 @@ pub struct Progress {
 
 /// Runs tasks in parallel.
 #[derive(Clone, Copy)]
-pub struct Workers<'a> {
+pub(super) struct Workers<'a> {
     /// Concurrent tasks; the number of cores if `None`.
     pub jobs: Option<NonZeroUsize>,
     /// Set to interrupt.
@@ -31,7 +31,7 @@ impl Workers<'_> {
     ///
     /// # Errors
     /// The error of the first failed task in their order; no further task is begun after a failure.
-    pub fn run<T: Sync, R: Send, E: Send>(
+    pub(super) fn run<T: Sync, R: Send, E: Send>(
         &self,
         tasks: &[T],
         work: impl Fn(usize, &T) -> Result<Option<R>, E> + Sync,

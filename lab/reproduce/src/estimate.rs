@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// A mean with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub(super) struct Estimate {
     /// Mean of the values.
     pub mean: f64,
     /// Half the width of the 95 % confidence interval (Student's t); `None` for one value.
@@ -13,7 +13,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// The mean of values that are independent and roughly normal; `None` without values.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;

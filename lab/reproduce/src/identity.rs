@@ -31,7 +31,7 @@ pub enum IdentityError {
 }
 
 /// SHA-256 of bytes, in hexadecimal digits.
-pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
+pub(super) fn sha256(bytes: impl AsRef<[u8]>) -> String {
     use std::fmt::Write as _;
     Sha256::digest(bytes.as_ref()).iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to a String cannot fail.
@@ -44,7 +44,7 @@ pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
 ///
 /// # Errors
 /// [`IdentityError::Program`].
-pub fn program() -> Result<String, IdentityError> {
+pub(super) fn program() -> Result<String, IdentityError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| IdentityError::Program { path, source }
@@ -68,7 +68,7 @@ fn input(path: &Path) -> Result<String, IdentityError> {
 ///
 /// # Errors
 /// [`IdentityError::Input`] for the first file that cannot be read.
-pub fn inputs(
+pub(super) fn inputs(
     scenario: &Value,
     directory: &Path,
 ) -> Result<BTreeMap<String, String>, IdentityError> {
