@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_format_is_told_with_the_known_ones() {
+    fn an_unknown_format_is_refused_with_the_known_ones() {
         for format in Format::ALL {
             assert_eq!(format.name().parse(), Ok(format));
         }

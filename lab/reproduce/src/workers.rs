@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_of_the_first_failed_task_is_told() {
+    fn the_error_of_the_first_failed_task_is_reported() {
         let stop = AtomicBool::new(false);
         let work = |task| if task < 5 { Ok(Some(task)) } else { Err(format!("task {task}")) };
         assert_eq!(run(1, &stop, work), Err("task 5".to_owned()));

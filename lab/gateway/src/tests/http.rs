@@ -19,8 +19,8 @@ async fn a_name_that_was_made_to_resolve_to_the_gateway_is_not_answered() {
         for path in ["/metrics", "/healthz"] {
             let (head, body) = http_ask(address, path, headers).await;
             assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}: {head}");
-            let is_told = body.contains("evil.example") && body.contains("--allowed-hosts");
-            assert_eq!(is_told, status != "200", "{body}");
+            let names_the_host = body.contains("evil.example") && body.contains("--allowed-hosts");
+            assert_eq!(names_the_host, status != "200", "{body}");
         }
     }
 }

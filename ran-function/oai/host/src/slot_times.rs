@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_all_buckets_is_told_as_the_longest() {
+    fn what_is_longer_than_all_buckets_is_reported_as_the_longest() {
         let times = SlotTimes::new();
         times.record(900);
         times.record(7_000_100);
