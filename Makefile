@@ -172,6 +172,21 @@ images: dist ## OCI archives of all programs, without a registry: out/images (do
 	$(BIN)/python deploy/images/build_images.py $(IMAGES) $(if $(BASE),--base $(BASE)) \
 	  $(if $(BUILDER),--builder $(BUILDER)) $(if $(BASE_C),--base-c $(BASE_C))
 
+# IMAGES=names; ARCHIVES="out/images DIR": archives of other architectures too; KEY=ECDSA private key, PEM; COPY=--plain-http
+# for registries without TLS.
+COPY_IMAGES = $(BIN)/python deploy/images/push_images.py $(COPY) $(addprefix --image ,$(IMAGES))
+.PHONY: push
+push: $(VENV)/.tools ## Images to a registry, signed with KEY; their digests as values of the chart: out/images/values.yaml (REGISTRY=…)
+	$(COPY_IMAGES) push $(REGISTRY) $(if $(ARCHIVES),--archives $(ARCHIVES)) $(if $(KEY),--key $(KEY))
+
+.PHONY: mirror
+mirror: $(VENV)/.tools ## Images and signatures from FROM to TO, each a registry or dir:PATH, digests unchanged
+	$(COPY_IMAGES) mirror $(FROM) $(TO)
+
+.PHONY: verify-images
+verify-images: $(VENV)/.tools ## Signatures of the images in REGISTRY by KEY, a public key
+	$(COPY_IMAGES) verify $(REGISTRY) --key $(KEY)
+
 .PHONY: sbom
 sbom: dist ## Bills of materials of what goes into images, without building them: out/sbom (IMAGES=names)
 	$(BIN)/python deploy/images/build_images.py $(IMAGES) --sbom $(OUT)/sbom
@@ -306,7 +321,8 @@ test-kube: $(VENV)/.tools ## The chart on the cluster of KUBECONFIG: install, up
 	PYTHONPATH=tests:helm/tests $(BIN)/python -m kube --out $(OUT)/kube $(KUBE)
 
 .PHONY: chart
-chart: $(VENV)/.tools ## The table of values in the chart's README
+chart: setup ## The schema of the chart's values, from the programs, and the table in its README
+	$(BIN)/python helm/chart_schema.py
 	$(BIN)/python helm/chart_readme.py
 
 .PHONY: clean

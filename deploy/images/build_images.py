@@ -233,8 +233,8 @@ def build(image: Image, bases: dict[str, str], dist: dict[str, str], out: Path) 
     _buildah([*flags, "--file", HERE / f"{image.name}.Containerfile", ROOT], dist, local)
     archive = out / f"{image.name}.tar"
     archive.unlink(missing_ok=True)
-    # The name that a container runtime makes of sojourn/NAME.
-    name = f"docker.io/sojourn/{image.name}:{version}"
+    # Of no registry: make push gives it one, and nodes that load the archive use it as it is.
+    name = f"localhost/sojourn/{image.name}:{version}"
     _run(*BUILDAH, "push", "--quiet", local, f"oci-archive:{archive}:{name}")
     _run(*BUILDAH, "rmi", local)
     return {

@@ -22,6 +22,9 @@ from referencing.jsonschema import DRAFT202012
 KUBERNETES = "1.36.0"
 """Version that templates are rendered for."""
 SEARCH_PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+REGISTRY = "registry.example.org"
+"""Registry of the images in rendered releases: it has no default."""
+RENDERING = ("--kube-version", KUBERNETES, "--set", f"image.registry={REGISTRY}")
 VALUES_FILES = sorted([*CHART.glob("examples/*.yaml"), *CHART.glob("ci/*.yaml")])
 
 
@@ -45,14 +48,14 @@ def run(*command: str | Path) -> str:
 def template(*arguments: str | Path) -> list[dict[str, Any]]:
     """The objects of a release `s` in the namespace `default`."""
     helm = tool("helm")
-    text = run(helm, "template", "s", CHART, "--kube-version", KUBERNETES, *arguments)
+    text = run(helm, "template", "s", CHART, *RENDERING, *arguments)
     # Dashboards are long: the loader in C is ten times as fast.
     return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
 
 
 def refusal(*arguments: str) -> str:
     """The error with which Helm refuses values."""
-    command = [tool("helm"), "template", "s", str(CHART), "--kube-version", KUBERNETES, *arguments]
+    command = [tool("helm"), "template", "s", str(CHART), *RENDERING, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0, "these values were accepted"
     return done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from chart_readme import CHART
-from chart_tools import KUBERNETES, VALUES_FILES, faults, refusal, run, template, tool
+from chart_tools import REGISTRY, RENDERING, VALUES_FILES, faults, refusal, run, template, tool
 from dist import package_chart
 
 Manifest = dict[str, Any]
@@ -50,7 +50,7 @@ def containers(objects: list[Manifest]) -> list[tuple[str, Manifest]]:
 @pytest.mark.parametrize("values", VALUES_FILES, ids=name_of)
 def test_helm_finds_nothing_to_complain_about(values: Path) -> None:
     helm = tool("helm")
-    run(helm, "lint", "--strict", CHART, "--kube-version", KUBERNETES, "--values", values)
+    run(helm, "lint", "--strict", CHART, *RENDERING, "--values", values)
 
 
 def test_every_object_is_valid(release: list[Manifest]) -> None:
@@ -164,6 +164,53 @@ def test_each_controller_gets_its_number_and_how_many_there_are() -> None:
     assert "SOJOURN_IDENTITY" not in environment, "by default its pod and start"
 
 
+def test_state_and_decision_log_survive_scaling_to_none() -> None:
+    objects = template("--set=controller.persistence.enabled=true,controller.replicas=0")
+    (stateful,) = (each for each in objects if each["kind"] == "StatefulSet")
+    retention = stateful["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert retention == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+
+
+def test_every_image_is_of_the_registry_and_may_be_pinned(release: list[Manifest]) -> None:
+    images = {container["image"] for _, container in containers(release)}
+    assert [image for image in images if not image.startswith(f"{REGISTRY}/sojourn/")] == []
+    digest = f"sha256:{'a' * 64}"
+    objects = template(f"--set=controller.image.digest={digest}")
+    pinned = f"{REGISTRY}/sojourn/tc-controller@{digest}"
+    assert pinned in {container["image"] for _, container in containers(objects)}
+
+
+STABLE = [
+    path
+    for path in VALUES_FILES
+    if (yaml.safe_load(path.read_text()) or {}).get("tls", {}).get("mode", "generated")
+    != "generated"
+]
+
+
+@pytest.mark.parametrize("values", STABLE, ids=name_of)
+def test_a_release_with_certificates_of_others_renders_the_same_each_time(values: Path) -> None:
+    """GitOps tools render at each synchronisation, without a cluster to look a secret up in."""
+    assert template("--values", values) == template("--values", values)
+
+
+def test_the_token_of_the_noc_may_be_given() -> None:
+    objects = template(
+        "--values", CHART / "ci" / "cert-manager-values.yaml", "--set=access.nocTokenSecret=noc"
+    )
+    assert access(objects)["noc"] == {"name": "noc", "token_file": "noc.token", "may": ["read"]}
+    sources = [
+        source
+        for _, spec in pods(objects)
+        for volume in spec["volumes"]
+        for source in volume.get("projected", {}).get("sources", [])
+    ]
+    token = {"secret": {"name": "noc", "items": [{"key": "noc.token", "path": "noc.token"}]}}
+    assert token in sources
+    (secret,) = (each for each in objects if each["metadata"]["name"] == "s-sojourn-access")
+    assert secret["data"].keys() == {"access.yaml"}
+
+
 def test_identities_differ_by_the_number_of_the_replica() -> None:
     objects = template("--set=controller.settings.identity=east")
     (stateful,) = (each for each in objects if each["kind"] == "StatefulSet")
@@ -268,6 +315,19 @@ def test_models_are_signed_and_signatures_demanded() -> None:
     [
         ("controler.replicas=3", "additional properties 'controler' not allowed"),
         ("tls.mode=off", "at '/tls/mode'"),
+        ("image.registry=", "image.registry: unset; expected the registry that has the images"),
+        ("controller.settings.on_sotp=release", "additional properties 'on_sotp' not allowed"),
+        ("controller.settings.log.level=loud", "at '/controller/settings/log/level'"),
+        ("forecaster.settings.gatway.address=x", "additional properties 'gatway' not allowed"),
+        ("flexricBridge.settings.budget.requests=many", "at '/flexricBridge/settings/budget/req"),
+        ("controller.policy.content.rules=no", "at '/controller/policy/content/rules'"),
+        ("controller.policy.content.version=1", "missing property 'rules'"),
+        (
+            "controller.pod.extraArgs[0]=--identity=east",
+            "--identity=east is the same for every replica; expected controller.settings.identity",
+        ),
+        ("pod.extraEnv[0].name=SOJOURN_IDENTITY", "SOJOURN_IDENTITY is the same for every replica"),
+        ("controller.settings.replica.index=1", "the chart sets it; expected controller.replicas"),
         ("flexricBridge.enabled=true", "both serve the E2 gateway; set one of them to false"),
         ("lab.enabled=false", "no E2 gateway: set flexricBridge.enabled or lab.enabled"),
         (

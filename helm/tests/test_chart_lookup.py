@@ -68,7 +68,7 @@ def check(tmp_path: Path) -> Callable[..., None]:
         }
         case = {
             "it": name or template,
-            "set": values or {},
+            "set": {"image": {"registry": "registry.example.org"}, **(values or {})},
             "kubernetesProvider": {"scheme": scheme, "objects": objects},
             "template": template,
             "asserts": asserts,

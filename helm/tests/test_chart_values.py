@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import chart_readme
+import chart_schema
 import pytest
 import yaml
 from chart_readme import CHART
@@ -23,6 +24,11 @@ def test_every_value_is_described() -> None:
 def test_the_readme_is_generated_from_the_values() -> None:
     readme = (CHART / "README.md").read_text(encoding="utf-8")
     assert readme == chart_readme.readme(readme, VALUES_TEXT), "run python helm/chart_readme.py"
+
+
+def test_the_schema_has_what_the_programs_accept() -> None:
+    text = (CHART / "values.schema.json").read_text(encoding="utf-8")
+    assert text == chart_schema.text(), "run python helm/chart_schema.py"
 
 
 def resolve(schema: dict[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ annotations:
 {{- define "sojourn.image" -}}
 {{- $root := index . 0 }}
 {{- $image := (index $root.Values (index . 1)).image }}
-{{- with $root.Values.image.registry }}{{ . }}/{{ end }}{{ $image.repository }}
+{{- $root.Values.image.registry }}/{{ $image.repository }}
 {{- if $image.digest }}@{{ $image.digest }}
 {{- else }}:{{ coalesce $image.tag $root.Values.image.tag $root.Chart.AppVersion }}
 {{- end }}
@@ -115,7 +115,7 @@ lab: {service: {{ $fullname }}-gateway, port: 9103, identity: gateway}
 {{/* All names of a Service in the cluster, separated by commas. Arguments: root context, name of the Service. */}}
 {{- define "sojourn.serviceNames" -}}
 {{- $host := include "sojourn.host" . }}
-{{- join "," (list (index . 1) (trimSuffix ".svc" $host) $host (printf "%s.cluster.local" $host)) }}
+{{- join "," (list (index . 1) (trimSuffix ".svc" $host) $host (printf "%s.%s" $host (index . 0).Values.clusterDomain)) }}
 {{- end }}
 
 {{/* Component that serves the E2 gateway; empty if it is outside this release. */}}
@@ -163,28 +163,12 @@ lab: {service: {{ $fullname }}-gateway, port: 9103, identity: gateway}
 {{- with $names }}{{ first . }}{{ end }}
 {{- end }}
 
-{{/* Fails for values that contradict each other, with what to do. */}}
-{{- define "sojourn.check" -}}
-{{- if and .Values.lab.enabled .Values.flexricBridge.enabled }}
-{{- fail "lab.enabled and flexricBridge.enabled: both serve the E2 gateway; set one of them to false" }}
+{{/* IP families of a Service, for its spec. Argument: root context. */}}
+{{- define "sojourn.ipFamilies" -}}
+{{- with .Values.service.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
 {{- end }}
-{{- if and .Values.gateway.address (or .Values.lab.enabled .Values.flexricBridge.enabled) }}
-{{- fail "gateway.address: names a gateway outside this release; set lab.enabled and flexricBridge.enabled to false" }}
-{{- end }}
-{{- $xapps := or .Values.controller.enabled .Values.forecaster.enabled .Values.training.enabled }}
-{{- if and $xapps (not .Values.gateway.address) (not .Values.lab.enabled) (not .Values.flexricBridge.enabled) }}
-{{- fail "no E2 gateway: set flexricBridge.enabled or lab.enabled to true, or gateway.address" }}
-{{- end }}
-{{- if and .Values.flexricBridge.enabled (not .Values.flexricBridge.native.volume) }}
-{{- fail "flexricBridge.native.volume: empty; expected a volume with the FlexRIC SDK module (docs/deploy.md)" }}
-{{- end }}
-{{- if and .Values.training.enabled (ne .Values.forecaster.model.source "volume") }}
-{{- fail "training.enabled: promotes to the models volume; set forecaster.model.source to volume" }}
-{{- end }}
-{{- if and .Values.training.tune.enabled (not .Values.training.volume.existingClaim) }}
-{{- fail "training.tune.enabled: chief and workers share a volume; set training.volume.existingClaim" }}
-{{- end }}
-{{- if and .Values.controller.enabled .Values.controller.a1.enabled (gt (int .Values.controller.replicas) 1) (not .Values.controller.persistence.enabled) }}
-{{- fail "controller.a1.enabled with several replicas: set controller.persistence.enabled to true, so that each keeps the A1 policies sent to it" }}
+{{- with .Values.service.ipFamilies }}
+ipFamilies: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -123,6 +123,11 @@ readinessProbe:
       - secret:
           name: {{ . }}
       {{- end }}
+      {{- with $root.Values.access.nocTokenSecret }}
+      - secret:
+          name: {{ . }}
+          items: [{key: noc.token, path: noc.token}]
+      {{- end }}
 {{- end }}
 {{- end }}
 

@@ -79,6 +79,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make test-kube", description=__doc__)
     parser.add_argument("--namespace", default="sojourn-test", help="made and removed again")
     parser.add_argument("--values", type=Path, action="append", default=[], help="values file")
+    parser.add_argument("--registry", default="localhost", help="of the images; default: loaded")
     parser.add_argument("--kills", type=int, default=10, help="of each program; default 10")
     parser.add_argument(
         "--training", action="store_true", help="also train a model: 15 minutes, two volumes"
@@ -86,7 +87,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="leave the release in place")
     parser.add_argument("--out", type=Path, default=Path("out/kube"))
     given = parser.parse_args()
-    cluster = Cluster(given.namespace, values=tuple(given.values))
+    cluster = Cluster(given.namespace, values=tuple(given.values), registry=given.registry)
     report = Report()
     try:
         cluster.run("kubectl", "create", "namespace", cluster.namespace)

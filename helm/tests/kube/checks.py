@@ -17,7 +17,7 @@ def dry_run(cluster: Cluster) -> Iterator[str]:
     for values in sorted([*CHART.glob("examples/*.yaml"), *CHART.glob("ci/*.yaml")]):
         text = cluster.helm(
             "template", "dry", str(CHART), "--no-hooks", f"--kube-version={version}",
-            f"--values={values}",
+            f"--values={values}", f"--set=image.registry={cluster.registry}",
         )  # fmt: skip
         objects = [each for each in yaml.safe_load_all(text) if each]
         sent = [each for each in objects if each["kind"] in known]
@@ -62,7 +62,7 @@ def ric_service(cluster: Cluster) -> None:
         try:
             answer = cluster.helm(
                 "install", "dry", str(CHART), "--dry-run=server", "--set=lab.enabled=false",
-                "--set=flexricBridge.enabled=true",
+                "--set=flexricBridge.enabled=true", f"--set=image.registry={cluster.registry}",
                 "--set=flexricBridge.native.volume.hostPath.path=/x",
             )  # fmt: skip
         except KubeError as error:

@@ -30,6 +30,8 @@ class Cluster:
     namespace: str
     release: str = "sojourn"
     values: tuple[Path, ...] = ()
+    registry: str = "localhost"
+    """Registry of the images; `localhost` for images that were loaded into the nodes."""
 
     def run(self, *command: str, text: str | None = None, timeout_s: float = 300) -> str:
         """Output of a command; `KubeError` with its errors if it fails."""
@@ -62,7 +64,8 @@ class Cluster:
 
     def install(self, *arguments: str) -> None:
         """Install the chart, or upgrade it, and wait until it is ready."""
-        files = [f"--values={path}" for path in self.values]
+        files = [f"--set=image.registry={self.registry}"]
+        files += [f"--values={path}" for path in self.values]
         self.helm(
             "upgrade", "--install", self.release, str(CHART), "--wait", "--timeout=5m",
             *files, *arguments,

@@ -96,7 +96,7 @@ def test_the_budget_command_prints_and_resets(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--ric", "ric:36422"], "expected IPv4 or a host name, without a port"),
+        (["--ric", "ric:36421"], "without a port: E42 has always 36422, and 36421 is E2, for gNBs"),
         (["--libraries", "/nowhere/at/all"], "expected a file or directory that exists"),
         (["--listen", "0.0.0.0:1"], "plain text on 0.0.0.0:1"),
         (["--budget-reserve", "64500"], "expected less than requests"),
