@@ -170,7 +170,6 @@ async def serve(nodes: int, ues: int) -> None:
         SERVICE,
         service.handlers(),
         GrpcServerSettings(listen="127.0.0.1:0"),
-        rights={},
         security=Security(),
     )
     await server.start()

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from e2_gateway_server import SERVICE, GatewayService
-from ric.access import Right
 from ric.gateway.client import E2GatewayClient
 from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.security import Security
@@ -37,7 +36,6 @@ async def main(hosts: Path) -> None:
             SERVICE,
             GatewayService(FakeRicBackend(ric)).handlers(),
             GrpcServerSettings(listen=f"{address}:{port}"),
-            rights={"WatchNodes": Right.READ},
             security=Security(),
         )
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 from e2_gateway_server import SERVICE, AuthorizedBackend, GatewayService
-from flexric_bridge.gateway import RIGHTS, describe_control
+from flexric_bridge.gateway import describe_control
 from pki import Authority
 from prometheus_client import CollectorRegistry
 from ric import E2GatewayClient
-from ric.access import Right
-from ric.access.grpc import Context, caller_of
+from ric.access import Caller
 from ric.clock import SystemClock
 from ric.errors import AccessDenied, GatewayUnavailable
 from ric.gateway import GrpcLink
@@ -63,10 +62,10 @@ class Gateway:
             AccessSettings(file=self.where / "access.yaml", audit_file=self.where / "audit.jsonl"),
             CollectorRegistry(),
         )
-        backend, access = FakeRicBackend(self.ric), self.security.access
+        backend = FakeRicBackend(self.ric)
 
-        def authorize(context: Context) -> AuthorizedBackend:
-            return AuthorizedBackend(backend, caller_of(access, context), describe_control)
+        def authorize(caller: Caller) -> AuthorizedBackend:
+            return AuthorizedBackend(backend, caller, describe_control)
 
         settings = GrpcServerSettings(
             listen=f"localhost:{self.port}",
@@ -78,7 +77,6 @@ class Gateway:
             SERVICE,
             GatewayService(backend, authorize=authorize).handlers(),
             settings,
-            rights=RIGHTS,
             security=self.security,
         )
         self.port = self._server.port
@@ -283,7 +281,3 @@ def empty_batch() -> Any:
         node_id = "gnb-1"
 
     return Empty()
-
-
-def test_rights_are_those_of_the_procedures() -> None:
-    assert set(RIGHTS.values()) == set(Right)

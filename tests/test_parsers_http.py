@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from parser_peers import SHARE, Peer, inputs
-from ric.http import HttpServer
+from ric.http import HttpServer, Request, Response, text_response
 from ric.security import Security
 from ric.settings import HttpSettings
 
@@ -44,10 +43,10 @@ def server() -> Iterator[tuple[str, int]]:
     loop = asyncio.new_event_loop()
     server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
 
-    async def answer(_: web.Request) -> web.Response:
-        return web.Response(text="ok")
+    async def answer(_: Request) -> Response:
+        return text_response("ok")
 
-    server.route("/metrics", answer, None)
+    server.route("GET", "/metrics", answer, None)
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     address = asyncio.run_coroutine_threadsafe(server.start(), loop).result(PATIENCE_S)

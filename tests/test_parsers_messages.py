@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 from pathlib import Path
@@ -21,6 +20,7 @@ from google.protobuf.message import DecodeError
 from parser_peers import Peer, each, hold, judge
 from ric.cli.sm import codec, decoded, encoded
 from ric.errors import ServiceModelError
+from ric.http import HttpError
 from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, kpm_bytes, mac, rlc, tc
 from ric.sm.plain import event_trigger_period_ms
 from rlc_forecaster.core import Layout
@@ -28,7 +28,7 @@ from rlc_forecaster.lockstep.frames import Frame, FrameError, Kind, read_frame, 
 from rlc_forecaster.selection import Selection, SelectionError
 from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2
-from tc_controller.a1.server import ProblemError, _json
+from tc_controller.a1.server import _json
 from tc_controller.core.inputs import parse_outcome
 from tc_controller.reports import forecast_of, read_report
 
@@ -144,16 +144,6 @@ REQUEST = forecast_pb2.ForecastRequest(
 )
 
 
-class Body:
-    """A request of which the body alone is read."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    async def read(self) -> bytes:
-        return self._data
-
-
 def as_frame(frame: Frame | None) -> bytes:
     out = io.BytesIO()
     if frame is not None:
@@ -253,8 +243,8 @@ MESSAGES = [
     ),
     Peer(
         "tc_controller.a1.server:_json",
-        lambda data, _: asyncio.run(_json(Body(data))),  # type: ignore[arg-type]
-        ProblemError,
+        lambda data, _: _json(data),
+        HttpError,
         "^body: .*; expected JSON",
         [{"a": [1, "\u00e9"]}],
         write=as_json,

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 import grpc
 import pytest
 from e2_gateway_server import AuthorizedBackend, Outbox, ProcedureError
-from e2_gateway_server.authorized import Denial
+from e2_gateway_server.authorized import Refusal
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 LONG = "g" * 257
@@ -55,11 +55,11 @@ class Recorded:
     def sees(self, node_id: str) -> bool:
         return True
 
-    def denial(self, right: str, node_id: str, what: str) -> Denial | None:
+    def refusal(self, right: str, node_id: str, *, what: str) -> Refusal | None:
         return None
 
     def watch(
-        self, right: str, node_id: str, on_lost: Callable[[Denial], None]
+        self, right: str, node_id: str, on_lost: Callable[[Refusal], None]
     ) -> AbstractContextManager[None]:
         return nullcontext()
 

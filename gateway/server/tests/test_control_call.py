@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import grpc
-import grpc.aio
 import pytest
 from e2_gateway_server import SERVICE, Backend, ProcedureError
 from e2_gateway_server.control_call import MAX_PENDING, ControlCall
 from ric.e2 import ControlAnswer
 from ric.errors import ControlTimeout, GatewayProtocolError, GatewayUnavailable
 from ric.gateway import GrpcLink
+from ric.grpc_server import GrpcServer, GrpcServerSettings
+from ric.security import Security
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
 from sojourn_interfaces import e2_gateway_pb2 as pb
@@ -31,25 +32,25 @@ class Gateway:
         self.go_on = asyncio.Event()
         self.call: ControlCall | None = None
         self.garbage: bytes | None = None
-        control = grpc.stream_stream_rpc_method_handler(
-            self.serve, pb.ControlRequest.FromString, self.serialized
+        self.server = GrpcServer(
+            SERVICE,
+            {"Control": ("control", self.serve)},
+            GrpcServerSettings(listen="127.0.0.1:0"),
+            security=Security(),
         )
-        self.server = grpc.aio.server()
-        self.server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, {"Control": control}),)
-        )
-        self.port = self.server.add_insecure_port("127.0.0.1:0")
+        self.port = self.server.port
 
-    async def serve(self, requests: Any, context: Any) -> None:
+    async def serve(self, requests: Any, call: Any) -> None:
         self.calls += 1
-        self.call = ControlCall(cast("Backend", self), requests, context)
+
+        async def write(message: bytes) -> None:
+            await call.write(self.garbage or message)
+
+        self.call = ControlCall(cast("Backend", self), requests, write)
         try:
             await self.call.run()
         except ProcedureError as error:
-            await context.abort(error.code, str(error))
-
-    def serialized(self, response: pb.ControlResponse) -> bytes:
-        return self.garbage or response.SerializeToString()
+            call.abort(error.code, str(error))
 
     async def control(self, request: pb.ControlRequest) -> pb.ControlAnswer:
         message = request.message
@@ -78,7 +79,7 @@ async def gateway() -> AsyncIterator[Gateway]:
     await gateway.server.start()
     yield gateway
     gateway.go_on.set()
-    await gateway.server.stop(None)
+    await gateway.server.stop(0)
 
 
 @pytest.fixture

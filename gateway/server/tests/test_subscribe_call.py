@@ -21,6 +21,8 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway import GrpcLink
+from ric.grpc_server import GrpcServer, GrpcServerSettings
+from ric.security import Security
 from ric.settings import GatewaySettings
 from ric.sm import RLC_OID
 from sojourn_interfaces import e2_gateway_pb2 as pb
@@ -38,28 +40,27 @@ class Gateway:
         self.written: list[bytes] = []
         self.garbage: bytes | None = None
         self.call: SubscribeCall | None = None
-        subscribe: Any = grpc.stream_stream_rpc_method_handler(
-            self.serve, pb.SubscribeRequest.FromString
+        self.server = GrpcServer(
+            SERVICE,
+            {"Subscribe": ("subscribe", self.serve)},
+            GrpcServerSettings(listen="127.0.0.1:0"),
+            security=Security(),
         )
-        self.server = grpc.aio.server()
-        self.server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, {"Subscribe": subscribe}),)
-        )
-        self.port = self.server.add_insecure_port("127.0.0.1:0")
+        self.port = self.server.port
 
-    async def serve(self, requests: Any, context: Any) -> None:
+    async def serve(self, requests: Any, call: Any) -> None:
         self.calls += 1
         # Unbounded, for the tests of the client's queue.
         self.call = SubscribeCall(cast("Backend", self), lambda _requested: 0)
 
         async def write(message: bytes) -> None:
             self.written.append(message)
-            await context.write(self.garbage or message)
+            await call.write(self.garbage or message)
 
         try:
             await self.call.run(requests, write)
         except ProcedureError as error:
-            await context.abort(error.code, str(error))
+            call.abort(error.code, str(error))
 
     @asynccontextmanager
     async def subscribe(
@@ -96,7 +97,7 @@ async def gateway() -> AsyncIterator[Gateway]:
     gateway = Gateway()
     await gateway.server.start()
     yield gateway
-    await gateway.server.stop(None)
+    await gateway.server.stop(0)
 
 
 @pytest.fixture
@@ -320,7 +321,7 @@ class Call:
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._call: Any = channel.stream_stream(
-            f"/{SERVICE}/Subscribe",
+            f"/{SERVICE.full_name}/Subscribe",
             request_serializer=pb.SubscribeRequest.SerializeToString,
             response_deserializer=pb.SubscribeResponse.FromString,
         )()

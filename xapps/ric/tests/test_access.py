@@ -21,11 +21,12 @@ from ric.access import (
     Refusal,
     Right,
     access_schema,
+    bearer_token,
     read_access_file,
 )
-from ric.access.grpc import bearer_token
 from ric.certificates import certificate_names
 from ric.errors import SettingsError
+from ric.limits import Limits
 from sojourn_interfaces import check_identifiers
 from structlog.testing import capture_logs
 
@@ -91,7 +92,7 @@ def test_the_parser_agrees_with_the_vectors(case: dict[str, Any], tmp_path: Path
 @pytest.mark.parametrize("request_", DECISIONS["requests"], ids=str)
 def test_decisions_agree_with_the_vectors(request_: dict[str, Any], tmp_path: Path) -> None:
     path = written(tmp_path, DECISIONS["access"], DECISIONS["files"])
-    access = Access(path, AuditLog(None, HandClock()))
+    access = Access(path, AuditLog(None, HandClock()), Limits(HandClock()))
     caller = callers(access, request_)
     refusal = caller.refusal(Right(request_["right"]), request_.get("node", ""))
     outcome = request_["outcome"]
@@ -142,7 +143,9 @@ def test_many_wildcards_are_matched_in_no_time(tmp_path: Path) -> None:
     nodes = [f"{'*a' * 100}b"]
     clients = [{"name": "a", "certificates": ["a"], "may": ["read"], "nodes": nodes}]
     access = Access(
-        written(tmp_path, yaml.safe_dump({"clients": clients})), AuditLog(None, HandClock())
+        written(tmp_path, yaml.safe_dump({"clients": clients})),
+        AuditLog(None, HandClock()),
+        Limits(HandClock()),
     )
     assert not access.caller(Peer("grpc", "", ("a",))).sees("a" * 5000)
 
@@ -174,7 +177,7 @@ def log(tmp_path: Path) -> Iterator[AuditLog]:
 
 def test_a_changed_file_is_reread_and_a_bad_one_kept_out(tmp_path: Path, log: AuditLog) -> None:
     path = written(tmp_path, FIRST)
-    access = Access(path, log)
+    access = Access(path, log, Limits(HandClock()))
     caller = access.caller(Peer("grpc", "", ("a",)))
     assert caller.refusal(Right.CONTROL) is not None
     path.write_text(FIRST.replace("read,", "read, control,"))
@@ -193,7 +196,7 @@ def test_a_changed_file_is_reread_and_a_bad_one_kept_out(tmp_path: Path, log: Au
 
 def test_a_renewed_token_is_reread(tmp_path: Path, log: AuditLog) -> None:
     text = "clients: [{name: a, token_file: a.token, may: [read]}]"
-    access = Access(written(tmp_path, text, {"a.token": TOKEN}), log)
+    access = Access(written(tmp_path, text, {"a.token": TOKEN}), log, Limits(HandClock()))
     old, new = TOKEN, TOKEN[::-1]
     (tmp_path / "a.token").write_text(new)
     access.check()
@@ -205,7 +208,7 @@ def test_a_right_that_is_taken_is_reported_to_whoever_uses_it(
     tmp_path: Path, log: AuditLog
 ) -> None:
     path = written(tmp_path, FIRST)
-    access = Access(path, log)
+    access = Access(path, log, Limits(HandClock()))
     lost: list[Refusal] = []
     caller = access.caller(Peer("grpc", "", ("a",)))
     with caller.watch(Right.SUBSCRIBE, "gnb-1", lost.append):
@@ -221,7 +224,7 @@ def test_a_right_that_is_taken_is_reported_to_whoever_uses_it(
 
 
 def test_without_a_file_everyone_may_do_everything() -> None:
-    access = Access(None, AuditLog(None, HandClock()))
+    access = Access(None, AuditLog(None, HandClock()), Limits(HandClock()))
     assert access.caller(Peer("grpc", "127.0.0.1:1")).refusal(Right.CONTROL, "gnb-1") is None
     stranger = access.caller(Peer("http", "10.0.0.1:1", must_be_certified=True))
     refusal = stranger.refusal(Right.READ)
@@ -230,7 +233,7 @@ def test_without_a_file_everyone_may_do_everything() -> None:
 
 
 def test_messages_show_what_the_client_showed_and_no_token(tmp_path: Path, log: AuditLog) -> None:
-    access = Access(written(tmp_path, FIRST), log)
+    access = Access(written(tmp_path, FIRST), log, Limits(HandClock()))
     hostile = access.caller(Peer("grpc", "", ("evil\n\x1b[31m", "x" * 500)))
     refusal = hostile.refusal(Right.READ)
     assert refusal is not None
@@ -252,7 +255,7 @@ def lines(directory: Path) -> list[dict[str, Any]]:
 
 
 def test_a_line_says_who_did_what_to_which_node(tmp_path: Path, log: AuditLog) -> None:
-    access = Access(written(tmp_path, FIRST), log)
+    access = Access(written(tmp_path, FIRST), log, Limits(HandClock()))
     access.caller(Peer("grpc", "10.0.0.7:4711", ("a",))).audit(
         "control", "accepted", node="gnb-1", ran_function="1.2.3", what="transaction"
     )
@@ -292,7 +295,9 @@ def test_fields_of_a_line_are_bounded_as_in_the_vectors(
 
 
 def test_attempts_without_effect_are_as_seldom_as_refusals(tmp_path: Path, log: AuditLog) -> None:
-    caller = Access(written(tmp_path, FIRST), log).caller(Peer("grpc", "", ("a",)))
+    caller = Access(written(tmp_path, FIRST), log, Limits(HandClock())).caller(
+        Peer("grpc", "", ("a",))
+    )
     for _ in range(1000):
         caller.audit("control", "rejected: no node 'x'", node="x", limited=True)
     caller.audit("control", "accepted", node="gnb-1")
@@ -302,7 +307,7 @@ def test_attempts_without_effect_are_as_seldom_as_refusals(tmp_path: Path, log: 
 def test_a_file_that_its_group_may_write_is_reported_once(tmp_path: Path, log: AuditLog) -> None:
     path = written(tmp_path, FIRST, modes={"access.yaml": "0664"})
     with capture_logs() as logged:
-        access = Access(path, log)
+        access = Access(path, log, Limits(HandClock()))
         access.check()
     assert [line["file"] for line in logged if line["log_level"] == "warning"] == [str(path)]
 

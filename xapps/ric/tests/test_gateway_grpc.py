@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import grpc.aio
 import pytest
+from e2_gateway_server import SERVICE
 from ric._grpc import VARIABLE
 from ric.clock import SystemClock
 from ric.e2 import ControlAnswer, KpmReport, KpmUe, Node, NodeType, RanFunction, SubscriptionRequest
@@ -31,13 +31,15 @@ from ric.errors import (
 )
 from ric.gateway import E2GatewayClient, GrpcLink, messages
 from ric.gateway.channel import WINDOW_BYTES, open_channel
+from ric.grpc_server import GrpcServer, GrpcServerSettings
+from ric.procedures import Call, Handler
+from ric.security import Security
 from ric.settings import GatewaySettings, TlsSettings
 from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, rlc
 from ric.testing import FakeGatewayServer, FakeRic
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 TRIGGER = rlc.event_trigger(1)
-SERVICE = "sojourn.e2.v1.E2Gateway"
 
 
 @pytest.fixture
@@ -297,30 +299,27 @@ async def test_closing_the_client_under_a_reader_is_an_error_not_a_cancellation(
 # ---------------------------------------------------------------------- garbage
 
 
-def raw_server(answers: dict[str, Any]) -> grpc.aio.Server:
+def raw_server(answers: dict[str, Any]) -> GrpcServer:
     """A server whose answers are bytes as given, or a status code to abort with."""
 
-    def methods(name: str) -> tuple[Any, Any]:
-        async def unary(request: Any, context: Any) -> bytes:
+    def handler(name: str) -> Handler:
+        async def answer(_: Any, call: Call) -> bytes | None:
             if isinstance(answers[name], grpc.StatusCode):
-                await context.abort(answers[name], "as configured")
-            return bytes(answers[name])
-
-        async def stream(request: Any, context: Any) -> AsyncIterator[bytes]:
-            yield await unary(request, context)
+                call.abort(answers[name], "as configured")
+            if name == "ListNodes":
+                return bytes(answers[name])
+            await call.write(answers[name])
             await asyncio.sleep(60)
+            return None
 
-        return unary, stream
+        return answer
 
-    server = grpc.aio.server()
-    handlers: dict[str, Any] = {
-        "ListNodes": grpc.unary_unary_rpc_method_handler(methods("ListNodes")[0]),
-        "WatchNodes": grpc.unary_stream_rpc_method_handler(methods("WatchNodes")[1]),
-        "Subscribe": grpc.stream_stream_rpc_method_handler(methods("Subscribe")[1]),
-        "Control": grpc.stream_stream_rpc_method_handler(methods("Control")[1]),
-    }
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-    return server
+    return GrpcServer(
+        SERVICE,
+        {name: ("read", handler(name)) for name in SERVICE.methods_by_name},
+        GrpcServerSettings(listen="127.0.0.1:0"),
+        security=Security(),
+    )
 
 
 GOOD_LIST = pb.ListNodesResponse(
@@ -345,9 +344,8 @@ async def test_garbage_and_unexpected_codes_are_typed_errors(
 ) -> None:
     answers = {"ListNodes": answer, "WatchNodes": answer, "Subscribe": answer, "Control": answer}
     server = raw_server(answers)
-    port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    link = GrpcLink(at(fast_gateway, f"127.0.0.1:{port}"))
+    link = GrpcLink(at(fast_gateway, f"127.0.0.1:{server.port}"))
     try:
         with pytest.raises(error):
             await link.list_nodes()
@@ -359,7 +357,7 @@ async def test_garbage_and_unexpected_codes_are_typed_errors(
             await link.control("gnb-1", RLC_OID, b"", b"", 1.0)
     finally:
         await link.close()
-        await server.stop(None)
+        await server.stop(0)
 
 
 async def test_a_gateway_that_sends_garbage_is_retried(fast_gateway: GatewaySettings) -> None:
@@ -371,12 +369,11 @@ async def test_a_gateway_that_sends_garbage_is_retried(fast_gateway: GatewaySett
         "Control": pb.ControlResponse(request_id=1, answer={}).SerializeToString(),
     }
     server = raw_server(answers)
-    port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
         async with (
             asyncio.timeout(10),
-            E2GatewayClient(at(fast_gateway, f"127.0.0.1:{port}")) as gateway,
+            E2GatewayClient(at(fast_gateway, f"127.0.0.1:{server.port}")) as gateway,
             aclosing(gateway.subscribe("gnb-1", RLC_OID, TRIGGER)) as stream,
         ):
             first = asyncio.ensure_future(anext(stream))
@@ -391,7 +388,7 @@ async def test_a_gateway_that_sends_garbage_is_retried(fast_gateway: GatewaySett
             with pytest.raises(GatewayProtocolError, match="control status 0"):
                 await gateway.control("gnb-1", RLC_OID, b"", b"")
     finally:
-        await server.stop(None)
+        await server.stop(0)
 
 
 # -------------------------------------------------------------------------- TLS
@@ -399,16 +396,6 @@ async def test_a_gateway_that_sends_garbage_is_retried(fast_gateway: GatewaySett
 
 async def test_mutual_tls(ric: FakeRic, certificates: Path, fast_gateway: GatewaySettings) -> None:
     ric.add_node("gnb-1", RLC_OID)
-    credentials = grpc.ssl_server_credentials(
-        [
-            (
-                (certificates / "gateway.key").read_bytes(),
-                (certificates / "gateway.pem").read_bytes(),
-            )
-        ],
-        root_certificates=(certificates / "ca.pem").read_bytes(),
-        require_client_auth=True,
-    )
     with_certificate = TlsSettings(
         enabled=True,
         ca_file=certificates / "ca.pem",
@@ -417,7 +404,13 @@ async def test_mutual_tls(ric: FakeRic, certificates: Path, fast_gateway: Gatewa
         server_name="gateway",
     )
     without = TlsSettings(enabled=True, ca_file=certificates / "ca.pem", server_name="gateway")
-    async with FakeGatewayServer(ric, credentials=credentials) as server:
+    served = FakeGatewayServer(
+        ric,
+        certificate_file=certificates / "gateway.pem",
+        key_file=certificates / "gateway.key",
+        client_ca_file=certificates / "ca.pem",
+    )
+    async with served as server:
         settings = at(fast_gateway, server.address)
         for tls, refused in ((with_certificate, False), (without, True), (TlsSettings(), True)):
             link = GrpcLink(settings.model_copy(update={"tls": tls}))

@@ -14,16 +14,13 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from http2_client import Http2Client, literal
+from numbers_service import ASK, COUNT, FAIL, SERVICE, Numbers, stream, unary
 from prometheus_client import CollectorRegistry, generate_latest
-from ric.access import Right
 from ric.clock import SystemClock
 from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.paced_refusals import PacedRefusals
 from ric.security import Security
 from ric.testing.virtual_time import on_virtual_time
-
-SERVICE = "test.Service"
-COUNT, ASK, FAIL = (f"/{SERVICE}/{name}" for name in ("Count", "Ask", "Fail"))
 
 
 class StoppedClock(SystemClock):
@@ -31,35 +28,6 @@ class StoppedClock(SystemClock):
 
     def monotonic_ns(self) -> int:
         return 0
-
-
-class Numbers:
-    """A stream of numbers as fast as the reader takes them, and a question."""
-
-    def __init__(self) -> None:
-        self.asked = self.begun = 0
-
-    def handlers(self) -> grpc.GenericRpcHandler:
-        count: Any = grpc.unary_stream_rpc_method_handler(self.count)
-        ask: Any = grpc.unary_unary_rpc_method_handler(self.ask)
-        fail: Any = grpc.unary_unary_rpc_method_handler(self.fail)
-        handlers = {"Count": count, "Ask": ask, "Fail": fail}
-        return grpc.method_handlers_generic_handler(SERVICE, handlers)
-
-    async def count(self, _request: bytes, _context: Any) -> AsyncIterator[bytes]:
-        self.begun += 1
-        for number in range(1_000_000):
-            yield number.to_bytes(4)
-            await asyncio.sleep(0.001)
-
-    async def ask(self, request: bytes, _context: Any) -> bytes:
-        self.asked += 1
-        return request
-
-    async def fail(self, request: bytes, context: Any) -> bytes:
-        code = grpc.StatusCode.UNAVAILABLE if request else grpc.StatusCode.INVALID_ARGUMENT
-        await context.abort(code, "always")
-        return b""
 
 
 @pytest.fixture
@@ -81,7 +49,6 @@ async def port(
         SERVICE,
         numbers.handlers(),
         GrpcServerSettings(listen="127.0.0.1:0", max_streams=32),
-        rights={"Count": Right.SUBSCRIBE, "Ask": Right.READ, "Fail": Right.READ},
         security=security,
     )
     await server.start()
@@ -96,7 +63,6 @@ async def test_a_stop_that_comes_first_leaves_nothing_to_start(
         SERVICE,
         numbers.handlers(),
         GrpcServerSettings(listen="127.0.0.1:0"),
-        rights={},
         security=security,
     )
     await server.stop(0)
@@ -108,7 +74,7 @@ async def test_a_stop_that_comes_first_leaves_nothing_to_start(
 async def test_a_stop_while_it_starts_ends_it(numbers: Numbers, security: Security) -> None:
     for turns in range(12):
         settings = GrpcServerSettings(listen="127.0.0.1:0")
-        server = GrpcServer(SERVICE, numbers.handlers(), settings, rights={}, security=security)
+        server = GrpcServer(SERVICE, numbers.handlers(), settings, security=security)
         starting = asyncio.create_task(server.start())
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -130,10 +96,10 @@ def client(port: int) -> grpc.aio.Channel:
 async def test_a_client_with_200_streams_leaves_others_theirs(port: int) -> None:
     async with AsyncExitStack() as stack:
         greedy, second = [await stack.enter_async_context(client(port)) for _ in range(2)]
-        count: Any = second.unary_stream(COUNT)
+        count = stream(second, COUNT)
         before = aiter(count(b""))
         seen = [int.from_bytes(await anext(before))]
-        greedy_count: Any = greedy.unary_stream(COUNT)
+        greedy_count = stream(greedy, COUNT)
         open_, refused = [], []
         # One after the other: the connection itself takes 64 at once.
         for _ in range(200):
@@ -166,14 +132,14 @@ async def test_a_newcomer_has_a_stream_of_the_client_with_most(port: int) -> Non
     async with AsyncExitStack() as stack:
         readers: list[list[asyncio.Task[grpc.aio.AioRpcError | None]]] = []
         for _ in range(8):
-            count: Any = (await stack.enter_async_context(client(port))).unary_stream(COUNT)
+            count = stream((await stack.enter_async_context(client(port))), COUNT)
             readers.append([])
             with contextlib.suppress(grpc.aio.AioRpcError):
                 while True:
                     messages = aiter(count(b""))
                     await anext(messages)
                     readers[-1].append(asyncio.create_task(read(messages)))
-        newcomer: Any = (await stack.enter_async_context(client(port))).unary_stream(COUNT)
+        newcomer = stream((await stack.enter_async_context(client(port))), COUNT)
         assert await anext(aiter(newcomer(b""))) == bytes(4)
         async with asyncio.timeout(10):
             while sum(kept := [sum(not reader.done() for reader in some) for some in readers]) > 31:
@@ -189,7 +155,7 @@ async def test_a_newcomer_has_a_stream_of_the_client_with_most(port: int) -> Non
 
 async def test_calls_for_what_is_absent_cost_no_more_than_others(port: int) -> None:
     async with client(port) as polling:
-        fail: Any = polling.unary_unary(FAIL)
+        fail = unary(polling, FAIL)
         for _ in range(100):
             with pytest.raises(grpc.aio.AioRpcError) as failed:
                 await fail(b"absent")
@@ -198,7 +164,7 @@ async def test_calls_for_what_is_absent_cost_no_more_than_others(port: int) -> N
 
 async def test_a_call_with_an_invalid_request_counts_as_twenty(port: int) -> None:
     async with client(port) as failing, client(port) as second:
-        fail: Any = failing.unary_unary(FAIL)
+        fail = unary(failing, FAIL)
         codes = []
         for _ in range(12):
             with pytest.raises(grpc.aio.AioRpcError) as failed:
@@ -206,7 +172,7 @@ async def test_a_call_with_an_invalid_request_counts_as_twenty(port: int) -> Non
             codes.append(failed.value.code())
         invalid, exhausted = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED
         assert codes == [invalid] * 10 + [exhausted] * 2
-        ask: Any = second.unary_unary(ASK)
+        ask = unary(second, ASK)
         assert await ask(b"y") == b"y"
 
 
@@ -234,7 +200,7 @@ async def test_a_client_has_few_refusals_a_second_however_many_calls_it_makes() 
 
 async def test_a_flood_of_calls_is_refused_and_another_client_is_served(port: int) -> None:
     async with client(port) as flooding, client(port) as second:
-        ask: Any = flooding.unary_unary(ASK)
+        ask = unary(flooding, ASK)
         answers: list[Any] = []
         for _ in range(20):
             some = (ask(b"x") for _ in range(40))
@@ -245,7 +211,7 @@ async def test_a_flood_of_calls_is_refused_and_another_client_is_served(port: in
         assert "more than 100 calls/s (burst 200); retry in" in str(refused[0].details())
         trailing = dict(refused[0].trailing_metadata())
         assert int(trailing["grpc-retry-pushback-ms"]) > 0
-        other: Any = second.unary_unary(ASK)
+        other = unary(second, ASK)
         assert [await other(b"y") for _ in range(100)] == [b"y"] * 100
         health = health_pb2_grpc.HealthStub(second)
         await health.Check(health_pb2.HealthCheckRequest())
@@ -253,11 +219,11 @@ async def test_a_flood_of_calls_is_refused_and_another_client_is_served(port: in
 
 async def test_metadata_and_messages_beyond_their_bounds_are_refused(port: int) -> None:
     async with client(port) as large, client(port) as second:
-        ask: Any = large.unary_unary(ASK)
+        ask = unary(large, ASK)
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await ask(b"", metadata=(("padding", "x" * 32_000),))
         assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        other: Any = second.unary_unary(ASK)
+        other = unary(second, ASK)
         assert await other(b"y") == b"y"
 
 
@@ -281,7 +247,7 @@ async def test_metadata_that_ignores_what_was_announced_never_reaches_a_call(
         assert status == grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
         assert code == 11, "ENHANCE_YOUR_CALM"
     async with client(port) as second:
-        other: Any = second.unary_unary(ASK)
+        other = unary(second, ASK)
         assert await other(b"y") == b"y"
     assert numbers.asked == 1
     limited = generate_latest(registry_of(security)).decode()
@@ -299,7 +265,7 @@ async def beside_much_metadata(port: int) -> None:
         for _ in range(60):
             hostile.call(COUNT, literal("padding", "x" * 15_000))
         async with client(port) as second:
-            other: Any = second.unary_unary(ASK)
+            other = unary(second, ASK)
             for _ in range(20):
                 assert await other(b"y") == b"y"
 

@@ -8,17 +8,16 @@ import ssl
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from numbers_service import COUNT, SERVICE, Numbers, stream
 from pki import Authority
 from prometheus_client import CollectorRegistry, generate_latest
 from pydantic import ValidationError
-from ric.access import Right
 from ric.errors import SettingsError
 from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.health import Readiness, add_health_routes
@@ -32,24 +31,6 @@ from ric.settings import (
     TlsSettings,
 )
 from structlog.testing import capture_logs
-
-SERVICE = "test.Service"
-COUNT = f"/{SERVICE}/Count"
-
-
-class Numbers:
-    """A service with one stream: a number each millisecond."""
-
-    def handlers(self) -> grpc.GenericRpcHandler:
-        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_stream_rpc_method_handler(
-            self.count
-        )
-        return grpc.method_handlers_generic_handler(SERVICE, {"Count": handler})
-
-    async def count(self, _request: bytes, _context: Any) -> AsyncIterator[bytes]:
-        for number in range(1_000_000):
-            yield number.to_bytes(4)
-            await asyncio.sleep(0.001)
 
 
 @pytest.fixture
@@ -100,7 +81,6 @@ async def guarded(authority: Authority) -> AsyncIterator[tuple[GrpcServer, Secur
         SERVICE,
         Numbers().handlers(),
         settings,
-        rights={"Count": Right.SUBSCRIBE},
         security=security,
     )
     await server.start()
@@ -119,15 +99,14 @@ async def test_a_new_authority_takes_over_without_a_lost_report(
     new.issue("server", dns=("localhost",))
     new.issue("client")
     async with channel(server.port, tmp_path) as old:
-        count: Any = old.unary_stream(COUNT)
-        stream = aiter(count(b""))
-        numbers = [int.from_bytes(await anext(stream)) for _ in range(50)]
+        counting = aiter(stream(old, COUNT)(b""))
+        numbers = [int.from_bytes(await anext(counting)) for _ in range(50)]
         for name in ("server.pem", "server.key", "ca.pem"):
             shutil.copy(elsewhere / name, tmp_path / name)
         assert await served(channel(server.port, elsewhere))
         shutil.copy(elsewhere / "ca.pem", tmp_path / "newca.pem")
         assert not await served(channel(server.port, tmp_path, ca="newca"))
-        numbers += [int.from_bytes(await anext(stream)) for _ in range(200)]
+        numbers += [int.from_bytes(await anext(counting)) for _ in range(200)]
     assert numbers == list(range(250))
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
-from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from ric.hosts import AllowedHosts, check_host_name
-from ric.http import HttpServer
+from ric.http import HttpServer, Request, Response, text_response
 from ric.security import Security
 from ric.settings import HttpSettings
 
@@ -61,10 +60,10 @@ async def test_a_page_of_another_site_reaches_no_server(
     settings = HttpSettings(listen="127.0.0.1:0", allowed_hosts=("controller.sojourn.svc",))
     server = HttpServer(settings, Security())
 
-    async def answer(_: web.Request) -> web.Response:
-        return web.Response(text="ok")
+    async def answer(_: Request) -> Response:
+        return text_response("ok")
 
-    server.route("/", answer, None)
+    server.route("GET", "/", answer, None)
     host, _, port = (await server.start()).rpartition(":")
     try:
         reader, writer = await asyncio.open_connection(host, int(port))

@@ -221,7 +221,7 @@ async def test_scrapes_that_come_at_once_share_one_encoding(
     counted = Counter("counted", "Counted.", registry=registry)
     scrape = Scrape(registry)
     server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
-    server.route("/metrics", scrape.answer, None)
+    server.route("GET", "/metrics", scrape.answer, None)
     host, port = (await server.start()).rsplit(":", 1)
     clients = [Client(*await asyncio.open_connection(host, int(port))) for _ in range(10)]
     loop = asyncio.get_running_loop()

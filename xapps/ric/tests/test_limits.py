@@ -162,9 +162,9 @@ def test_accounts_are_bounded_and_the_active_stay() -> None:
     ],
 )
 def test_a_client_without_identity_is_its_address(address: str, account: str) -> None:
-    access = Access(None, AuditLog(None, HandClock()))
-    assert access.caller(Peer("grpc", address)).account == account
-    assert access.caller(Peer("grpc", address, ("xapp-1", "other"))).account == "xapp-1"
+    access = Access(None, AuditLog(None, HandClock()), Limits(HandClock()))
+    assert access.caller(Peer("grpc", address)).account.key == account
+    assert access.caller(Peer("grpc", address, ("xapp-1", "other"))).account.key == "xapp-1"
 
 
 # ------------------------------------------------------------- metrics and log

@@ -7,14 +7,13 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
-from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from ric.access import Right
 from ric.health import Condition, Readiness, add_health_routes
-from ric.http import HttpServer
+from ric.http import HttpServer, Request, Response, text_response
 from ric.metrics import LATENCY_BOUNDS_US, GatewayCollector, GatewayMetrics, Histogram
 from ric.security import Security
 from ric.settings import HttpSettings
@@ -198,14 +197,14 @@ async def test_liveness_and_readiness(address: str, gateway_metrics: GatewayMetr
 
 
 async def test_a_program_adds_routes_while_it_runs() -> None:
-    async def page(request: web.Request) -> web.Response:
-        return web.Response(text=f"page of {request.query['node']}")
+    async def page(request: Request) -> Response:
+        return text_response(f"page of {request.argument('node')}")
 
     server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security())
     address = await server.start()
     try:
         assert (await ask(address, get("/page?node=gnb-1")))[0] == 404
-        server.route("/page", page, Right.READ)
+        server.route("GET", "/page", page, Right.READ)
         status, _, body = await ask(address, get("/page?node=gnb-1"))
         assert (status, body) == (200, b"page of gnb-1")
     finally:

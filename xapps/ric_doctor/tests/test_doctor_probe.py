@@ -8,11 +8,10 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import grpc
-import grpc.aio
 import pytest
 from pki import Authority
 from prometheus_client import CollectorRegistry
@@ -21,6 +20,7 @@ from ric.clock import SystemClock
 from ric.e2 import ControlAnswer, Indication, KpmReport, SubscriptionRequest
 from ric.errors import AccessDenied, NodeGone, SettingsError
 from ric.gateway import GrpcLink
+from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.security import Security
@@ -36,10 +36,6 @@ from ric_doctor.probe.examine import ForecasterSettings
 from ric_doctor.probe.node import Periods
 from ric_doctor.probe.port import check_port
 from sojourn_interfaces import forecast_pb2 as forecast
-from sojourn_interfaces.forecast_pb2_grpc import (
-    ForecasterServicer,
-    add_ForecasterServicer_to_server,
-)
 
 pytestmark = pytest.mark.skipif(not tc.available(), reason="the module e2sm_tc is not built")
 
@@ -482,22 +478,21 @@ async def test_a_unix_socket(ric: FakeRic, tmp_path: Path) -> None:
 
 
 async def test_another_grpc_server() -> None:
-    server = grpc.aio.server()
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    facts, findings = await examined(f"127.0.0.1:{port}")
+    async with forecaster("gnb-1") as address:
+        facts, findings = await examined(address)
     assert facts.gateway.code == "UNIMPLEMENTED"
     assert "not an E2 gateway" in found(findings, "gateway")[0]
-    await server.stop(None)
 
 
 async def test_tls_and_plain_text_mixed_up(ric: FakeRic, certificates: Path) -> None:
-    pair = [
-        ((certificates / "gateway.key").read_bytes(), (certificates / "gateway.pem").read_bytes())
-    ]
-    ca = (certificates / "ca.pem").read_bytes()
+    encrypted = partial(
+        FakeGatewayServer,
+        ric,
+        certificate_file=certificates / "gateway.pem",
+        key_file=certificates / "gateway.key",
+    )
     right = TlsSettings(enabled=True, ca_file=certificates / "ca.pem", server_name="gateway")
-    async with FakeGatewayServer(ric, credentials=grpc.ssl_server_credentials(pair)) as server:
+    async with encrypted() as server:
         assert (await check_port(server.address, PLAIN, 2.0)).port is PortState.TLS_WANTED
         assert (await check_port(server.address, right, 2.0)).port is PortState.ANSWERS
         unknown_ca = await check_port(server.address, TlsSettings(enabled=True), 2.0)
@@ -507,8 +502,7 @@ async def test_tls_and_plain_text_mixed_up(ric: FakeRic, certificates: Path) -> 
         named = await check_port(server.address, wrong_name, 2.0)
         assert named.port is PortState.CERTIFICATE
         assert "other" in named.detail
-    mutual = grpc.ssl_server_credentials(pair, root_certificates=ca, require_client_auth=True)
-    async with FakeGatewayServer(ric, credentials=mutual) as server:
+    async with encrypted(client_ca_file=certificates / "ca.pem") as server:
         assert (await check_port(server.address, right, 2.0)).port is PortState.CLIENT_CERTIFICATE
         ours = right.model_copy(
             update={
@@ -524,32 +518,29 @@ async def test_tls_and_plain_text_mixed_up(ric: FakeRic, certificates: Path) -> 
 # ------------------------------------------------------- forecaster, metrics
 
 
-class _Forecasters(ForecasterServicer):
-    def __init__(self, node_id: str, *, silent: bool = False) -> None:
-        self._node_id = node_id
-        self._silent = silent
-
-    async def Subscribe(self, request: Any, context: Any) -> AsyncIterator[Any]:
+@asynccontextmanager
+async def forecaster(node_id: str, *, silent: bool = False) -> AsyncIterator[str]:
+    async def subscribe(_: Any, call: Any) -> None:
         while True:
-            if not self._silent:
-                yield forecast.ForecastBatch(node_id=self._node_id)
+            if not silent:
+                await call.write(forecast.ForecastBatch(node_id=node_id).SerializeToString())
             await asyncio.sleep(0.01)
 
-
-@asynccontextmanager
-async def forecaster(servicer: ForecasterServicer) -> AsyncIterator[str]:
-    server = grpc.aio.server()
-    add_ForecasterServicer_to_server(servicer, server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    server = GrpcServer(
+        forecast.DESCRIPTOR.services_by_name["Forecaster"],
+        {"Subscribe": ("subscribe", subscribe)},
+        GrpcServerSettings(listen="127.0.0.1:0"),
+        security=Security(),
+    )
     await server.start()
     try:
-        yield f"127.0.0.1:{port}"
+        yield f"127.0.0.1:{server.port}"
     finally:
-        await server.stop(None)
+        await server.stop(0)
 
 
 async def test_a_forecaster_that_forecasts(ric: FakeRic) -> None:
-    async with forecaster(_Forecasters("gnb-1")) as address:
+    async with forecaster("gnb-1") as address:
         facts, findings = await examined_fake(ric, forecaster=ForecasterSettings(address=address))
     assert facts.forecaster is not None
     assert facts.forecaster.usable
@@ -557,7 +548,7 @@ async def test_a_forecaster_that_forecasts(ric: FakeRic) -> None:
 
 
 async def test_a_forecaster_that_sends_nothing(ric: FakeRic) -> None:
-    async with forecaster(_Forecasters("gnb-1", silent=True)) as address:
+    async with forecaster("gnb-1", silent=True) as address:
         _, findings = await examined_fake(
             ric, Patience(0.3), forecaster=ForecasterSettings(address=address)
         )

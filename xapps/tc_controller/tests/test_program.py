@@ -8,18 +8,14 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-import grpc.aio
 import numpy as np
 from ric.clock import SystemClock
+from ric.grpc_server import GrpcServer, GrpcServerSettings
+from ric.procedures import Call
+from ric.security import Security
 from sojourn_interfaces import forecast_pb2 as pb
-from sojourn_interfaces.forecast_pb2_grpc import (
-    ForecasterServicer,
-    add_ForecasterServicer_to_server,
-)
 from tc_controller.core.inputs import ForecastReport
 from tc_controller.forecasts import follow_forecasts
 from tc_controller.settings import ForecastsSettings
@@ -53,13 +49,13 @@ def test_the_program_starts_without_a_gateway_and_stops_cleanly(tmp_path: Path) 
     assert json.loads((tmp_path / "stats.json").read_text())["detect_to_ack_us"]["count"] == 0
 
 
-class _Forecaster(ForecasterServicer):
+class _Forecaster:
     """Ends each stream after one batch."""
 
     def __init__(self) -> None:
         self.streams = 0
 
-    async def Subscribe(self, request: Any, context: Any) -> AsyncIterator[pb.ForecastBatch]:
+    async def subscribe(self, request: pb.ForecastRequest, call: Call) -> None:
         assert list(request.quantities) == [pb.OCCUPANCY_BYTES]
         self.streams += 1
         good = pb.Forecast(bearer=pb.Bearer(rnti=7, drb=1), source=pb.Forecast.MODEL)
@@ -70,19 +66,23 @@ class _Forecaster(ForecasterServicer):
         short.series.add(quantity=pb.OCCUPANCY_BYTES, values=[1, 2])
         other = pb.Forecast(bearer=pb.Bearer(rnti=9, drb=1))
         other.series.add(quantity=pb.DRAIN_BYTES, values=[1, 2])
-        yield pb.ForecastBatch(
+        batch = pb.ForecastBatch(
             node_id="n",
             quantiles=[0.1, 0.9],
             points_us=[11_000, 20_000],
             forecasts=[good, odd, short, other],
         )
+        await call.write(batch.SerializeToString())
 
 
 async def test_forecasts_are_followed_over_the_ends_of_the_stream() -> None:
-    servicer = _Forecaster()
-    server = grpc.aio.server()
-    add_ForecasterServicer_to_server(servicer, server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    forecaster = _Forecaster()
+    server = GrpcServer(
+        pb.DESCRIPTOR.services_by_name["Forecaster"],
+        {"Subscribe": ("subscribe", forecaster.subscribe)},
+        GrpcServerSettings(listen="127.0.0.1:0"),
+        security=Security(),
+    )
     await server.start()
     reports: list[ForecastReport] = []
     enough = asyncio.Event()
@@ -92,13 +92,13 @@ async def test_forecasts_are_followed_over_the_ends_of_the_stream() -> None:
         if len(reports) == 2:
             enough.set()
 
-    settings = ForecastsSettings(address=f"127.0.0.1:{port}")
+    settings = ForecastsSettings(address=f"127.0.0.1:{server.port}")
     following = asyncio.create_task(follow_forecasts(settings, SystemClock(), handle))
     await asyncio.wait_for(enough.wait(), 60)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
-    await server.stop(None)
-    assert servicer.streams >= 2
+    await server.stop(0)
+    assert forecaster.streams >= 2
     assert reports[0].points_us == (11_000, 20_000)
     (forecast,) = reports[0].forecasts
     assert forecast.rnti == 7

@@ -14,9 +14,6 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 from e2_gateway_server.backend import Backend, ProcedureError
 from e2_gateway_server.outbox import Outbox
 
-Denial = tuple[grpc.StatusCode, str]
-"""Status and detail for the client."""
-
 _NO_NODE: Final = frozenset(
     {
         grpc.StatusCode.INVALID_ARGUMENT,
@@ -27,17 +24,33 @@ _NO_NODE: Final = frozenset(
 """Codes of procedures that reached no node."""
 
 
+class Refusal(Protocol):
+    """Why a client is refused."""
+
+    @property
+    def code(self) -> grpc.StatusCode:
+        """Status for the client."""
+        ...
+
+    @property
+    def detail(self) -> str:
+        """What the client reads."""
+        ...
+
+
 class Caller(Protocol):
     """The client of a call and what it may do."""
 
-    audited: bool
-    """Whether what it does is logged."""
+    @property
+    def audited(self) -> bool:
+        """Whether what it does is logged."""
+        ...
 
     def sees(self, node_id: str) -> bool:
         """Whether a node is listed for it."""
         ...
 
-    def denial(self, right: str, node_id: str, what: str) -> Denial | None:
+    def refusal(self, right: str, node_id: str, *, what: str) -> Refusal | None:
         """Why it may not `subscribe` or `control` at a node; `None` if it may.
 
         `what` is what it asked for, for the audit log.
@@ -45,7 +58,7 @@ class Caller(Protocol):
         ...
 
     def watch(
-        self, right: str, node_id: str, on_lost: Callable[[Denial], None]
+        self, right: str, node_id: str, on_lost: Callable[[Refusal], None]
     ) -> AbstractContextManager[None]:
         """Call `on_lost` if it loses the right."""
         ...
@@ -100,10 +113,10 @@ class AuthorizedBackend:
         """See `Backend.subscribe`; ends when the client loses the right."""
         node, oid = subscription.node_id, subscription.ran_function_oid
         _check_identifiers(node, oid)
-        _raise_if(self._caller.denial("subscribe", node, oid))
+        _raise_if(self._caller.refusal("subscribe", node, what=oid))
 
-        def end(denial: Denial) -> None:
-            outbox.end(ProcedureError(*denial))
+        def end(refusal: Refusal) -> None:
+            outbox.end(ProcedureError(refusal.code, refusal.detail))
 
         def audit(outcome: str, *, limited: bool = False) -> None:
             self._caller.audit(
@@ -124,7 +137,7 @@ class AuthorizedBackend:
         node, oid = request.node_id, request.ran_function_oid
         _check_identifiers(node, oid)
         what = self._describe(request) if self._caller.audited else ""
-        _raise_if(self._caller.denial("control", node, what))
+        _raise_if(self._caller.refusal("control", node, what=what))
         outcome, limited = "rejected: no answer", False
         try:
             answer = await self._backend.control(request)
@@ -148,6 +161,6 @@ def _check_identifiers(node_id: str, ran_function_oid: str) -> None:
         raise ProcedureError(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
 
 
-def _raise_if(denial: Denial | None) -> None:
-    if denial is not None:
-        raise ProcedureError(*denial)
+def _raise_if(refusal: Refusal | None) -> None:
+    if refusal is not None:
+        raise ProcedureError(refusal.code, refusal.detail)

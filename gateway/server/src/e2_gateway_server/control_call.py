@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import grpc
-import grpc.aio
 import structlog
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
@@ -15,8 +14,6 @@ from e2_gateway_server.backend import Backend, ProcedureError
 
 MAX_PENDING: Final = 256
 """Unanswered controls of one call; further ones wait in the connection."""
-
-Context = grpc.aio.ServicerContext[pb.ControlRequest, pb.ControlResponse]
 
 _log = structlog.get_logger()
 
@@ -29,16 +26,20 @@ class ControlCall:
     """
 
     def __init__(
-        self, backend: Backend, requests: AsyncIterator[pb.ControlRequest], context: Context
+        self,
+        backend: Backend,
+        requests: AsyncIterator[pb.ControlRequest],
+        write: Callable[[bytes], Awaitable[None]],
     ) -> None:
+        """`write` sends an encoded `ControlResponse`."""
         self._backend = backend
         self._requests = aiter(requests)
-        self._context = context
+        self._write = write
         self._tasks: set[asyncio.Task[None]] = set()
         self._reading: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
         self._failure: BaseException | None = None
-        # gRPC allows one write of a call at a time.
+        # A call has one write at a time.
         self._writing = asyncio.Lock()
         self._stopped: ProcedureError | None = None
 
@@ -77,7 +78,7 @@ class ControlCall:
             self._read()
         response = await self._response(request)
         async with self._writing:
-            await self._context.write(response)
+            await self._write(response.SerializeToString())
         if not room and self._stopped is None:
             self._read()
 

@@ -3,37 +3,60 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NoReturn, TypeAlias
+from urllib.parse import unquote
 
 import grpc
 import grpc.aio
 
-from ric.access import Access, Right
-from ric.access.grpc import Context, caller_of
+from ric.access import Access, Caller, Peer, Right, bearer_token
 from ric.limits import Exceeded, Limits, Pool
 from ric.limits.limits import CALLS
 from ric.open_streams import OpenStream, OpenStreams
 from ric.paced_refusals import PacedRefusals
+from ric.procedures import CallError, Procedure
+
+Context = grpc.aio.ServicerContext[Any, Any]
+RpcHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 _OPEN: Final = "/grpc.health.v1.Health/"
-_REFLECTION: Final = "/grpc.reflection."
 _PUSHBACK: Final = "grpc-retry-pushback-ms"
 """When a client may retry (gRPC proposal A6, "Pushback")."""
 STREAMS: Final = "streams"
 """Name of the limit."""
 _FAILED_CALLS: Final = 20
 """Calls that one with an invalid request counts for: five of them a second are answered at once."""
-_INVALID: Final = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class _Call:
+    """A `ric.procedures.Call`."""
+
+    def __init__(self, caller: Caller, context: Context, stream: OpenStream | None) -> None:
+        self.caller = caller
+        self.context = context
+        self._stream = stream
+
+    async def write(self, message: bytes) -> None:
+        """See `Call.write`."""
+        if self._stream is None:
+            raise TypeError("a procedure of one response writes; expected it to return that")
+        with self._stream.sending():
+            await self.context.write(message)
+
+    def abort(self, code: grpc.StatusCode, detail: str) -> NoReturn:
+        """See `Call.abort`."""
+        raise CallError(code, detail)
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Refuses calls beyond a client's rate, streams beyond its share, calls without the right.
+    """Serves procedures; refuses calls beyond a client's rate or share of streams, or without the
+    right.
 
-    Health needs no right, reflection `read`; a procedure that `rights` lacks needs `control`.
-    Limits come first, so that refusals cost their client as well.
+    Health needs no right, reflection `read`. Limits come first, so that refusals cost their client
+    as well.
     """
 
     def __init__(
@@ -42,34 +65,44 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         limits: Limits,
         streams: Pool,
         label: str,
-        rights: Mapping[str, Right],
+        procedures: Mapping[str, Procedure],
     ) -> None:
-        """`rights` by name of the procedure, without its service; `streams` that may be open."""
+        """`procedures` by path, `/service/name`; `streams` that may be open."""
         self._access = access
         self._limits = limits
         self._streams = streams
         self._label = label
-        self._rights = rights
+        self._handlers = {
+            path: self._served(procedure, path) for path, procedure in procedures.items()
+        }
         self._refusals = PacedRefusals()
         self._open = OpenStreams()
 
     async def intercept_service(
         self,
-        continuation: Callable[
-            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]
-        ],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[RpcHandler | None]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+    ) -> RpcHandler | None:
         """See `grpc.aio.ServerInterceptor`."""
+        method = handler_call_details.method
+        if (own := self._handlers.get(method)) is not None:
+            return own
         handler = await continuation(handler_call_details)
-        return None if handler is None else self._guarded(handler, handler_call_details.method)
+        return None if handler is None else self._guarded(handler, method)
 
-    def _right(self, method: str) -> Right | None:
-        if method.startswith(_OPEN):
-            return None
-        if method.startswith(_REFLECTION):
-            return Right.READ
-        return self._rights.get(method.rpartition("/")[2], Right.CONTROL)
+    def _caller(self, context: Context) -> Caller:
+        """The client of a call, who is behind the relay.
+
+        Nobody else has a right: a call may outlast its client's connection.
+        """
+        token = None
+        for key, value in context.invocation_metadata() or ():
+            if key == "authorization" and isinstance(value, str):
+                token = bearer_token(value)
+        behind = self._access.peers.get(unquote(context.peer()))
+        if behind is None:
+            return self._access.caller(Peer(self._label, "", must_be_certified=True))
+        return self._access.caller(replace(behind, token=token))
 
     async def _refuse(self, context: Context, client: str, exceeded: Exceeded) -> None:
         """End a call whose client has reached a limit."""
@@ -77,16 +110,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         pushback = ((_PUSHBACK, str(round(exceeded.retry_s * 1000))),)
         await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, exceeded.detail, pushback)
 
-    async def _admit(self, context: Context, method: str) -> str:
+    async def _admit(self, context: Context, right: Right | None, method: str) -> Caller:
         """The client of a call that may go on."""
-        caller = caller_of(self._access, context, self._label)
-        client = caller.account
+        caller = self._caller(context)
+        client = caller.account.key
         if exceeded := self._limits.take(client, CALLS):
             await self._refuse(context, client, exceeded)
-        right = self._right(method)
-        if right is not None and (denial := caller.denial(right, "", method)) is not None:
-            await context.abort(*denial)
-        return client
+        if right is not None and (refusal := caller.refusal(right, what=method)) is not None:
+            await context.abort(refusal.code, refusal.detail)
+        return caller
 
     @asynccontextmanager
     async def _stream(self, client: str, context: Context) -> AsyncIterator[OpenStream]:
@@ -117,59 +149,74 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             finally:
                 self._streams.give(client, 1)
 
-    def _guarded(
-        self, handler: grpc.RpcMethodHandler[Any, Any], method: str
-    ) -> grpc.RpcMethodHandler[Any, Any]:
-        """`handler` after the checks, which come before a request is read.
-
-        A procedure with one request is served as one with a stream of them, the same on the wire:
-        only those are called before gRPC has read and parsed a request.
-        """
-        many = "stream" if handler.response_streaming else "unary"
-        inner = getattr(handler, f"{'stream' if handler.request_streaming else 'unary'}_{many}")
-
-        async def argument(requests: AsyncIterator[Any], context: Context) -> Any:
-            if handler.request_streaming:
-                return requests
-            async for request in requests:
-                return request
-            # The peer left, or gRPC has refused the request for its length.
-            return await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no request came")
-
-        @contextmanager
-        def charging(client: str, context: Context) -> Iterator[None]:
-            """Charges for faults of the client, not for what is absent or not permitted."""
-            try:
-                yield
-            except grpc.aio.AbortError:
-                if context.code() in (_INVALID, _INVALID.value[0]):
-                    self._limits.charge(client, CALLS, _FAILED_CALLS - 1)
-                raise
-            except Exception:
-                # gRPC has refused a request for its length.
+    @contextmanager
+    def _charging(self, client: str) -> Iterator[None]:
+        """Charge for faults of the client, not for what is absent or not permitted."""
+        try:
+            yield
+        except CallError as error:
+            if error.code is grpc.StatusCode.INVALID_ARGUMENT:
                 self._limits.charge(client, CALLS, _FAILED_CALLS - 1)
-                raise
+            raise
+        except Exception:
+            # gRPC has refused a request for its length or its bytes, or the handler failed.
+            self._limits.charge(client, CALLS, _FAILED_CALLS - 1)
+            raise
 
-        async def answers(requests: AsyncIterator[Any], context: Context) -> Any:
-            client = await self._admit(context, method)
-            if not handler.request_streaming:
-                with charging(client, context):
-                    return await inner(await argument(requests, context), context)
-            async with self._stream(client, context):
-                with charging(client, context):
-                    return await inner(requests, context)
+    def _served(self, procedure: Procedure, method: str) -> RpcHandler:
+        """A procedure after the checks, which come before a request is read.
+
+        One with a single request is served as one with a stream of them, the same on the wire: only
+        those are called before gRPC has read and parsed a request.
+        """
+
+        async def serve(requests: AsyncIterator[Any], call: _Call) -> bytes | None:
+            try:
+                with self._charging(call.caller.account.key):
+                    if procedure.many_requests:
+                        return await procedure.handler(requests, call)
+                    async for request in requests:
+                        return await procedure.handler(request, call)
+                    # The peer left, or gRPC has refused the request for its length.
+                    call.abort(grpc.StatusCode.INVALID_ARGUMENT, "no request came")
+            except CallError as error:
+                return await call.context.abort(error.code, str(error))
+
+        async def answers(requests: AsyncIterator[Any], context: Context) -> bytes | None:
+            caller = await self._admit(context, procedure.right, method)
+            if not procedure.many_requests and not procedure.many_responses:
+                return await serve(requests, _Call(caller, context, None))
+            async with self._stream(caller.account.key, context) as stream:
+                return await serve(requests, _Call(caller, context, stream))
+
+        make: Any = (
+            grpc.stream_stream_rpc_method_handler
+            if procedure.many_responses
+            else grpc.stream_unary_rpc_method_handler
+        )
+        made: RpcHandler = make(answers, request_deserializer=procedure.parse)
+        return made
+
+    def _guarded(self, handler: RpcHandler, method: str) -> RpcHandler:
+        """A handler of gRPC's own services, health and reflection, after the checks."""
+        right = None if method.startswith(_OPEN) else Right.READ
+        many = "stream" if handler.response_streaming else "unary"
+        name = f"{'stream' if handler.request_streaming else 'unary'}_{many}"
+        inner = getattr(handler, name)
+
+        async def answers(request: Any, context: Context) -> Any:
+            await self._admit(context, right, method)
+            return await inner(request, context)
 
         async def yields(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
-            client = await self._admit(context, method)
-            async with self._stream(client, context) as stream:
-                with charging(client, context):
-                    responses = inner(await argument(requests, context), context)
-                    async for response in stream.pass_on(responses):
-                        yield response
+            caller = await self._admit(context, right, method)
+            async with self._stream(caller.account.key, context):
+                async for response in inner(requests, context):
+                    yield response
 
-        make = getattr(grpc, f"stream_{many}_rpc_method_handler")
-        guarded: grpc.RpcMethodHandler[Any, Any] = make(
-            yields if inspect.isasyncgenfunction(inner) else answers,
+        make = getattr(grpc, f"{name}_rpc_method_handler")
+        guarded: RpcHandler = make(
+            yields if handler.request_streaming else answers,
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
-import grpc
 import grpc.aio
+from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from pydantic import Field
 
-from ric.access import Right
 from ric.call_interceptor import CallInterceptor
 from ric.endpoint_settings import (
     CertificateFile,
@@ -27,11 +25,12 @@ from ric.http2.frames import MAX_HEADER_BYTES
 from ric.limits import Pool
 from ric.limits.connections import Connections
 from ric.listener import Listener, address_of, bind
+from ric.procedures import Handlers, procedures_of
 from ric.relay import Relay
 from ric.security import Security
 from ric.settings import Flag
 
-SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
+_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
     ("grpc.max_connection_idle_ms", 120_000),
     # Peers that have vanished without a word.
     ("grpc.keepalive_time_ms", 60_000),
@@ -46,7 +45,8 @@ SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
     ("grpc.max_metadata_size", MAX_HEADER_BYTES),
     ("grpc.absolute_max_metadata_size", MAX_HEADER_BYTES),
 )
-"""Options of every gRPC server of the Python programs."""
+MAX_REQUEST_BYTES: Final = 256 << 10
+"""Most bytes of a request: those of E2SM-TC are far smaller; gnb-lab takes as much."""
 
 
 class GrpcServerSettings(ServerSettings):
@@ -76,32 +76,31 @@ class GrpcServer:
 
     def __init__(
         self,
-        service: str,
-        handlers: grpc.GenericRpcHandler,
+        service: ServiceDescriptor,
+        handlers: Handlers,
         settings: GrpcServerSettings,
         *,
-        rights: Mapping[str, Right],
         security: Security,
-        options: Sequence[tuple[str, Any]] = (),
+        max_request_bytes: int = MAX_REQUEST_BYTES,
     ) -> None:
-        """Binds the address; `service` is the full name of the service of `handlers`.
+        """Binds the address; `handlers` are those of `service`.
 
-        `rights` is what a client needs for each procedure; those not named need `control`.
         Raises `SettingsError` for an unusable certificate, key or address.
         """
-        self._service = service
+        self._service = service.full_name
         clock, limits = security.clock, security.limits
         certificates = security.server_certificates(settings)
         streams = Pool(settings.max_streams)
-        interceptor = CallInterceptor(security.access, limits, streams, settings.label, rights)
+        procedures = procedures_of(service, handlers)
+        interceptor = CallInterceptor(security.access, limits, streams, settings.label, procedures)
         self._server = grpc.aio.server(
-            options=[*SERVER_OPTIONS, *options], interceptors=[interceptor]
+            options=[*_OPTIONS, ("grpc.max_receive_message_length", max_request_bytes)],
+            interceptors=[interceptor],
         )
-        self._server.add_generic_rpc_handlers((handlers,))
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
-            (service, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+            (service.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
         connections = Connections(
             settings.max_connections, lambda client, why: limits.refused(client, "connections", why)

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from ric.access import Right
 from ric.clock import Clock
-from ric.http import HttpServer
+from ric.http import HttpServer, Request, Response, text_response
 from ric.limits.limits import SCRAPES
 from ric.metrics import GatewayMetrics
 from ric.scrape import Scrape
@@ -98,7 +97,7 @@ def add_health_routes(
     Probes need no right: a kubelet has neither certificate nor token.
     """
 
-    async def readyz(_: web.Request) -> web.Response:
+    async def readyz(_: Request) -> Response:
         conditions = readiness.conditions()
         ready = all(condition.ok for condition in conditions.values())
         shown: dict[str, object] = {
@@ -108,14 +107,12 @@ def add_health_routes(
         if degraded := readiness.degraded():
             shown["degraded"] = degraded
         status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-        return web.Response(
-            status=status, text=json.dumps(shown) + "\n", content_type="application/json"
-        )
+        return text_response(json.dumps(shown) + "\n", "application/json", status=status)
 
-    server.route("/healthz", _healthz, None)
-    server.route("/readyz", readyz, None)
-    server.route("/metrics", Scrape(registry).answer, Right.READ, rate=SCRAPES)
+    server.route("GET", "/healthz", _healthz, None)
+    server.route("GET", "/readyz", readyz, None)
+    server.route("GET", "/metrics", Scrape(registry).answer, Right.READ, rate=SCRAPES)
 
 
-async def _healthz(_: web.Request) -> web.Response:
-    return web.Response(text="ok\n")
+async def _healthz(_: Request) -> Response:
+    return text_response("ok\n")

@@ -75,6 +75,8 @@ class Listener:
 
     async def stop(self) -> None:
         """Accept no more connections; those that have said something stay."""
+        if self.stopped:
+            return
         self.stopped = True
         if self._sweep is not None:
             self._sweep.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,22 +19,26 @@ class OpenStream:
     task: asyncio.Task[Any]
     has_ended: bool = False
     is_sending: bool = False
-    """gRPC has the task: cancelled there, a call ends without a status."""
+    """gRPC has the task: cancelled there, it loses what it has begun to send."""
 
     def end(self) -> None:
-        """End it for another; if a message is being sent, after that."""
+        """End it for another; if its task is sending a message, after that."""
         self.has_ended = True
         if not self.is_sending:
             self.task.cancel()
 
-    async def pass_on(self, messages: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """The messages, until it has to end."""
-        async for message in messages:
-            self.is_sending = True
-            yield message
-            self.is_sending = False
-            if self.has_ended:
-                raise asyncio.CancelledError
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """The time in which a message is sent."""
+        if asyncio.current_task() is not self.task:
+            # Another task of the call, which `end` does not cancel.
+            yield
+            return
+        self.is_sending = True
+        yield
+        self.is_sending = False
+        if self.has_ended:
+            raise asyncio.CancelledError
 
 
 class OpenStreams:

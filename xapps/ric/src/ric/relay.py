@@ -84,7 +84,7 @@ class Relay:
     def socket_for(self, transport: asyncio.Transport) -> tuple[socket.socket, Callable[[], None]]:
         """A connection to the server, and what forgets whose it is.
 
-        The server shows calls the address it is bound to, by which `caller_of` finds the client.
+        The server shows calls the address it is bound to, by which the client of a call is found.
         """
         path = str(self._place / str(next(self._numbers)))
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -105,7 +105,7 @@ class Relay:
 
     def account_of(self, transport: asyncio.Transport) -> str:
         """The client whose limits count."""
-        return self._access.caller(self._peer_of(transport)).account
+        return self._access.caller(self._peer_of(transport)).account.key
 
     def ended(self, relayed: RelayedConnection) -> None:
         """Forget a connection."""

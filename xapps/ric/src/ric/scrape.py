@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from ric.http import Request, Response
 from ric.limits.bucket import TokenBucket
 
 SHARED_S: Final = 0.05
@@ -33,9 +33,9 @@ class Scrape:
         self.made = 0
         """Encodings made."""
 
-    async def answer(self, request: web.Request) -> web.Response:
+    async def answer(self, request: Request) -> Response:
         """The metrics of now, or of shortly before."""
-        encode, kind = choose_encoder(",".join(request.headers.getall(hdrs.ACCEPT, ())))
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
         loop = asyncio.get_running_loop()
         made_s, body = self._encoded.get(kind, (0.0, b""))
         if not body or loop.time() - made_s > SHARED_S:
@@ -50,4 +50,4 @@ class Scrape:
                 if len(self._encoded) >= _MOST_FORMATS:
                     self._encoded.clear()
                 self._encoded[kind] = loop.time(), body
-        return web.Response(body=body, headers={hdrs.CONTENT_TYPE: kind})
+        return Response(body=body, headers={"Content-Type": kind})

@@ -70,8 +70,8 @@ class Security(Collector):
         self._audit = AuditLog(
             settings.audit_file, self.clock, access_file=settings.file is not None
         )
-        self.access = Access(settings.file, self._audit)
         self.limits = Limits(self.clock)
+        self.access = Access(settings.file, self._audit, self.limits)
         self._certificates: list[ServerCertificates] = []
         self._client_certificates = [
             ClientCertificate(client.section, client.tls.certificate_file)

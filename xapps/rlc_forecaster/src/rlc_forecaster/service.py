@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import grpc
-from ric.access import Access, Right
-from ric.access.grpc import Denial, caller_of
+from ric.access import Refusal
 from ric.grpc_server import GrpcServer
+from ric.procedures import Call, Handlers
 from ric.security import Security
 from sojourn_interfaces import check_identifiers
 from sojourn_interfaces import forecast_pb2 as pb
@@ -21,15 +20,9 @@ from rlc_forecaster.selection import Selection, SelectionError
 from rlc_forecaster.settings import ForecastServerSettings
 from rlc_forecaster.turns import Turns
 
-if TYPE_CHECKING:
-    Context = grpc.aio.ServicerContext[pb.ForecastRequest, bytes]
-
-SERVICE = pb.DESCRIPTOR.services_by_name["Forecaster"].full_name
-_OPTIONS: Final = (
-    ("grpc.max_send_message_length", 64 * 2**20),
-    # A request of 4096 bearers has 45 kB; a longer one is refused by its length, before it is read.
-    ("grpc.max_receive_message_length", 2**17),
-)
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["Forecaster"]
+_MAX_REQUEST_BYTES: Final = 2**17
+"""A request of 4096 bearers has 45 kB; a longer one is refused by its length, before it is read."""
 
 
 def now_us() -> int:
@@ -43,7 +36,6 @@ class ForecasterService:
     def __init__(
         self,
         hub: Hub,
-        access: Access,
         encodings: Encodings,
         turns: Turns,
         *,
@@ -55,44 +47,34 @@ class ForecasterService:
         A node is forecast every `period_ms`.
         """
         self._hub = hub
-        self._access = access
         self._oldest_s = oldest_s
         self._encodings = encodings
         self._turns = turns
         self._batches_per_s = 1_000 / period_ms
 
-    def handlers(self) -> grpc.GenericRpcHandler:
+    def handlers(self) -> Handlers:
         """The procedures of the proto."""
-        parse = pb.ForecastRequest.FromString
-        return grpc.method_handlers_generic_handler(
-            SERVICE,
-            {
-                "Subscribe": grpc.unary_stream_rpc_method_handler(self.Subscribe, parse),
-                "Predict": grpc.unary_unary_rpc_method_handler(self.Predict, parse),
-            },
-        )
+        return {"Subscribe": ("subscribe", self.subscribe), "Predict": ("read", self.predict)}
 
-    async def Subscribe(  # noqa: N802
-        self, request: pb.ForecastRequest, context: Context
-    ) -> AsyncIterator[bytes]:
+    async def subscribe(self, request: pb.ForecastRequest, call: Call) -> None:
         """See the proto."""
-        caller = caller_of(self._access, context)
-        await _check_node_id(request, context)
-        if denial := caller.denial("subscribe", request.node_id, "forecasts"):
-            await context.abort(*denial)
-        selection = await self._selection(request, context)
+        caller = call.caller
+        _check_node_id(request, call)
+        if refusal := caller.refusal("subscribe", request.node_id, what="forecasts"):
+            call.abort(refusal.code, refusal.detail)
+        selection = self._selection(request, call)
         encoder = self._encodings.encoder(selection)
-        lost: list[Denial] = []
+        lost: list[Refusal] = []
         layout = self._hub.layout
         caller.audit("subscribe", "accepted", node=request.node_id, what="forecasts")
         with (
             caller.watch("subscribe", request.node_id, lost.append),
             self._hub.queue(request.node_id) as queue,
-            self._turns.stream(caller.account) as stream,
+            self._turns.stream(caller.account.key) as stream,
         ):
             async for batch in queue.batches():
                 if lost:
-                    await context.abort(*lost[0])
+                    call.abort(lost[0].code, lost[0].detail)
                 if caller.sees(batch.node_id):
                     nodes = 1 if request.node_id else len(self._hub.latest)
                     await stream.wait(selection.cost_bytes(batch), nodes * self._batches_per_s)
@@ -100,58 +82,55 @@ class ForecasterService:
                     current = batch if stream.assured else queue.newest(batch)
                     if current.layout is not layout:
                         layout = current.layout
-                        await self._check_quantiles(selection, layout, context)
-                    yield self._encodings.get(encoder, current)
+                        _check_quantiles(selection, layout, call)
+                    await call.write(self._encodings.get(encoder, current))
 
-    async def Predict(  # noqa: N802
-        self, request: pb.ForecastRequest, context: Context
-    ) -> bytes:
+    async def predict(self, request: pb.ForecastRequest, call: Call) -> bytes:
         """See the proto."""
-        caller = caller_of(self._access, context)
-        await _check_node_id(request, context)
-        if denial := caller.denial("read", request.node_id, "forecasts"):
-            await context.abort(*denial)
-        selection = await self._selection(request, context)
+        caller = call.caller
+        _check_node_id(request, call)
+        if refusal := caller.refusal("read", request.node_id, what="forecasts"):
+            call.abort(refusal.code, refusal.detail)
+        selection = self._selection(request, call)
         latest = self._hub.latest.values()
         wanted = [b for b in latest if selection.wants(b) and caller.sees(b.node_id)]
         if not wanted:
             node = request.node_id or "any node"
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"no sample of {node} was received")
+            call.abort(grpc.StatusCode.NOT_FOUND, f"no sample of {node} was received")
         newest = max(wanted, key=lambda batch: batch.origin_us)
         age_s = self._hub.age_s(newest.node_id)
         if age_s > self._oldest_s:
-            await context.abort(
+            call.abort(
                 grpc.StatusCode.UNAVAILABLE,
                 f"the newest sample of {newest.node_id} is {age_s:.1f} s old; expected at most"
                 f" {self._oldest_s:g} s",
             )
-        await self._check_quantiles(selection, newest.layout, context)
+        _check_quantiles(selection, newest.layout, call)
         # Calls have a rate of their own.
-        await self._turns.wait(caller.account, selection.cost_bytes(newest), assured=True)
+        await self._turns.wait(caller.account.key, selection.cost_bytes(newest), assured=True)
         return self._encodings.get(self._encodings.encoder(selection), newest)
 
-    async def _check_quantiles(
-        self, selection: Selection, layout: Layout, context: Context
-    ) -> None:
-        """Another model may have other quantiles than when the request was checked."""
-        try:
-            selection.check_quantiles(layout)
-        except SelectionError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-
-    async def _selection(self, request: pb.ForecastRequest, context: Context) -> Selection:
+    def _selection(self, request: pb.ForecastRequest, call: Call) -> Selection:
         try:
             return Selection.of(request, self._hub.layout)
         except SelectionError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            call.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
 
-async def _check_node_id(request: pb.ForecastRequest, context: Context) -> None:
+def _check_quantiles(selection: Selection, layout: Layout, call: Call) -> None:
+    """Another model may have other quantiles than when the request was checked."""
+    try:
+        selection.check_quantiles(layout)
+    except SelectionError as error:
+        call.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+
+def _check_node_id(request: pb.ForecastRequest, call: Call) -> None:
     """Before anything is done with it: a pattern of nodes takes time by its length."""
     try:
         check_identifiers(node_id=request.node_id)
     except ValueError as error:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        call.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
 
 class ForecastServer(GrpcServer):
@@ -170,15 +149,14 @@ class ForecastServer(GrpcServer):
         self.encodings = Encodings(now_us)
         turns = Turns(settings.max_load_bytes_per_s)
         service = ForecasterService(
-            hub, security.access, self.encodings, turns, oldest_s=oldest_s, period_ms=period_ms
+            hub, self.encodings, turns, oldest_s=oldest_s, period_ms=period_ms
         )
         super().__init__(
             SERVICE,
             service.handlers(),
             settings,
-            rights={"Subscribe": Right.SUBSCRIBE, "Predict": Right.READ},
             security=security,
-            options=_OPTIONS,
+            max_request_bytes=_MAX_REQUEST_BYTES,
         )
 
     async def stop(self, grace_s: float = 1.0) -> None:

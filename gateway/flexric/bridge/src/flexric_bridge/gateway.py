@@ -19,8 +19,7 @@ from e2_gateway_server import (
 )
 from e2_gateway_server.indication import encode_kpm
 from e2sm_tc import Owners
-from ric.access import Right
-from ric.access.grpc import Context, caller_of
+from ric.access import Caller
 from ric.clock import Clock
 from ric.errors import ServiceModelError
 from ric.grpc_server import GrpcServer
@@ -55,10 +54,6 @@ from flexric_bridge.traffic_control import TrafficControl, wanted
 from flexric_bridge.v1_reports import V1Selection, selections
 
 _CODE = grpc.StatusCode
-_OPTIONS: Final = (
-    # Controls and actions of E2SM-TC are far smaller; gnb-lab takes as much.
-    ("grpc.max_receive_message_length", 256 << 10),
-)
 _CODE_OF: Final[dict[type[Exception], grpc.StatusCode]] = {
     SessionDown: _CODE.UNAVAILABLE,
     ServiceModelError: _CODE.INVALID_ARGUMENT,
@@ -79,14 +74,6 @@ _KINDS: Final = struct.Struct("<II")
 _MODIFY: Final = 2
 MAX_SHOWN: Final = 8
 """Names in an error."""
-
-RIGHTS: Final = {
-    "ListNodes": Right.READ,
-    "WatchNodes": Right.READ,
-    "Subscribe": Right.SUBSCRIBE,
-    "Control": Right.CONTROL,
-}
-"""What a client needs for each procedure."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -369,19 +356,17 @@ class GatewayServer(GrpcServer):
     def __init__(
         self, gateway: Gateway, settings: GatewayServerSettings, security: Security
     ) -> None:
-        limits = security.limits
-        self.load = ReportLoad(settings.max_report_load_bytes_per_s, limits, gateway.metrics)
+        self.load = ReportLoad(settings.max_report_load_bytes_per_s, gateway.metrics)
         self.queued = Pool(settings.max_queued_bytes)
         owners = Owners()
 
-        def authorize(context: Context) -> AuthorizedBackend:
-            caller = caller_of(security.access, context)
+        def authorize(caller: Caller) -> AuthorizedBackend:
             owned = OwnedBackend(gateway, owners, gateway.clock, caller.name, caller.address)
-            limited = LimitedBackend(owned, caller.account, self.load, limits)
+            limited = LimitedBackend(owned, caller.account, self.load)
             return AuthorizedBackend(limited, caller, describe_control)
 
-        def room(context: Context) -> Share:
-            return Share(self.queued, caller_of(security.access, context).account)
+        def room(caller: Caller) -> Share:
+            return caller.account.share(self.queued)
 
         self._gateway_service = GatewayService(
             gateway,
@@ -390,14 +375,7 @@ class GatewayServer(GrpcServer):
             max_queue_depth=settings.max_queue_depth,
             room=room,
         )
-        super().__init__(
-            SERVICE,
-            self._gateway_service.handlers(),
-            settings,
-            rights=RIGHTS,
-            security=security,
-            options=_OPTIONS,
-        )
+        super().__init__(SERVICE, self._gateway_service.handlers(), settings, security=security)
 
     async def stop(self, grace_s: float = 0.5) -> None:
         """End every call."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 import grpc
 from e2_gateway_server import Backend, Outbox, ProcedureError
 from ric.errors import ServiceModelError
-from ric.limits import Exceeded, Limits, Pool, Rate
+from ric.limits import Account, Exceeded, Hold, Pool, Rate
 from ric.sm import TC_V1_OID, ran_function_name
 from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
@@ -29,48 +29,41 @@ _ALPHA: Final = 2.0
 """One client alone may have two thirds."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Reading:
-    """A subscription, and the load that it is counted with."""
+    """What the load of a subscription depends on."""
 
-    client: str
     node_id: str
     oid: str
     per_s: float
     names_bytes: int
-    load: float = 0.0
 
 
 class ReportLoad:
     """The load of all subscriptions, (bytes + `REPORT_BYTES`) times rate, shared by clients."""
 
-    def __init__(self, bytes_per_s: float, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, bytes_per_s: float, metrics: Metrics) -> None:
         self.shares = Pool(bytes_per_s, _ALPHA)
-        self._limits = limits
         self._metrics = metrics
-        self._readings: set[_Reading] = set()
+        self._held: dict[_Reading, Hold] = {}
 
-    def open(self, reading: _Reading) -> Exceeded | None:
-        """Count a subscription, by what its reports were so far; or why not."""
-        reading.load = self._load(reading)
-        exceeded = self._limits.hold(
-            reading.client, self.shares, "report bytes/s", reading.load, label="report_load"
-        )
-        if exceeded is None:
-            self._readings.add(reading)
-        return exceeded
-
-    def close(self, reading: _Reading) -> None:
-        """A subscription has ended."""
-        self._readings.discard(reading)
-        self.shares.give(reading.client, reading.load)
+    @contextmanager
+    def held(self, client: Account, reading: _Reading) -> Iterator[None]:
+        """Count a subscription of a client, by what its reports were so far, while the context
+        lasts; raises `ProcedureError` if that is beyond the client's share."""
+        held = client.hold(self.shares, "report bytes/s", self._load(reading), label="report_load")
+        if isinstance(held, Exceeded):
+            raise _refused(held)
+        self._held[reading] = held
+        try:
+            yield
+        finally:
+            self._held.pop(reading).release()
 
     def measure(self) -> None:
         """Count the subscriptions by what their reports are now; call it regularly."""
-        for reading in self._readings:
-            load = self._load(reading)
-            self.shares.change(reading.client, load - reading.load)
-            reading.load = load
+        for reading, held in self._held.items():
+            held.correct(self._load(reading))
 
     def _load(self, reading: _Reading) -> float:
         flow = self._metrics.flows.get((reading.node_id, ran_function_name(reading.oid)))
@@ -82,11 +75,10 @@ class ReportLoad:
 class LimitedBackend:
     """A `Backend` in front of another, for one client."""
 
-    def __init__(self, backend: Backend, client: str, load: ReportLoad, limits: Limits) -> None:
+    def __init__(self, backend: Backend, client: Account, load: ReportLoad) -> None:
         self._backend = backend
         self._client = client
         self._load = load
-        self._limits = limits
 
     def nodes(self) -> Iterable[pb.Node]:
         """See `Backend.nodes`."""
@@ -103,24 +95,20 @@ class LimitedBackend:
         self, subscription: pb.Subscription, outbox: Outbox[bytes]
     ) -> AsyncGenerator[None]:
         """See `Backend.subscribe`."""
-        _raise_if(self._limits.take(self._client, SUBSCRIPTIONS))
+        _raise_if(self._client.take(SUBSCRIPTIONS))
         reading = _Reading(
-            self._client,
             subscription.node_id,
             subscription.ran_function_oid,
             1000 / _period_ms(subscription),
             sum(map(len, subscription.kpm_measurements)),
         )
-        _raise_if(self._load.open(reading))
-        try:
+        with self._load.held(self._client, reading):
             async with self._backend.subscribe(subscription, outbox):
                 yield
-        finally:
-            self._load.close(reading)
 
     async def control(self, request: pb.ControlRequest) -> pb.ControlAnswer:
         """See `Backend.control`."""
-        _raise_if(self._limits.take(self._client, CONTROLS))
+        _raise_if(self._client.take(CONTROLS))
         return await self._backend.control(request)
 
 
@@ -139,4 +127,8 @@ def _period_ms(subscription: pb.Subscription) -> int:
 
 def _raise_if(exceeded: Exceeded | None) -> None:
     if exceeded is not None:
-        raise ProcedureError(grpc.StatusCode.RESOURCE_EXHAUSTED, exceeded.detail)
+        raise _refused(exceeded)
+
+
+def _refused(exceeded: Exceeded) -> ProcedureError:
+    return ProcedureError(grpc.StatusCode.RESOURCE_EXHAUSTED, exceeded.detail)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import structlog
 from sojourn_interfaces import MAX_IDENTIFIER_BYTES
 
 from ric.access.audit import AuditLog
 from ric.access.file import AccessList, Client, Right, read_access_file
+from ric.access.refusal import Reason, Refusal
 from ric.errors import SettingsError
+from ric.limits import Account, Limits
 from ric.terminal import escaped
-
-Reason = Literal["unauthenticated", "right", "node"]
 
 ALL_NODES: Final = "*"
 """Node id for what concerns all nodes: a client needs a pattern that matches every node."""
@@ -49,14 +49,6 @@ class Peer:
         return f"certificate {printable_text(', '.join(self.names))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a client is refused; `detail` is what the client reads."""
-
-    reason: Reason
-    detail: str
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Watch:
     caller: Caller
@@ -71,10 +63,11 @@ class Access:
     Without a file every client that reaches a server may do everything there.
     """
 
-    def __init__(self, path: Path | None, audit: AuditLog) -> None:
+    def __init__(self, path: Path | None, audit: AuditLog, limits: Limits) -> None:
         """Raises `SettingsError` for a file that cannot be used."""
         self._path = path
         self.audit = audit
+        self.limits = limits
         self.refused: Counter[tuple[str, Reason]] = Counter()
         """Number of refusals by server and reason."""
         self.reload_failures = 0
@@ -143,7 +136,10 @@ class Access:
 
 
 class Caller:
-    """A client at one connection; every question is answered by the list then in force."""
+    """The client of a call or request: who it is, what it may do and use.
+
+    Every question is answered by the list then in force.
+    """
 
     def __init__(self, access: Access, peer: Peer) -> None:
         self._access = access
@@ -170,12 +166,17 @@ class Caller:
         return ""
 
     @property
-    def account(self) -> str:
+    def address(self) -> str:
+        """Address of its connection."""
+        return self.peer.address
+
+    @property
+    def account(self) -> Account:
         """The client whose limits count: by its name, else its address.
 
         On loopback, where all clients have one address, each connection is a client.
         """
-        return self.name or address_account(self.peer.address)
+        return Account(self._access.limits, self.name or address_account(self.peer.address))
 
     @property
     def audited(self) -> bool:
@@ -189,12 +190,12 @@ class Caller:
         client = self._client()
         return client is not None and client.sees(node_id)
 
-    def refusal(self, right: Right, node_id: str = "", *, what: str = "") -> Refusal | None:
-        """Why it may not use `right` (at a node), counted and audited; `None` if it may.
+    def refusal(self, right: str, node_id: str = "", *, what: str = "") -> Refusal | None:
+        """Why it may not use a `Right` (at a node), counted and audited; `None` if it may.
 
         `what` is what it asked for, for the audit log.
         """
-        refusal = self._judge(right, node_id)
+        refusal = self._judge(Right(right), node_id)
         if refusal is not None:
             self._access.refused[self.peer.server, refusal.reason] += 1
             self._access.audit.refused(
@@ -203,10 +204,10 @@ class Caller:
         return refusal
 
     def watch(
-        self, right: Right, node_id: str, on_lost: Callable[[Refusal], None]
+        self, right: str, node_id: str, on_lost: Callable[[Refusal], None]
     ) -> AbstractContextManager[None]:
-        """See `Access.watch`."""
-        return self._access.watch(self, right, node_id, on_lost)
+        """Call `on_lost` when a reload of the access file takes the right."""
+        return self._access.watch(self, Right(right), node_id, on_lost)
 
     def audit(
         self,
@@ -272,6 +273,15 @@ def address_account(address: str) -> str:
             return address if found.is_loopback else str(network)
         found = found.ipv4_mapped
     return address if found.is_loopback else str(found)
+
+
+def bearer_token(header: str) -> str:
+    """The token of an `authorization` header, whose scheme has no case (RFC 9110 §11.1).
+
+    Empty, and so no client's, for another scheme.
+    """
+    scheme, _, token = header.strip().partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def printable_text(text: str) -> str:

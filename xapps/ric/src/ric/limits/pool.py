@@ -67,3 +67,7 @@ class Share:
     def give(self, amount: float) -> None:
         """See `Pool.give`."""
         self._pool.give(self._client, amount)
+
+    def change(self, by: float) -> None:
+        """See `Pool.change`."""
+        self._pool.change(self._client, by)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 import grpc
-import grpc.aio
-from e2_gateway_server import GatewayService, Outbox, ProcedureError
+from e2_gateway_server import SERVICE, GatewayService, Outbox, ProcedureError
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from ric.e2 import Indication
@@ -22,7 +22,8 @@ from ric.errors import (
     SubscriptionRefused,
 )
 from ric.gateway import messages
-from ric.grpc_server import SERVER_OPTIONS
+from ric.grpc_server import GrpcServer, GrpcServerSettings
+from ric.security import Security
 from ric.testing.fake_ric import FakeRic
 
 _CODE_OF: Final[dict[type[GatewayError], grpc.StatusCode]] = {
@@ -41,12 +42,23 @@ class FakeGatewayServer:
     """
 
     def __init__(
-        self, ric: FakeRic, *, port: int = 0, credentials: grpc.ServerCredentials | None = None
+        self,
+        ric: FakeRic,
+        *,
+        port: int = 0,
+        certificate_file: Path | None = None,
+        key_file: Path | None = None,
+        client_ca_file: Path | None = None,
     ) -> None:
+        """The files are those of `GrpcServerSettings`; plain text without them."""
         self.ric = ric
         self.port = port
-        self._credentials = credentials
-        self._server: grpc.aio.Server | None = None
+        self._files = {
+            "certificate_file": certificate_file,
+            "key_file": key_file,
+            "client_ca_file": client_ca_file,
+        }
+        self._server: GrpcServer | None = None
 
     @property
     def address(self) -> str:
@@ -55,20 +67,16 @@ class FakeGatewayServer:
 
     async def start(self) -> None:
         """Listen; port 0 becomes the port in use."""
-        self._server = grpc.aio.server(options=[*SERVER_OPTIONS, ("grpc.so_reuseport", 0)])
-        self._server.add_generic_rpc_handlers(
-            (GatewayService(FakeRicBackend(self.ric)).handlers(),)
-        )
-        if self._credentials is None:
-            self.port = self._server.add_insecure_port(self.address)
-        else:
-            self.port = self._server.add_secure_port(self.address, self._credentials)
+        settings = GrpcServerSettings.model_validate({"listen": self.address, **self._files})
+        handlers = GatewayService(FakeRicBackend(self.ric)).handlers()
+        self._server = GrpcServer(SERVICE, handlers, settings, security=Security())
+        self.port = self._server.port
         await self._server.start()
 
     async def stop(self) -> None:
         """Die: connections are cut immediately."""
         if self._server is not None:
-            await self._server.stop(None)
+            await self._server.stop(0)
             self._server = None
 
     async def __aenter__(self) -> Self:

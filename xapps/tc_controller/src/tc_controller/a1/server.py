@@ -5,20 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import Any, Final, NoReturn
 
 import structlog
-from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
+from aiohttp import ClientError, ClientSession, ClientTimeout
 from bounded_input import JsonError, parse_json
 from ric.access import ALL_NODES, Right
 from ric.backoff import Backoff
 from ric.certificates import Trust
 from ric.clock import Clock
-from ric.http import Handler, HttpSite, challenge, http_status
-from ric.limits import Exceeded, Rate, retry_after_s
+from ric.http import (
+    Handler,
+    HttpError,
+    HttpServer,
+    Request,
+    Response,
+    json_response,
+    too_many_requests,
+)
+from ric.limits import Rate
 from ric.security import Security
 from yarl import URL
 
@@ -30,55 +38,14 @@ from tc_controller.core.controller import Controller
 from tc_controller.core.policy.targets import TargetedPolicy
 from tc_controller.settings import A1Settings
 
-_MAX_BODY: Final = 64 << 10
 _MAX_DESTINATION: Final = 2000
 _PERIOD_S: Final = 1.0
 _LONGEST_S: Final = 60.0
 _TIMEOUT: Final = ClientTimeout(total=2.0)
 _AT_ONCE: Final = 16
-_BODY_S: Final = 10.0
-"""Time for the body of a request to come."""
 CHANGES: Final = Rate("a1_changes", per_s=20, burst=200, what="policy changes")
 """Rate of one client: each change compiles the policies of all bearers anew."""
 _log = structlog.get_logger()
-
-
-class ProblemError(Exception):
-    """An answer that is a ProblemDetails object (RFC 9457)."""
-
-    def __init__(self, status: HTTPStatus, detail: str) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-
-
-def _problem(status: int, detail: str) -> web.Response:
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
-    return web.json_response(
-        {**body, "detail": detail}, status=status, content_type="application/problem+json"
-    )
-
-
-def _too_many(exceeded: Exceeded) -> web.Response:
-    answer = _problem(HTTPStatus.TOO_MANY_REQUESTS, exceeded.detail)
-    answer.headers[hdrs.RETRY_AFTER] = str(retry_after_s(exceeded))
-    return answer
-
-
-@web.middleware
-async def _problems(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except ProblemError as problem:
-        return _problem(problem.status, problem.detail)
-    except web.HTTPException as error:
-        answer = _problem(error.status, f"{request.method} {request.path}: {error.reason}")
-        if "Allow" in error.headers:
-            answer.headers["Allow"] = error.headers["Allow"]
-        return answer
-    except OSError as error:
-        _log.error("A1 policy not kept", error=str(error))
-        return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the state file cannot be written")
 
 
 class A1Server:
@@ -105,7 +72,7 @@ class A1Server:
         self._notify_trust = None
         if settings.notify_ca_file is not None:
             self._notify_trust = Trust("a1.notify_ca_file", settings.notify_ca_file)
-        self._site = HttpSite(settings, security, _too_many)
+        self._server = HttpServer(settings, security, problems=True)
         self._controller = controller
         self._apply = apply
         self._clock = clock
@@ -115,34 +82,31 @@ class A1Server:
         #: Delays, and the monotonic time of the next post, of each instance whose destination did
         #: not take the last notification.
         self._refused: dict[str, tuple[Backoff, int]] = {}
-        self.app = web.Application(
-            middlewares=[self._authorize, _problems], client_max_size=_MAX_BODY
-        )
         of_type = f"{ROOT}/policytypes/{{policyTypeId}}"
         policy = f"{of_type}/policies/{{policyId}}"
-        self.app.add_routes(
-            [
-                web.get(f"{ROOT}/openapi.json", self._openapi),
-                web.get(f"{ROOT}/policytypes", self._types),
-                web.get(of_type, self._type),
-                web.get(f"{of_type}/policies", self._policies),
-                web.get(policy, self._get),
-                web.put(policy, self._put),
-                web.delete(policy, self._delete),
-                web.get(f"{policy}/status", self._status),
-            ]
-        )
+        for template, read in (
+            (f"{ROOT}/openapi.json", self._openapi),
+            (f"{ROOT}/policytypes", self._types),
+            (of_type, self._type),
+            (f"{of_type}/policies", self._policies),
+            (policy, self._get),
+            (f"{policy}/status", self._status),
+        ):
+            self._server.route("GET", template, read, Right.READ)
+        for method, change in (("PUT", self._put), ("DELETE", self._delete)):
+            handler = self._changing_policies(change)
+            self._server.route(method, policy, handler, Right.CONTROL, node=ALL_NODES)
 
     async def start(self) -> str:
         """Listen; returns the address with the port in use.
 
         Raises `SettingsError` for an unusable certificate, `OSError` for the address.
         """
-        return await self._site.start(self.app)
+        return await self._server.start()
 
     async def stop(self) -> None:
         """Stop listening."""
-        await self._site.stop()
+        await self._server.stop()
 
     def statuses(self) -> dict[str, Status]:
         """How each instance is enforced now."""
@@ -153,66 +117,62 @@ class A1Server:
 
     # -------------------------------------------------------------------- requests
 
-    @web.middleware
-    async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        caller = self._site.caller(request)
-        changes = request.method not in (hdrs.METH_GET, hdrs.METH_HEAD)
-        right, node = (Right.CONTROL, ALL_NODES) if changes else (Right.READ, "")
-        what = f"{request.method} {request.path}"
-        if (refusal := caller.refusal(right, node, what=what)) is not None:
-            answer = _problem(http_status(refusal), refusal.detail)
-            answer.headers.update(challenge(refusal))
-            return answer
-        if changes and (exceeded := self._site.limits.take(caller.account, CHANGES)) is not None:
-            return _too_many(exceeded)
-        answered = await handler(request)
-        if changes:
-            accepted = answered.status < HTTPStatus.BAD_REQUEST
-            caller.audit(
-                f"a1_{request.method.lower()}",
-                "accepted" if accepted else f"rejected: {answered.status}",
-                node="",
-                what=request.path,
-            )
-        return answered
+    def _changing_policies(self, change: Handler) -> Handler:
+        """A handler of changes, within their rate, with a line of the audit log for each."""
 
-    async def _openapi(self, _: web.Request) -> web.Response:
-        return web.json_response(openapi())
+        async def changed(request: Request) -> Response:
+            caller = request.caller
+            if (exceeded := caller.account.take(CHANGES)) is not None:
+                raise too_many_requests(exceeded)
+            outcome = "rejected: 500"
+            try:
+                response = await _kept(change(request))
+                outcome = "accepted"
+            except HttpError as error:
+                outcome = f"rejected: {error.status}"
+                raise
+            finally:
+                action = f"a1_{request.method.lower()}"
+                caller.audit(action, outcome, what=request.path)
+            return response
 
-    async def _types(self, _: web.Request) -> web.Response:
-        return web.json_response(list(TYPES))
+        return changed
 
-    async def _type(self, request: web.Request) -> web.Response:
-        return web.json_response(policy_type(_type_id(request)))
+    async def _openapi(self, _: Request) -> Response:
+        return json_response(openapi())
 
-    async def _policies(self, request: web.Request) -> web.Response:
+    async def _types(self, _: Request) -> Response:
+        return json_response(list(TYPES))
+
+    async def _type(self, request: Request) -> Response:
+        return json_response(policy_type(_type_id(request)))
+
+    async def _policies(self, request: Request) -> Response:
         type_id = _type_id(request)
         every = self._store.instances.items()
-        return web.json_response([name for name, each in every if each.type_id == type_id])
+        return json_response([name for name, each in every if each.type_id == type_id])
 
-    async def _get(self, request: web.Request) -> web.Response:
-        return web.json_response(self._store.instances[self._known(request)].body)
+    async def _get(self, request: Request) -> Response:
+        return json_response(self._store.instances[self._known(request)].body)
 
-    async def _status(self, request: web.Request) -> web.Response:
-        return web.json_response(self.statuses()[self._known(request)].document())
+    async def _status(self, request: Request) -> Response:
+        return json_response(self.statuses()[self._known(request)].document())
 
-    async def _put(self, request: web.Request) -> web.Response:
-        type_id, policy_id = _type_id(request), request.match_info["policyId"]
+    async def _put(self, request: Request) -> Response:
+        type_id, policy_id = _type_id(request), request.variables["policyId"]
         if not re.fullmatch(POLICY_ID, policy_id):
-            raise ProblemError(HTTPStatus.BAD_REQUEST, f"policyId: expected {POLICY_ID}")
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"policyId: expected {POLICY_ID}")
         destination = self._destination(request)
         try:
-            new = instance(type_id, await _json(request), destination)
+            new = instance(type_id, _json(request.body), destination)
         except StatementError as error:
-            raise ProblemError(HTTPStatus.BAD_REQUEST, str(error)) from None
+            raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None
         async with self._changing:
             old = self._store.instances.get(policy_id)
             if old is not None and old.type_id != type_id:
-                raise ProblemError(
-                    HTTPStatus.CONFLICT, f"policyId: it is a policy of {old.type_id}"
-                )
+                raise HttpError(HTTPStatus.CONFLICT, f"policyId: it is a policy of {old.type_id}")
             if old is None and len(self._store.instances) >= MAX_INSTANCES:
-                raise ProblemError(
+                raise HttpError(
                     HTTPStatus.CONFLICT, f"there are {MAX_INSTANCES} policies, the limit"
                 )
             await self._store.replace(policy_id, new)
@@ -220,36 +180,38 @@ class A1Server:
             self._notified[policy_id] = self.statuses()[policy_id]
             self._refused.pop(policy_id, None)
         headers = {} if old else {"Location": request.path}
-        return web.json_response(new.body, status=200 if old else 201, headers=headers)
+        return json_response(
+            new.body, status=HTTPStatus.OK if old else HTTPStatus.CREATED, headers=headers
+        )
 
-    async def _delete(self, request: web.Request) -> web.Response:
+    async def _delete(self, request: Request) -> Response:
         async with self._changing:
             policy_id = self._known(request)
             await self._store.replace(policy_id, None)
             self._notified.pop(policy_id, None)
             self._refused.pop(policy_id, None)
             self._apply()
-        return web.Response(status=HTTPStatus.NO_CONTENT)
+        return Response(HTTPStatus.NO_CONTENT)
 
-    def _destination(self, request: web.Request) -> str | None:
-        text = request.query.get("notificationDestination")
+    def _destination(self, request: Request) -> str | None:
+        text = request.argument("notificationDestination")
         if text is None:
             return None
         expected = "notificationDestination: expected an absolute http or https URI"
         try:
             url = URL(text)
         except ValueError:
-            raise ProblemError(HTTPStatus.BAD_REQUEST, expected) from None
+            raise HttpError(HTTPStatus.BAD_REQUEST, expected) from None
         if len(text) > _MAX_DESTINATION or url.scheme not in ("http", "https") or not url.host:
-            raise ProblemError(HTTPStatus.BAD_REQUEST, expected)
+            raise HttpError(HTTPStatus.BAD_REQUEST, expected)
         if not self._may_notify(url):
-            self._site.caller(request).audit(
+            request.caller.audit(
                 "refused",
                 "refused: host not in a1.notify_hosts",
                 what=f"notification to {url.host}",
                 limited=True,
             )
-            raise ProblemError(
+            raise HttpError(
                 HTTPStatus.FORBIDDEN,
                 f"notificationDestination: host {url.host} is not in a1.notify_hosts",
             )
@@ -259,11 +221,11 @@ class A1Server:
         host = (url.host or "").lower()
         return any(fnmatchcase(host, allowed.lower()) for allowed in self._notify_hosts)
 
-    def _known(self, request: web.Request) -> str:
-        type_id, policy_id = _type_id(request), request.match_info["policyId"]
+    def _known(self, request: Request) -> str:
+        type_id, policy_id = _type_id(request), request.variables["policyId"]
         found = self._store.instances.get(policy_id)
         if found is None or found.type_id != type_id:
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"policyId: {type_id} has no such policy")
+            raise HttpError(HTTPStatus.NOT_FOUND, f"policyId: {type_id} has no such policy")
         return policy_id
 
     # --------------------------------------------------------------- notifications
@@ -338,31 +300,35 @@ class A1Server:
             self._refused.pop(name, None)
 
 
-def _type_id(request: web.Request) -> str:
-    type_id = request.match_info["policyTypeId"]
+def _type_id(request: Request) -> str:
+    type_id = request.variables["policyTypeId"]
     if type_id not in TYPES:
-        raise ProblemError(
+        raise HttpError(
             HTTPStatus.NOT_FOUND, f"policyTypeId: unknown; expected one of {', '.join(TYPES)}"
         )
     return type_id
 
 
-async def _json(request: web.Request) -> Any:
+async def _kept(changing: Awaitable[Response]) -> Response:
+    try:
+        return await changing
+    except OSError as error:
+        _log.error("A1 policy not kept", error=str(error))
+        raise HttpError(
+            HTTPStatus.INTERNAL_SERVER_ERROR, "the state file cannot be written"
+        ) from None
+
+
+def _json(body: bytes) -> Any:
     def constant(name: str) -> NoReturn:
         raise ValueError(f"{name} is not JSON")
 
     try:
-        async with asyncio.timeout(_BODY_S):
-            text = (await request.read()).decode()
-        value = parse_json(text, constant)
+        value = parse_json(body.decode(), constant)
         # Unpaired surrogates are legal escapes but no text; 1e999 is read as infinite.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except JsonError as error:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, f"body: {error}") from None
+        raise HttpError(HTTPStatus.BAD_REQUEST, f"body: {error}") from None
     except (ValueError, RecursionError) as error:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, f"body: {error}; expected JSON") from None
-    except TimeoutError:
-        raise ProblemError(
-            HTTPStatus.REQUEST_TIMEOUT, f"body: not complete; expected within {_BODY_S:g} s"
-        ) from None
+        raise HttpError(HTTPStatus.BAD_REQUEST, f"body: {error}; expected JSON") from None
     return value

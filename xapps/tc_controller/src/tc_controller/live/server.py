@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from importlib import resources
 from itertools import chain
-from typing import Final
+from typing import Final, Self
 
-from aiohttp import hdrs, web
 from ric.access import Right
 from ric.clock import Clock
-from ric.http import Handler, HttpServer, too_many_requests
-from ric.limits import Exceeded, Limits, Pool
+from ric.http import (
+    Handler,
+    HttpError,
+    HttpServer,
+    Request,
+    Response,
+    text_response,
+    too_many_requests,
+)
+from ric.limits import Exceeded, Hold, Pool
 
 from tc_controller.live.detail import bearer_detail, find
 from tc_controller.live.feed import Feed, encode
@@ -38,21 +45,46 @@ _HEADERS: Final = {
 
 
 class _Viewer:
-    """One open stream."""
+    """The events of one open stream."""
 
-    def __init__(self, request: web.Request, client: str) -> None:
-        self.request = request
-        self.client = client
+    def __init__(
+        self, whole: Iterator[str], cut: Callable[[], None], left: Callable[[_Viewer], None]
+    ) -> None:
+        """`whole` are the parts of the first event's document; `cut` ends the connection, `left` is
+        called once when the stream is over."""
+        self._whole: Iterator[bytes] = _event("whole", whole)
+        self._cut = cut
+        self._left = left
         #: Events to send; ``None`` ends the stream.
-        self.waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_BEHIND)
+        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_BEHIND)
 
     def offer(self, event: bytes | None) -> None:
         """Send an event, or disconnect a viewer that is behind."""
         try:
-            self.waiting.put_nowait(event)
+            self._waiting.put_nowait(event)
         except asyncio.QueueFull:
-            if self.request.transport is not None:
-                self.request.transport.abort()
+            self._cut()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if (part := next(self._whole, None)) is not None:
+            return part
+        if (event := await self._waiting.get()) is None:
+            raise StopAsyncIteration
+        return event
+
+    async def aclose(self) -> None:
+        """Leave the page."""
+        self._left(self)
+
+
+def _event(name: str, parts: Iterator[str]) -> Iterator[bytes]:
+    yield f"event: {name}\n".encode()
+    for part in parts:
+        yield f"data: {part}\n".encode()
+    yield b"\n"
 
 
 class LivePage:
@@ -73,7 +105,7 @@ class LivePage:
         self._now_us = now_us
         self._max_viewers = max_viewers
         self._shares = Pool(max_viewers)
-        self._viewers: set[_Viewer] = set()
+        self._viewers: dict[_Viewer, Hold] = {}
         self._feeding = asyncio.Lock()
         #: The feed's document is of the last sample.
         self._following = False
@@ -86,14 +118,13 @@ class LivePage:
             content = file.read_bytes()
             kind = _TYPES.get(file.name, "text/javascript")
             path = "/live/" + ("" if file.name == "index.html" else file.name)
-            server.route(path, _static(content, kind), None)
+            server.route("GET", path, _static(content, kind), None)
         # Relative, so that it holds behind a proxy that adds a prefix.
         for path in ("/", "/live"):
-            server.route(path, _to_page, None)
-        events = partial(self._events, server)
-        server.route("/live/events", events, Right.READ, streams=True)
-        server.route("/live/history", self._history, Right.READ)
-        server.route("/live/bearer", self._bearer, Right.READ)
+            server.route("GET", path, _to_page, None)
+        server.route("GET", "/live/events", self._events, Right.READ, streams=True)
+        server.route("GET", "/live/history", self._history, Right.READ)
+        server.route("GET", "/live/bearer", self._bearer, Right.READ)
 
     async def run(self) -> None:
         """Sample once a second until cancelled; send the viewers what changed."""
@@ -124,80 +155,72 @@ class LivePage:
 
     # ------------------------------------------------------------------ requests
 
-    async def _events(self, server: HttpServer, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={**_HEADERS, "Cache-Control": "no-store"})
-        response.content_type = "text/event-stream"
-        if request.method == hdrs.METH_HEAD:
-            return response
-        viewer = _Viewer(request, server.account(request))
-        parts = await self._admit(viewer, server.limits)
-        if isinstance(parts, Exceeded):
-            return too_many_requests(parts)
-        try:
-            await response.prepare(request)
-            await response.write(b"event: whole\n")
-            for part in parts:
-                await response.write(f"data: {part}\n".encode())
-            await response.write(b"\n")
-            while (event := await viewer.waiting.get()) is not None:
-                await response.write(event)
-        except ConnectionError:
-            # The viewer left, or was too slow.
-            pass
-        finally:
-            self._viewers.discard(viewer)
-            self._shares.give(viewer.client, 1)
-        return response
+    async def _events(self, request: Request) -> Response:
+        headers = {**_HEADERS, "Cache-Control": "no-store", "Content-Type": "text/event-stream"}
+        if request.method == "HEAD":
+            return Response(headers=headers)
+        return Response(body=await self._admit(request), headers=headers)
 
-    async def _admit(self, viewer: _Viewer, limits: Limits) -> Iterable[str] | Exceeded:
-        """The document as parts; the changes that follow it wait in the viewer's queue."""
+    async def _admit(self, request: Request) -> _Viewer:
+        """A viewer, who gets the whole document and the changes that follow it."""
         async with self._feeding:
             if self._max_viewers == 0:
-                raise web.HTTPServiceUnavailable(text="the controller is stopping\n")
+                raise _unavailable("the controller is stopping")
             if len(self._viewers) >= self._max_viewers:
-                raise web.HTTPServiceUnavailable(
-                    text=f"{self._max_viewers} viewers are connected, the limit of "
-                    "`live.max_viewers`\n"
+                raise _unavailable(
+                    f"{self._max_viewers} viewers are connected, the limit of `live.max_viewers`"
                 )
-            exceeded = limits.hold(viewer.client, self._shares, "viewers")
-            if exceeded is not None:
-                return exceeded
+            held = request.caller.account.hold(self._shares, "viewers")
+            if isinstance(held, Exceeded):
+                raise too_many_requests(held)
             if not self._following:
                 await self._publish()
-            self._viewers.add(viewer)
             parts = self._feed.whole()
-            return chain((next(parts),), parts)
+            # Made now: what changes from now on is another event.
+            viewer = _Viewer(chain((next(parts),), parts), request.cut, self._leave)
+            self._viewers[viewer] = held
+            return viewer
 
-    async def _history(self, request: web.Request) -> web.StreamResponse:
-        names = request.query.getall("bearer", [])
+    def _leave(self, viewer: _Viewer) -> None:
+        self._viewers.pop(viewer).release()
+
+    async def _history(self, request: Request) -> Response:
+        names = request.query.get("bearer", ())
         if not 0 < len(names) <= _MOST_HISTORIES:
-            text = f"{len(names)} parameters `bearer`; expected 1 to {_MOST_HISTORIES}\n"
-            raise web.HTTPBadRequest(text=text)
+            text = f"{len(names)} parameters `bearer`; expected 1 to {_MOST_HISTORIES}"
+            raise HttpError(HTTPStatus.BAD_REQUEST, text)
         history, controller = self._feed.history, self._feed.controller
         found = ((name, find(controller, name)) for name in names)
         series = {name: history.series(key) for name, key in found if key is not None}
         return _json({"at_us": history.at_us(), "series": series})
 
-    async def _bearer(self, request: web.Request) -> web.StreamResponse:
+    async def _bearer(self, request: Request) -> Response:
         controller = self._feed.controller
-        key = find(controller, request.query.get("id", ""))
+        key = find(controller, request.argument("id") or "")
         if key is None:
-            raise web.HTTPNotFound(text="no such bearer: it is gone, or the name is another\n")
+            raise HttpError(
+                HTTPStatus.NOT_FOUND, "no such bearer: it is gone, or the name is another"
+            )
         decisions = self._feed.decisions.of(key)
         return _json(bearer_detail(controller, key, decisions, self._now_us()))
 
 
+def _unavailable(why: str) -> HttpError:
+    return HttpError(HTTPStatus.SERVICE_UNAVAILABLE, why)
+
+
 def _static(content: bytes, kind: str) -> Handler:
-    async def handler(_: web.Request) -> web.Response:
-        return web.Response(body=content, content_type=kind, charset="utf-8", headers=_HEADERS)
+    async def handler(_: Request) -> Response:
+        headers = {**_HEADERS, "Content-Type": f"{kind}; charset=utf-8"}
+        return Response(body=content, headers=headers)
 
     return handler
 
 
-async def _to_page(_: web.Request) -> web.Response:
-    raise web.HTTPFound("live/")
+async def _to_page(_: Request) -> Response:
+    return Response(HTTPStatus.FOUND, headers={"Location": "live/"})
 
 
-def _json(document: object) -> web.Response:
+def _json(document: object) -> Response:
     headers = {**_HEADERS, "Cache-Control": "no-store"}
-    return web.Response(text=encode(document), content_type="application/json", headers=headers)
+    return text_response(encode(document), "application/json", headers=headers)
