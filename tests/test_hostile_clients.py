@@ -15,6 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import grpc
 import grpc.aio
 import pytest
@@ -26,7 +27,8 @@ from sojourn_interfaces import forecast_pb2
 from sojourn_interfaces.e2_gateway_pb2_grpc import E2GatewayStub
 from sojourn_interfaces.forecast_pb2_grpc import ForecasterStub
 
-PROGRAMS = ("gnb-lab", "bridge", "forecaster")
+GRPC = ("gnb-lab", "bridge", "forecaster")
+PROGRAMS = (*GRPC, "controller")
 CONNECTIONS = 40
 PATIENCE_S = 30.0
 SILENCE_S = 10.0
@@ -35,6 +37,13 @@ RELOADED_S = 15.0
 LONG = "x" * (1 << 20)
 TOO_LONG = {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.OUT_OF_RANGE}
 """What gRPC for Python and tonic answer to a message beyond the bound."""
+POLICIES = "/A1-P/v2/policytypes/ORAN_QoSTarget_6.0.0/policies"
+OF_STATUS = {
+    HTTPStatus.OK: grpc.StatusCode.OK,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    HTTPStatus.TOO_MANY_REQUESTS: grpc.StatusCode.RESOURCE_EXHAUSTED,
+}
+"""What gRPC has for the answers of an HTTP server."""
 
 
 @dataclass
@@ -57,10 +66,11 @@ class Served:
             return "/sojourn.forecast.v1.Forecaster/Predict"
         return "/sojourn.e2.v1.E2Gateway/ListNodes"
 
-    def channel(self, visitor: Visitor) -> grpc.aio.Channel:
+    def channel(self, visitor: Visitor) -> Any:
+        """A connection of a client; an asynchronous context manager."""
         return self.world.channel(self.server["listen"], visitor)
 
-    async def ask(self, channel: grpc.aio.Channel, text: str = "") -> grpc.StatusCode:
+    async def ask(self, channel: Any, text: str = "") -> grpc.StatusCode:
         """What one call comes to; NOT_FOUND is the answer of a forecaster without nodes."""
         try:
             if self.name == "forecaster":
@@ -91,6 +101,23 @@ class Served:
         return context
 
 
+class ServedOverHttp(Served):
+    """A controller; `server` is that of its policies."""
+
+    def channel(self, visitor: Visitor) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(ssl=self.world.context(visitor))
+        return aiohttp.ClientSession(f"https://{self.server['listen']}", connector=connector)
+
+    async def ask(self, channel: Any, text: str = "") -> grpc.StatusCode:
+        method, path = ("PUT", f"{POLICIES}/p") if text else ("GET", POLICIES)
+        timeout = aiohttp.ClientTimeout(PATIENCE_S)
+        try:
+            async with channel.request(method, path, data=text, timeout=timeout) as answer:
+                return OF_STATUS[answer.status]
+        except aiohttp.ClientError:
+            return grpc.StatusCode.UNAVAILABLE
+
+
 def _unknown_field(text: str) -> bytes:
     """A field that the message does not have, of this length (protobuf's encoding, LEN)."""
     if not text:
@@ -106,9 +133,11 @@ async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     world = World(tmp_path)
     server = world.server_settings() | {"max_connections": CONNECTIONS}
     http = world.server_settings() | {"max_connections": CONNECTIONS}
-    settings = {"server": server, "http": http, "access": world.access}
+    over_http = request.param == "controller"
+    settings = {"a1" if over_http else "server": server, "http": http, "access": world.access}
     async with running(request.param, settings, tmp_path):
-        yield Served(request.param, world, server, http)
+        kind = ServedOverHttp if over_http else Served
+        yield kind(request.param, world, server, http)
 
 
 async def _ends(reader: asyncio.StreamReader, within_s: float) -> bool:
@@ -164,6 +193,7 @@ async def test_a_request_that_comes_in_drops_ends(served: Served) -> None:
     ],
     ids=["20,000 fields", "one long field", "an indexed field, often"],
 )
+@pytest.mark.parametrize("served", GRPC, indirect=True)
 async def test_a_header_beyond_the_bound_reaches_no_procedure(
     served: Served, fields: bytes
 ) -> None:
@@ -252,7 +282,8 @@ async def test_a_name_that_was_made_to_resolve_to_a_server_is_not_answered(
     world = World(tmp_path)
     plain = [{"listen": world.server_settings()["listen"]} for _ in range(2)]
     access = {"file": None, "audit_file": world.audit}
-    settings = {"server": plain[0], "http": plain[1], "access": access}
+    first = "a1" if program == "controller" else "server"
+    settings = {first: plain[0], "http": plain[1], "access": access}
     async with running(program, settings, tmp_path):
         host, port = plain[1]["listen"].split(":")
         for headers, status in (

@@ -179,6 +179,23 @@ async def test_who_may_read_metrics_and_that_probes_are_open(program: str, world
     assert found == {name: row[READ] for name, row in HTTP.items()}
 
 
+async def test_who_may_see_the_live_page(world: World) -> None:
+    """Its files hold no data: a browser loads them before it can ask for a token."""
+    http = world.server_settings()
+    found: dict[str, str] = {}
+    async with running("controller", {"http": http, "access": world.access}, world.where):
+        for name, visitor in world.visitors.items():
+            connector = aiohttp.TCPConnector(ssl=world.context(visitor))
+            async with aiohttp.ClientSession(connector=connector) as session:
+                of = partial(of_http, session, http["listen"], visitor)
+                found[name], _ = await of("/live/events", "HEAD")
+                assert (await of("/live/history?bearer=x"))[0] == found[name]
+                page, body = await of("/live/")
+                assert page == (HANDSHAKE if found[name] == HANDSHAKE else SERVED)
+                assert ("<title>" in body) == (page == SERVED)
+    assert found == {name: row[READ] for name, row in HTTP.items()}
+
+
 async def test_who_may_read_and_change_a1_policies(world: World) -> None:
     a1 = world.server_settings()
     root = "/A1-P/v2/policytypes"

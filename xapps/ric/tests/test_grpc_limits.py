@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -15,19 +16,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from http2_client import Http2Client, literal
 from numbers_service import ASK, COUNT, FAIL, SERVICE, Numbers, stream, unary
-from prometheus_client import CollectorRegistry, generate_latest
-from ric.clock import SystemClock
+from prometheus_client import CollectorRegistry
 from ric.grpc_server import GrpcServer, GrpcServerSettings
-from ric.paced_refusals import PacedRefusals
 from ric.security import Security
-from ric.testing.virtual_time import on_virtual_time
-
-
-class StoppedClock(SystemClock):
-    """No token is added to a bucket."""
-
-    def monotonic_ns(self) -> int:
-        return 0
 
 
 @pytest.fixture
@@ -37,14 +28,11 @@ def numbers() -> Numbers:
 
 @pytest.fixture
 def security() -> Security:
-    return Security(clock=StoppedClock())
+    return Security()
 
 
 @pytest.fixture
-async def port(
-    monkeypatch: pytest.MonkeyPatch, numbers: Numbers, security: Security
-) -> AsyncIterator[int]:
-    monkeypatch.setattr("ric.paced_refusals.REFUSALS_PER_S", 10_000.0)
+async def port(numbers: Numbers, security: Security) -> AsyncIterator[int]:
     server = GrpcServer(
         SERVICE,
         numbers.handlers(),
@@ -93,7 +81,7 @@ def client(port: int) -> grpc.aio.Channel:
     return grpc.aio.insecure_channel(f"127.0.0.1:{port}", (("grpc.use_local_subchannel_pool", 1),))
 
 
-async def test_a_client_with_200_streams_leaves_others_theirs(port: int) -> None:
+async def test_a_client_with_many_streams_leaves_others_theirs(port: int) -> None:
     async with AsyncExitStack() as stack:
         greedy, second = [await stack.enter_async_context(client(port)) for _ in range(2)]
         count = stream(second, COUNT)
@@ -102,14 +90,14 @@ async def test_a_client_with_200_streams_leaves_others_theirs(port: int) -> None
         greedy_count = stream(greedy, COUNT)
         open_, refused = [], []
         # One after the other: the connection itself takes 64 at once.
-        for _ in range(200):
+        for _ in range(24):
             call = greedy_count(b"")
             try:
                 await anext(aiter(call))
                 open_.append(call)
             except grpc.aio.AioRpcError as error:
                 refused.append(error)
-        assert (len(open_), len(refused)) == (16, 184)
+        assert (len(open_), len(refused)) == (16, 8)
         assert {error.code() for error in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
         assert "16 streams open, 15 of 32 free; expected" in str(refused[0].details())
         after = aiter(count(b""))
@@ -164,60 +152,54 @@ async def test_calls_for_what_is_absent_cost_no_more_than_others(port: int) -> N
 
 async def test_a_call_with_an_invalid_request_counts_as_twenty(port: int) -> None:
     async with client(port) as failing, client(port) as second:
-        fail = unary(failing, FAIL)
-        codes = []
-        for _ in range(12):
+        codes: list[grpc.StatusCode] = []
+        while len(codes) < 100:
             with pytest.raises(grpc.aio.AioRpcError) as failed:
-                await fail(b"")
+                await unary(failing, FAIL)(b"")
+            if failed.value.code() is not grpc.StatusCode.INVALID_ARGUMENT:
+                break
             codes.append(failed.value.code())
-        invalid, exhausted = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert codes == [invalid] * 10 + [exhausted] * 2
-        ask = unary(second, ASK)
-        assert await ask(b"y") == b"y"
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert 10 <= len(codes) < 50, "10 of a burst of 200, and what came in the meantime"
+        assert await unary(second, ASK)(b"y") == b"y"
 
 
-@on_virtual_time
-async def test_a_client_has_few_refusals_a_second_however_many_calls_it_makes() -> None:
-    refusals, loop = PacedRefusals(), asyncio.get_running_loop()
-    at_s: list[float] = []
+async def test_a_flood_of_calls_is_refused_slowly_and_another_client_is_served(port: int) -> None:
+    refused: list[grpc.aio.AioRpcError] = []
+    served = 0
 
-    async def call_again(client: str) -> None:
+    async def call_again(ask: Any) -> None:
+        nonlocal served
         while True:
-            await refusals.pause(client)
-            at_s.append(loop.time())
+            try:
+                await ask(b"x")
+                served += 1
+            except grpc.aio.AioRpcError as error:
+                refused.append(error)
 
-    tasks = [asyncio.create_task(call_again("flood")) for _ in range(64)]
-    await asyncio.sleep(100)
-    for task in tasks:
-        task.cancel()
-    began = loop.time()
-    assert 200 <= len(at_s) <= 800, "about four a second"
-    busiest = max(sum(first <= at < first + 1 for at in at_s) for first in range(20, 99))
-    assert busiest <= 16, "and not together"
-    await refusals.pause("once")
-    assert loop.time() - began <= 0.375
-
-
-async def test_a_flood_of_calls_is_refused_and_another_client_is_served(port: int) -> None:
     async with client(port) as flooding, client(port) as second:
-        ask = unary(flooding, ASK)
-        answers: list[Any] = []
-        for _ in range(20):
-            some = (ask(b"x") for _ in range(40))
-            answers += await asyncio.gather(*some, return_exceptions=True)
-        refused = [one for one in answers if isinstance(one, grpc.aio.AioRpcError)]
-        assert (len(answers), len(refused)) == (800, 600), "the burst is served"
-        assert {one.code() for one in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
-        assert "more than 100 calls/s (burst 200); retry in" in str(refused[0].details())
-        trailing = dict(refused[0].trailing_metadata())
-        assert int(trailing["grpc-retry-pushback-ms"]) > 0
+        began_s = time.monotonic()
+        flood = [asyncio.create_task(call_again(unary(flooding, ASK))) for _ in range(32)]
         other = unary(second, ASK)
         assert [await other(b"y") for _ in range(100)] == [b"y"] * 100
         health = health_pb2_grpc.HealthStub(second)
         await health.Check(health_pb2.HealthCheckRequest())
+        async with asyncio.timeout(60):
+            while len(refused) < 4:
+                await asyncio.sleep(0.1)
+        for task in flood:
+            task.cancel()
+        await asyncio.gather(*flood, return_exceptions=True)
+        took_s = time.monotonic() - began_s
+    assert 200 <= served <= 200 + 100 * took_s + 1, "the burst, and then the rate"
+    assert len(refused) <= 4 + 16 * took_s, "about four a second, however many calls it makes"
+    assert {one.code() for one in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert "more than 100 calls/s (burst 200); retry in" in str(refused[0].details())
+    trailing = dict(refused[0].trailing_metadata())
+    assert int(trailing["grpc-retry-pushback-ms"]) > 0
 
 
-async def test_metadata_and_messages_beyond_their_bounds_are_refused(port: int) -> None:
+async def test_metadata_beyond_what_was_announced_is_refused(port: int) -> None:
     async with client(port) as large, client(port) as second:
         ask = unary(large, ASK)
         with pytest.raises(grpc.aio.AioRpcError) as refused:
@@ -239,28 +221,19 @@ async def test_metadata_and_messages_beyond_their_bounds_are_refused(port: int) 
     ids=["20,000 fields", "one long field", "an indexed field, often", "within a frame"],
 )
 async def test_metadata_that_ignores_what_was_announced_never_reaches_a_call(
-    fields: bytes, port: int, numbers: Numbers, security: Security
+    fields: bytes, port: int, numbers: Numbers
 ) -> None:
     async with await Http2Client.connect(port) as hostile:
         hostile.call(ASK, fields)
-        status, code = await hostile.ended()
-        assert status == grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
-        assert code == 11, "ENHANCE_YOUR_CALM"
+        status, _ = await hostile.ended()
+        assert status in (None, grpc.StatusCode.RESOURCE_EXHAUSTED.value[0])
     async with client(port) as second:
-        other = unary(second, ASK)
-        assert await other(b"y") == b"y"
+        assert await unary(second, ASK)(b"y") == b"y"
     assert numbers.asked == 1
-    limited = generate_latest(registry_of(security)).decode()
-    assert 'limit="metadata"' in limited
 
 
-@pytest.fixture
-def room_for_two_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ric.relay.OPEN_CALLS_BYTES", 64 << 10)
-
-
-async def beside_much_metadata(port: int) -> None:
-    """60 calls with 15 kB of metadata each; another client is served meanwhile."""
+async def test_a_client_with_much_metadata_keeps_nobody_from_being_served(port: int) -> None:
+    """60 calls with 15 kB each."""
     async with await Http2Client.connect(port) as hostile:
         for _ in range(60):
             hostile.call(COUNT, literal("padding", "x" * 15_000))
@@ -268,23 +241,6 @@ async def beside_much_metadata(port: int) -> None:
             other = unary(second, ASK)
             for _ in range(20):
                 assert await other(b"y") == b"y"
-
-
-async def test_a_client_that_sends_much_metadata_waits_in_its_connection(
-    port: int, numbers: Numbers, security: Security
-) -> None:
-    await beside_much_metadata(port)
-    assert 'limit="metadata"' in generate_latest(registry_of(security)).decode()
-    assert numbers.begun <= 17, "256 KiB of header blocks"
-
-
-@pytest.mark.usefixtures("room_for_two_calls")
-async def test_a_client_that_holds_much_metadata_waits_in_its_connection(
-    port: int, numbers: Numbers, security: Security
-) -> None:
-    await beside_much_metadata(port)
-    assert 'limit="open_calls"' in generate_latest(registry_of(security)).decode()
-    assert numbers.begun <= 2, "half of 64 KiB"
 
 
 async def test_the_pings_of_clients_are_permitted_without_a_call(port: int) -> None:

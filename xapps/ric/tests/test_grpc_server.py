@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import ssl
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -146,39 +145,26 @@ def metric(security: Security, sample: str) -> float:
     return float(exposed(security).split(f"\n{sample} ")[1].split("\n")[0])
 
 
-class DatedClock:
-    """A wall clock at a given time."""
-
-    def __init__(self, days_from_now: float) -> None:
-        self._days = days_from_now
-
-    def now_us(self) -> int:
-        return time.time_ns() // 1000 + int(self._days * 86_400e6)
-
-    def monotonic_ns(self) -> int:
-        return 0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
 @pytest.mark.parametrize(
     ("days", "event"),
-    [(15, None), (17, "certificate expires soon"), (31, "certificate expired")],
+    [(15, None), (13, "certificate expires soon"), (-1, "certificate expired")],
 )
-def test_the_end_of_a_certificate_is_a_metric_and_a_warning_two_weeks_before(
+async def test_the_end_of_a_certificate_is_a_metric_and_a_warning_two_weeks_before(
     days: int, event: str | None, authority: Authority
 ) -> None:
-    security = Security(clock=DatedClock(days))
+    authority.issue("server", dns=("localhost",), days=days)
+    security = Security()
     settings = GrpcServerSettings.model_validate(files(authority.where))
     with capture_logs() as logged:
-        certificates = security.server_certificates(settings)
+        server = GrpcServer(SERVICE, Numbers().handlers(), settings, security=security)
+        await server.start()
         security.check()
+        security.check()
+    shown = metric(security, 'sojourn_tls_certificate_not_after_seconds{use="grpc"}')
+    await server.stop(0)
     assert [line["event"] for line in logged if "expire" in line["event"]] == (
         [] if event is None else [event]
     )
-    assert certificates is not None
-    shown = metric(security, 'sojourn_tls_certificate_not_after_seconds{use="grpc"}')
     certificate = x509.load_pem_x509_certificate((authority.where / "server.pem").read_bytes())
     assert shown == certificate.not_valid_after_utc.timestamp()
 
@@ -187,7 +173,7 @@ def test_the_end_of_a_client_certificate_follows_its_file(authority: Authority) 
     certificate, key = authority.issue("client", days=40)
     tls = TlsSettings(enabled=True, certificate_file=certificate, key_file=key)
     unused = ClientSettings(tls=tls.model_copy(update={"enabled": False}))
-    security = Security(clock=DatedClock(0), clients=(ClientSettings(tls=tls),))
+    security = Security(clients=(ClientSettings(tls=tls),))
     line = 'sojourn_tls_certificate_not_after_seconds{use="gateway"}'
     first = metric(security, line)
     assert line not in exposed(Security(clients=(unused,)))
@@ -285,7 +271,7 @@ def test_tls_that_identifies_nobody_is_refused_beyond_this_machine() -> None:
 
 @pytest.mark.parametrize("field", ["certificate_file", "key_file", "client_ca_file"])
 @pytest.mark.parametrize("content", [None, b"", b"not pem"])
-def test_a_file_that_cannot_be_used_is_named(
+async def test_a_file_that_cannot_be_used_is_named(
     field: str, content: bytes | None, authority: Authority, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.pem"
@@ -293,13 +279,15 @@ def test_a_file_that_cannot_be_used_is_named(
         path.write_bytes(content)
     settings = GrpcServerSettings.model_validate(files(tmp_path, **{field: path}))
     with pytest.raises(SettingsError, match=rf"server\.{field}: {path}: "):
-        Security().server_certificates(settings)
+        GrpcServer(SERVICE, Numbers().handlers(), settings, security=Security())
 
 
-def test_files_that_do_not_belong_together_are_named(authority: Authority, tmp_path: Path) -> None:
+async def test_files_that_do_not_belong_together_are_named(
+    authority: Authority, tmp_path: Path
+) -> None:
     settings = GrpcServerSettings.model_validate(files(tmp_path, key_file=tmp_path / "client.key"))
     with pytest.raises(SettingsError, match=r"server: .*server\.pem.*; expected PEM files that"):
-        Security().server_certificates(settings)
+        GrpcServer(SERVICE, Numbers().handlers(), settings, security=Security())
 
 
 def test_an_access_file_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
