@@ -50,6 +50,10 @@ class NodeWithoutLease:
         pipeline = self._model.tc.pipeline
         return None if pipeline is None else str(pipeline["name"])
 
+    def refuse_everything(self) -> None:
+        """Refuse each control from now on."""
+        self._model.tc.refuse = lambda _message: {"cause": "capacity"}
+
     def install_by_another(self, template: str) -> None:
         """Install a pipeline under another owner: an xApp, or an operator at the gNB."""
         self._model.tc.install(tc.pipeline(template, {}), self._model.now_us, "another")
@@ -110,6 +114,19 @@ async def test_a_gnb_of_another_version_and_one_that_leaves(tmp_path: Path) -> N
         await world.ended("SojournNodeLost")
         ric.remove_node("gnb-2")
         await world.raised("SojournNodeLost")
+
+
+async def test_a_gnb_that_refuses_every_pipeline(tmp_path: Path) -> None:
+    async with gateway_of_fakes() as (ric, gateway), Programs(tmp_path) as programs:
+        NodeWithoutLease(ric, "gnb-1").refuse_everything()
+        controller = await controller_with("fq_codel", programs, tmp_path, gateway)
+        world = await AlertWorld.over(
+            programs, tmp_path, {"tc-controller": controller.ready["metrics"]}
+        )
+        await world.raised("SojournNodeFault")
+        # The first refusal begins the series; an increase is seen from the second on.
+        NodeWithoutLease(ric, "gnb-2").refuse_everything()
+        await world.raised("SojournControlsRejected")
 
 
 async def test_a_task_that_fails_again_and_again(tmp_path: Path) -> None:

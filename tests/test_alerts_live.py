@@ -86,10 +86,7 @@ async def test_lost_programs_and_indications(tmp_path: Path) -> None:
 
         stopped = ("SojournIndicationsStale", "SojournTargetDown")
         # The first renewal that fails begins the series; an increase is seen from the second on.
-        for more in (
-            (),
-            ("SojournLeaseRenewalsFail", "SojournControlsRejected", "SojournNodeFault"),
-        ):
+        for more in ((), ("SojournLeaseRenewalsFail",)):
             gnb.process.send_signal(signal.SIGSTOP)
             await world.raised(*stopped, *more)
             gnb.process.send_signal(signal.SIGCONT)
@@ -100,7 +97,31 @@ async def test_lost_programs_and_indications(tmp_path: Path) -> None:
         await asyncio.to_thread(forecaster.stop)
         await world.raised("SojournForecasterDown")
         await asyncio.to_thread(controller.kill)
-        await world.raised("SojournControllerDown")
+        await world.raised("SojournControllerDown", "SojournSiteDown")
+
+
+async def test_a_gateway_that_ends_is_one_alert_that_pages(tmp_path: Path) -> None:
+    async with loop_in(tmp_path) as loop, Programs(tmp_path) as tools:
+        gnb = await loop.gnb(*METRICS)
+        gateway = gnb.ready["listen"]
+        controller = await loop.controller(gateway)
+        forecaster = await loop.forecaster(gateway)
+        jobs = metrics(gnb_lab=gnb, tc_controller=controller, rlc_forecaster=forecaster)
+        world = await AlertWorld.over(tools, tmp_path, jobs, silenced=True)
+        await world.until(lambda: not world.pages(), world.pages)
+        await asyncio.to_thread(gnb.kill)
+        await world.raised("SojournGatewayDown")
+        # Long enough for the consequences: leases end, indications are old, controls unanswered.
+        await asyncio.sleep(70)
+        assert world.pages() == ["SojournGatewayDown"]
+        follow = (
+            "NodeLost",
+            "NodeWithoutOwner",
+            "NodeFault",
+            "IndicationsStale",
+            "LeaseRenewalsFail",
+        )
+        assert not world.active() & {f"Sojourn{name}" for name in follow}
 
 
 async def test_a_bloated_bearer_that_the_controller_may_not_touch(tmp_path: Path) -> None:

@@ -13,16 +13,15 @@ import pytest
 from sojourn_dashboards.__main__ import write
 from sojourn_dashboards.board import TAG, UID_PREFIX
 from sojourn_dashboards.check import panels
+from sojourn_dashboards.names import SITE
 from sojourn_dashboards.promql import selectors, substituted
 
 FOLDER = Path(__file__).parents[1] / "json"
 FILES = sorted(FOLDER.glob("*.json"))
 RATES = {"rate", "irate", "increase"}
 TIMES = {"__rate_interval": "1m", "__interval": "15s", "__range": "1h"}
-UNSCOPED = {
-    "ALERTS": "Prometheus makes it from the rules",
-}
-"""Metrics read without matchers of job and instance, and why."""
+OF_RULES = {"ALERTS"}
+"""Metrics that Prometheus makes of the rules, without labels of its own of job and instance."""
 
 
 @pytest.fixture(params=FILES, ids=[file.stem for file in FILES])
@@ -75,13 +74,14 @@ def test_dashboard_is_read_only_in_utc_and_tagged(board: Any) -> None:
 
 
 def test_variables_follow_the_linter(board: Any) -> None:
-    source, job, instance, *others = board["templating"]["list"]
+    source, *scope = board["templating"]["list"]
     assert (source["type"], source["name"], source["label"]) == (
         "datasource", "datasource", "Data source",
     )  # fmt: skip
-    for variable, name in ((job, "job"), (instance, "instance")):
-        assert (variable["name"], variable["multi"], variable["allValue"]) == (name, True, ".+")
-    for variable in (job, instance, *others):
+    everything = dict.fromkeys(SITE, ".*") | {"job": ".+", "instance": ".+"}
+    for variable, (name, value) in zip(scope, everything.items(), strict=False):
+        assert (variable["name"], variable["multi"], variable["allValue"]) == (name, True, value)
+    for variable in scope:
         if variable["type"] == "query":
             assert variable["refresh"] == 2, "reload when the time range changes"
             assert variable["datasource"]["uid"] == "${datasource}"
@@ -117,12 +117,21 @@ def test_panels_fill_the_grid_without_overlap(board: Any) -> None:
         assert width == 24, f"row {y} of the grid is {width} wide"
 
 
-def test_queries_are_promql_and_select_job_and_instance(board: Any) -> None:
+def test_queries_are_promql_and_select_site_job_and_instance(board: Any) -> None:
     for title, expr in targets(board):
         for selector in selectors(substituted(expr, values(board))):
-            recorded = ":" in selector.metric
-            if not recorded and selector.metric not in UNSCOPED:
-                assert {"job", "instance"} <= selector.matchers.keys(), f"{title}: {expr}"
+            wanted = {*SITE}
+            if ":" not in selector.metric and selector.metric not in OF_RULES:
+                wanted |= {"job", "instance"}
+            assert wanted <= selector.matchers.keys(), f"{title}: {expr}"
+
+
+def test_nodes_and_slices_are_told_apart_by_site(board: Any) -> None:
+    for title, expr in targets(board):
+        for keyword, grouped in re.findall(r"\b(by|on) \(([^)]*)\)", expr):
+            labels = set(grouped.split(", "))
+            if keyword == "on" or labels & {"node", "slice"}:
+                assert labels >= {*SITE}, f"{title}: {expr}"
 
 
 def test_counters_are_read_as_rates(board: Any) -> None:

@@ -14,18 +14,20 @@ from typing import Any
 import promql_parser
 import pytest
 import yaml
+from rule_files import (
+    ALERTS,
+    FILES,
+    GROUPS,
+    RECORDS,
+    ROOT,
+    RULES,
+    SITE,
+    needs_promtool,
+    promtool,
+)
+from sojourn_dashboards.promql import selectors
 
-ROOT = Path(__file__).parents[2]
-RULES = ROOT / "dashboards" / "rules"
 RUNBOOKS = ROOT / "docs" / "runbooks"
-FILES = sorted(RULES.glob("*.yaml"))
-GROUPS = {path: yaml.safe_load(path.read_text())["groups"] for path in FILES}
-ALERTS: list[dict[str, Any]] = [
-    r for groups in GROUPS.values() for g in groups for r in g["rules"] if "alert" in r
-]
-RECORDS: list[dict[str, Any]] = [
-    r for groups in GROUPS.values() for g in groups for r in g["rules"] if "record" in r
-]
 NAMES = sorted({rule["alert"] for rule in ALERTS})
 RECORDED = re.compile(r"\b[a-z_]+:[a-z0-9_]+:[a-z0-9_]+\b")
 INTERVAL_S = 30
@@ -36,7 +38,9 @@ CASES: list[dict[str, Any]] = [
     for case in yaml.safe_load(path.read_text())
 ]
 """Cases of each alert rule: `series` (values each 30 s, promtool's notation), the time from which
-its expression holds, and the labels, description and dashboard of the alert that it must raise."""
+its expression holds, and the labels and description of the alert that it must raise. All are at the
+site `PLACE`."""
+PLACE = {"cluster": "east", "namespace": "ran", "release": "first"}
 
 PERCEIVED = {"critical": {"CRITICAL", "MAJOR"}, "warning": {"MAJOR", "MINOR", "WARNING"}}
 """Perceived severities of TS 28.532 by `severity`."""
@@ -50,21 +54,10 @@ ALARM_TYPES = {
 }
 BOARDS = {"fleet", "cell", "bearer", "controller", "forecaster", "gateway", "slo"}
 
-needs_promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="needs promtool on PATH (Debian: prometheus)"
-)
-
 
 def identity(rule: dict[str, Any]) -> str:
     labels = rule["labels"]
     return "-".join(filter(None, (rule["alert"], labels["severity"], labels.get("long"))))
-
-
-def promtool(*arguments: str | Path) -> None:
-    done = subprocess.run(
-        ["promtool", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def seconds(duration: str) -> int:
@@ -86,14 +79,22 @@ def rule_of(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def expected(case: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
-    own = {"description": case["description"]}
-    if "dashboard" in case:
-        own["dashboard_url"] = f"https://grafana.example/d/sojourn-{case['dashboard']}"
+    # Prometheus drops labels without value.
+    labels = PLACE | {k: v for k, v in case.get("labels", {}).items() if v}
+    link = re.sub(
+        r"\{\{ \$labels\.(\w+) \}\}", lambda m: labels[m[1]], rule["annotations"]["dashboard_url"]
+    )
     return {
-        # Prometheus drops labels without value.
-        "exp_labels": rule["labels"] | {k: v for k, v in case.get("labels", {}).items() if v},
-        "exp_annotations": rule["annotations"] | own,
+        "exp_labels": rule["labels"] | labels,
+        "exp_annotations": rule["annotations"]
+        | {"description": case["description"], "dashboard_url": link},
     }
+
+
+def placed(series: str) -> str:
+    """The series at a site."""
+    name, _, labels = series.partition("{")
+    return f"{name}{{" + "".join(f'{k}="{v}", ' for k, v in PLACE.items()) + labels
 
 
 @needs_promtool
@@ -116,7 +117,7 @@ def test_an_alert_fires_after_its_for_and_not_a_step_before(
     )
     test = {
         "interval": f"{INTERVAL_S}s",
-        "input_series": [{"series": s, "values": v} for s, v in case["series"].items()],
+        "input_series": [{"series": placed(s), "values": v} for s, v in case["series"].items()],
         "alert_rule_test": [
             {"eval_time": f"{at_s}s", "alertname": case["alert"], "exp_alerts": alerts}
             for at_s, alerts in checks
@@ -175,6 +176,7 @@ def test_an_alert_has_the_labels_and_annotations_that_a_noc_reads(rule: dict[str
     assert annotations["runbook_url"] == (
         f"https://docs.sojourn.example/docs/runbooks/{rule['alert']}.html"
     )
+    assert all(f"var-{label}=" in annotations["dashboard_url"] for label in SITE)
     chosen = r"var-(\w+)=\{\{ \$labels\.(\w+) \}\}"
     found = re.fullmatch(
         rf"https://grafana\.example/d/sojourn-(\w+)(?:\?{chosen}(?:&{chosen})*)?",
@@ -223,6 +225,15 @@ def test_a_recorded_series_is_named_by_level_metric_and_operation(rule: dict[str
 @pytest.mark.parametrize("rule", ALERTS + RECORDS, ids=lambda rule: rule.get("record", "alert"))
 def test_an_expression_parses(rule: dict[str, Any]) -> None:
     promql_parser.parse(str(rule["expr"]))
+
+
+@pytest.mark.parametrize("rule", ALERTS + RECORDS, ids=lambda rule: rule.get("record", "alert"))
+def test_a_rule_reads_and_joins_within_a_site(rule: dict[str, Any]) -> None:
+    expr = str(rule["expr"])
+    # The chart puts the matchers of its release in place of this one.
+    assert [s for s in selectors(expr) if s.matchers.get("release") != ".*"] == []
+    grouped = re.findall(r"\b(?:by|on) \(([^)]*)\)", expr)
+    assert all({*labels.split(", ")} >= {*SITE} for labels in grouped if labels), expr
 
 
 def test_every_recorded_series_that_a_rule_reads_is_recorded() -> None:

@@ -45,10 +45,10 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def template(*arguments: str | Path) -> list[dict[str, Any]]:
-    """The objects of a release `s` in the namespace `default`."""
+def template(*arguments: str | Path, release: str = "s") -> list[dict[str, Any]]:
+    """The objects of a release in the namespace `default`."""
     helm = tool("helm")
-    text = run(helm, "template", "s", CHART, *RENDERING, *arguments)
+    text = run(helm, "template", release, CHART, *RENDERING, *arguments)
     # Dashboards are long: the loader in C is ten times as fast.
     return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final
 
@@ -32,23 +32,27 @@ class _Annotation(models.AnnotationQuery):
         return super().to_json() | self.words | {"step": "15s"}
 
 
-SCOPE: Final = (
-    Variable(
-        name="job",
-        label="Job",
-        about="Scrape jobs of Sojourn's programs.",
-        values="sojourn_build_info, job",
-        several=True,
-    ),
-    Variable(
-        name="instance",
-        label="Instance",
-        about="Replicas of the programs.",
-        values='sojourn_build_info{job=~"$job"}, instance',
-        several=True,
-    ),
-)
-"""Variables of every dashboard beside the data source."""
+def _scope() -> Iterator[Variable]:
+    """Variables of every dashboard beside the data source: site, job, instance. Each lists the
+    values that those before it leave."""
+    chosen: list[str] = []
+    for name, about, none in (
+        ("cluster", "Kubernetes clusters, or what the scrape configuration calls so.", True),
+        ("namespace", "Namespaces; without Kubernetes, sites.", True),
+        ("release", "Releases of the chart.", True),
+        ("job", "Scrape jobs of Sojourn's programs.", False),
+        ("instance", "Replicas of the programs.", False),
+    ):
+        within = f"{{{', '.join(chosen)}}}" if chosen else ""
+        yield Variable(
+            name=name,
+            label=name.capitalize(),
+            about=about,
+            values=f"sojourn_build_info{within}, {name}",
+            several=True,
+            may_lack=none,
+        )
+        chosen.append(f'{name}=~"${name}"')
 
 
 def board(page: Page) -> models.Dashboard:
@@ -57,7 +61,7 @@ def board(page: Page) -> models.Dashboard:
     made.description(page.about).tags([TAG]).readonly().timezone("utc")
     made.time(page.span, "now").refresh(page.refresh).tooltip(models.DashboardCursorSync.CROSSHAIR)
     source = builders.DatasourceVariable("datasource").label("Data source").type("prometheus")
-    made.variables([source, *map(_variable, (*SCOPE, *page.variables))])
+    made.variables([source, *map(_variable, (*_scope(), *page.variables))])
     others = builders.DashboardLink("Sojourn").type(models.DashboardLinkType.DASHBOARDS)
     made.link(others.tags([TAG]).as_dropdown(True).keep_time(True).include_vars(True))
     for name, url in page.drill.items():
@@ -80,7 +84,8 @@ def _variable(variable: Variable) -> builders.QueryVariable | builders.TextBoxVa
     query.sort(models.VariableSort.NATURAL_ASC)
     if variable.several:
         everything = models.VariableOption(selected=True, text="All", value="$__all")
-        query.multi(True).include_all(True).all_value(".+").current(everything)
+        every = ".*" if variable.may_lack else ".+"
+        query.multi(True).include_all(True).all_value(every).current(everything)
     return query
 
 

@@ -37,9 +37,12 @@ MAY_BE_EMPTY: Final[Mapping[str, str]] = {
     "sojourn_controller_ignored_total": "every report and answer is used",
     "sojourn_forecaster_model_refused_info": "no model is refused",
     "sojourn_controller_reconciliations_total": "nobody else sets pipelines",
-    'seconds{job=~".+", instance=~".+", state="violated"}': "no bearer is in violation now",
+    'seconds{cluster=~".*", namespace=~".*", release=~".*", job=~".+", instance=~".+", '
+    'state="violated"}': "no bearer is in violation now",
     'kind="inherited"': "no pipeline took over a backlog in the window",
     "ALERTS": "no alert fires",
+    "site:cause:active": "no alert fires",
+    "job:certificate_left_seconds": "plain text on loopback",
 }
 """Part of a query → why it may be empty in a healthy loop."""
 WITHOUT_FLEXRIC: Final[Mapping[str, str]] = {

@@ -12,7 +12,7 @@ from grafana_foundation_sdk.models.prometheus import Dataquery, PromQueryFormat
 from sojourn_dashboards.kinds import DRAW
 from sojourn_dashboards.names import NAMES, Steps, Words
 from sojourn_dashboards.page import Column, Panel, Query, Tile
-from sojourn_dashboards.queries import legend, promql
+from sojourn_dashboards.queries import legend, located, promql
 
 SOURCE: Final = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 FORMATS: Final = {"table": PromQueryFormat.TABLE, "heatmap": PromQueryFormat.HEATMAP}
@@ -33,7 +33,9 @@ def drawn(panel: Panel) -> models.Panel:
     made.title, made.description, made.datasource = panel.title, panel.about, SOURCE
     newest = made.type_val in INSTANT or (isinstance(panel, Tile) and panel.names is not None)
     made.targets = [
-        _target(letter, query, newest=newest or query.instant, form=FORMATS.get(made.type_val))
+        _target(
+            panel, letter, query, newest=newest or query.instant, form=FORMATS.get(made.type_val)
+        )
         for letter, query in panel.lettered()
     ]
     config = made.field_config = made.field_config or models.FieldConfigSource()
@@ -47,8 +49,11 @@ def drawn(panel: Panel) -> models.Panel:
     return made
 
 
-def _target(letter: str, query: Query, *, newest: bool, form: PromQueryFormat | None) -> Dataquery:
-    target = prometheus.Dataquery().expr(promql(query)).ref_id(letter).datasource(SOURCE)
+def _target(
+    panel: Panel, letter: str, query: Query, *, newest: bool, form: PromQueryFormat | None
+) -> Dataquery:
+    expr = located(promql(query)) if panel.located else promql(query)
+    target = prometheus.Dataquery().expr(expr).ref_id(letter).datasource(SOURCE)
     target.legend_format(legend(query))
     if form:
         target.format(form)
@@ -65,7 +70,7 @@ def _overrides(panel: Panel) -> Iterator[models.DashboardFieldConfigSourceOverri
         yield _override("byRegexp", "/.*/", {"links": _links(panel.links)})
     for name, (shown, colour) in (panel.names or {}).items():
         yield _override("byName", name, {"displayName": shown, "color": _fixed(colour)})
-    for column in panel.columns:
+    for column in panel.shown:
         yield _override("byName", column.title, _column(column))
 
 

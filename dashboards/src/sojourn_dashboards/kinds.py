@@ -107,7 +107,7 @@ def _density(panel: Panel) -> heatmap.Panel:
 def _table(panel: Panel) -> tables.Panel:
     """Instant queries joined on their labels; columns in the given order."""
     drawn = tables.Panel().show_header(True).cell_height(options.TableCellHeight.SM)
-    shown = {column.field: column.title for column in panel.columns}
+    shown = {column.field: column.title for column in panel.shown}
     order = {field: place for place, field in enumerate(shown)}
     steps: dict[str, object] = {
         "filterFieldsByName": {"include": {"names": list(shown)}},

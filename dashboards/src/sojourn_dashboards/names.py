@@ -26,6 +26,8 @@ def _named(kind: str, given: object) -> object:
     return NAMES[kind][given]
 
 
+SITE: Final[tuple[str, ...]] = tuple(NAMES["texts"]["site"].split(", "))
+"""Labels that name a site."""
 Number = int | float
 Colour = Annotated[str, BeforeValidator(partial(_named, "colours"))]
 Steps = Annotated[list[tuple[Number | None, Colour]], BeforeValidator(partial(_named, "steps"))]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from sojourn_dashboards.names import Colour, Number, Steps, Words
+from sojourn_dashboards.names import SITE, Colour, Number, Steps, Words
 
 Kind = Literal[
     "lines",
@@ -28,6 +28,8 @@ Links = dict[str, str]
 """Title → URL."""
 Size = tuple[int, int]
 """Columns of 24 by rows."""
+NO_LABEL = "^$"
+"""Stands for a label that a series lacks: as the value of a variable it selects such series."""
 
 
 class Part(BaseModel):
@@ -72,6 +74,12 @@ class Column(Part):
     """Shown as a bar from 0 to this value."""
 
 
+_SITE_COLUMNS = [
+    Column(field=label, title=label.capitalize(), width=110, words={NO_LABEL: ("–", "unknown")})
+    for label in SITE
+]
+
+
 def _listed(given: object) -> object:
     """Queries as a list; one that is only an expression has no legend."""
     listed = given if isinstance(given, list) else [given]
@@ -103,6 +111,16 @@ class Panel(Part):
     """Shown without data: why, and what to do; by default the row's."""
     size: Size | None = None
     """Width and height; the row's by default."""
+
+    @property
+    def located(self) -> bool:
+        """Whether it is a table of nodes or slices, which are of a site."""
+        return any(column.field in ("node", "slice") for column in self.columns)
+
+    @property
+    def shown(self) -> list[Column]:
+        """Its columns, those of the site included."""
+        return [*_SITE_COLUMNS, *self.columns] if self.located else self.columns
 
     def lettered(self) -> Iterator[tuple[str, Query]]:
         """The queries, as Grafana numbers them."""
@@ -148,6 +166,8 @@ class Variable(Part):
     """`SELECTOR, LABEL`."""
     several: bool = False
     """Several values may be chosen, all by default."""
+    may_lack: bool = False
+    """Series without the label are among all."""
     default: str = ""
 
 

@@ -5,16 +5,34 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sojourn_dashboards.page import Query
+from sojourn_dashboards.names import SITE
+from sojourn_dashboards.page import NO_LABEL, Query
 
-_SCRAPED: Final = re.compile(r"(?<![\w:])((?:sojourn|process)_\w+|up)(?![\w:])(\{\}?)?")
-"""A metric of a program, not a recorded series, and the start of its matchers."""
+_SERIES: Final = re.compile(
+    r"(?<![\w:])(?:((?:sojourn|process)_\w+|up)|([a-z_]+:[a-z0-9_]+:[a-z0-9_]+|ALERTS))"
+    r"(?![\w:])(\{\}?)?"
+)
+"""A metric of a program, or a series that Prometheus makes of rules; the start of its matchers."""
 
 
 def scoped(expr: str) -> str:
-    """The expression with its metrics of programs at the selected jobs and instances."""
-    scope = 'job=~"$job", instance=~"$instance"'
-    return _SCRAPED.sub(lambda m: f"{m[1]}{{{scope}{', ' if m[2] == '{' else '}'}", expr)
+    """The expression at the selected sites, its metrics of programs at the selected jobs and
+    instances."""
+
+    def selected(found: re.Match[str]) -> str:
+        labels = (*SITE, "job", "instance") if found[1] else SITE
+        matchers = ", ".join(f'{label}=~"${label}"' for label in labels)
+        return f"{found[1] or found[2]}{{{matchers}{', ' if found[3] == '{' else '}'}"
+
+    return _SERIES.sub(selected, expr)
+
+
+def located(expr: str) -> str:
+    """The expression with `NO_LABEL` for each label of the site that its series lack: links of a
+    row need all."""
+    for label in SITE:
+        expr = f'label_replace({expr}, "{label}", "{NO_LABEL}", "{label}", "")'
+    return expr
 
 
 def events(counter: str, label: str) -> str:

@@ -85,7 +85,8 @@ class Run:
 
     async def _start_tools(self, tools: Tools, targets: dict[str, str], webhook: str) -> Prometheus:
         programs, out = self._programs, self._out
-        _, manager = await start_alertmanager(programs, tools.alertmanager, out, webhook)
+        shipped = self._arguments.rules.parent / "alertmanager.yaml"
+        _, manager = await start_alertmanager(programs, tools.alertmanager, out, webhook, shipped)
         rules = sorted(self._arguments.rules.glob("*.yaml"))
         prometheus = await start_prometheus(
             programs, tools.prometheus, out, targets=targets, rules=rules, alertmanager=manager
@@ -219,7 +220,8 @@ def make_parser() -> argparse.ArgumentParser:
         "--rules",
         type=Path,
         default=Path("dashboards/rules"),
-        help="folder of rule files; the dashboards are in json beside it (default: %(default)s)",
+        help="folder of rule files; json with the dashboards and alertmanager.yaml are beside it"
+        " (default: %(default)s)",
     )
     parser.add_argument(
         "--healthy",

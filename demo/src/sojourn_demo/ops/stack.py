@@ -28,6 +28,8 @@ HOW_TO_GET: Final[Mapping[Names, str]] = {
     ALERTMANAGER: "Debian: apt install prometheus-alertmanager; or a release of"
     " github.com/prometheus/alertmanager",
 }
+SITE: Final[Mapping[str, str]] = {"cluster": "local", "namespace": "demo", "release": "demo"}
+"""Labels of every target: they name the site, as those that the chart sets."""
 INTERVAL: Final = "2s"
 """Interval of scrapes and rule evaluation: short, so that a run shows each step soon."""
 TIMEOUT_S: Final = 5.0
@@ -124,7 +126,11 @@ async def start_prometheus(
         },
         "rule_files": [str(path.resolve()) for path in rules],
         "scrape_configs": [
-            {"job_name": job, "static_configs": [{"targets": [target]}], **(scrape or {})}
+            {
+                "job_name": job,
+                "static_configs": [{"targets": [target], "labels": dict(SITE)}],
+                **(scrape or {}),
+            }
             for job, target in targets.items()
         ],
     }
@@ -145,17 +151,21 @@ async def start_prometheus(
 
 
 async def start_alertmanager(
-    programs: Programs, binary: Path, folder: Path, webhook: str
+    programs: Programs, binary: Path, folder: Path, webhook: str, shipped: Path
 ) -> tuple[Program, str]:
-    """Starts Alertmanager, which posts every notification to `webhook`; its address."""
+    """Starts Alertmanager, which posts every notification to `webhook`; its address.
+
+    Args:
+        shipped: `dashboards/alertmanager.yaml`: grouping and inhibitions. Its waits are left out.
+
+    Raises:
+        DemoError: `shipped` cannot be read, or Alertmanager ended or is late.
+    """
     address = free_address()
+    ours = _loaded(shipped)
     configuration = {
-        "route": {
-            "receiver": "noc",
-            "group_by": ["alertname"],
-            "group_wait": "0s",
-            "group_interval": "1s",
-        },
+        "route": ours["route"] | {"receiver": "noc", "group_wait": "0s", "group_interval": "1s"},
+        "inhibit_rules": ours["inhibit_rules"],
         "receivers": [
             {"name": "noc", "webhook_configs": [{"url": webhook, "send_resolved": True}]}
         ],
@@ -170,6 +180,13 @@ async def start_alertmanager(
         ready=f"http://{address}/-/ready",
     )
     return program, address
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise DemoError(f"{path}: {error}") from error
 
 
 async def start_grafana(
