@@ -26,7 +26,7 @@ PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract nonrt
             xapps/tc_controller xapps/rlc_forecaster gateway/flexric/bridge lab/tc_evaluate datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor tc_controller) gateway/server/tests gateway/flexric/bridge/tests
-PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) lab/python/py gateway/flexric/service-model $(wildcard gateway/flexric/bridge/swig/*.py) \
+PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) gateway/serving/python/py lab/python/py gateway/flexric/service-model $(wildcard gateway/flexric/bridge/swig/*.py) \
                   $(TYPED_TESTS) gateway/flexric/tests ran-function/oai/tests ran-function/c-abi/tests dashboards/tests demo/tests benchmarks tests docs/site helm deploy
 # Those that the demo runs.
 DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract nonrt-ric/report xapps/ric \
@@ -34,10 +34,10 @@ DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract 
 CLI := gnb-lab e2sm-tc
 TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask
 # Crates that are Python modules.
-MODULES := e2sm-tc-spec/codec/python nonrt-ric/model_contract/native/python lab/python
+MODULES := e2sm-tc-spec/codec/python gateway/serving/python nonrt-ric/model_contract/native/python lab/python
 DEMO_MODULES := $(filter-out lab/python,$(MODULES))
 # What they are built of, and files beside it: too many rather than one too few.
-MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec nonrt-ric/model_contract deploy/shared_features interfaces/proto ran-function lab -type f -not -path '*/__pycache__/*' -not -path '*/.*')
+MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec gateway/serving nonrt-ric/model_contract deploy/shared_features interfaces/proto ran-function lab -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 STEP := @.ci/step
 # The lab is a Cargo workspace of its own.
 LAB := --manifest-path lab/Cargo.toml

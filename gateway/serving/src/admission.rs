@@ -4,13 +4,12 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tonic::{
-    Status,
+    Code, Status,
     body::Body,
     codegen::{Bytes, Service, http},
 };
@@ -22,14 +21,14 @@ use crate::{
     limits::{Account, CallOfSlot, Hold, Limits, Refused, Slot},
 };
 
-/// Before a refusal is sent, or the next request of a refused client is read: what it sends meanwhile
-/// waits in its own connection and costs nothing.
-pub const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
-
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
 /// What an open call counts for its client and its connection.
 type Open = (Hold, Option<CallOfSlot>);
+/// The status of a call that is not admitted, and whose refusal it is.
+type NotAdmitted = (Status, Option<Arc<Account>>);
+/// What tonic says of a request that is longer than it may be.
+const TOO_LONG: &str = "Error, decoded message length too large";
 
 /// A call's client: its rights and its account.
 #[derive(Clone, Debug)]
@@ -38,19 +37,21 @@ pub struct Client {
     pub caller: Caller,
     /// What it uses.
     pub account: Arc<Account>,
-    limits: Limits,
+    /// Where the accounts are.
+    pub limits: Limits,
 }
 
 impl Client {
-    /// The client of a call on the connection of `slot`.
-    ///
-    /// # Errors
-    /// Its connections are too many.
-    pub fn new(limits: &Limits, caller: Caller, slot: Option<&Slot>) -> Result<Self, Refused> {
+    /// The client of a call or request on the connection of `slot`, whose connections may be too many.
+    pub fn new(
+        limits: &Limits,
+        caller: Caller,
+        slot: Option<&Slot>,
+    ) -> (Self, Result<(), Refused>) {
         let key = caller.client_key();
-        slot.map_or(Ok(()), |slot| slot.identified(&key))?;
         let account = limits.account(&key);
-        Ok(Self { caller, account, limits: limits.clone() })
+        let identified = slot.map_or(Ok(()), |slot| slot.identified(&key));
+        (Self { caller, account, limits: limits.clone() }, identified)
     }
 
     /// Monotonic time of the account's buckets.
@@ -84,20 +85,25 @@ pub struct Admitting<S> {
 }
 
 impl Admission {
+    /// The client of a call, and what the call counts; or whose refusal it is.
     // The error is the status of the call.
     #[allow(clippy::result_large_err)]
-    fn admit(&self, request: &mut Request) -> Result<Open, Status> {
+    fn admit(&self, request: &Request) -> Result<(Client, Open), NotAdmitted> {
         let peer = request.extensions().get::<Peer>().cloned();
-        let peer = peer.ok_or_else(|| Status::internal("the call has no connection"))?;
+        let peer = peer.ok_or_else(|| (Status::internal("the call has no connection"), None))?;
         let peer_slot = peer.slot.clone();
         let authorization = request.headers().get(http::header::AUTHORIZATION);
         let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
         let caller = Caller::new(&self.access, peer, authorization);
-        let client = Client::new(&self.limits, caller, peer_slot.as_ref())?;
-        let call = peer_slot.as_ref().map(Slot::begin_call);
-        let open = (client.account.begin_call(client.now_us())?, call);
-        request.extensions_mut().insert(client);
-        Ok(open)
+        let (client, identified) = Client::new(&self.limits, caller, peer_slot.as_ref());
+        let held = identified.and_then(|()| client.account.begin_call(client.now_us()));
+        match held {
+            Ok(hold) => {
+                let call = peer_slot.as_ref().map(|slot| slot.begin_call(true));
+                Ok((client, (hold, call)))
+            }
+            Err(refused) => Err((refused.into(), Some(client.account))),
+        }
     }
 }
 
@@ -115,17 +121,21 @@ where
     }
 
     fn call(&mut self, mut request: Request) -> Self::Future {
-        match self.admission.admit(&mut request) {
-            Ok(open) => {
+        match self.admission.admit(&request) {
+            Ok((client, open)) => {
+                request.extensions_mut().insert(client.clone());
                 let response = self.inner.call(request);
                 async move {
-                    let response = response.await?;
-                    Ok(response.map(|body| Body::new(OpenCall { body, _open: open })))
+                    let mut response = response.await?;
+                    judge(response.headers_mut(), &client);
+                    Ok(response.map(|body| Body::new(OpenCall { body, client, _open: open })))
                 }
                 .boxed()
             }
-            Err(status) => async move {
-                tokio::time::sleep(REFUSAL_PAUSE).await;
+            Err((status, account)) => async move {
+                if let Some(account) = account {
+                    account.refusal_pause().await;
+                }
                 Ok(status.into_http())
             }
             .boxed(),
@@ -133,9 +143,27 @@ where
     }
 }
 
+/// Counts a call that failed for a fault of the client as several: reading its request has cost as much. A
+/// request that is longer than it may be is `RESOURCE_EXHAUSTED`, as the table of gRPC's status codes has it;
+/// tonic says `OUT_OF_RANGE`. `fields` are those of a response, or its trailers.
+fn judge(fields: &mut http::HeaderMap, client: &Client) {
+    const STATUS: &str = "grpc-status";
+    let code = fields.get(STATUS).map(|value| Code::from_bytes(value.as_bytes()));
+    let is_too_long = code == Some(Code::OutOfRange)
+        && Status::from_header_map(fields)
+            .is_some_and(|status| status.message().starts_with(TOO_LONG));
+    if is_too_long {
+        fields.insert(STATUS, http::HeaderValue::from(Code::ResourceExhausted as i32));
+    }
+    if is_too_long || code == Some(Code::InvalidArgument) {
+        client.account.charge_failed_call(client.now_us());
+    }
+}
+
 /// Body of a response; the call is open until it is dropped.
 struct OpenCall {
     body: Body,
+    client: Client,
     _open: Open,
 }
 
@@ -147,7 +175,13 @@ impl HttpBody for OpenCall {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let mut polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &mut polled
+            && let Some(trailers) = frame.trailers_mut()
+        {
+            judge(trailers, &self.client);
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

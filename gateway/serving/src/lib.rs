@@ -5,6 +5,7 @@
 //! of HTTP, which `hosts` binds to the names of the server. `metrics` counts what was refused.
 
 pub mod access;
+pub mod address;
 pub mod admission;
 mod error;
 pub mod hosts;

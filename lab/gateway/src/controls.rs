@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 use tc_pipelines::owners::{self, Answer, Asked, Owners};
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{sleep, timeout},
+    time::timeout,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
 use serving::{
     access::{Caller, Entry, Right, check_identifiers},
-    admission::{Client, REFUSAL_PAUSE},
+    admission::Client,
     limits::Hold,
 };
 
@@ -107,8 +107,11 @@ impl ControlHandler {
             };
             let request_id = request.request_id;
             // Checked for each control: a call outlives changes of the access file.
-            let admitted = check_identifiers(&request.node_id, &request.ran_function_oid)
-                .and_then(|()| Ok(caller.require(Right::Control, Some(&request.node_id))?));
+            let admitted =
+                check_identifiers(&request.node_id, &request.ran_function_oid).and_then(|()| {
+                    let what = describe(&request.ran_function_oid, &request.message);
+                    Ok(caller.require(Right::Control, Some(&request.node_id), &what)?)
+                });
             let record = match &admitted {
                 Ok(who) if caller.is_audited() => Some(Record::new(caller, who, &request)),
                 _ => None,
@@ -133,7 +136,7 @@ impl ControlHandler {
                 place.send(Ok(proto::ControlResponse { request_id, result }));
             });
             if is_refused {
-                sleep(REFUSAL_PAUSE).await;
+                client.account.refusal_pause().await;
             }
         }
     }

@@ -46,7 +46,7 @@ async fn scrape(
     Extension(Client { caller, .. }): Extension<Client>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(refusal) = caller.require(Right::Read, None) {
+    if let Err(refusal) = caller.require(Right::Read, None, "/metrics") {
         return refused(refusal);
     }
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());

@@ -10,6 +10,7 @@ use lab_world::{
     ControlError, ControlReply, ControlRequest, ControlTicket, Indication, ReportLoad,
     SubscriptionId, SubscriptionRequest,
 };
+use serving::limits::REPORT_COST_BYTES;
 use tokio::sync::{oneshot, watch};
 use tonic::Status;
 
@@ -24,9 +25,6 @@ use super::{
 };
 
 type ReplySender = oneshot::Sender<Result<ControlReply, ControlFailure>>;
-
-/// Cost of a report beside its bytes, as bytes: collecting, queueing and framing it take as long.
-const REPORT_COST_BYTES: u64 = 32 << 10;
 
 /// A stream of indications and what it counts for its client.
 struct Reader {

@@ -2,30 +2,28 @@
 
 use std::sync::Arc;
 
-use serving::limits::{Account, Hold, Limit, Pool, Rate, RateLimit, Refused, Share};
+use serving::limits::{
+    Account, Hold, Limit, Pool, REPORT_SHARE_ALPHA, Rate, RateLimit, Refused, Share,
+};
 
 /// RAN procedures other than controls.
 const PROCEDURES: RateLimit = RateLimit {
-    limit: Limit { name: "procedures", counts: "procedures", outcome: "procedures refused" },
+    limit: Limit { name: "procedures", counts: "procedures" },
     rate: Rate { per_s: 200, burst: 400 },
 };
 /// Controls; a long message counts as several.
 const CONTROLS: RateLimit = RateLimit {
-    limit: Limit { name: "controls", counts: "controls", outcome: "controls refused" },
+    limit: Limit { name: "controls", counts: "controls" },
     rate: Rate { per_s: 2_000, burst: 4_000 },
 };
 /// Message bytes of one control.
 const CONTROL_BYTES: usize = 16 << 10;
-const SUBSCRIPTIONS: Limit =
-    Limit { name: "subscriptions", counts: "subscriptions", outcome: "subscriptions refused" };
-const REPORT_LOAD: Limit =
-    Limit { name: "report_load", counts: "bytes/s of reports", outcome: "subscriptions refused" };
-const QUEUED: Limit =
-    Limit { name: "queued_bytes", counts: "queued bytes", outcome: "reports dropped" };
+const SUBSCRIPTIONS: Limit = Limit { name: "subscriptions", counts: "subscriptions" };
+const REPORT_LOAD: Limit = Limit { name: "report_load", counts: "bytes/s of reports" };
+const QUEUED: Limit = Limit { name: "queued_bytes", counts: "queued bytes" };
 /// Bytes of reports that wait for their readers.
 const QUEUED_BYTES: u64 = 256 << 20;
-const PENDING: Limit =
-    Limit { name: "pending_bytes", counts: "bytes of controls", outcome: "controls refused" };
+const PENDING: Limit = Limit { name: "pending_bytes", counts: "bytes of controls" };
 /// Bytes of controls that wait for their answers.
 const PENDING_BYTES: u64 = 64 << 20;
 /// What a control counts beside its bytes: those of all clients fit in the node's queue of commands.
@@ -46,7 +44,7 @@ impl NodePools {
     pub(super) fn new(max_subscribers: usize, max_report_load: u64) -> Self {
         Self {
             subscriptions: Pool::new(u64::try_from(max_subscribers).unwrap_or(u64::MAX)),
-            report_load: Pool::new(max_report_load),
+            report_load: Pool::with_alpha(max_report_load, REPORT_SHARE_ALPHA),
             queued: Pool::new(QUEUED_BYTES),
             pending: Pool::new(PENDING_BYTES),
         }
@@ -136,7 +134,7 @@ mod tests {
     }
 
     fn limits() -> (Limits, NodePools) {
-        (Limits::new(400, Refusals::default()), NodePools::new(1024, 400_000_000))
+        (Limits::new(Refusals::default()), NodePools::new(1024, 300_000_000))
     }
 
     #[test]
@@ -166,14 +164,14 @@ mod tests {
     fn a_subscription_that_is_refused_takes_nothing() {
         let (limits, pools) = limits();
         let (one, two) = (account(&limits, &pools, "a"), account(&limits, &pools, "b"));
-        let mut first = one.subscription(200_000_000).expect("half");
-        let refused = one.subscription(1).expect_err("more than half");
+        let mut first = one.subscription(200_000_000).expect("two thirds");
+        let refused = one.subscription(1).expect_err("more than two thirds");
         assert_eq!(
             refused.message(),
-            "client a: more than its share of 400000000 bytes/s of reports: it holds 200000000, all \
+            "client a: more than its share of 300000000 bytes/s of reports: it holds 200000000, all \
              clients 200000000, and asked for 1; end others first"
         );
-        assert!(two.subscription(100_000_000).is_ok());
+        assert!(two.subscription(60_000_000).is_ok());
         first.measured(1_000);
         assert!(one.subscription(100_000_000).is_ok());
         drop(first);

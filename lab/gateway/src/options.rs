@@ -10,7 +10,11 @@ use std::{
 use clap::Args;
 use e2sm_tc::v1::DRAIN_QUANTILE;
 
-use serving::{SetupError, hosts::HostName, incoming::CertificateFiles};
+use serving::{
+    SetupError,
+    hosts::HostName,
+    incoming::{CertificateFiles, PemFile},
+};
 
 use super::{error::ServeError, limits::NodePools, metrics::MetricsDetail};
 
@@ -32,7 +36,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = 400, help_heading = "Limits")]
     pub max_connections: usize,
 
-    /// Load of all reports, MB/s; a report counts its bytes and 32,768. Subscriptions beyond are refused.
+    /// Load of all reports, MB/s; a report counts its bytes and 8,192. Subscriptions beyond are refused.
     #[arg(long, value_name = "MB/S", default_value_t = 400, help_heading = "Limits",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub max_report_load: u32,
@@ -158,14 +162,22 @@ impl ServeOptions {
 
     /// Certificate, key and client CA; `None` without TLS.
     pub(super) fn certificate_files(&self) -> Result<Option<CertificateFiles>, ServeError> {
+        let pem = |setting: &str, path: &PathBuf| PemFile {
+            setting: setting.to_owned(),
+            path: path.clone(),
+        };
         match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
             (None, None, None) => Ok(None),
             (Some(certificate), Some(key), client_ca) => Ok(Some(CertificateFiles {
-                certificate: certificate.clone(),
-                key: key.clone(),
-                client_ca: client_ca.clone(),
+                certificate: pem("--tls-cert", certificate),
+                key: pem("--tls-key", key),
+                client_ca: client_ca.as_ref().map(|path| pem("--tls-client-ca", path)),
             })),
-            _ => Err(SetupError::Tls("certificate and key must both be given".to_owned()).into()),
+            _ => {
+                let settings = "--tls-cert, --tls-key, --tls-client-ca".to_owned();
+                let problem = "certificate and key must both be given".to_owned();
+                Err(SetupError::Tls { settings, problem }.into())
+            }
         }
     }
 }

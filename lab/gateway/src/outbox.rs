@@ -246,7 +246,7 @@ mod tests {
     use serving::limits::{ClientKey, Limits, Refusals};
 
     fn limits() -> (Limits, NodePools) {
-        (Limits::new(400, Refusals::default()), NodePools::new(1024, 400_000_000))
+        (Limits::new(Refusals::default()), NodePools::new(1024, 400_000_000))
     }
 
     fn account((limits, pools): &(Limits, NodePools), name: &str) -> Arc<NodeAccount> {

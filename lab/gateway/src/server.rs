@@ -1,12 +1,13 @@
 //! A running gateway: the world's thread, the gRPC and the HTTP server.
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     pin::pin,
     sync::{Arc, atomic::Ordering, mpsc},
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
@@ -18,12 +19,12 @@ use tonic::{Request, service::interceptor::InterceptedService, transport::Server
 
 use serving::{
     SetupError,
-    access::{AccessControl, Audit, Caller, Entry, Right},
+    access::{AccessControl, Audit, Caller, Right},
     admission::Admission,
     hosts::AllowedHosts,
-    incoming::{Certificates, ClientCertificate, Identify, Incoming, Peer, Protocol, Reloaded},
+    incoming::{Certificates, ClientCertificate, Identify, Incoming, Protocol, Terms},
     limits::Limits,
-    listener,
+    listener::{self, Listening},
     metrics::ServingMetrics,
 };
 
@@ -110,12 +111,18 @@ impl Gateway {
         };
         let forecaster = Forecaster::from_options(&options.forecasts, options.insecure)?;
         let metrics = GatewayMetrics::default();
-        let certificates = match options.certificate_files()? {
-            Some(files) => Some(Arc::new(Certificates::new(files, metrics.serving().clone())?)),
+        let files = options.certificate_files()?;
+        let certificates = |protocol: Protocol| {
+            let read = |files| Certificates::new(protocol, files, metrics.serving().clone());
+            files.clone().map(read).transpose().map(|read| read.map(Arc::new))
+        };
+        let grpc_certificates = certificates(Protocol::Grpc)?;
+        let http_certificates = match &http_listener {
+            Some(_) => certificates(Protocol::Http)?,
             None => None,
         };
-        let access = access_control(options, certificates.as_deref(), metrics.serving())?;
-        log_protection(options, certificates.as_deref(), listener.address);
+        let access = access_control(options, metrics.serving())?;
+        log_protection(options, grpc_certificates.as_deref(), listener.address);
 
         let (sender, commands) = mpsc::sync_channel(COMMAND_QUEUE);
         let sender = Commands(Arc::new(sender));
@@ -167,17 +174,28 @@ impl Gateway {
         };
         tokio::spawn(health.clone().report_to(reporter));
         let client = forecaster.as_ref().and(options.forecasts.cert.clone());
-        let client = client.map(|file| ClientCertificate::new(file, metrics.serving().clone()));
-        tokio::spawn(reload(certificates.clone(), client, Arc::clone(&access), stopping.clone()));
-        let may_read = |request: Request<()>| require(&request, Right::Read).map(|_| request);
-        let limits = Limits::new(options.max_connections, metrics.serving().limited());
+        let client =
+            client.map(|file| ClientCertificate::new("forecasts", file, metrics.serving().clone()));
+        let reread =
+            [&grpc_certificates, &http_certificates].into_iter().flatten().cloned().collect();
+        tokio::spawn(reload(reread, client, Arc::clone(&access), stopping.clone()));
+        let may_read =
+            |request: Request<()>| require(&request, Right::Read, "reflection").map(|_| request);
+        let limits = Limits::new(metrics.serving().limited());
         let connections = |protocol: Protocol| {
+            access.expect(protocol);
             let open = limits.connections(
+                options.max_connections,
                 protocol == Protocol::Http,
                 metrics.serving().connections(protocol.name()),
             );
             tokio::spawn(stopped_by(open.clone().end_idle(), stopping.clone()));
             open
+        };
+        let terms = |protocol: Protocol, certificates: Option<&Arc<Certificates>>| Terms {
+            protocol,
+            has_client_ca: certificates.is_some_and(|certificates| certificates.has_client_ca()),
+            is_insecure: options.insecure,
         };
         let grpc_connections = connections(Protocol::Grpc);
         tokio::spawn(stopped_by(metrics.serving().limited().log(), stopping.clone()));
@@ -200,9 +218,9 @@ impl Gateway {
         let identify: Identify =
             Arc::new(move |peer| Caller::new(&known, peer.clone(), None).client_key());
         let incoming = Incoming::new(
-            Protocol::Grpc,
-            listener.tokio()?,
-            certificates.clone(),
+            terms(Protocol::Grpc, grpc_certificates.as_ref()),
+            listener.accept()?,
+            grpc_certificates,
             grpc_connections,
             Arc::clone(&identify),
         );
@@ -236,27 +254,20 @@ impl Gateway {
         let metrics_address = http_listener.as_ref().map(|listener| listener.address);
         if let Some(listener) = http_listener {
             let connections = connections(Protocol::Http);
-            let listener = listener.tokio()?;
-            let incoming =
-                Incoming::new(Protocol::Http, listener, certificates, connections, identify);
+            let terms = terms(Protocol::Http, http_certificates.as_ref());
+            let listener = listener.accept()?;
+            let incoming = Incoming::new(terms, listener, http_certificates, connections, identify);
             let exposition = Exposition::new(metrics, options.program, &options.metrics_detail);
             let scrapes = Scrapes::new(sender, exposition);
             let listen = options.metrics_listen.as_deref().unwrap_or_default();
             let hosts = AllowedHosts::new(listen, &options.allowed_hosts);
-            let app = http::router(
-                HttpState { scrapes, health },
-                serving::http::Admission { access, limits, hosts },
-            );
-            let app = app.into_make_service_with_connect_info::<Peer>();
-            let stop = until(stopping);
-            tasks.push((
-                "HTTP",
-                tokio::spawn(async move {
-                    axum::serve(incoming, app).with_graceful_shutdown(stop).await.map_err(|error| {
-                        ServeError::Server { server: "HTTP", detail: error.to_string() }
-                    })
-                }),
-            ));
+            let rates = serving::http::Rates::default();
+            rates.set("/metrics", serving::http::SCRAPES);
+            let render = serving::http::plain;
+            let admission = serving::http::Admission { access, limits, rates, hosts, render };
+            let app = http::router(HttpState { scrapes, health }, admission.clone());
+            let served = serving::http::serve(incoming, app, admission, stopping);
+            tasks.push(("HTTP", tokio::spawn(served.map(Ok))));
         }
         Ok(Self { address, metrics_address, local, state: stop_on_drop, world, shutdown, tasks })
     }
@@ -313,27 +324,22 @@ impl Drop for StopOnDrop {
 }
 
 struct Bound {
-    listener: TcpListener,
+    listener: Listening,
     address: SocketAddr,
     option: &'static str,
 }
 
 fn bind(option: &'static str, address: SocketAddr) -> Result<Bound, ServeError> {
-    let bound = listener::bind(address).and_then(|listener| {
-        let address = listener.local_addr()?;
-        Ok(Bound { listener, address, option })
-    });
-    bound.map_err(|source| ServeError::Bind { option, address, source })
+    let listener = Listening::bind(address);
+    let listener = listener.map_err(|source| ServeError::Bind { option, address, source })?;
+    let address = listener.address().unwrap_or(address);
+    Ok(Bound { listener, address, option })
 }
 
 impl Bound {
-    fn tokio(self) -> Result<tokio::net::TcpListener, ServeError> {
+    fn accept(self) -> Result<listener::Accepting, ServeError> {
         let Self { listener, address, option } = self;
-        tokio::net::TcpListener::from_std(listener).map_err(|source| ServeError::Bind {
-            option,
-            address,
-            source,
-        })
+        listener.accept().map_err(|source| ServeError::Bind { option, address, source })
     }
 }
 
@@ -352,17 +358,16 @@ async fn until(mut stopping: watch::Receiver<bool>) {
 
 fn access_control(
     options: &ServeOptions,
-    certificates: Option<&Certificates>,
     metrics: &ServingMetrics,
 ) -> Result<Arc<AccessControl>, ServeError> {
     let audit = Audit::new(options.audit.as_deref(), options.access.is_some(), metrics.clone());
     let audit = audit.map_err(|source| SetupError::Audit {
+        setting: "--audit".to_owned(),
         path: options.audit.clone().unwrap_or_default(),
         source,
     })?;
-    let has_client_ca = certificates.is_some_and(Certificates::has_client_ca);
     let path = options.access.clone();
-    AccessControl::new(path, has_client_ca, options.insecure, audit, metrics.clone())
+    AccessControl::new(path, audit, metrics.clone())
         .map(Arc::new)
         .map_err(|error| SetupError::Access(error.to_string()).into())
 }
@@ -384,7 +389,7 @@ fn log_protection(
 
 /// Checks certificates and access file for changes until the gateway stops.
 async fn reload(
-    certificates: Option<Arc<Certificates>>,
+    certificates: Vec<Arc<Certificates>>,
     mut client: Option<ClientCertificate>,
     access: Arc<AccessControl>,
     stopping: watch::Receiver<bool>,
@@ -400,13 +405,7 @@ async fn reload(
         if let Some(client) = &mut client {
             client.check();
         }
-        let outcome = match certificates.as_ref().map(|certificates| certificates.reload()) {
-            None | Some(Reloaded::Unchanged) => continue,
-            Some(Reloaded::Accepted) => "accepted".to_owned(),
-            Some(Reloaded::Rejected(reason)) => format!("rejected: {reason}"),
-        };
-        let (action, what) = ("reload", "certificate");
-        access.audit.record(&Entry { action, what, outcome: &outcome, ..Entry::default() });
+        certificates.iter().for_each(|certificates| certificates.reload(&access.audit));
     }
 }
 

@@ -12,13 +12,13 @@ use super::{
     subscriptions::{SubscribeHandler, SubscribeStream},
 };
 
-/// The client of a call, which has the right.
+/// The client of a call, which has the right; `what` is the procedure, for the audit log.
 // The error is the status of the call.
 #[allow(clippy::result_large_err)]
-pub(super) fn require<T>(request: &Request<T>, right: Right) -> Result<Client, Status> {
+pub(super) fn require<T>(request: &Request<T>, right: Right, what: &str) -> Result<Client, Status> {
     let client = request.extensions().get::<Client>().cloned();
     let client = client.ok_or_else(|| Status::internal("the call was not admitted"))?;
-    client.caller.require(right, None)?;
+    client.caller.require(right, None, what)?;
     Ok(client)
 }
 
@@ -40,7 +40,7 @@ impl E2Gateway for GatewayService {
         &self,
         request: Request<proto::ListNodesRequest>,
     ) -> Result<Response<proto::ListNodesResponse>, Status> {
-        let Client { caller, .. } = require(&request, Right::Read)?;
+        let Client { caller, .. } = require(&request, Right::Read, "ListNodes")?;
         let table = self.nodes.borrow();
         let visible = table.iter().filter(|state| caller.may(Right::Read, Some(&state.node.id)));
         let nodes = visible.map(|state| to_proto(&state.node)).collect();
@@ -51,7 +51,7 @@ impl E2Gateway for GatewayService {
         &self,
         request: Request<proto::WatchNodesRequest>,
     ) -> Result<Response<Self::WatchNodesStream>, Status> {
-        let Client { caller, .. } = require(&request, Right::Read)?;
+        let Client { caller, .. } = require(&request, Right::Read, "WatchNodes")?;
         Ok(Response::new(NodeWatch::new(self.nodes.clone(), caller)))
     }
 
@@ -59,7 +59,7 @@ impl E2Gateway for GatewayService {
         &self,
         request: Request<Streaming<proto::SubscribeRequest>>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
-        let client = require(&request, Right::Subscribe)?;
+        let client = require(&request, Right::Subscribe, "Subscribe")?;
         Ok(Response::new(self.subscriptions.serve(request.into_inner(), client)))
     }
 
@@ -67,7 +67,7 @@ impl E2Gateway for GatewayService {
         &self,
         request: Request<Streaming<proto::ControlRequest>>,
     ) -> Result<Response<Self::ControlStream>, Status> {
-        let client = require(&request, Right::Control)?;
+        let client = require(&request, Right::Control, "Control")?;
         Ok(Response::new(self.controls.serve(request.into_inner(), client)))
     }
 }

@@ -14,15 +14,12 @@ use futures_util::{
 };
 use lab_world::{SubscribeError, SubscriptionRequest};
 use prost::Message;
-use tokio::{
-    sync::{oneshot, watch},
-    time::sleep,
-};
+use tokio::sync::{oneshot, watch};
 use tonic::{Status, Streaming};
 
 use serving::{
     access::{AccessChanges, Entry, Refusal, Right, check_identifiers},
-    admission::{Client, REFUSAL_PAUSE},
+    admission::Client,
 };
 
 use super::{
@@ -84,7 +81,11 @@ impl SubscribeHandler {
         request: proto::Subscription,
     ) -> Result<OutboxStream, Status> {
         check_identifiers(&request.node_id, &request.ran_function_oid)?;
-        let who = client.caller.require(Right::Subscribe, Some(&request.node_id))?;
+        let who = client.caller.require(
+            Right::Subscribe,
+            Some(&request.node_id),
+            &request.ran_function_oid,
+        )?;
         let (node, ran_function) = (request.node_id.clone(), request.ran_function_oid.clone());
         let admitted = self.open(client, request).await;
         let outcome = match &admitted {
@@ -96,6 +97,7 @@ impl SubscribeHandler {
             action: "subscribe",
             node: &node,
             ran_function: &ran_function,
+            what: "reports",
             outcome: &outcome,
             ..Entry::default()
         };
@@ -235,7 +237,7 @@ impl SubscribeStream {
                     let status = Status::from(refused);
                     self.handler.metrics.subscription(status.code());
                     self.refused.push(end_event(number, &status));
-                    self.pause = Some(sleep(REFUSAL_PAUSE).boxed());
+                    self.pause = Some(self.client.account.refusal_pause().boxed());
                     return Ok(());
                 }
                 let (handle, registration) = AbortHandle::new_pair();
@@ -262,8 +264,10 @@ impl SubscribeStream {
         if !is_changed {
             return Vec::new();
         }
-        let refusal =
-            |open: &Open| self.client.caller.require(Right::Subscribe, Some(&open.node_id)).err();
+        let refusal = |open: &Open| {
+            let caller = &self.client.caller;
+            caller.require(Right::Subscribe, Some(&open.node_id), "after a reload").err()
+        };
         let refused: Vec<(u64, Refusal)> = self
             .open
             .iter()

@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     io,
-    net::SocketAddr,
     path::Path,
     time::{Duration, Instant},
 };
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{audit_file::AuditFile, identifiers::field};
-use crate::metrics::ServingMetrics;
+use crate::{address::Address, metrics::ServingMetrics};
 
 /// One refusal a client is written per this time.
 const REFUSAL_PERIOD: Duration = Duration::from_secs(1);
@@ -28,9 +27,9 @@ pub struct Entry<'a> {
     /// The client's name, or what is known of an unknown one.
     pub who: &'a str,
     /// The address of its connection.
-    pub peer: Option<SocketAddr>,
-    /// `control`, `subscribe`, `refused` or `reload`.
-    pub action: &'static str,
+    pub peer: Option<Address>,
+    /// `control`, `subscribe`, `refused`, `reload` or another of the program.
+    pub action: &'a str,
     /// The node that it asked for.
     pub node: &'a str,
     /// The OID of its RAN function.
@@ -122,8 +121,7 @@ impl Audit {
                 Err(_) => self.metrics.audit_failed(),
             }
         }
-        let is_accepted = entry.outcome == "accepted" && entry.action != "reload";
-        if !is_accepted && entry.action != "control" {
+        if entry.action == "refused" {
             tracing::warn!(target: TARGET, "{line}");
         } else if self.is_verbose {
             tracing::info!(target: TARGET, "{line}");

@@ -32,8 +32,8 @@ impl AuditFile {
         if let Err(error) = &appended
             && !self.has_failed
         {
-            let path = self.path.display();
-            tracing::error!(%error, %path, "the audit file cannot be written; its lines go to the log");
+            let file = self.path.display();
+            tracing::error!(%error, %file, "audit log not written");
         }
         self.has_failed = appended.is_err();
         appended

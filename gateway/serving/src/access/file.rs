@@ -35,7 +35,8 @@ pub enum Right {
 }
 
 impl Right {
-    const ALL: [Self; 3] = [Self::Read, Self::Subscribe, Self::Control];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Subscribe, Self::Control];
 
     /// The name of the right in the access file.
     pub fn name(self) -> &'static str {
@@ -135,8 +136,8 @@ impl AccessFile {
     /// Reports in the log which of its files more than their owner may write.
     pub fn warn_of_writers(&self) {
         for path in &self.group_writable {
-            let path = path.display();
-            tracing::warn!(%path, "the group of this file may change who has access; expected chmod g-w");
+            let file = path.display();
+            tracing::warn!(%file, "the group of this file may change who has access; expected chmod g-w");
         }
     }
 

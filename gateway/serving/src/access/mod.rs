@@ -8,7 +8,7 @@ mod file;
 mod glob;
 mod identifiers;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use futures_util::{StreamExt, stream::BoxStream};
 use parking_lot::Mutex;
@@ -22,25 +22,22 @@ pub use identifiers::check_identifiers;
 
 use self::{file::Client, identifiers::MAX_IDENTIFIER_BYTES};
 use super::{
+    address::Address,
     incoming::{Peer, Protocol},
     limits::ClientKey,
     metrics::ServingMetrics,
     terminal::escaped_but,
 };
 
-/// The access file in force, shared by the listeners of a gateway.
+/// The access file in force, shared by the listeners of a program.
 ///
-/// Without an access file everything is allowed; a client CA then requires a certificate.
+/// Without an access file everything is allowed; a client CA of a listener then requires a certificate.
 #[derive(Debug)]
 pub struct AccessControl {
     path: Option<PathBuf>,
     current: watch::Sender<Option<Arc<AccessFile>>>,
     /// The last reason why a changed file was not taken over.
     rejected: Mutex<Option<String>>,
-    /// Whether certificates of clients are verified.
-    has_client_ca: bool,
-    /// Whether tokens are accepted over plain text from beyond loopback.
-    is_insecure: bool,
     /// The audit log of the program.
     pub audit: Audit,
     metrics: ServingMetrics,
@@ -53,21 +50,31 @@ impl AccessControl {
     /// The file is not valid.
     pub fn new(
         path: Option<PathBuf>,
-        has_client_ca: bool,
-        is_insecure: bool,
         audit: Audit,
         metrics: ServingMetrics,
     ) -> Result<Self, AccessError> {
         let file = path.as_deref().map(AccessFile::read).transpose()?.map(Arc::new);
         file.iter().for_each(|file| file.warn_of_writers());
-        for protocol in Protocol::ALL {
-            for reason in Reason::ALL {
-                metrics.expect_refusals(protocol.name(), reason.name());
-            }
-        }
         let (current, _) = watch::channel(file);
         let rejected = Mutex::default();
-        Ok(Self { path, current, rejected, has_client_ca, is_insecure, audit, metrics })
+        Ok(Self { path, current, rejected, audit, metrics })
+    }
+
+    /// A listener for `protocol` is served: its refusals are counted from 0.
+    pub fn expect(&self, protocol: Protocol) {
+        for reason in Reason::ALL {
+            self.metrics.expect_refusals(protocol.name(), reason.name());
+        }
+    }
+
+    /// Whether there is an access file.
+    pub fn is_limited(&self) -> bool {
+        self.current.borrow().is_some()
+    }
+
+    /// Changes of the access file from now on.
+    pub fn changes(&self) -> AccessChanges {
+        WatchStream::from_changes(self.current.subscribe()).map(|_| ()).boxed()
     }
 
     /// Takes over a changed access file; keeps the present one if the new one is not valid.
@@ -84,7 +91,7 @@ impl AccessControl {
                 }
                 file.warn_of_writers();
                 self.current.send_replace(Some(Arc::new(file)));
-                tracing::info!(path = %path.display(), "the access file was reloaded");
+                tracing::info!(file = %path.display(), "access file reloaded");
                 "accepted".to_owned()
             }
             Err(error) => {
@@ -93,7 +100,7 @@ impl AccessControl {
                     return;
                 }
                 self.metrics.access_reload_failed();
-                tracing::warn!(error, "the access file is not valid; the previous one stays");
+                tracing::warn!(error, "access file refused, the list in force stays");
                 let outcome = format!("rejected: {error}");
                 *rejected = Some(error);
                 outcome
@@ -113,7 +120,7 @@ pub type AccessChanges = BoxStream<'static, ()>;
 enum Token {
     Absent,
     Sent(Digest256),
-    /// Sent in plain text beyond loopback.
+    /// Sent in plain text from beyond this machine.
     Exposed,
 }
 
@@ -129,8 +136,7 @@ impl Caller {
     /// The client behind a connection; `authorization` is that header of the call, empty if it is no
     /// text.
     pub fn new(access: &Arc<AccessControl>, peer: Peer, authorization: Option<&str>) -> Self {
-        let may_send_token =
-            peer.is_encrypted || peer.address.ip().is_loopback() || access.is_insecure;
+        let may_send_token = peer.is_encrypted || peer.address.is_local() || peer.terms.is_insecure;
         let token = match authorization {
             None => Token::Absent,
             Some(_) if !may_send_token => Token::Exposed,
@@ -144,20 +150,25 @@ impl Caller {
         self.check(right, node_id).is_ok()
     }
 
-    /// The client's name in the audit log.
+    /// The client's name in the audit log. `what` is what it asked for.
     ///
     /// # Errors
-    /// It may not do this now; written to the audit log.
-    pub fn require(&self, right: Right, node_id: Option<&str>) -> Result<String, Refusal> {
+    /// It may not do this now; counted, and written to the audit log.
+    pub fn require(
+        &self,
+        right: Right,
+        node_id: Option<&str>,
+        what: &str,
+    ) -> Result<String, Refusal> {
         self.check(right, node_id).inspect_err(|refusal| {
-            self.access.metrics.refused(self.peer.protocol.name(), refusal.reason.name());
+            self.access.metrics.refused(self.peer.terms.protocol.name(), refusal.reason.name());
             self.access.audit.refused(&Entry {
                 who: &refusal.who,
                 peer: Some(self.peer.address),
                 action: "refused",
                 node: node_id.unwrap_or_default(),
-                what: right.name(),
-                outcome: &format!("refused: {}", refusal.reason.name()),
+                what,
+                outcome: &format!("refused: {}", refusal.message),
                 ..Entry::default()
             });
         })
@@ -197,8 +208,26 @@ impl Caller {
     }
 
     /// The address of its connection.
-    pub fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> Address {
         self.peer.address
+    }
+
+    /// Its name in the audit log, or what it showed of its identity.
+    pub fn who(&self) -> String {
+        let file = self.access.current.borrow().clone();
+        match file {
+            Some(file) => match self.client(&file) {
+                Some(client) => client.name.clone(),
+                None => self.shown(),
+            },
+            None => self.check_without_file().unwrap_or_else(|refusal| refusal.who),
+        }
+    }
+
+    /// Whether a node is listed for the client.
+    pub fn sees(&self, node_id: &str) -> bool {
+        let file = self.access.current.borrow().clone();
+        file.is_none_or(|file| self.client(&file).is_some_and(|client| client.may_access(node_id)))
     }
 
     /// The first name of the certificate.
@@ -213,7 +242,7 @@ impl Caller {
 
     /// Changes of the access file from now on.
     pub fn access_changes(&self) -> AccessChanges {
-        WatchStream::from_changes(self.access.current.subscribe()).map(|_| ()).boxed()
+        self.access.changes()
     }
 
     fn check(&self, right: Right, node_id: Option<&str>) -> Result<String, Refusal> {
@@ -237,8 +266,8 @@ impl Caller {
     fn check_without_file(&self) -> Result<String, Refusal> {
         match &self.peer.certificate {
             Some(names) => Ok(escaped(names.first().map_or("certificate", String::as_str))),
-            None if self.access.has_client_ca => Err(self.unknown()),
-            None if self.peer.address.ip().is_loopback() => Ok("local".to_owned()),
+            None if self.peer.terms.has_client_ca => Err(self.unknown()),
+            None if self.peer.address.is_local() => Ok("local".to_owned()),
             None => Ok("anonymous".to_owned()),
         }
     }
@@ -251,13 +280,18 @@ impl Caller {
         }
     }
 
-    fn unknown(&self) -> Refusal {
-        let who = match (self.token, &self.peer.certificate) {
+    /// What it showed of its identity.
+    fn shown(&self) -> String {
+        match (self.token, &self.peer.certificate) {
             (Token::Sent(_), _) => "token not known".to_owned(),
             (Token::Exposed, _) => "token over plain text".to_owned(),
             (Token::Absent, Some(names)) => escaped(&format!("certificate {}", names.join(", "))),
             (Token::Absent, None) => "no certificate and no token".to_owned(),
-        };
+        }
+    }
+
+    fn unknown(&self) -> Refusal {
+        let who = self.shown();
         let message = format!("unknown client: {who}");
         Refusal { reason: Reason::Unauthenticated, message, who }
     }

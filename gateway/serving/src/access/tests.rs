@@ -11,11 +11,12 @@ use std::{
 use serde_json::Value;
 
 use super::*;
+use crate::incoming::Terms;
 
 fn peer(address: &str, is_encrypted: bool, names: Option<&[&str]>) -> Peer {
     Peer {
-        protocol: Protocol::Grpc,
-        address: address.parse().expect("an address"),
+        terms: Terms { protocol: Protocol::Grpc, has_client_ca: true, is_insecure: false },
+        address: Address::Ip(address.parse().expect("an address")),
         is_encrypted,
         certificate: names.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
         slot: None,
@@ -42,11 +43,11 @@ fn write(folder: &Path, case: &Value) -> PathBuf {
     path
 }
 
-fn control(path: &Path, has_client_ca: bool) -> Arc<AccessControl> {
+fn control(path: &Path) -> Arc<AccessControl> {
     let audit = Audit::new(None, true, ServingMetrics::default()).expect("no file");
     let metrics = ServingMetrics::default();
     let path = Some(path.to_owned());
-    Arc::new(AccessControl::new(path, has_client_ca, false, audit, metrics).expect("valid"))
+    Arc::new(AccessControl::new(path, audit, metrics).expect("valid"))
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn access_files_are_accepted_or_refused_as_in_the_shared_vectors() {
 fn requests_are_decided_as_in_the_shared_vectors() {
     let case = vectors("decisions.yaml");
     let folder = tempfile::tempdir().expect("a folder");
-    let access = control(&write(folder.path(), &case), true);
+    let access = control(&write(folder.path(), &case));
     for request in case["requests"].as_array().expect("a list") {
         let names: Option<Vec<&str>> = request["certificate"]
             .as_array()
@@ -86,7 +87,7 @@ fn requests_are_decided_as_in_the_shared_vectors() {
             Some("subscribe") => Right::Subscribe,
             _ => Right::Control,
         };
-        let outcome = match caller.require(right, request["node"].as_str()) {
+        let outcome = match caller.require(right, request["node"].as_str(), "call") {
             Ok(who) => who,
             Err(refusal) => refusal.reason.name().to_owned(),
         };
@@ -151,7 +152,7 @@ fn sizes_are_bounded() {
 fn a_token_over_plain_text_is_refused_beyond_loopback() {
     let case = vectors("decisions.yaml");
     let folder = tempfile::tempdir().expect("a folder");
-    let access = control(&write(folder.path(), &case), false);
+    let access = control(&write(folder.path(), &case));
     let token = Some("Bearer 0123456789abcdef0123456789abcdef");
     for (address, is_encrypted, is_known) in [
         ("127.0.0.1:1", false, true),
@@ -163,7 +164,7 @@ fn a_token_over_plain_text_is_refused_beyond_loopback() {
         assert_eq!(caller.may(Right::Read, None), is_known, "{address}");
     }
     let caller = Caller::new(&access, peer("192.0.2.1:1", false, None), token);
-    let refusal = caller.require(Right::Read, None).expect_err("plain text");
+    let refusal = caller.require(Right::Read, None, "call").expect_err("plain text");
     assert_eq!(refusal.message, "unknown client: token over plain text");
 }
 
@@ -171,10 +172,10 @@ fn a_token_over_plain_text_is_refused_beyond_loopback() {
 fn messages_name_the_client_and_the_right_without_control_characters() {
     let case = vectors("decisions.yaml");
     let folder = tempfile::tempdir().expect("a folder");
-    let access = control(&write(folder.path(), &case), true);
+    let access = control(&write(folder.path(), &case));
     let message = |names: Option<&[&str]>, token, right, node| {
         let caller = Caller::new(&access, peer("192.0.2.1:1", true, names), token);
-        caller.require(right, node).expect_err("refused").message
+        caller.require(right, node, "call").expect_err("refused").message
     };
     let noc = Some("Bearer 0123456789abcdef0123456789abcdef");
     let names: &[&str] = &["a", "b\n"];
@@ -204,7 +205,7 @@ fn a_changed_file_is_taken_over_and_a_bad_one_is_not() {
     let path = folder.path().join("access.yaml");
     let file = |right: &str| format!("clients: [{{name: a, certificates: [a], may: [{right}]}}]");
     fs::write(&path, file("read")).expect("written");
-    let access = control(&path, true);
+    let access = control(&path);
     let names: &[&str] = &["a"];
     let caller = Caller::new(&access, peer("192.0.2.1:1", true, Some(names)), None);
     assert!(caller.may(Right::Read, None) && !caller.may(Right::Control, None));

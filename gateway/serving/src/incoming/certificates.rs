@@ -1,9 +1,9 @@
-//! Certificate, key and client CA of the listeners, read again when their files change; the end of validity
-//! of these and of the certificate for the forecaster.
+//! Certificate, key and client CA of a listener, read again when their files change; the end of validity
+//! of these and of certificates that the program shows as a client.
 
 use std::{
     collections::HashSet,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -14,32 +14,66 @@ use rustls::{
     RootCertStore, ServerConfig,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    server::WebPkiClientVerifier,
+    server::{NoServerSessionStorage, WebPkiClientVerifier},
 };
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use super::Protocol;
-use crate::{SetupError, metrics::ServingMetrics};
+use crate::{
+    SetupError,
+    access::{Audit, Entry},
+    metrics::ServingMetrics,
+};
 
 /// ALPN protocol ids (RFC 7301; RFC 9113 §3.1).
 const H2: &[u8] = b"h2";
 const HTTP_1_1: &[u8] = b"http/1.1";
 /// A certificate that expires within this time is reported in the log once a day.
-const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 86_400);
-const WARNING_PERIOD: Duration = Duration::from_secs(86_400);
+const EXPIRY_WARNING: Duration = Duration::from_secs(14 * DAY_S);
+const WARNING_PERIOD: Duration = Duration::from_secs(DAY_S);
+const DAY_S: u64 = 86_400;
 
 /// Largest PEM file, as of the Python programs; a bundle of public CAs is smaller.
 pub const MAX_PEM_BYTES: u64 = 1 << 20;
 
-/// Paths of PEM files.
+/// A PEM file, and the setting that names it, for errors.
+#[derive(Clone, Debug)]
+pub struct PemFile {
+    /// The setting, e.g. `--tls-cert`.
+    pub setting: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl PemFile {
+    fn read(&self) -> Result<Vec<u8>, SetupError> {
+        let Self { setting, path } = self.clone();
+        let content = read_file(&path, MAX_PEM_BYTES).map_err(|source| SetupError::TlsFile {
+            setting,
+            path,
+            source,
+        })?;
+        // What the parser finds in other files would say nothing.
+        const BEGIN: &[u8] = b"-----BEGIN ";
+        if content.windows(BEGIN.len()).any(|window| window == BEGIN) {
+            Ok(content)
+        } else {
+            let Self { setting, path } = self.clone();
+            Err(SetupError::NotPem { setting, path })
+        }
+    }
+}
+
+/// The files of a listener.
 #[derive(Clone, Debug)]
 pub struct CertificateFiles {
     /// The server certificate chain.
-    pub certificate: PathBuf,
+    pub certificate: PemFile,
     /// The private key of the certificate.
-    pub key: PathBuf,
+    pub key: PemFile,
     /// The CA of client certificates; `None` if clients show none.
-    pub client_ca: Option<PathBuf>,
+    pub client_ca: Option<PemFile>,
 }
 
 /// Contents of the files.
@@ -52,26 +86,35 @@ struct Contents {
 
 impl CertificateFiles {
     fn read(&self) -> Result<Contents, SetupError> {
-        let client_ca = self.client_ca.as_deref();
         Ok(Contents {
-            certificate: read("--tls-cert", &self.certificate)?,
-            key: read("--tls-key", &self.key)?,
-            client_ca: client_ca.map(|path| read("--tls-client-ca", path)).transpose()?,
+            certificate: self.certificate.read()?,
+            key: self.key.read()?,
+            client_ca: self.client_ca.as_ref().map(PemFile::read).transpose()?,
         })
+    }
+
+    /// The settings, as an error names them.
+    fn settings(&self) -> String {
+        let named = [Some(&self.certificate), Some(&self.key), self.client_ca.as_ref()];
+        let named: Vec<String> = named
+            .into_iter()
+            .flatten()
+            .map(|file| format!("{} {}", file.setting, file.path.display()))
+            .collect();
+        named.join(", ")
+    }
+
+    /// The contents in use, for connections of `protocol`.
+    fn load(&self, protocol: Protocol, contents: Contents) -> Result<State, SetupError> {
+        let made = State::new(protocol, contents);
+        made.map_err(|problem| SetupError::Tls { settings: self.settings(), problem })
     }
 }
 
-fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, SetupError> {
-    read_file(path, MAX_PEM_BYTES).map_err(|source| SetupError::TlsFile {
-        option,
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// TLS of both listeners. Running connections keep the certificate of their handshake.
+/// TLS of a listener. Running connections keep the certificate of their handshake.
 #[derive(Debug)]
 pub struct Certificates {
+    protocol: Protocol,
     files: CertificateFiles,
     state: Mutex<State>,
     metrics: ServingMetrics,
@@ -80,41 +123,27 @@ pub struct Certificates {
 #[derive(Debug)]
 struct State {
     contents: Contents,
-    grpc: Arc<ServerConfig>,
-    http: Arc<ServerConfig>,
+    config: Arc<ServerConfig>,
     expiry: Expiry,
     /// Changed files that could not be used, and why: reported once.
     rejected: Option<String>,
 }
 
-/// What a [`Certificates::reload`] found.
-pub enum Reloaded {
-    /// The files are the same.
-    Unchanged,
-    /// The new files are in use.
-    Accepted,
-    /// The new files cannot be used: why.
-    Rejected(String),
-}
-
 impl Certificates {
-    /// Reads the files.
+    /// Reads the files of a listener for `protocol`.
     ///
     /// # Errors
     /// A file cannot be read, or the private key is not that of the certificate.
-    pub fn new(files: CertificateFiles, metrics: ServingMetrics) -> Result<Self, SetupError> {
-        let state = State::new(files.read()?)?;
-        let not_after = state.expiry.not_after;
-        let certificates = Self { files, state: Mutex::new(state), metrics };
-        certificates.export(not_after);
-        Ok(certificates)
-    }
-
-    fn export(&self, not_after: i64) {
-        for protocol in Protocol::ALL {
-            self.metrics.certificate_not_after(protocol.name(), not_after);
-            self.metrics.expect_reloads(protocol.name());
-        }
+    pub fn new(
+        protocol: Protocol,
+        files: CertificateFiles,
+        metrics: ServingMetrics,
+    ) -> Result<Self, SetupError> {
+        let mut state = files.load(protocol, files.read()?)?;
+        state.expiry.warn(protocol.name());
+        metrics.certificate_not_after(protocol.name(), state.expiry.not_after);
+        metrics.expect_reloads(protocol.name());
+        Ok(Self { protocol, files, state: Mutex::new(state), metrics })
     }
 
     /// Whether client certificates are verified.
@@ -123,101 +152,105 @@ impl Certificates {
     }
 
     /// The configuration for a new connection.
-    pub fn config(&self, protocol: Protocol) -> Arc<ServerConfig> {
-        let state = self.state.lock();
-        match protocol {
-            Protocol::Grpc => Arc::clone(&state.grpc),
-            Protocol::Http => Arc::clone(&state.http),
-        }
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.state.lock().config)
     }
 
-    /// Takes over changed files. Files that cannot be used, as between the writes of a new
-    /// certificate and of its key, leave the present ones in use.
-    pub fn reload(&self) -> Reloaded {
+    /// Takes over changed files, which is written to the audit log. Files that cannot be used, as between
+    /// the writes of a new certificate and of its key, leave the present ones in use.
+    pub fn reload(&self, audit: &Audit) {
+        let server = self.protocol.name();
         let mut state = self.state.lock();
-        state.expiry.warn(&self.files.certificate);
         let read = self.files.read();
         if read.as_ref().is_ok_and(|contents| *contents == state.contents) {
             state.rejected = None;
-            return Reloaded::Unchanged;
+            state.expiry.warn(server);
+            return;
         }
-        match read.and_then(State::new) {
+        let outcome = match read.and_then(|contents| self.files.load(self.protocol, contents)) {
             Ok(new) => {
-                self.export(new.expiry.not_after);
                 *state = new;
-                tracing::info!("certificates were reloaded");
-                Reloaded::Accepted
+                let not_after = state.expiry.not_after;
+                self.metrics.certificate_not_after(server, not_after);
+                let not_after = rfc3339(not_after);
+                tracing::info!(server, not_after, "certificate reloaded");
+                state.expiry.warn(server);
+                "accepted".to_owned()
             }
             Err(error) => {
                 let error = error.to_string();
+                state.expiry.warn(server);
                 if state.rejected.as_ref() == Some(&error) {
-                    return Reloaded::Unchanged;
+                    return;
                 }
-                for protocol in Protocol::ALL {
-                    self.metrics.tls_reload_failed(protocol.name());
-                }
-                tracing::warn!(
-                    error,
-                    "changed certificates cannot be used; the previous ones stay"
-                );
-                state.rejected = Some(error.clone());
-                Reloaded::Rejected(error)
+                self.metrics.tls_reload_failed(server);
+                tracing::warn!(error, "certificate refused, the one in force stays");
+                let outcome = format!("rejected: {error}");
+                state.rejected = Some(error);
+                outcome
             }
-        }
+        };
+        drop(state);
+        let what = format!("certificate {server}");
+        let entry = Entry { action: "reload", what: &what, outcome: &outcome, ..Entry::default() };
+        audit.record(&entry);
     }
 }
 
 /// Whether the contents of files can be used.
-pub fn check(
-    certificate: Vec<u8>,
-    key: Vec<u8>,
-    client_ca: Option<Vec<u8>>,
-) -> Result<(), SetupError> {
-    State::new(Contents { certificate, key, client_ca }).map(drop)
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check(certificate: Vec<u8>, key: Vec<u8>, client_ca: Option<Vec<u8>>) -> Result<(), String> {
+    State::new(Protocol::Http, Contents { certificate, key, client_ca }).map(drop)
+}
+
+/// Whether the files of a listener can be used.
+///
+/// # Errors
+/// As of [`Certificates::new`].
+pub fn check_files(protocol: Protocol, files: &CertificateFiles) -> Result<(), SetupError> {
+    files.load(protocol, files.read()?).map(drop)
 }
 
 impl State {
-    fn new(contents: Contents) -> Result<Self, SetupError> {
+    fn new(protocol: Protocol, contents: Contents) -> Result<Self, String> {
         let expiry = Expiry::of(&contents.certificate)?;
-        Ok(Self {
-            grpc: Arc::new(server_config(&contents, Protocol::Grpc)?),
-            http: Arc::new(server_config(&contents, Protocol::Http)?),
-            contents,
-            expiry,
-            rejected: None,
-        })
+        let config = Arc::new(server_config(&contents, protocol)?);
+        Ok(Self { config, contents, expiry, rejected: None })
     }
 }
 
-/// The certificate that the gateway shows to the forecaster; its file is read at each connection.
+/// A certificate that the program shows as a client; its file is read at each connection.
 #[derive(Debug)]
 pub struct ClientCertificate {
+    name: &'static str,
     file: PathBuf,
     expiry: Option<Expiry>,
     metrics: ServingMetrics,
 }
 
 impl ClientCertificate {
-    const USE: &str = "forecasts";
-
-    /// A certificate in a file.
-    pub fn new(file: PathBuf, metrics: ServingMetrics) -> Self {
-        Self { file, expiry: None, metrics }
+    /// A certificate in a file; `name` is what it is shown to, a label of metrics.
+    pub fn new(name: &'static str, file: PathBuf, metrics: ServingMetrics) -> Self {
+        let mut made = Self { name, file, expiry: None, metrics };
+        made.check();
+        made
     }
 
     /// Reads the end of validity again; what is wrong with the file is reported by the connection.
     pub fn check(&mut self) {
         let found = read_file(&self.file, MAX_PEM_BYTES).ok().and_then(|pem| Expiry::of(&pem).ok());
         match &found {
-            Some(expiry) => self.metrics.certificate_not_after(Self::USE, expiry.not_after),
-            None => self.metrics.certificate_unknown(Self::USE),
+            Some(expiry) => self.metrics.certificate_not_after(self.name, expiry.not_after),
+            None => self.metrics.certificate_unknown(self.name),
         }
         let not_after = |expiry: &Option<Expiry>| expiry.as_ref().map(|expiry| expiry.not_after);
         if not_after(&found) != not_after(&self.expiry) {
             self.expiry = found;
         }
         if let Some(expiry) = &mut self.expiry {
-            expiry.warn(&self.file);
+            expiry.warn(self.name);
         }
     }
 }
@@ -231,64 +264,81 @@ struct Expiry {
 
 impl Expiry {
     /// The validity of the first certificate.
-    fn of(pem: &[u8]) -> Result<Self, SetupError> {
+    fn of(pem: &[u8]) -> Result<Self, String> {
         let chain = certificates(pem)?;
-        let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| unusable(&error))?;
+        let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(|error| error.to_string())?;
         Ok(Self { not_after: leaf.validity().not_after.timestamp(), warn_at: UNIX_EPOCH })
     }
 
-    fn warn(&mut self, file: &Path) {
+    /// Reports once a day that it has ended or ends soon; `name` is the label `use` of metrics.
+    fn warn(&mut self, name: &'static str) {
         let now = SystemTime::now();
         let expires = UNIX_EPOCH + Duration::from_secs(u64::try_from(self.not_after).unwrap_or(0));
-        if now >= self.warn_at && now + EXPIRY_WARNING >= expires {
-            self.warn_at = now + WARNING_PERIOD;
-            let days = expires.duration_since(now).unwrap_or_default().as_secs() / 86_400;
-            tracing::warn!(file = %file.display(), days, "a certificate expires soon");
+        if now < self.warn_at || now + EXPIRY_WARNING < expires {
+            return;
         }
+        self.warn_at = now + WARNING_PERIOD;
+        let left_s = match expires.duration_since(now) {
+            Ok(left) => left.as_secs_f64(),
+            Err(error) => -error.duration().as_secs_f64(),
+        };
+        let days_left = (left_s / DAY_S as f64 * 10.0).round() / 10.0;
+        let event = if left_s > 0.0 { "certificate expires soon" } else { "certificate expired" };
+        tracing::warn!(r#use = name, days_left, "{event}");
     }
 }
 
-fn unusable(error: &dyn std::fmt::Display) -> SetupError {
-    SetupError::Tls(error.to_string())
+fn rfc3339(unix_s: i64) -> String {
+    OffsetDateTime::from_unix_timestamp(unix_s)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_default()
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SetupError> {
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let chain = chain.map_err(|error| unusable(&error))?;
+    let chain = chain.map_err(text)?;
     if chain.is_empty() {
-        return Err(SetupError::Tls("a file has no certificate".to_owned()));
+        return Err("a file has no certificate".to_owned());
     }
     Ok(chain)
 }
 
-fn server_config(contents: &Contents, protocol: Protocol) -> Result<ServerConfig, SetupError> {
+fn server_config(contents: &Contents, protocol: Protocol) -> Result<ServerConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(&error))?;
+        .map_err(text)?;
     let builder = match &contents.client_ca {
         None => builder.with_no_client_auth(),
         Some(pem) => {
             let mut roots = RootCertStore::empty();
             for certificate in certificates(pem)? {
-                roots.add(certificate).map_err(|error| unusable(&error))?;
+                roots.add(certificate).map_err(text)?;
             }
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             // Probes of a kubelet come without a certificate; other paths require one.
             let verifier = match protocol {
                 Protocol::Grpc => verifier,
-                Protocol::Http => verifier.allow_unauthenticated(),
+                Protocol::Http | Protocol::A1 => verifier.allow_unauthenticated(),
             };
-            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(&error))?)
+            builder.with_client_cert_verifier(verifier.build().map_err(text)?)
         }
     };
     let chain = certificates(&contents.certificate)?;
-    let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|error| unusable(&error))?;
-    let mut config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(text)?;
+    let mut config = builder.with_single_cert(chain, key).map_err(text)?;
     config.alpn_protocols = match protocol {
         Protocol::Grpc => vec![H2.to_vec()],
-        Protocol::Http => vec![HTTP_1_1.to_vec()],
+        Protocol::Http | Protocol::A1 => vec![HTTP_1_1.to_vec()],
     };
+    // A resumed session would outlive its client's CA.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
     Ok(config)
 }
 
@@ -320,7 +370,7 @@ pub fn certificate_names(certificate: &CertificateDer<'_>) -> Arc<[String]> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::Path};
 
     use serde_json::Value;
 

@@ -3,26 +3,27 @@
 use std::{
     future::poll_fn,
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     task::{Context, Poll},
 };
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::limits::Slot;
+use crate::{limits::Slot, listener::Accepted};
 
-/// A TCP connection with its place in the table.
+/// A connection with its place in the table.
 #[derive(Debug)]
 pub(super) struct Guarded {
-    stream: TcpStream,
+    stream: Accepted,
     slot: Slot,
 }
 
+/// The stream of a connection, whichever it is.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
 impl Guarded {
-    pub(super) fn new(stream: TcpStream, slot: Slot) -> Self {
+    pub(super) fn new(stream: Accepted, slot: Slot) -> Self {
         Self { stream, slot }
     }
 
@@ -37,9 +38,32 @@ impl Guarded {
     pub(super) async fn first_bytes(&self) -> io::Result<()> {
         poll_fn(|context| {
             self.check(context)?;
-            self.stream.poll_read_ready(context)
+            match &self.stream {
+                Accepted::Tcp(stream) => stream.poll_read_ready(context),
+                Accepted::Unix(stream) => stream.poll_read_ready(context),
+            }
         })
         .await
+    }
+
+    /// Waits for something else.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub(super) async fn unless_closed(&self, waited: impl Future<Output = ()>) -> io::Result<()> {
+        let mut waited = pin!(waited);
+        poll_fn(|context| {
+            self.check(context)?;
+            waited.as_mut().poll(context).map(Ok)
+        })
+        .await
+    }
+
+    fn stream(&mut self) -> Pin<&mut dyn Duplex> {
+        match &mut self.stream {
+            Accepted::Tcp(stream) => Pin::new(stream),
+            Accepted::Unix(stream) => Pin::new(stream),
+        }
     }
 
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
@@ -67,7 +91,7 @@ impl AsyncRead for Guarded {
     ) -> Poll<io::Result<()>> {
         self.check(context)?;
         let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = self.stream().poll_read(context, buffer);
         if buffer.filled().len() > before {
             self.slot.has_sent();
         }
@@ -82,15 +106,15 @@ impl AsyncWrite for Guarded {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.check(context)?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        self.stream().poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        self.stream().poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        self.stream().poll_shutdown(context)
     }
 
     fn poll_write_vectored(
@@ -99,10 +123,13 @@ impl AsyncWrite for Guarded {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.check(context)?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+        self.stream().poll_write_vectored(context, bytes)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        match &self.stream {
+            Accepted::Tcp(stream) => stream.is_write_vectored(),
+            Accepted::Unix(stream) => stream.is_write_vectored(),
+        }
     }
 }

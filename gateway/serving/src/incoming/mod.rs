@@ -5,18 +5,15 @@ mod guarded;
 
 use std::{
     fmt, io,
-    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use axum::{extract::connect_info, serve::IncomingStream};
 use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
     time::{Sleep, sleep, timeout},
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
@@ -24,12 +21,15 @@ use tonic::transport::server::Connected;
 
 pub use certificates::certificate_names;
 pub use certificates::check as check_certificates;
-pub use certificates::{
-    CertificateFiles, Certificates, ClientCertificate, MAX_PEM_BYTES, Reloaded,
-};
-use guarded::Guarded;
+pub use certificates::check_files as check_certificate_files;
+pub use certificates::{CertificateFiles, Certificates, ClientCertificate, MAX_PEM_BYTES, PemFile};
+use guarded::{Duplex, Guarded};
 
-use crate::limits::{ClientKey, Connections, SILENCE, Slot};
+use crate::{
+    address::Address,
+    limits::{ClientKey, Connections, SILENCE, Slot},
+    listener::{Accepted, Accepting},
+};
 
 /// Wait after a failure to accept, e.g. for lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -41,33 +41,47 @@ pub enum Protocol {
     Grpc,
     /// HTTP/1.1.
     Http,
+    /// A1-P over HTTP/1.1.
+    A1,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Grpc, Self::Http];
+    pub const ALL: [Self; 3] = [Self::Grpc, Self::Http, Self::A1];
 
     /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Grpc => "grpc",
             Self::Http => "http",
+            Self::A1 => "a1",
         }
     }
+}
+
+/// What a listener speaks, and asks of clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Whether certificates of clients are verified: without an access file, clients need one.
+    pub has_client_ca: bool,
+    /// Whether tokens are accepted over plain text from beyond this machine.
+    pub is_insecure: bool,
 }
 
 /// The far end of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// What the listener speaks.
-    pub protocol: Protocol,
+    /// What the listener asks.
+    pub terms: Terms,
     /// The address of its end.
-    pub address: SocketAddr,
+    pub address: Address,
     /// Whether it is TLS.
     pub is_encrypted: bool,
     /// Names of the verified client certificate ([`certificate_names`]).
     pub certificate: Option<Arc<[String]>>,
-    /// Its place in the table of connections; a listener and the peer of a test have none.
+    /// Its place in the table of connections; the peer of a test has none.
     pub slot: Option<Slot>,
 }
 
@@ -77,8 +91,8 @@ pub type Identify = Arc<dyn Fn(&Peer) -> ClientKey + Send + Sync>;
 /// Connections of a listener that have sent something, after their handshakes. Those that have not cost a
 /// place in the table of connections, which ends them, and no task.
 pub struct Incoming {
-    protocol: Protocol,
-    listener: TcpListener,
+    terms: Terms,
+    listener: Accepting,
     certificates: Option<Arc<Certificates>>,
     connections: Connections,
     identify: Identify,
@@ -90,14 +104,14 @@ pub struct Incoming {
 impl Incoming {
     /// Plain text if `certificates` is `None`.
     pub fn new(
-        protocol: Protocol,
-        listener: TcpListener,
+        terms: Terms,
+        listener: Accepting,
         certificates: Option<Arc<Certificates>>,
         connections: Connections,
         identify: Identify,
     ) -> Self {
         Self {
-            protocol,
+            terms,
             listener,
             certificates,
             connections,
@@ -108,7 +122,7 @@ impl Incoming {
         }
     }
 
-    fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<(TcpStream, SocketAddr)> {
+    fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<(Accepted, Address)> {
         loop {
             if let Some(retry) = &mut self.retry {
                 ready!(retry.as_mut().poll(context));
@@ -117,7 +131,7 @@ impl Incoming {
             match ready!(self.listener.poll_accept(context)) {
                 Ok(accepted) => return Poll::Ready(accepted),
                 Err(error) => {
-                    tracing::warn!(%error, server = self.protocol.name(), "a connection was not accepted");
+                    tracing::warn!(%error, server = self.terms.protocol.name(), "a connection was not accepted");
                     self.retry = Some(Box::pin(sleep(ACCEPT_RETRY)));
                 }
             }
@@ -127,21 +141,37 @@ impl Incoming {
     /// The connection, once it has sent something or shaken hands; `None` if it ends before.
     fn arrival(
         &self,
-        stream: TcpStream,
-        address: SocketAddr,
+        stream: Accepted,
+        address: Address,
     ) -> Option<BoxFuture<'static, Option<Connection>>> {
-        // Fails only for a connection that is closed already.
-        let _ = stream.set_nodelay(true);
-        let stream = Guarded::new(stream, self.connections.admit(ClientKey::at(address))?);
-        let protocol = self.protocol;
-        Some(match &self.certificates {
-            None => first_bytes(protocol, stream, address).boxed(),
-            Some(certificates) => {
-                let acceptor = TlsAcceptor::from(certificates.config(protocol));
-                let identify = Arc::clone(&self.identify);
-                handshake(protocol, acceptor, stream, address, identify).boxed()
+        let slot = self.connections.admit(ClientKey::at(address))?;
+        let turn = self.connections.turn(&ClientKey::at(address));
+        let stream = Guarded::new(stream, slot);
+        let terms = self.terms;
+        let tls = self
+            .certificates
+            .clone()
+            .map(|certificates| (certificates, Arc::clone(&self.identify)));
+        Some(
+            async move {
+                stream.unless_closed(turn).await.ok()?;
+                stream.first_bytes().await.ok()?;
+                match tls {
+                    None => {
+                        let slot = Some(stream.slot().clone());
+                        let peer =
+                            Peer { terms, address, is_encrypted: false, certificate: None, slot };
+                        Some(Connection { io: Io::Plain(stream), peer })
+                    }
+                    // Of the files as they are when it begins.
+                    Some((certificates, identify)) => {
+                        let acceptor = TlsAcceptor::from(certificates.config());
+                        handshake(terms, acceptor, stream, address, identify).await
+                    }
+                }
             }
-        })
+            .boxed(),
+        )
     }
 }
 
@@ -171,22 +201,11 @@ impl Stream for Incoming {
     }
 }
 
-async fn first_bytes(
-    protocol: Protocol,
-    stream: Guarded,
-    address: SocketAddr,
-) -> Option<Connection> {
-    stream.first_bytes().await.ok()?;
-    let slot = Some(stream.slot().clone());
-    let peer = Peer { protocol, address, is_encrypted: false, certificate: None, slot };
-    Some(Connection { io: Io::Plain(stream), peer })
-}
-
 async fn handshake(
-    protocol: Protocol,
+    terms: Terms,
     acceptor: TlsAcceptor,
     stream: Guarded,
-    address: SocketAddr,
+    address: Address,
     identify: Identify,
 ) -> Option<Connection> {
     let shaken = timeout(SILENCE, acceptor.accept(stream)).await;
@@ -197,7 +216,7 @@ async fn handshake(
             let chain = session.peer_certificates();
             let certificate = chain.and_then(|chain| chain.first()).map(certificate_names);
             let slot = Some(slot);
-            let peer = Peer { protocol, address, is_encrypted: true, certificate, slot };
+            let peer = Peer { terms, address, is_encrypted: true, certificate, slot };
             // Without a certificate the first call tells who it is, by its token.
             if peer.certificate.is_some()
                 && let Some(slot) = &peer.slot
@@ -209,37 +228,11 @@ async fn handshake(
         Ok(Err(error)) => error.to_string(),
         Err(_) => "it took too long".to_owned(),
     };
-    tracing::debug!(%address, server = protocol.name(), reason, "a TLS handshake failed");
+    tracing::debug!(%address, server = terms.protocol.name(), reason, "a TLS handshake failed");
     None
 }
 
-impl axum::serve::Listener for Incoming {
-    type Io = Connection;
-    type Addr = Peer;
-
-    async fn accept(&mut self) -> (Connection, Peer) {
-        loop {
-            if let Some(Ok(connection)) = self.next().await {
-                let peer = connection.peer.clone();
-                return (connection, peer);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<Peer> {
-        let address = self.listener.local_addr()?;
-        let protocol = self.protocol;
-        Ok(Peer { protocol, address, is_encrypted: false, certificate: None, slot: None })
-    }
-}
-
-impl connect_info::Connected<IncomingStream<'_, Incoming>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Incoming>) -> Self {
-        stream.remote_addr().clone()
-    }
-}
-
-/// An accepted connection.
+/// An accepted connection after its handshake.
 pub struct Connection {
     io: Io,
     peer: Peer,
@@ -264,11 +257,12 @@ impl Connected for Connection {
     }
 }
 
-/// The stream of a connection, whichever it is.
-trait Duplex: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
-
 impl Connection {
+    /// The far end.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
     fn io(&mut self) -> Pin<&mut dyn Duplex> {
         match &mut self.io {
             Io::Plain(stream) => Pin::new(stream),

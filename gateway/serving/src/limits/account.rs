@@ -2,11 +2,17 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr, SocketAddr},
-    sync::Arc,
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
+
+use crate::address::Address;
 
 use super::{
     bucket::{Bucket, Rate},
@@ -18,9 +24,14 @@ use super::{
 /// Accounts kept: a client that returns finds its bucket as it left it.
 const MAX_ACCOUNTS: usize = 1024;
 /// Calls; a client of the SDK keeps four open.
-const CALLS: RateLimit = RateLimit { limit: Limit::CALLS, rate: Rate { per_s: 100, burst: 200 } };
+pub const CALLS: RateLimit =
+    RateLimit { limit: Limit::CALLS, rate: Rate { per_s: 100, burst: 200 } };
 /// Calls open at a time; each may hold a request of up to 256 KiB.
 const OPEN_CALLS: u64 = 1024;
+/// Calls that one with an invalid request counts for: five of them a second are answered at once.
+const FAILED_CALL: u32 = 20;
+/// Refusals of one client a second: what a flood sends meanwhile waits in its own connection.
+const REFUSALS_PER_S: u32 = 4;
 
 /// Who a client is: by certificate or token, else by address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +53,7 @@ impl ClientKey {
 
     /// A client that the access file does not list: by the name of its certificate, if it has one,
     /// else by its address.
-    pub fn unlisted(certificate: Option<&str>, address: SocketAddr) -> Self {
+    pub fn unlisted(certificate: Option<&str>, address: Address) -> Self {
         let key = match certificate {
             Some(name) => Self::named(&format!("certificate {name}")),
             None => Self::at(address),
@@ -51,20 +62,23 @@ impl ClientKey {
     }
 
     /// A client known by its address alone. Hosts often have a whole /64 of IPv6 (RFC 6177). On
-    /// loopback each connection is a client: programs of one machine share its address.
-    pub fn at(address: SocketAddr) -> Self {
-        let shown = match address.ip().to_canonical() {
-            IpAddr::V6(ip) if !ip.is_loopback() => {
-                let [a, b, c, d, ..] = ip.segments();
-                format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-            }
-            ip => ip.to_string(),
+    /// loopback and at a Unix socket each connection is a client: programs of one machine share its address.
+    pub fn at(address: Address) -> Self {
+        let shown = match address {
+            Address::Unix(_) => address.to_string(),
+            Address::Ip(address) => match address.ip().to_canonical() {
+                IpAddr::V6(ip) if !ip.is_loopback() => {
+                    let [a, b, c, d, ..] = ip.segments();
+                    format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+                }
+                ip => ip.to_string(),
+            },
         };
-        let is_one_connection = address.ip().to_canonical().is_loopback();
-        let key = if is_one_connection {
-            format!("address {address}")
-        } else {
-            format!("address {shown}")
+        let is_one_connection = address.is_local();
+        let key = match address {
+            Address::Unix(number) => format!("unix {number}"),
+            Address::Ip(address) if is_one_connection => format!("address {address}"),
+            Address::Ip(_) => format!("address {shown}"),
         };
         Self { key, shown, is_one_connection, is_unlisted: false }
     }
@@ -83,22 +97,29 @@ impl ClientKey {
 /// One client: what it uses, within its limits.
 #[derive(Debug)]
 pub struct Account {
-    name: Arc<str>,
+    /// Tells clients apart, as of [`ClientKey`].
+    pub key: String,
+    /// Its name in messages, metrics and logs.
+    pub name: Arc<str>,
     open_calls: Arc<Share>,
     /// Made by use: few kinds of limits, each of a constant.
     buckets: Mutex<HashMap<Limit, Bucket>>,
     shares: Mutex<Vec<Arc<Share>>>,
+    /// Refusals that wait to be sent, and all there were.
+    paced: (AtomicU32, AtomicU32),
     refusals: Refusals,
 }
 
 impl Account {
-    fn new(name: &str, open_calls: &Arc<Pool>, refusals: &Refusals) -> Self {
+    fn new(client: &ClientKey, open_calls: &Arc<Pool>, refusals: &Refusals) -> Self {
         let open_calls = open_calls.share();
         Self {
-            name: name.into(),
+            key: client.key.clone(),
+            name: client.shown.as_str().into(),
             buckets: Mutex::default(),
             shares: Mutex::new(vec![Arc::clone(&open_calls)]),
             open_calls,
+            paced: Default::default(),
             refusals: refusals.clone(),
         }
     }
@@ -108,8 +129,39 @@ impl Account {
     /// # Errors
     /// The client calls too often or has too many calls open.
     pub fn begin_call(&self, now_us: u64) -> Result<Hold, Refused> {
-        self.take(CALLS, 1, now_us)?;
+        self.begin(CALLS, now_us)
+    }
+
+    /// Admits what has a rate of its own as a call, until the result is dropped.
+    ///
+    /// # Errors
+    /// As of [`begin_call`](Self::begin_call).
+    pub fn begin(&self, rate: RateLimit, now_us: u64) -> Result<Hold, Refused> {
+        self.take(rate, 1, now_us)?;
         self.hold(&self.open_calls, Limit::OPEN_CALLS, 1)
+    }
+
+    /// Counts a call as several: it has failed for a fault of the client.
+    pub fn charge_failed_call(&self, now_us: u64) {
+        self.charge(CALLS, FAILED_CALL - 1, now_us);
+    }
+
+    /// Waits before a refusal is sent, or the next request of a refused client is read: the longer, the more
+    /// of its refusals wait. Those that were refused together do not come again together.
+    pub fn refusal_pause(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
+        struct Waiting(Arc<Account>);
+        impl Drop for Waiting {
+            fn drop(&mut self) {
+                self.0.paced.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let waiting = self.paced.0.fetch_add(1, Ordering::Relaxed) + 1;
+        let delay = refusal_delay(waiting, self.paced.1.fetch_add(1, Ordering::Relaxed));
+        let waiting = Waiting(Arc::clone(self));
+        async move {
+            tokio::time::sleep(delay).await;
+            drop(waiting);
+        }
     }
 
     /// Takes tokens of a rate; its bucket is full at first.
@@ -128,6 +180,13 @@ impl Account {
             self.refused(limit, &detail);
             Refused::later(&self.name, detail, wait_us)
         })
+    }
+
+    /// Takes tokens of a rate, or all that are left.
+    pub fn charge(&self, limit: RateLimit, tokens: u32, now_us: u64) {
+        let RateLimit { limit, rate } = limit;
+        let mut buckets = self.buckets.lock();
+        buckets.entry(limit).or_insert_with(|| Bucket::new(rate, now_us)).charge(tokens, now_us);
     }
 
     /// The client's share of a pool.
@@ -164,13 +223,22 @@ impl Account {
         self.refused(limit, &exceeded(share.pool(), limit));
     }
 
-    fn refused(&self, limit: Limit, detail: &str) {
+    /// Counts what it was refused or has lost; `detail` is the bound.
+    pub fn refused(&self, limit: Limit, detail: &str) {
         self.refusals.count(&self.name, limit, detail);
     }
 
     fn is_idle(&self) -> bool {
         self.shares.lock().iter().all(|share| share.held() == 0)
     }
+}
+
+/// The delay of a refusal: of as many that wait, and of the number of all there were.
+fn refusal_delay(waiting: u32, number: u32) -> Duration {
+    const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
+    // Its multiples are spread evenly, however many there are.
+    let spread = (f64::from(number) * GOLDEN_RATIO).fract();
+    Duration::from_secs_f64(f64::from(waiting) / f64::from(REFUSALS_PER_S) * (0.5 + spread))
 }
 
 fn exceeded(pool: &Pool, limit: Limit) -> String {
@@ -216,7 +284,7 @@ impl Accounts {
                 accounts.remove(&oldest);
             }
         }
-        let account = Account::new(&client.shown, &self.open_calls, &self.refusals);
+        let account = Account::new(client, &self.open_calls, &self.refusals);
         let account = Arc::new(account);
         let new = Kept { account: Arc::clone(&account), used: *uses };
         accounts.insert(client.key.clone(), new);
@@ -238,7 +306,7 @@ mod tests {
 
     #[test]
     fn clients_without_a_name_are_told_apart_by_address_and_on_loopback_by_connection() {
-        let at = |address: &str| ClientKey::at(address.parse().expect("an address"));
+        let at = |address: &str| ClientKey::at(Address::Ip(address.parse().expect("an address")));
         assert_eq!(at("192.0.2.7:1"), at("192.0.2.7:2"));
         assert_eq!(at("192.0.2.7:1"), at("[::ffff:192.0.2.7]:2"));
         assert_ne!(at("192.0.2.7:1"), at("192.0.2.8:1"));
@@ -250,6 +318,36 @@ mod tests {
             assert_ne!(one.key, two.key);
         }
         assert_ne!(ClientKey::named("192.0.2.7").key, at("192.0.2.7:1").key);
+        let (one, two) = (ClientKey::at(Address::Unix(1)), ClientKey::at(Address::Unix(2)));
+        assert_eq!((one.shown.as_str(), two.shown.as_str()), ("unix", "unix"));
+        assert!(one.key != two.key && one.is_one_connection());
+    }
+
+    #[test]
+    fn a_failed_call_counts_as_twenty() {
+        let account = accounts().of(&client("a"));
+        for _ in 0..10 {
+            assert!(account.begin_call(0).is_ok());
+            account.charge_failed_call(0);
+        }
+        assert!(account.begin_call(0).is_err());
+        account.charge_failed_call(0);
+        assert!(account.begin_call(10_000).is_ok(), "nothing is owed");
+    }
+
+    #[test]
+    fn refusals_of_a_client_are_paced_however_many_it_causes() {
+        let delays = |waiting: u32| {
+            let mut delays: Vec<_> = (0..64).map(|number| refusal_delay(waiting, number)).collect();
+            delays.sort();
+            delays
+        };
+        let alone = delays(1);
+        assert!(alone[0] >= Duration::from_millis(125) && alone[63] <= Duration::from_millis(375));
+        let flood = delays(64);
+        assert!(flood[0] >= Duration::from_secs(8) && flood[63] <= Duration::from_secs(24));
+        let gaps = flood.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.min().is_some_and(|gap| gap > Duration::from_millis(50)), "together again");
     }
 
     #[test]

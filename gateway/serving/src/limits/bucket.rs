@@ -42,6 +42,12 @@ impl Bucket {
         }
     }
 
+    /// Takes `tokens`, or all that are left.
+    pub fn charge(&mut self, tokens: u32, now_us: u64) {
+        self.refill(now_us);
+        self.level = self.level.saturating_sub(u64::from(tokens) * TOKEN);
+    }
+
     fn refill(&mut self, now_us: u64) {
         let passed_us = now_us.saturating_sub(self.at_us);
         self.at_us = self.at_us.max(now_us);

@@ -4,16 +4,16 @@ use std::time::Instant;
 
 /// Time since the gateway began.
 #[derive(Clone, Copy, Debug)]
-pub struct Monotonic {
+pub(crate) struct Monotonic {
     origin: Instant,
 }
 
 impl Monotonic {
-    pub fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self { origin: Instant::now() }
     }
 
-    pub fn now_us(self) -> u64 {
+    pub(super) fn now_us(self) -> u64 {
         u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }

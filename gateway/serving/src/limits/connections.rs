@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Waker,
     time::Duration,
@@ -19,26 +19,34 @@ use std::{
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::time::interval;
+use tokio::time::{interval, sleep};
 
 use super::{
-    account::ClientKey,
+    account::{Accounts, ClientKey},
+    bucket::Rate,
     clock::Monotonic,
-    limit::{Limit, Refused},
+    limit::{Limit, RateLimit, Refused},
     refusals::Refusals,
 };
 
-/// A connection that has sent nothing for this long ends, as does a TLS handshake.
+/// A connection that has sent nothing for this long ends, as does one whose TLS handshake, with the head of
+/// a request of HTTP/1.1, takes longer.
 pub const SILENCE: Duration = Duration::from_secs(10);
 /// A connection without a call for this long ends; longer than the period of scrapes.
 const IDLE: Duration = Duration::from_secs(120);
+/// Longest time to answer a request of HTTP/1.1, unless the answer is a stream.
+const ANSWER: Duration = Duration::from_secs(60);
+/// New connections of a client: each may cost a TLS handshake.
+const CONNECTS: RateLimit =
+    RateLimit { limit: Limit::CONNECTS, rate: Rate { per_s: 20, burst: 100 } };
 /// Time between two looks for connections that end.
 const CHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// What the peer and the table share of a connection.
 #[derive(Debug, Default)]
 struct Signal {
-    has_sent: AtomicBool,
+    /// When the peer began to send what is to be a request; 0 while it has sent nothing.
+    sent_at_us: AtomicU64,
     is_closed: AtomicBool,
     waker: AtomicWaker,
 }
@@ -52,19 +60,24 @@ struct Entry {
     all_calls: u64,
     /// Time at which it was accepted or its last call ended.
     idle_since_us: u64,
+    /// Time at which the call has to be answered.
+    answer_by_us: Option<u64>,
 }
 
 impl Entry {
-    /// Time at which it ends unless a call begins.
-    fn ends_us(&self, first_call_within: Duration) -> Option<u64> {
-        let has_sent = self.signal.has_sent.load(Ordering::Relaxed);
-        let within = match (self.calls, self.all_calls, has_sent) {
-            (1.., _, _) => return None,
-            (0, 0, false) => SILENCE,
-            (0, 0, true) => first_call_within,
-            (0, 1.., _) => IDLE,
+    /// Time at which it ends unless a call begins, or the open one ends.
+    fn ends_us(&self, is_http: bool) -> Option<u64> {
+        if self.calls > 0 {
+            return self.answer_by_us;
+        }
+        let sent_at_us = self.signal.sent_at_us.load(Ordering::Relaxed);
+        let (since_us, within) = match (self.all_calls, sent_at_us) {
+            // HTTP clients send to ask, those of gRPC also to wait.
+            (_, 1..) if is_http => (sent_at_us, SILENCE),
+            (0, 0) => (self.idle_since_us, SILENCE),
+            _ => (self.idle_since_us, IDLE),
         };
-        Some(self.idle_since_us.saturating_add(micros(within)))
+        Some(since_us.saturating_add(micros(within)))
     }
 }
 
@@ -114,7 +127,9 @@ impl Table {
             .filter(|(id, entry)| entry.calls == 0 && may_end(**id, &entry.client))
             .max_by_key(|(id, entry)| {
                 let many = count.get(entry.client.key.as_str()).copied().unwrap_or(0);
-                (many, std::cmp::Reverse((entry.idle_since_us, **id)))
+                // One that has been served ends after those that have only connected.
+                let was_never_served = entry.all_calls == 0;
+                (many, was_never_served, std::cmp::Reverse((entry.idle_since_us, **id)))
             })
             .map(|(id, _)| *id)
     }
@@ -134,25 +149,46 @@ pub struct Connections(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     max: usize,
-    first_call_within: Duration,
+    is_http: bool,
     table: Mutex<Table>,
     open: Gauge,
+    accounts: Arc<Accounts>,
     refusals: Refusals,
     clock: Monotonic,
 }
 
 impl Connections {
-    /// `open` follows their number. HTTP clients connect to ask, those of gRPC also to wait: `is_http`.
-    pub fn new(
+    /// `open` follows their number.
+    pub(super) fn new(
         max: usize,
         is_http: bool,
         open: Gauge,
+        accounts: Arc<Accounts>,
         refusals: Refusals,
         clock: Monotonic,
     ) -> Self {
-        let first_call_within = if is_http { SILENCE } else { IDLE };
         let table = Mutex::default();
-        Self(Arc::new(Inner { max, first_call_within, table, open, refusals, clock }))
+        Self(Arc::new(Inner { max, is_http, table, open, accounts, refusals, clock }))
+    }
+
+    /// Waits until a client may connect: one that does so too often waits in its own connections.
+    pub fn turn(&self, client: &ClientKey) -> impl Future<Output = ()> + Send + use<> {
+        let (account, clock) = (self.0.accounts.of(client), self.0.clock);
+        async move {
+            while let Err(refused) = account.take(CONNECTS, 1, clock.now_us()) {
+                sleep(refused.retry_after().unwrap_or(CHECK_PERIOD)).await;
+            }
+        }
+    }
+
+    /// Ends all connections.
+    pub fn end_all(&self) {
+        let mut table = self.0.table.lock();
+        while let Some((id, _)) = table.entries.first_key_value() {
+            let id = *id;
+            table.close(id);
+        }
+        self.count(&table);
     }
 
     /// Admits a connection; `None` if there is no room for this client.
@@ -167,7 +203,14 @@ impl Connections {
         table.next += 1;
         let signal = Arc::new(Signal::default());
         let shared = Arc::clone(&signal);
-        let entry = Entry { client, signal: shared, calls: 0, all_calls: 0, idle_since_us: now_us };
+        let entry = Entry {
+            client,
+            signal: shared,
+            calls: 0,
+            all_calls: 0,
+            idle_since_us: now_us,
+            answer_by_us: None,
+        };
         table.entries.insert(id, entry);
         self.count(&table);
         Some(Slot { id, connections: self.clone(), signal })
@@ -219,9 +262,8 @@ impl Connections {
 
     fn end_idle_at(&self, now_us: u64) {
         let mut table = self.0.table.lock();
-        let is_over = |entry: &Entry| {
-            entry.ends_us(self.0.first_call_within).is_some_and(|ends_us| ends_us <= now_us)
-        };
+        let is_over =
+            |entry: &Entry| entry.ends_us(self.0.is_http).is_some_and(|ends_us| ends_us <= now_us);
         let over: Vec<u64> =
             table.entries.iter().filter(|(_, entry)| is_over(entry)).map(|(id, _)| *id).collect();
         for id in over {
@@ -252,7 +294,10 @@ impl Slot {
 
     /// The peer sent something.
     pub fn has_sent(&self) {
-        self.signal.has_sent.store(true, Ordering::Relaxed);
+        let sent_at_us = &self.signal.sent_at_us;
+        if sent_at_us.load(Ordering::Relaxed) == 0 {
+            sent_at_us.store(self.connections.0.clock.now_us().max(1), Ordering::Relaxed);
+        }
     }
 
     /// The client is known now, as after a handshake or by the token of a call. Its connection counts
@@ -276,11 +321,14 @@ impl Slot {
         outcome
     }
 
-    /// A call is open until the result is dropped.
-    pub fn begin_call(&self) -> CallOfSlot {
-        self.change(|entry, _| {
+    /// A call is open until the result is dropped. Without `is_stream` it ends its connection unless it is
+    /// answered within a minute.
+    pub fn begin_call(&self, is_stream: bool) -> CallOfSlot {
+        self.change(|entry, now_us| {
             entry.calls += 1;
             entry.all_calls += 1;
+            entry.answer_by_us = (!is_stream).then(|| now_us.saturating_add(micros(ANSWER)));
+            entry.signal.sent_at_us.store(0, Ordering::Relaxed);
         });
         CallOfSlot(self.clone())
     }
@@ -304,11 +352,24 @@ impl Slot {
 #[derive(Debug)]
 pub struct CallOfSlot(Slot);
 
+impl CallOfSlot {
+    /// The answer is a stream, which may last for ever.
+    pub fn streams(&self) {
+        self.0.change(|entry, _| entry.answer_by_us = None);
+    }
+
+    /// Ends the connection now.
+    pub fn close(&self) {
+        self.0.leave();
+    }
+}
+
 impl Drop for CallOfSlot {
     fn drop(&mut self) {
         self.0.change(|entry, now_us| {
             entry.calls = entry.calls.saturating_sub(1);
             entry.idle_since_us = now_us;
+            entry.signal.sent_at_us.store(0, Ordering::Relaxed);
         });
     }
 }
@@ -324,14 +385,17 @@ fn micros(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use crate::address::Address;
+
     use super::*;
 
     const SECOND: u64 = 1_000_000;
 
     fn connections(max: usize, is_http: bool) -> (Connections, Gauge) {
         let open = Gauge::default();
-        let clock = Monotonic::start();
-        (Connections::new(max, is_http, open.clone(), Refusals::default(), clock), open)
+        let (clock, refusals) = (Monotonic::start(), Refusals::default());
+        let accounts = Arc::new(Accounts::new(refusals.clone()));
+        (Connections::new(max, is_http, open.clone(), accounts, refusals, clock), open)
     }
 
     fn named(name: &str) -> ClientKey {
@@ -339,7 +403,7 @@ mod tests {
     }
 
     fn local(port: u16) -> ClientKey {
-        ClientKey::at(([127, 0, 0, 1], port).into())
+        ClientKey::at(Address::Ip(([127, 0, 0, 1], port).into()))
     }
 
     fn is_closed(slot: &Slot) -> bool {
@@ -353,7 +417,7 @@ mod tests {
         let alive = greedy.iter().filter(|slot| !is_closed(slot)).count();
         assert_eq!((greedy.len(), alive), (100, 20), "its own longest idle ends for the next");
         assert!(is_closed(&greedy[79]) && !is_closed(&greedy[80]));
-        let calls: Vec<_> = greedy[80..].iter().map(Slot::begin_call).collect();
+        let calls: Vec<_> = greedy[80..].iter().map(|slot| slot.begin_call(true)).collect();
         assert!(connections.admit_at(named("a"), 0).is_none(), "all of its own are busy");
         let other = connections.admit_at(named("b"), 0).expect("room");
         assert_eq!(open.get(), 21);
@@ -366,13 +430,13 @@ mod tests {
     fn a_full_table_ends_the_longest_idle_and_never_one_with_a_call() {
         let (connections, _) = connections(10, false);
         let busy = connections.admit_at(local(1), 0).expect("room");
-        let call = busy.begin_call();
+        let call = busy.begin_call(true);
         let silent: Vec<_> =
             (2..1_000).filter_map(|port| connections.admit_at(local(port), port.into())).collect();
         assert_eq!(silent.len(), 998, "each came in");
         assert_eq!(silent.iter().filter(|slot| !is_closed(slot)).count(), 9, "the newest");
         assert!(!is_closed(&busy));
-        let calls: Vec<_> = silent[989..].iter().map(Slot::begin_call).collect();
+        let calls: Vec<_> = silent[989..].iter().map(|slot| slot.begin_call(true)).collect();
         assert!(connections.admit_at(local(1), 2_000).is_none(), "nobody is idle");
         drop((call, calls));
         assert!(connections.admit_at(local(1), 2_000).is_some());
@@ -394,14 +458,15 @@ mod tests {
     #[test]
     fn a_client_has_its_share_by_its_name_too() {
         let (connections, open) = connections(40, false);
-        let at = |number: u8| ClientKey::at(([192, 0, 2, number], 1).into());
+        let at = |number: u8| ClientKey::at(Address::Ip(([192, 0, 2, number], 1).into()));
         let named = |address, client: &ClientKey| {
             let slot = connections.admit_at(at(address), 0)?;
             slot.identified(client).ok()?;
-            let call = slot.begin_call();
+            let call = slot.begin_call(true);
             Some((slot, call))
         };
-        let unlisted = |name| ClientKey::unlisted(Some(name), ([192, 0, 2, 1], 1).into());
+        let unlisted =
+            |name| ClientKey::unlisted(Some(name), Address::Ip(([192, 0, 2, 1], 1).into()));
         let one: Vec<_> = (0..100).filter_map(|n| named(n % 2, &unlisted("one"))).collect();
         assert_eq!((one.len(), open.get()), (20, 20), "half, from two addresses");
         let two: Vec<_> = (0..100).filter_map(|n| named(n % 2, &unlisted("two"))).collect();
@@ -441,14 +506,16 @@ mod tests {
             for slot in [spoke, calling, called] {
                 slot.has_sent();
             }
-            let call = calling.begin_call();
-            drop(called.begin_call());
+            let call = calling.begin_call(true);
+            drop(called.begin_call(true));
             let closed = |at_us| {
                 connections.end_idle_at(at_us);
                 slots.iter().map(is_closed).collect::<Vec<_>>()
             };
             assert_eq!(closed(10 * SECOND - 1), [false; 4]);
-            assert_eq!(closed(10 * SECOND), [true, first_call_s == 10, false, false]);
+            assert!(closed(10 * SECOND)[0]);
+            // A request of HTTP has its time from when it began to be sent, a moment later.
+            assert_eq!(closed(11 * SECOND), [true, first_call_s == 10, false, false]);
             assert_eq!(closed(119 * SECOND), [true, first_call_s == 10, false, false]);
             // The last call ended a moment after the clock began.
             assert_eq!(closed(121 * SECOND), [true, true, false, true]);
@@ -456,5 +523,27 @@ mod tests {
             drop(call);
             assert_eq!(closed(3_600 * SECOND), [true; 4]);
         }
+    }
+
+    #[test]
+    fn a_request_of_http_comes_and_is_answered_in_time_unless_it_is_a_stream() {
+        let (connections, _) = connections(10, true);
+        let slots: Vec<_> = (1..=3).filter_map(|at| connections.admit_at(local(at), 0)).collect();
+        let [answered, streaming, drip] = &slots[..] else { panic!("room for three") };
+        let answer = answered.begin_call(false);
+        let stream = streaming.begin_call(false);
+        stream.streams();
+        drop(drip.begin_call(false));
+        // The head of its next request does not become complete.
+        drip.has_sent();
+        let closed = |at_us| {
+            connections.end_idle_at(at_us);
+            slots.iter().map(is_closed).collect::<Vec<_>>()
+        };
+        assert_eq!(closed(9 * SECOND), [false, false, false]);
+        assert_eq!(closed(11 * SECOND), [false, false, true]);
+        assert_eq!(closed(59 * SECOND), [false, false, true]);
+        assert_eq!(closed(61 * SECOND), [true, false, true]);
+        drop((answer, stream));
     }
 }

@@ -13,17 +13,16 @@ pub struct Limit {
     pub name: &'static str,
     /// What it counts, in the plural.
     pub counts: &'static str,
-    /// What becomes of those beyond it, as in `calls refused`.
-    pub outcome: &'static str,
 }
 
 impl Limit {
-    pub(super) const CALLS: Self =
-        Self { name: "calls", counts: "calls", outcome: "calls refused" };
-    pub(super) const OPEN_CALLS: Self =
-        Self { name: "open_calls", counts: "open calls", outcome: "calls refused" };
-    pub(super) const CONNECTIONS: Self =
-        Self { name: "connections", counts: "connections", outcome: "connections ended" };
+    pub(super) const CALLS: Self = Self { name: "calls", counts: "calls" };
+    pub(super) const OPEN_CALLS: Self = Self { name: "open_calls", counts: "open calls" };
+    pub(super) const CONNECTIONS: Self = Self { name: "connections", counts: "connections" };
+    pub(super) const CONNECTS: Self = Self { name: "connects", counts: "new connections" };
+    pub(super) const STREAMS: Self = Self { name: "streams", counts: "streams" };
+    /// Requests that are no HTTP.
+    pub(crate) const MALFORMED: Self = Self { name: "malformed", counts: "requests" };
 }
 
 /// What a client may do in a time.

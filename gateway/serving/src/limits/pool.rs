@@ -1,8 +1,9 @@
 //! A resource shared by clients with a dynamic threshold.
 //!
-//! A client may hold as much as is still free (Choudhury and Hahne, "Dynamic queue length thresholds
-//! for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998, with α = 1). One
-//! client alone gets half of the pool; whoever comes later finds room, and nobody needs a fixed share.
+//! A client may hold up to α times what is still free (Choudhury and Hahne, "Dynamic queue length thresholds
+//! for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998). One client alone gets
+//! α/(1+α) of the pool, n clients α/(1+nα) each; whoever comes later finds room, and nobody needs a fixed
+//! share.
 
 use std::sync::{
     Arc,
@@ -13,13 +14,19 @@ use std::sync::{
 #[derive(Debug)]
 pub struct Pool {
     capacity: u64,
+    alpha: u32,
     held: AtomicU64,
 }
 
 impl Pool {
-    /// A pool of which nothing is held.
+    /// A pool of which nothing is held; one client alone may have half.
     pub fn new(capacity: u64) -> Arc<Self> {
-        Arc::new(Self { capacity, held: AtomicU64::new(0) })
+        Self::with_alpha(capacity, 1)
+    }
+
+    /// A pool of which a client may hold up to `alpha` times what is free.
+    pub fn with_alpha(capacity: u64, alpha: u32) -> Arc<Self> {
+        Arc::new(Self { capacity, alpha, held: AtomicU64::new(0) })
     }
 
     /// What all clients may hold together.
@@ -36,6 +43,11 @@ impl Pool {
         self.capacity.saturating_sub(self.held())
     }
 
+    /// What a client may hold now. One more than is free counts, so that the last of few places is used.
+    fn threshold(&self) -> u64 {
+        self.free().saturating_add(1).saturating_mul(u64::from(self.alpha))
+    }
+
     /// The share of a new client.
     pub fn share(self: &Arc<Self>) -> Arc<Share> {
         Arc::new(Share { pool: Arc::clone(self), held: AtomicU64::new(0) })
@@ -50,7 +62,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Takes `amount` unless the client would then hold more than what stays free.
+    /// Takes `amount` unless the client would then hold more than α times what stays free.
     #[must_use]
     pub fn try_take(&self, amount: u64) -> bool {
         let with = |held: u64| held.checked_add(amount).filter(|held| *held <= self.pool.capacity);
@@ -58,11 +70,17 @@ impl Share {
             return false;
         }
         let own = self.held.fetch_add(amount, Ordering::Relaxed).saturating_add(amount);
-        if own > self.pool.free() {
+        if own > self.pool.threshold() {
             self.give_back(amount);
             return false;
         }
         true
+    }
+
+    /// Takes `amount` in any case: what was measured, or what another has made room for.
+    pub fn take(&self, amount: u64) {
+        self.held.fetch_add(amount, Ordering::Relaxed);
+        self.pool.held.fetch_add(amount, Ordering::Relaxed);
     }
 
     /// Returns what was taken.
@@ -99,11 +117,16 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// Takes `amount` in any case; see [`Share::take`].
+    pub fn unbounded(share: &Arc<Share>, amount: u64) -> Self {
+        share.take(amount);
+        Self { share: Arc::clone(share), amount }
+    }
+
     /// Corrects the amount to what is really used, even beyond the threshold.
     pub fn correct(&mut self, amount: u64) {
         // Never below what is held: adds first.
-        self.share.held.fetch_add(amount, Ordering::Relaxed);
-        self.share.pool.held.fetch_add(amount, Ordering::Relaxed);
+        self.share.take(amount);
         self.share.give_back(self.amount);
         self.amount = amount;
     }
@@ -127,11 +150,20 @@ mod tests {
         let take_all = |share: &Share| (0..1_000).filter(|_| share.try_take(1)).count();
         let shares: Vec<_> = (0..4).map(|_| pool.share()).collect();
         let taken: Vec<_> = shares.iter().map(|share| take_all(share)).collect();
-        assert_eq!(taken, [500, 250, 125, 62]);
+        assert_eq!(taken, [500, 250, 125, 63]);
         // What one returns is for those below their threshold first.
         shares[0].give_back(400);
-        assert_eq!(take_all(&shares[3]), 200, "free 463 - 200 = 263 >= 62 + 200");
-        assert_eq!(pool.held(), 937 - 400 + 200);
+        assert_eq!(take_all(&shares[3]), 200, "free 462 - 200 + 1 = 63 + 200");
+        assert_eq!(pool.held(), 938 - 400 + 200);
+    }
+
+    #[test]
+    fn with_alpha_2_one_client_gets_two_thirds_and_the_next_two_thirds_of_the_rest() {
+        let pool = Pool::with_alpha(900, 2);
+        let take_all = |share: &Share| (0..900).filter(|_| share.try_take(1)).count();
+        let shares: Vec<_> = (0..3).map(|_| pool.share()).collect();
+        let taken: Vec<_> = shares.iter().map(|share| take_all(share)).collect();
+        assert_eq!(taken, [600, 200, 67]);
     }
 
     #[test]
@@ -162,7 +194,7 @@ mod tests {
                     held[client].pop();
                 } else if let Some(hold) = shares[client].try_hold(amount) {
                     held[client].push(hold);
-                    prop_assert!(shares[client].held() <= pool.free());
+                    prop_assert!(shares[client].held() <= pool.free() + 1);
                 }
                 let sum: u64 = held.iter().flatten().map(|hold| hold.amount).sum();
                 prop_assert_eq!(pool.held(), sum);

@@ -224,8 +224,11 @@ async fn controls_subscriptions_refusals_and_reloads_are_in_the_audit_log() {
     assert_eq!(shown(2), ["controller", "subscribe", "accepted"]);
     assert_eq!(field(2, "ran_function"), REPORTER);
     assert!(shown(3)[2].contains("nobody"), "{}", lines[3]);
-    assert_eq!(shown(4), ["certificate stranger", "refused", "refused: unauthenticated"]);
-    assert_eq!(field(4, "what"), "read");
+    assert_eq!(
+        shown(4),
+        ["certificate stranger", "refused", "refused: unknown client: certificate stranger"]
+    );
+    assert_eq!(field(4, "what"), "ListNodes");
     assert_eq!([field(5, "action"), field(5, "what")], ["reload", "access"]);
     assert!(field(5, "outcome").contains("clients: \"everyone\"; expected"), "{}", lines[5]);
 }

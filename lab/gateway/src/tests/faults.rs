@@ -22,10 +22,10 @@ async fn oversized_requests_are_refused_and_the_next_is_served() {
     let huge = Bytes::from(vec![0; 2 << 20]);
     let request = ControlRequest { message: huge.clone(), ..control(ACCEPT) };
     let status = send_control(&mut client, request).await.expect_err("too large");
-    assert_eq!(status.code(), Code::OutOfRange, "{status}");
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     let request = Subscription { event_trigger: huge, ..every(1) };
     let status = end(&mut subscribe(&mut client, request).await).await;
-    assert_eq!(status.code(), Code::OutOfRange, "{status}");
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     send_control(&mut client, control(ACCEPT)).await.expect("served");
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serving::{
     access::{AccessControl, Audit, Caller},
-    incoming::{Peer, Protocol},
+    incoming::{Peer, Protocol, Terms},
     metrics::ServingMetrics,
 };
 
@@ -31,9 +31,9 @@ mod tls;
 pub(crate) fn local_caller() -> Caller {
     let metrics = ServingMetrics::default();
     let audit = Audit::new(None, false, metrics.clone()).expect("no file");
-    let access = AccessControl::new(None, false, false, audit, metrics).expect("no file");
-    let address = ([127, 0, 0, 1], 1).into();
-    let protocol = Protocol::Grpc;
-    let peer = Peer { protocol, address, is_encrypted: true, certificate: None, slot: None };
+    let access = AccessControl::new(None, audit, metrics).expect("no file");
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1)).into();
+    let terms = Terms { protocol: Protocol::Grpc, has_client_ca: false, is_insecure: false };
+    let peer = Peer { terms, address, is_encrypted: true, certificate: None, slot: None };
     Caller::new(&Arc::new(access), peer, None)
 }

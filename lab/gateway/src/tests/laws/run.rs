@@ -95,7 +95,7 @@ impl Run {
         Self {
             node,
             hub,
-            limits: Limits::new(400, Refusals::default()),
+            limits: Limits::new(Refusals::default()),
             pools: NodePools::new(128, 400_000_000),
             clients: std::array::from_fn(|_| Client::default()),
             posted: BTreeMap::new(),
