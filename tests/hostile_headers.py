@@ -110,9 +110,6 @@ async def main(where: Path) -> dict[str, Any]:
             outcomes = await asyncio.gather(*attacks)
             found = await reading
         grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib
-        found["limited"] = [
-            line for line in r.metrics().splitlines() if line.startswith("sojourn_limited_total")
-        ]
     return {**found, "outcomes": outcomes, "grown_mib": grown_kib / 1024}
 
 

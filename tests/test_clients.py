@@ -250,7 +250,8 @@ async def test_the_controller_follows_forecasts_by_tls_and_token(tmp_path: Path)
     (tmp_path / "xapp.token").write_text(TOKEN)
     hub = Hub(Layout(), SystemClock())
     serving = ForecastServerSettings(listen="localhost:0", certificate_file=pem, key_file=key)
-    security = Security(AccessSettings(file=tmp_path / "access.yaml"))
+    registry = CollectorRegistry()
+    security = Security(AccessSettings(file=tmp_path / "access.yaml"), registry)
     server = ForecastServer(hub, serving, security, oldest_s=1, period_ms=1)
     await server.start()
     settings = ForecastsSettings.model_validate(
@@ -265,7 +266,14 @@ async def test_the_controller_follows_forecasts_by_tls_and_token(tmp_path: Path)
         await until(lambda: hub.consumers == 1)
         (tmp_path / "access.yaml").write_text(ACCESS.replace("subscribe]", "control]"))
         security.check()
-        assert security.access.refused["grpc", "right"] == 1
+        await until(
+            lambda: (
+                registry.get_sample_value(
+                    "sojourn_access_refused_total", {"server": "grpc", "reason": "right"}
+                )
+                == 1
+            )
+        )
         hub.publish(empty_batch())
         await until(lambda: hub.consumers == 0)
     finally:

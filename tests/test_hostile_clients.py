@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 import grpc
@@ -54,6 +54,7 @@ class Served:
     world: World
     server: dict[str, Any]
     http: dict[str, Any]
+    alpn: ClassVar[str] = "h2"
 
     @property
     def port(self) -> int:
@@ -104,8 +105,12 @@ class Served:
 class ServedOverHttp(Served):
     """A controller; `server` is that of its policies."""
 
+    alpn = "http/1.1"
+
     def channel(self, visitor: Visitor) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(ssl=self.world.context(visitor))
+        # Floods are of calls, as those of gRPC over one connection.
+        context = self.world.context(visitor)
+        connector = aiohttp.TCPConnector(ssl=context, limit=CONNECTIONS // 4)
         return aiohttp.ClientSession(f"https://{self.server['listen']}", connector=connector)
 
     async def ask(self, channel: Any, text: str = "") -> grpc.StatusCode:
@@ -258,7 +263,7 @@ async def _is_served(served: Served, visitor: Visitor) -> bool:
 
 async def _shown(served: Served, visitor: Visitor) -> bytes | None:
     """The certificate that the server shows."""
-    context = served.context(visitor, "h2")
+    context = served.context(visitor, served.alpn)
     _, writer = await asyncio.open_connection("localhost", served.port, ssl=context)
     shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.transport.abort()

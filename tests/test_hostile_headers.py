@@ -44,6 +44,4 @@ def test_three_clients_with_metadata_without_end_cost_another_no_forecast(tmp_pa
     # The connection may end before its client has read why.
     outcomes = set(chain.from_iterable(found["outcomes"]))
     assert outcomes <= {8, None, "ConnectionResetError", "BrokenPipeError"}
-    limited = [line for line in found["limited"] if 'limit="metadata"' in line]
-    assert sum(float(line.split()[-1]) for line in limited) == 3 * hostile_headers.TIMES
     assert found["grown_mib"] < 64

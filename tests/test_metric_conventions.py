@@ -13,8 +13,8 @@ import flexric_bridge.metrics
 import gnb_lab
 import numpy as np
 import pytest
-import ric.limits.limits
 import ric.metrics
+import ric.security
 import rlc_forecaster.metrics
 import tc_controller.metrics
 import tc_controller.service_metrics
@@ -55,7 +55,7 @@ PER_NODE, PER_BEARER = 47, 7
 """Series that a further node and bearer may add in controller and forecaster together. The
 gateway may add 13 and 1."""
 DOCUMENTED = (
-    ric.limits.limits,
+    ric.security,
     ric.metrics,
     tc_controller.metrics,
     tc_controller.service_metrics,

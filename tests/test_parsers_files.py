@@ -6,7 +6,6 @@ import json
 import re
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import e2sm_tc
@@ -22,12 +21,10 @@ from gnb_lab.sweeps.identity import read_description
 from gnb_lab.sweeps.order import Order
 from gnb_lab.tables import TableError, read
 from parser_peers import Peer, each, hold
-from pki import Authority
 from pydantic import BaseModel
-from ric.access.file import read_access_file, read_token
+from ric.access import read_token
 from ric.bounded_yaml import YamlError, parse_yaml
-from ric.certificates import ClientCertificate, ServerCertificates
-from ric.endpoint_settings import ServerSettings, read_pem, split_address
+from ric.endpoint_settings import read_pem, split_address
 from ric.errors import SettingsError
 from ric.flags import ProgramParser, add_settings_arguments
 from ric.settings_sources import printable, read_yaml_mapping, settings_from
@@ -93,39 +90,12 @@ SETTINGS = [
     )
     for schema in PROGRAMS.values()
 ]
-ACCESS = {
-    "clients": [
-        {"name": "a", "certificates": ["a.example"], "may": ["read", "control"], "nodes": ["g*"]},
-        {"name": "b", "token_file": "token", "may": ["subscribe"]},
-    ]
-}
 TOKEN = b"0123456789abcdef" * 2 + b"\n"
-
-
-def access(data: bytes, path: Path) -> Any:
-    (path.parent / "token").write_bytes(TOKEN)
-    return read_access_file(written(data, path))
 
 
 def text_of(data: bytes) -> str:
     """UTF-8; other bytes are refused before a parser sees them."""
     return data.decode("utf-8", "replace")
-
-
-def issued() -> tuple[bytes, bytes]:
-    """A certificate and its key."""
-    with TemporaryDirectory() as folder:
-        pem, key = Authority(Path(folder)).issue("a", dns=("localhost",))
-        return pem.read_bytes(), key.read_bytes()
-
-
-CERTIFICATE, KEY = issued()
-
-
-def server_certificate(data: bytes, path: Path) -> Any:
-    key = written(KEY, path.with_name("key"))
-    settings = ServerSettings(certificate_file=written(data, path), key_file=key)
-    return ServerCertificates(settings, path, key)
 
 
 def as_yaml(value: Any) -> bytes:
@@ -162,15 +132,7 @@ FILES = [
         check=lambda value: isinstance(value, dict) or pytest.fail("no mapping"),
     ),
     Peer(
-        "ric.access.file:read_access_file",
-        access,
-        SettingsError,
-        r"^(input: |/.*/input: )",
-        [ACCESS],
-        words=[b"read", b"clients", b"token_file: token"],
-    ),
-    Peer(
-        "ric.access.file:read_token",
+        "ric.access.token_file:read_token",
         lambda data, path: read_token(written(data, path), "token_file"),
         SettingsError,
         "^token_file: /.*input: ",
@@ -184,22 +146,6 @@ FILES = [
         "^server.key_file: /.*input: ",
         [b"-----BEGIN X-----\nAA==\n-----END X-----\n"],
         write=lambda pem: pem,
-    ),
-    Peer(
-        "ric.certificates:_not_after_s",
-        lambda data, path: ClientCertificate("server", written(data, path)).not_after_s,
-        (),
-        "",
-        [CERTIFICATE],
-        check=lambda end_s: end_s is None or isinstance(end_s, int),
-        also=["ric.certificates:_elements"],
-    ),
-    Peer(
-        "ric.certificates:ServerCertificates._read",
-        server_certificate,
-        SettingsError,
-        r"^server(\.certificate_file)?: ",
-        [CERTIFICATE],
     ),
     Peer(
         "ric.endpoint_settings:split_address",

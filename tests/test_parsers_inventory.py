@@ -68,8 +68,6 @@ def _functions(node: ast.AST, inside: str) -> Iterator[str]:
 
 
 OTHERWISE: Final = {
-    "ric.http2.frames:RequestFrames.receive": "xapps/ric/tests/test_http2.py",
-    "ric.http2.frames:ResponseFrames.receive": "xapps/ric/tests/test_http2.py",
     "flexric_bridge.frames:BlockStream.data_received": (
         "gateway/flexric/bridge/tests/test_reports.py"
     ),
@@ -79,10 +77,9 @@ OTHERWISE: Final = {
 """Functions with property tests beside them."""
 TRUSTED: Final = {
     "what the program itself made or comes with": [
+        "ric.grpc_server:_descriptors",
+        "ric.security:_write",
         "ric.settings_sources:printable",
-        "ric.grpc_server:GrpcServer.__init__",
-        "ric.listener:bind",
-        "ric.listener:is_named",
         "tc_controller.latency:Recent.summary",
         "rlc_train.dataset.plan:seed_of",
         "rlc_train.lstm.checkpoint:save",

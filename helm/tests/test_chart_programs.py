@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from chart_tools import VALUES_FILES, template
 from flexric_bridge.settings import BridgeSettings
-from ric.access.file import read_access_file
 from ric.settings import load_settings
 from rlc_forecaster.settings import ForecasterSettings
+from sojourn_serving import check_access_file
 from tc_controller.settings import ControllerSettings
 
 BIN = Path(sys.executable).parent
@@ -94,12 +95,8 @@ def test_the_programs_accept_the_access_file(tmp_path: Path) -> None:
     (secret,) = (each for each in template() if each["metadata"]["name"] == "s-sojourn-access")
     for name, content in secret["data"].items():
         (tmp_path / name).write_bytes(base64.b64decode(content))
-    clients, _ = read_access_file(tmp_path / "access.yaml")
-    token = (tmp_path / "noc.token").read_text()
-    controller = clients.client_of(["s-sojourn-controller.default.svc"], None)
-    noc = clients.client_of([], token)
-    assert controller is not None
-    assert controller.name == "tc-controller"
-    assert noc is not None
-    assert noc.name == "noc"
-    assert clients.client_of(["stranger.default.svc"], None) is None
+    check_access_file(tmp_path / "access.yaml")
+    document = yaml.safe_load((tmp_path / "access.yaml").read_text())
+    clients = {client["name"]: client for client in document["clients"]}
+    assert "s-sojourn-controller.default.svc" in clients["tc-controller"]["certificates"]
+    assert clients["noc"]["token_file"] == "noc.token"

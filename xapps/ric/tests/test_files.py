@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
-from ric.access.file import read_access_file, read_token
+from ric.access import read_token
 from ric.bounded_yaml import MAX_NODES, YamlError, parse_yaml
 from ric.endpoint_settings import read_pem
 from ric.errors import SettingsError
@@ -19,6 +19,7 @@ from ric.explain import explain_validation_error
 from ric.files import UnreadableFile, read_file
 from ric.settings import XAppSettings, load_settings
 from ric.state_file import StateError, read_document
+from sojourn_serving import SetupError, check_access_file
 
 
 def test_a_file_of_the_bound_is_read_and_a_longer_one_refused(tmp_path: Path) -> None:
@@ -55,12 +56,13 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     link.symlink_to(fifo)
     for read in (
         lambda: load_settings(XAppSettings, prog="x", arguments=["--config", str(link)]),
-        lambda: read_access_file(link),
+        lambda: check_access_file(link),
         lambda: read_token(link, "place"),
         lambda: read_pem("server.key_file", link),
         lambda: read_document(link),
     ):
-        with pytest.raises((SettingsError, StateError), match="a FIFO; expected a regular file"):
+        errors = (SettingsError, SetupError, StateError)
+        with pytest.raises(errors, match="a FIFO; expected a regular file"):
             read()
 
 

@@ -91,7 +91,7 @@ async def test_a_new_authority_takes_over_without_a_lost_report(
     guarded: tuple[GrpcServer, Security], authority: Authority, tmp_path: Path
 ) -> None:
     """A stream that is open goes on; who connects afterwards meets the new certificate and CA."""
-    server, _ = guarded
+    server, security = guarded
     elsewhere = tmp_path / "new"
     elsewhere.mkdir()
     new = Authority(elsewhere)
@@ -102,6 +102,7 @@ async def test_a_new_authority_takes_over_without_a_lost_report(
         numbers = [int.from_bytes(await anext(counting)) for _ in range(50)]
         for name in ("server.pem", "server.key", "ca.pem"):
             shutil.copy(elsewhere / name, tmp_path / name)
+        security.check()
         assert await served(channel(server.port, elsewhere))
         shutil.copy(elsewhere / "ca.pem", tmp_path / "newca.pem")
         assert not await served(channel(server.port, tmp_path, ca="newca"))
@@ -212,6 +213,7 @@ async def test_an_http_server_takes_a_new_certificate_and_authority(
         old = shutil.copytree(tmp_path, tmp_path / "old", ignore=lambda *_: ["new", "old"])
         for name in ("server.pem", "server.key", "ca.pem"):
             shutil.copy(elsewhere / name, tmp_path / name)
+        security.check()
         assert await status(port, elsewhere, elsewhere) == 200
         assert await status(port, elsewhere, old) == 0
         assert await status(port, old, None) == 0
@@ -286,7 +288,10 @@ async def test_files_that_do_not_belong_together_are_named(
     authority: Authority, tmp_path: Path
 ) -> None:
     settings = GrpcServerSettings.model_validate(files(tmp_path, key_file=tmp_path / "client.key"))
-    with pytest.raises(SettingsError, match=r"server: .*server\.pem.*; expected PEM files that"):
+    with pytest.raises(
+        SettingsError,
+        match=r"server\.key_file: .*client\.key.*; expected PEM files, the key matching",
+    ):
         GrpcServer(SERVICE, Numbers().handlers(), settings, security=Security())
 
 

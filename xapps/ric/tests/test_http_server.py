@@ -45,7 +45,7 @@ class Shop:
         self.server = HttpServer(HttpSettings(listen="127.0.0.1:0"), Security(), problems=problems)
         self.server.route("GET", "/items/{item}", self._get, Right.READ)
         self.server.route("PUT", "/items/{item}", self._put, Right.CONTROL)
-        self.server.route("GET", "/ticks", self._ticks, Right.READ, streams=True)
+        self.server.route("GET", "/ticks", self._ticks, Right.READ)
         self.server.route("GET", "/failing", self._fail, None)
         self.ticks: list[Ticks] = []
         self.session: aiohttp.ClientSession
@@ -105,7 +105,7 @@ async def _parts(count: int) -> AsyncIterator[bytes]:
         ("GET", "/items/a/b", 404, "GET /items/a/b: Not Found"),
         ("GET", "/items/none", 404, "no item none"),
         ("DELETE", "/items/x", 405, "DELETE /items/x: Method Not Allowed"),
-        ("PUT", "/items/large", 413, "body: longer than 65536 bytes; expected at most those"),
+        ("PUT", "/items/large", 413, "body: longer than expected; expected at most 65536 bytes"),
         ("GET", "/failing", 500, "the program failed; see its log"),
     ],
 )

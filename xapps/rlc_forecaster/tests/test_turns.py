@@ -11,6 +11,14 @@ from hypothesis import strategies as st
 from ric.testing.virtual_time import on_virtual_time
 from rlc_forecaster.excess_rate import LATE_S, ExcessRate
 from rlc_forecaster.turns import CALL_BYTES, TURN_BYTES, FairOrder, Turns
+from sojourn_serving import Account, Guard
+
+GUARD = Guard()
+
+
+def client(name: str) -> Account:
+    """The account of a client."""
+    return GUARD.account(name)
 
 
 def served(clients: dict[str, tuple[int, float]], rounds: int) -> Counter[str]:
@@ -67,7 +75,7 @@ async def test_one_turn_of_the_loop_spends_a_bounded_cost(assured: bool) -> None
     turn = 0
 
     async def consumer() -> None:
-        await turns.wait("client", 0, assured=assured)
+        await turns.wait(client("client"), 0, assured=assured)
         granted.append(turn)
 
     tasks = [asyncio.create_task(consumer()) for _ in range(50)]
@@ -86,7 +94,7 @@ async def test_the_rate_is_kept_and_shared_equally() -> None:
 
     async def stream(client: str) -> None:
         while True:
-            await turns.wait(client, 10_000 - CALL_BYTES, assured=False)
+            await turns.wait(GUARD.account(client), 10_000 - CALL_BYTES, assured=False)
             counts[client] += 1
 
     tasks = [asyncio.create_task(stream(name)) for name in ["greedy"] * 20 + ["second"]]
@@ -100,9 +108,11 @@ async def test_the_rate_is_kept_and_shared_equally() -> None:
 async def test_a_consumer_that_leaves_takes_no_turn() -> None:
     turns = Turns(1e12)
     for _ in range(10):
-        await turns.wait("client", 0, assured=False)
-    leaving = [asyncio.create_task(turns.wait("client", 0, assured=False)) for _ in range(20)]
-    staying = asyncio.create_task(turns.wait("client", 0, assured=False))
+        await turns.wait(client("client"), 0, assured=False)
+    leaving = [
+        asyncio.create_task(turns.wait(client("client"), 0, assured=False)) for _ in range(20)
+    ]
+    staying = asyncio.create_task(turns.wait(client("client"), 0, assured=False))
     await asyncio.sleep(0)
     for task in leaving:
         task.cancel()
@@ -116,7 +126,7 @@ async def test_a_stream_that_came_first_keeps_its_rate_and_the_others_share_what
     counts: Counter[str] = Counter()
 
     async def stream(client: str, name: str) -> None:
-        with turns.stream(client) as one:
+        with turns.stream(GUARD.account(client)) as one:
             next_s = 0.0
             while True:
                 await one.wait(1_000, 10)
@@ -130,23 +140,23 @@ async def test_a_stream_that_came_first_keeps_its_rate_and_the_others_share_what
     tasks += [asyncio.create_task(stream(f"greedy {n % 8}", "greedy")) for n in range(200)]
     await asyncio.sleep(10)
     assert counts["first"] == pytest.approx(105, abs=2), "all it wants"
-    assert turns.assured_load.used <= turns.assured_load.total
+    assert turns.assured_load.held <= turns.assured_load.total
     assert counts["greedy"] >= 900, "the rate beyond"
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert turns.assured_load.used == 0
+    assert turns.assured_load.held == 0
 
 
 @on_virtual_time
 async def test_an_assured_message_does_not_wait_for_the_rate_of_the_excess() -> None:
     turns = Turns(bytes_per_s=CALL_BYTES)
-    excess = [asyncio.create_task(turns.wait("greedy", 0, assured=False)) for _ in range(5)]
+    excess = [asyncio.create_task(turns.wait(client("greedy"), 0, assured=False)) for _ in range(5)]
     await asyncio.sleep(0.5)
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     for _ in range(20):
-        await turns.wait("first", 0, assured=True)
+        await turns.wait(client("first"), 0, assured=True)
     assert loop.time() - began_s < 0.01
     assert not all(task.done() for task in excess)
     for task in excess:
@@ -155,11 +165,11 @@ async def test_an_assured_message_does_not_wait_for_the_rate_of_the_excess() -> 
 
 async def test_a_load_that_grows_is_followed() -> None:
     turns = Turns(bytes_per_s=4e6)
-    with turns.stream("client") as stream:
+    with turns.stream(client("client")) as stream:
         await stream.wait(0, 1)
         assert stream.assured
-        assert turns.assured_load.used == CALL_BYTES
-        with turns.stream("client") as large:
+        assert turns.assured_load.held == CALL_BYTES
+        with turns.stream(client("client")) as large:
             await large.wait(1_000_000, 10)
             assert not large.assured
 

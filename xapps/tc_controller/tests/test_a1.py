@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 from aiohttp import ClientSession, web
+from pki import Authority
 from pydantic import ValidationError
 from ric.clock import Clock, SystemClock
 from ric.errors import SettingsError
@@ -120,7 +121,7 @@ async def served(
         apply,
         clock or SystemClock(),
         settings=A1Settings.model_validate({"listen": "127.0.0.1:0", **settings}),
-        security=Security(AccessSettings(file=access), clock=clock),
+        security=Security(AccessSettings(file=access)),
     )
     made = Served(store, server, controller)
     address = await server.start()
@@ -588,15 +589,18 @@ def _self_signed(tmp_path: Path) -> tuple[Path, Path]:
 
 async def test_tls_with_certificate_and_key_plain_text_on_loopback_alone(tmp_path: Path) -> None:
     key, certificate = _self_signed(tmp_path)
+    clients = Authority(tmp_path, "clients")
     async with served(certificate_file=certificate, key_file=key) as a1:
         trusted = ssl.create_default_context(cafile=str(certificate))
         assert (await a1.call("GET", "", ssl=trusted))[0] == 200
-    async with served(certificate_file=certificate, key_file=key, client_ca_file=certificate) as a1:
+    async with served(
+        certificate_file=certificate, key_file=key, client_ca_file=clients.file
+    ) as a1:
         # A connection that stays open keeps its client.
         close = {"Connection": "close"}
         status, problem = await a1.call("GET", "", ssl=trusted, headers=close)
         assert (status, problem["detail"]) == (401, "unknown client: no certificate and no token")
-        trusted.load_cert_chain(certificate, key)
+        trusted.load_cert_chain(*clients.issue("client"))
         assert (await a1.call("GET", "", ssl=trusted))[0] == 200
     with pytest.raises(ValidationError, match="plain text on"):
         A1Settings(listen="0.0.0.0:9200")

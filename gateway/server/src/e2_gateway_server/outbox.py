@@ -13,11 +13,11 @@ Item = TypeVar("Item")
 class Room(Protocol):
     """The bytes that may be queued for a client."""
 
-    def take(self, amount: float) -> bool:
+    def take(self, amount: int) -> bool:
         """Queue so many more, if there is room."""
         ...
 
-    def give(self, amount: float) -> None:
+    def give(self, amount: int) -> None:
         """So many are no longer queued."""
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self
 
@@ -11,10 +12,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from ric.errors import SettingsError
 from ric.files import UnreadableFile, read_file
 from ric.flags import Flag, FormerName
-from ric.hosts import check_host_name
 
 MAX_PEM_BYTES: Final = 1 << 20
 """Some 200 certificates."""
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
 
 class Section(BaseModel):
@@ -159,6 +160,15 @@ class ServerSettings(Section):
     def exposed(self) -> bool:
         """Whether other machines can reach it."""
         return bool(self.listen) and not is_local(self.listen)
+
+
+def check_host_name(name: str) -> str:
+    """`name`; raises `ValueError` if it is no host name: a port or a pattern is none."""
+    if _HOST_NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{name!r} is no host name; expected one without a port, e.g. controller.example.org"
+        )
+    return name
 
 
 class HttpServerSettings(ServerSettings):

@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Annotated, ClassVar, Final
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Annotated, Any, ClassVar, Final, NoReturn
 
-import grpc.aio
-from google.protobuf.descriptor import ServiceDescriptor
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+import grpc
+import sojourn_serving
+from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.message import DecodeError
 from pydantic import Field
+from sojourn_serving import Abort, Guard
 
-from ric.call_interceptor import CallInterceptor
+from ric.access import Caller
 from ric.endpoint_settings import (
     CertificateFile,
     ClientCaFile,
     Insecure,
     KeyFile,
     ServerSettings,
-    split_address,
 )
-from ric.errors import SettingsError
-from ric.http2.frames import MAX_HEADER_BYTES
-from ric.limits import Pool
-from ric.limits.connections import Connections
-from ric.listener import Listener, address_of, bind
-from ric.procedures import Handlers, procedures_of
-from ric.relay import Relay
-from ric.security import Security
+from ric.procedures import CallError, Handlers, Procedure, procedures_of
+from ric.security import Security, settings_errors
 from ric.settings import Flag
 
-_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
-    ("grpc.max_connection_idle_ms", 120_000),
-    # Peers that have vanished without a word.
-    ("grpc.keepalive_time_ms", 60_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
-    # Clients ping each 5 s, also while they have no call: gRPC takes more than two pings in 300 s
-    # for abuse ("too_many_pings").
-    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.max_concurrent_streams", 64),
-    # Announced to clients, which then refuse such a call themselves; the relay enforces it.
-    ("grpc.max_metadata_size", MAX_HEADER_BYTES),
-    ("grpc.absolute_max_metadata_size", MAX_HEADER_BYTES),
-)
 MAX_REQUEST_BYTES: Final = 256 << 10
 """Most bytes of a request: those of E2SM-TC are far smaller; gnb-lab takes as much."""
+_INVALID: Final[int] = grpc.StatusCode.INVALID_ARGUMENT.value[0]
 
 
 class GrpcServerSettings(ServerSettings):
@@ -87,67 +69,93 @@ class GrpcServer:
 
         Raises `SettingsError` for an unusable certificate, key or address.
         """
-        self._service = service.full_name
-        clock, limits = security.clock, security.limits
-        certificates = security.server_certificates(settings)
-        streams = Pool(settings.max_streams)
-        procedures = procedures_of(service, handlers)
-        interceptor = CallInterceptor(security.access, limits, streams, settings.label, procedures)
-        self._server = grpc.aio.server(
-            options=[*_OPTIONS, ("grpc.max_receive_message_length", max_request_bytes)],
-            interceptors=[interceptor],
-        )
-        self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(
-            (service.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-        )
-        connections = Connections(
-            settings.max_connections, lambda client, why: limits.refused(client, "connections", why)
-        )
-        limits.count_connections(settings.label, connections.__len__)
-        try:
-            sockets = bind(settings.listen)
-            client_ca = certificates is not None and certificates.client_ca
-            self._relay = Relay(settings.label, security, certified=client_ca)
-        except OSError as error:
-            raise SettingsError(
-                [f"{settings.section}.listen: {settings.listen}: cannot be bound ({error})"]
-            ) from None
-        self._server.add_insecure_port(self._relay.address)
-        self._listener = Listener(
-            sockets,
-            serve=self._relay.connect,
-            connections=connections,
-            limits=limits,
-            clock=clock,
-            context=None if certificates is None else certificates.ssl_context(),
-        )
-        self._starting_or_stopping = asyncio.Lock()
-        self.port = split_address(address_of(sockets[0]))[1]
+        procedures = {
+            name: sojourn_serving.Procedure(
+                partial(_serve, security.guard, procedure),
+                procedure.right.value,
+                procedure.many_requests,
+                procedure.many_responses,
+                max_request_bytes,
+            )
+            for name, procedure in procedures_of(service, handlers).items()
+        }
+        with settings_errors():
+            self._server = sojourn_serving.GrpcServer(
+                security.guard,
+                section=settings.section,
+                listen=settings.listen,
+                service=service.full_name,
+                procedures=procedures,
+                descriptors=_descriptors(service.file),
+                certificates=security.certificates(settings),
+                insecure=settings.insecure,
+                max_connections=settings.max_connections,
+                max_streams=settings.max_streams,
+            )
+        self.port: Final = self._server.port
         """The TCP port in use; 0 of a Unix socket."""
 
     async def start(self) -> None:
         """Start, unless it was stopped; health is NOT_SERVING until `set_ready`."""
-        # gRPC's server that is stopped while it starts crashes the process or never ends.
-        async with self._starting_or_stopping:
-            if self._listener.stopped:
-                return
-            await self.set_ready(False)
-            await self._server.start()
-            self._listener.start()
+        await self._server.start()
 
     async def set_ready(self, ready: bool) -> None:
         """Set the status of the health service."""
-        kind = health_pb2.HealthCheckResponse
-        status = kind.SERVING if ready else kind.NOT_SERVING
-        await self._health.set("", status)
-        await self._health.set(self._service, status)
+        self._server.set_ready(ready)
 
     async def stop(self, grace_s: float) -> None:
         """Stop; streams are cancelled after `grace_s`."""
-        async with self._starting_or_stopping:
-            await self._listener.stop()
-            await self._health.enter_graceful_shutdown()
-            await self._server.stop(grace_s)
-            await self._relay.stop()
+        await self._server.stop(grace_s)
+
+
+class _Call:
+    """A `ric.procedures.Call`."""
+
+    __slots__ = ("caller", "write")
+
+    def __init__(self, call: sojourn_serving.Call, guard: Guard) -> None:
+        self.caller = Caller(call.caller, guard)
+        self.write: Callable[[bytes], Awaitable[None]] = call.write
+
+    def abort(self, code: grpc.StatusCode, detail: str) -> NoReturn:
+        """See `ric.procedures.Call`."""
+        raise CallError(code, detail)
+
+
+async def _serve(guard: Guard, procedure: Procedure, call: sojourn_serving.Call) -> bytes | None:
+    """Answers a call."""
+    requests: Any
+    if procedure.many_requests:
+        requests = _requests(procedure, call)
+    else:
+        requests = _parsed(procedure, await call.receive() or b"")
+    try:
+        return await procedure.handler(requests, _Call(call, guard))
+    except CallError as error:
+        raise Abort(error.code.value[0], str(error)) from None
+
+
+async def _requests(procedure: Procedure, call: sojourn_serving.Call) -> AsyncIterator[Any]:
+    while (request := await call.receive()) is not None:
+        yield _parsed(procedure, request)
+
+
+def _parsed(procedure: Procedure, request: bytes) -> Any:
+    try:
+        return procedure.parse(request)
+    except DecodeError:
+        raise Abort(_INVALID, "the request is not a message of its type") from None
+
+
+def _descriptors(file: FileDescriptor) -> bytes:
+    """A FileDescriptorSet of a file with its dependencies, for reflection."""
+    found: dict[str, FileDescriptorProto] = {}
+
+    def add(file: FileDescriptor) -> None:
+        if file.name not in found:
+            for dependency in file.dependencies:
+                add(dependency)
+            found[file.name] = FileDescriptorProto.FromString(file.serialized_pb)
+
+    add(file)
+    return FileDescriptorSet(file=found.values()).SerializeToString()

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
+from sojourn_serving import SCRAPES
 
 from ric.access import Right
 from ric.clock import Clock
 from ric.http import HttpServer, Request, Response, text_response
-from ric.limits.limits import SCRAPES
 from ric.metrics import GatewayMetrics
 from ric.scrape import Scrape
 

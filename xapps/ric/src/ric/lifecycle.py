@@ -7,8 +7,8 @@ import gc
 import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any, Final, Generic, TypeVar
 
 import structlog
@@ -62,7 +62,7 @@ class Service(Generic[AnySettings]):
         self.registry = registry or CollectorRegistry()
         self.clock = clock or SystemClock()
         self.readiness = Readiness()
-        self.security = Security(settings.access, self.registry, self.clock, settings.clients())
+        self.security = Security(settings.access, self.registry, settings.clients())
         self.http = HttpServer(settings.http, self.security)
         """The HTTP server of /metrics and probes; add routes of the program's own at any time."""
         add_health_routes(self.http, self.registry, self.readiness)
@@ -128,7 +128,7 @@ class Service(Generic[AnySettings]):
                 self.log.info("health and metrics", address=f"{scheme}://{self.http_address}")
             async with AsyncExitStack() as stack:
                 await self._open(stack)
-                stack.enter_context(_in_background(self.security.watch, "security"))
+                self.security.start()
                 await self._run_until_stop(main)
         finally:
             await self.http.stop()
@@ -218,16 +218,6 @@ class XApp(Service[Settings]):
 
     async def _open(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self.gateway)
-
-
-@contextmanager
-def _in_background(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Iterator[None]:
-    """A task that ends with the block."""
-    task = asyncio.create_task(work(), name=name)
-    try:
-        yield
-    finally:
-        task.cancel()
 
 
 def prompt_runner() -> asyncio.Runner:

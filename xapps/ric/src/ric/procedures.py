@@ -60,11 +60,11 @@ class Procedure:
 
 
 def procedures_of(service: ServiceDescriptor, handlers: Handlers) -> dict[str, Procedure]:
-    """The procedures of a service by path, `/service/name`."""
+    """The procedures of a service by name."""
     made = {}
     for name, (right, handler) in handlers.items():
         method = service.methods_by_name[name]
-        made[f"/{service.full_name}/{name}"] = Procedure(
+        made[name] = Procedure(
             handler,
             Right(right),
             GetMessageClass(method.input_type).FromString,

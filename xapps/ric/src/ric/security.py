@@ -7,36 +7,43 @@
 | `sojourn_access_reload_failures_total` | counter | |
 | `sojourn_audit_failures_total` | counter | |
 | `sojourn_access_refused_total` | counter | `server`, `reason` |
+| `sojourn_limited_total` | counter | `client`, `limit` |
+| `sojourn_server_connections` | gauge | `server` |
 
-Those of limits are in `ric.limits.limits`. `server` is `grpc`, `http` or `a1`; `use` is a server,
-or `gateway` or `forecasts` for the certificate that the program shows as a client there; `reason`
-is `unauthenticated`, `right` or `node`.
+`server` is `grpc`, `http` or `a1`; `use` is a server, or `gateway` or `forecasts` for the
+certificate that the program shows as a client there; `reason` is `unauthenticated`, `right` or
+`node`; `client` is the name by the access file or of the certificate, else the address, and `other`
+beyond 32. The emulated gNB has the same, of the same library.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+from sojourn_serving import (
+    Certificates,
+    Guard,
+    LogRecord,
+    SetupError,
+    check_access_file,
+    check_certificates,
+)
 
-from ric.access import Access, AuditLog, read_access_file
-from ric.certificates import ClientCertificate, ServerCertificates
-from ric.clock import Clock, SystemClock
 from ric.endpoint_settings import AccessSettings, ClientSettings, ServerSettings
-from ric.limits import Limits
+from ric.errors import SettingsError
 from ric.metrics import counter, gauge
 from ric.settings import ServiceSettings
 
-CHECK_S: Final = 10.0
-"""Period of looking for changed files."""
-WARN_BEFORE_S: Final = 14 * 86_400
-"""A certificate that ends sooner is logged, once a day."""
-_DAY_S: Final = 86_400
+_FAMILIES: Final = {"counter": counter, "gauge": gauge}
 _log = structlog.get_logger()
+_audit_log = structlog.get_logger("audit")
 
 
 def check_files(settings: ServiceSettings) -> None:
@@ -44,21 +51,37 @@ def check_files(settings: ServiceSettings) -> None:
 
     For programs, which fail before they start anything.
     """
-    if settings.access.file is not None:
-        read_access_file(settings.access.file)
-    for server in settings.servers().values():
-        if server.certificate_file is not None and server.key_file is not None:
-            ServerCertificates(server, server.certificate_file, server.key_file)
+    with settings_errors():
+        if settings.access.file is not None:
+            check_access_file(settings.access.file)
+        for server in settings.servers().values():
+            if (certificates := certificates_of(server)) is not None:
+                check_certificates(server.section, certificates)
+
+
+def certificates_of(settings: ServerSettings) -> Certificates | None:
+    """The files of a server; `None` for plain text."""
+    if settings.certificate_file is None or settings.key_file is None:
+        return None
+    return Certificates(settings.certificate_file, settings.key_file, settings.client_ca_file)
+
+
+@contextmanager
+def settings_errors() -> Iterator[None]:
+    """Raises `SettingsError` for what the library of servers cannot use."""
+    try:
+        yield
+    except SetupError as error:
+        raise SettingsError([str(error)]) from None
 
 
 class Security(Collector):
-    """Certificates, access and limits of one program; `watch` checks its files every `CHECK_S`."""
+    """The guard of one program's servers, which rereads its files each second."""
 
     def __init__(
         self,
         settings: AccessSettings | None = None,
         registry: CollectorRegistry | None = None,
-        clock: Clock | None = None,
         clients: Iterable[ClientSettings] = (),
     ) -> None:
         """Raises `SettingsError` for an access file or audit file that cannot be used.
@@ -66,122 +89,54 @@ class Security(Collector):
         `clients` are the program's connections to servers, of whose certificates it warns.
         """
         settings = settings or AccessSettings()
-        self.clock = clock or SystemClock()
-        self._audit = AuditLog(
-            settings.audit_file, self.clock, access_file=settings.file is not None
-        )
-        self.limits = Limits(self.clock)
-        self.access = Access(settings.file, self._audit, self.limits)
-        self._certificates: list[ServerCertificates] = []
-        self._client_certificates = [
-            ClientCertificate(client.section, client.tls.certificate_file)
-            for client in clients
-            if client.tls.enabled and client.tls.certificate_file is not None
-        ]
-        self._warned_at_s: dict[str, float] = {}
+        with settings_errors():
+            self.guard: Final = Guard(
+                access_file=settings.file, audit_file=settings.audit_file, log=_write
+            )
+        for client in clients:
+            if client.tls.enabled and client.tls.certificate_file is not None:
+                self.guard.client_certificate(client.section, client.tls.certificate_file)
         if registry is not None:
             registry.register(self)
 
-    def server_certificates(self, settings: ServerSettings) -> ServerCertificates | None:
-        """The certificates of a server that is about to listen; `None` for plain text.
+    def start(self) -> None:
+        """Reread changed files from now on, also without a server."""
+        self.guard.start()
 
-        What protects it is logged. Raises `SettingsError` for a file that cannot be used.
-        """
-        section = settings.section
-        if settings.certificate_file is None or settings.key_file is None:
-            if settings.exposed:
-                _log.warning(
-                    "plain text beyond this machine", server=section, listen=settings.listen
-                )
-            return None
-        certificates = ServerCertificates(settings, settings.certificate_file, settings.key_file)
-        if not self.access.limited and certificates.client_ca:
-            _log.info("every client with a certificate of the CA may do everything", server=section)
-        self._certificates.append(certificates)
-        self._warn_of_expiry(certificates.label, certificates.not_after_s)
-        return certificates
-
-    async def watch(self) -> None:
-        """Reread changed files, until cancelled."""
-        while True:
-            await self.clock.sleep(CHECK_S)
-            self.check()
-            self.limits.log()
+    def certificates(self, settings: ServerSettings) -> Certificates | None:
+        """The files of a server that is about to listen; what protects it is logged."""
+        found = certificates_of(settings)
+        if found is None and settings.exposed:
+            _log.warning(
+                "plain text beyond this machine", server=settings.section, listen=settings.listen
+            )
+        if found is not None and found.client_ca is not None and not self.guard.limited:
+            _log.info(
+                "every client with a certificate of the CA may do everything",
+                server=settings.section,
+            )
+        return found
 
     def check(self) -> None:
         """Reread changed files now."""
-        self.access.check()
-        for certificates in self._certificates:
-            failures = certificates.reload_failures
-            if certificates.check():
-                self._warned_at_s.pop(certificates.label, None)
-                self._audit.write(
-                    who="", action="reload", what=f"certificate {certificates.label}",
-                    outcome="accepted",
-                )  # fmt: skip
-            elif certificates.reload_failures > failures:
-                self._audit.write(
-                    who="", action="reload", what=f"certificate {certificates.label}",
-                    outcome="rejected: see the log",
-                )  # fmt: skip
-            self._warn_of_expiry(certificates.label, certificates.not_after_s)
-        for client in self._client_certificates:
-            if client.check():
-                self._warned_at_s.pop(client.use, None)
-            if client.not_after_s is not None:
-                self._warn_of_expiry(client.use, client.not_after_s)
+        self.guard.check()
 
     def close(self) -> None:
-        """Close the audit log."""
-        self._audit.close()
+        """End what is still served."""
+        self.guard.close()
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of now."""
-        yield from self.limits.collect()
-        yield gauge(
-            "sojourn_tls_certificate_not_after_seconds",
-            "End of validity of a certificate, Unix time, by use: a server, or a connection as "
-            "client.",
-            ("use",),
-            {one.label: float(one.not_after_s) for one in self._certificates}
-            | {
-                one.use: float(one.not_after_s)
-                for one in self._client_certificates
-                if one.not_after_s is not None
-            },
-        )
-        yield counter(
-            "sojourn_tls_reload_failures",
-            "Changed certificate files that could not be used; those in force stayed.",
-            ("server",),
-            {one.label: one.reload_failures for one in self._certificates},
-        )
-        yield CounterMetricFamily(
-            "sojourn_access_reload_failures",
-            "Changed access files that could not be used; the list in force stayed.",
-            self.access.reload_failures,
-        )
-        yield counter(
-            "sojourn_access_refused",
-            "Requests refused, by server and reason.",
-            ("server", "reason"),
-            dict(self.access.refused),
-        )
+        for family in self.guard.metrics():
+            make = _FAMILIES[family.kind]
+            yield make(family.name, f"{family.text}.", family.labels, dict(family.values))
 
-        yield CounterMetricFamily(
-            "sojourn_audit_failures",
-            "Audit lines that went to the program's log: the audit file could not be written.",
-            self._audit.failures,
-        )
 
-    def _warn_of_expiry(self, use: str, not_after_s: int) -> None:
-        now_s = self.clock.now_us() / 1e6
-        left_s = not_after_s - now_s
-        last_s = self._warned_at_s.get(use)
-        if left_s < WARN_BEFORE_S and (last_s is None or now_s - last_s >= _DAY_S):
-            self._warned_at_s[use] = now_s
-            _log.warning(
-                "certificate expires soon" if left_s > 0 else "certificate expired",
-                use=use,
-                days_left=round(left_s / _DAY_S, 1),
-            )
+def _write(record: LogRecord) -> None:
+    """A line of the library, as the program writes its own."""
+    if record.logger == "audit":
+        fields = json.loads(record.event)
+        del fields["at"]
+        _audit_log.info("audit", **fields)
+        return
+    getattr(_log, record.level)(record.event, **record.fields)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
+from sojourn_interfaces import MAX_IDENTIFIER_BYTES
+
 
 def escaped(text: str, kept: str = "\n\t") -> str:
     """The text with an escape, as ``\\x1b``, for each character that a terminal obeys or does not
@@ -14,6 +16,14 @@ def escaped(text: str, kept: str = "\n\t") -> str:
     return "".join(
         c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def printable_text(text: str) -> str:
+    """`text` for a message: control characters escaped, bounded."""
+    most = MAX_IDENTIFIER_BYTES
+    text = text[: most + 1]
+    shown = escaped(text, kept="")
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def show(text: str, stream: TextIO | None = None) -> None:

@@ -70,7 +70,7 @@ class ForecasterService:
         with (
             caller.watch("subscribe", request.node_id, lost.append),
             self._hub.queue(request.node_id) as queue,
-            self._turns.stream(caller.account.key) as stream,
+            self._turns.stream(caller.account) as stream,
         ):
             async for batch in queue.batches():
                 if lost:
@@ -107,7 +107,7 @@ class ForecasterService:
             )
         _check_quantiles(selection, newest.layout, call)
         # Calls have a rate of their own.
-        await self._turns.wait(caller.account.key, selection.cost_bytes(newest), assured=True)
+        await self._turns.wait(caller.account, selection.cost_bytes(newest), assured=True)
         return self._encodings.get(self._encodings.encoder(selection), newest)
 
     def _selection(self, request: pb.ForecastRequest, call: Call) -> Selection:

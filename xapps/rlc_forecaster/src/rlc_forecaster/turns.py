@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
-from ric.limits import Pool
+from sojourn_serving import Account, Pool
 
 from rlc_forecaster.excess_rate import ExcessRate
 
@@ -72,10 +72,11 @@ class FairOrder(Generic[Item]):
 class Stream:
     """One stream of a client; its load is held while it is assured."""
 
-    def __init__(self, turns: Turns, client: str) -> None:
+    def __init__(self, turns: Turns, client: Account) -> None:
         self._turns = turns
         self._client = client
-        self._held = 0.0
+        self._share = client.share(turns.assured_load)
+        self._held = 0
         self._measured_s: float | None = None
 
     @property
@@ -89,29 +90,28 @@ class Stream:
         now_s = asyncio.get_running_loop().time()
         if self._measured_s is None or now_s - self._measured_s >= _MEASURE_S:
             self._measured_s = now_s
-            self._measure(cost * messages_per_s)
+            self._measure(round(cost * messages_per_s))
         await self._turns.wait(self._client, cost_bytes, assured=self.assured)
 
-    def _measure(self, load: float) -> None:
-        pool = self._turns.assured_load
+    def _measure(self, load: int) -> None:
         if self.assured:
             # It has other bearers or another period than when it came.
-            pool.change(self._client, load - self._held)
+            self._share.change(load - self._held)
             self._held = load
-        elif pool.take(self._client, load):
+        elif self._share.take(load):
             self._held = load
 
     def end(self) -> None:
         """Return what it holds."""
-        self._turns.assured_load.give(self._client, self._held)
-        self._held = 0.0
+        self._share.give(self._held)
+        self._held = 0
 
 
 class Turns:
     """Grants turns on the running event loop."""
 
     def __init__(self, bytes_per_s: float) -> None:
-        self.assured_load = Pool(ASSURED * bytes_per_s)
+        self.assured_load = Pool(round(ASSURED * bytes_per_s))
         """Bytes per second that assured streams hold."""
         self._excess_rate = ExcessRate(bytes_per_s)
         self._assured: FairOrder[asyncio.Future[None]] = FairOrder()
@@ -131,7 +131,7 @@ class Turns:
         return len(self._assured) + len(self._excess)
 
     @contextmanager
-    def stream(self, client: str) -> Iterator[Stream]:
+    def stream(self, client: Account) -> Iterator[Stream]:
         """A stream until the context exits."""
         stream = Stream(self, client)
         try:
@@ -139,7 +139,7 @@ class Turns:
         finally:
             stream.end()
 
-    async def wait(self, client: str, cost_bytes: float, *, assured: bool) -> None:
+    async def wait(self, client: Account, cost_bytes: float, *, assured: bool) -> None:
         """Wait for the turn of a message."""
         cost = cost_bytes + CALL_BYTES
         loop = asyncio.get_running_loop()
@@ -150,7 +150,7 @@ class Turns:
             self._spend(cost, assured=assured)
             return
         granted: asyncio.Future[None] = loop.create_future()
-        (self._assured if assured else self._excess).add(client, cost, granted)
+        (self._assured if assured else self._excess).add(client.key, cost, granted)
         await granted
 
     def _may_spend(self, *, assured: bool) -> bool:

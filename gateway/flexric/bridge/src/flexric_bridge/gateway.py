@@ -23,11 +23,11 @@ from ric.access import Caller
 from ric.clock import Clock
 from ric.errors import ServiceModelError
 from ric.grpc_server import GrpcServer
-from ric.limits import Pool, Share
 from ric.security import Security
 from ric.sm import KPM_OID, TC_V0_OID, TC_V1_OID, tc
 from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
+from sojourn_serving import Pool, Share
 
 from flexric_bridge.budget import BudgetSpent, Use
 from flexric_bridge.controls import ControlQueue, Rate, RateExceeded

@@ -10,23 +10,27 @@ from typing import Final
 import grpc
 from e2_gateway_server import Backend, Outbox, ProcedureError
 from ric.errors import ServiceModelError
-from ric.limits import Account, Exceeded, Hold, Pool, Rate
 from ric.sm import TC_V1_OID, ran_function_name
 from ric.sm.plain import event_trigger_period_ms
 from sojourn_interfaces import e2_gateway_pb2 as pb
+from sojourn_serving import (
+    REPORT_COST_BYTES,
+    REPORT_SHARE_ALPHA,
+    Account,
+    Exceeded,
+    Hold,
+    Pool,
+    Rate,
+)
 
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.v1_reports import selections
 
 SUBSCRIPTIONS: Final = Rate("subscriptions", per_s=200, burst=400, what="subscriptions")
 CONTROLS: Final = Rate("controls", per_s=2000, burst=4000, what="controls")
-REPORT_BYTES: Final = 8192
-"""Cost of a report besides its bytes: of the calls that pass it on."""
 UNKNOWN_BYTES: Final = 4096
 """Assumed size of a report before the first of its kind: 27 RLC bearers."""
 MEASURE_S: Final = 1.0
-_ALPHA: Final = 2.0
-"""One client alone may have two thirds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +44,10 @@ class _Reading:
 
 
 class ReportLoad:
-    """The load of all subscriptions, (bytes + `REPORT_BYTES`) times rate, shared by clients."""
+    """The load of all subscriptions, (bytes + `REPORT_COST_BYTES`) × rate, shared by clients."""
 
     def __init__(self, bytes_per_s: float, metrics: Metrics) -> None:
-        self.shares = Pool(bytes_per_s, _ALPHA)
+        self.shares = Pool(round(bytes_per_s), REPORT_SHARE_ALPHA)
         self._metrics = metrics
         self._held: dict[_Reading, Hold] = {}
 
@@ -65,11 +69,11 @@ class ReportLoad:
         for reading, held in self._held.items():
             held.correct(self._load(reading))
 
-    def _load(self, reading: _Reading) -> float:
+    def _load(self, reading: _Reading) -> int:
         flow = self._metrics.flows.get((reading.node_id, ran_function_name(reading.oid)))
         message = flow.message_bytes if flow is not None else 0
-        size = (message or UNKNOWN_BYTES) + reading.names_bytes + REPORT_BYTES
-        return size * reading.per_s
+        size = (message or UNKNOWN_BYTES) + reading.names_bytes + REPORT_COST_BYTES
+        return round(size * reading.per_s)
 
 
 class LimitedBackend:

@@ -1,22 +1,10 @@
-"""Who may do what at the servers of a program: access file, decisions, audit log."""
+"""Who may do what at the servers of a program.
 
-from ric.access.access import ALL_NODES, Access, Caller, Peer, bearer_token
-from ric.access.audit import AuditLog
-from ric.access.file import AccessList, Client, Right, access_schema, read_access_file, read_token
+Access file and audit log are those of the library of servers, `gateway/serving`.
+"""
+
+from ric.access.caller import ALL_NODES, Caller, Right
 from ric.access.refusal import Refusal
+from ric.access.token_file import read_token
 
-__all__ = [
-    "ALL_NODES",
-    "Access",
-    "AccessList",
-    "AuditLog",
-    "Caller",
-    "Client",
-    "Peer",
-    "Refusal",
-    "Right",
-    "access_schema",
-    "bearer_token",
-    "read_access_file",
-    "read_token",
-]
+__all__ = ["ALL_NODES", "Caller", "Refusal", "Right", "read_token"]

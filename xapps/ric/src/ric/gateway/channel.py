@@ -62,6 +62,9 @@ def open_channel(
     """
     call_metadata(settings)
     options = [*_COMMON, *options]
+    if address.startswith("unix:"):
+        # gRPC's own would be the path with percent signs, which is no authority of HTTP/2.
+        options = [*options, ("grpc.default_authority", "localhost")]
     tls = settings.tls
     if not tls.enabled:
         return grpc.aio.insecure_channel(address, options=options)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Protocol, Self
 
+from sojourn_serving import Exceeded
+
 from ric.access import Caller
-from ric.limits import Exceeded, retry_after_s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,5 +109,6 @@ class HttpError(Exception):
 
 def too_many_requests(exceeded: Exceeded) -> HttpError:
     """The answer to a client beyond a limit (RFC 6585 §4)."""
-    headers = {"Retry-After": str(retry_after_s(exceeded))}
+    # Whole seconds (RFC 9110 §10.2.3).
+    headers = {"Retry-After": str(max(1, math.ceil(exceeded.retry_s)))}
     return HttpError(HTTPStatus.TOO_MANY_REQUESTS, exceeded.detail, headers)

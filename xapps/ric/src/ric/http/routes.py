@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from ric.access import Caller, Right
-from ric.access.access import printable_text
 from ric.http.messages import HttpError, Request, Response
-from ric.limits import Rate
+from ric.terminal import printable_text
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -21,7 +20,6 @@ class Route:
     handler: Handler
     right: Right | None
     node: str
-    streams: bool
 
     def check(self, caller: Caller, what: str) -> None:
         """Raise the answer to a client without the right; `what` is what it asked for."""
@@ -41,23 +39,13 @@ class Routes:
 
     def __init__(self) -> None:
         self._routes: dict[tuple[str, ...], dict[str, Route]] = {}
-        self._rates: dict[str, Rate] = {}
 
-    def add(self, method: str, template: str, route: Route, rate: Rate | None = None) -> None:
-        """Answer `method` there, and HEAD where it answers GET.
-
-        `rate` is that of requests to a path without variables.
-        """
+    def add(self, method: str, template: str, route: Route) -> None:
+        """Answer `method` there, and HEAD where it answers GET."""
         methods = self._routes.setdefault(tuple(template.split("/")), {})
         methods[method] = route
         if method == "GET":
             methods["HEAD"] = route
-        if rate is not None:
-            self._rates[template] = rate
-
-    def rate(self, path: str) -> Rate | None:
-        """The rate of a path that has its own."""
-        return self._rates.get(path)
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """The route of a request, and the variables in its path; raises 404 or 405."""

@@ -26,8 +26,8 @@ from ric.http import (
     json_response,
     too_many_requests,
 )
-from ric.limits import Rate
 from ric.security import Security
+from sojourn_serving import Rate
 from yarl import URL
 
 from tc_controller.a1.compile import Status, statuses

@@ -20,7 +20,7 @@ from ric.http import (
     text_response,
     too_many_requests,
 )
-from ric.limits import Exceeded, Hold, Pool
+from sojourn_serving import Exceeded, Hold, Pool
 
 from tc_controller.live.detail import bearer_detail, find
 from tc_controller.live.feed import Feed, encode
@@ -122,7 +122,7 @@ class LivePage:
         # Relative, so that it holds behind a proxy that adds a prefix.
         for path in ("/", "/live"):
             server.route("GET", path, _to_page, None)
-        server.route("GET", "/live/events", self._events, Right.READ, streams=True)
+        server.route("GET", "/live/events", self._events, Right.READ)
         server.route("GET", "/live/history", self._history, Right.READ)
         server.route("GET", "/live/bearer", self._bearer, Right.READ)
 
