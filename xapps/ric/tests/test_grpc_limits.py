@@ -232,8 +232,11 @@ async def test_metadata_that_ignores_what_was_announced_never_reaches_a_call(
 ) -> None:
     async with await Http2Client.connect(port) as hostile:
         hostile.call(ASK, fields)
-        status, _ = await hostile.ended()
-        assert status in (None, grpc.StatusCode.RESOURCE_EXHAUSTED.value[0])
+        # HTTP/2 answers some of them, and the connection stays.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                status, _ = await hostile.ended()
+                assert status in (None, grpc.StatusCode.RESOURCE_EXHAUSTED.value[0])
     async with client(port) as second:
         assert await unary(second, ASK)(b"y") == b"y"
     assert numbers.asked == 1

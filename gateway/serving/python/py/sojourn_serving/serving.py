@@ -117,8 +117,11 @@ class Handlers:
 
     async def stop(self, native: Native, grace_s: float) -> None:
         """End the connections: in `grace_s` by themselves, then by force."""
-        over = self._over = asyncio.get_running_loop().create_future()
-        if native.stop():
+        if self._over is None:
+            self._over = asyncio.get_running_loop().create_future()
+        over = self._over
+        # After another stop, the connections may have ended.
+        if native.stop() and not over.done():
             _, left = await asyncio.wait({over}, timeout=grace_s)
             if left:
                 native.cut()
