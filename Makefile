@@ -287,6 +287,7 @@ bench: setup ## Speed, as ratios and rates measured in one run
 	$(BIN)/python benchmarks/controller_speed.py load --out $(OUT)/bench
 	$(BIN)/python benchmarks/controller_speed.py lockstep --out $(OUT)/bench
 	$(BIN)/python benchmarks/forecaster.py --out $(OUT)/bench
+	$(BIN)/python benchmarks/serving_cost.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/transient.py --out $(OUT)/bench
 	$(BIN)/python benchmarks/latency.py bridge --out $(OUT)/bench
 	$(BIN)/python benchmarks/kernel_traffic.py rate --out $(OUT)/bench

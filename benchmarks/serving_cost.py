@@ -23,6 +23,7 @@ import grpc.aio
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from pki import Authority
+from ric.lifecycle import prompt_runner
 from sojourn_serving import Call, Certificates, GrpcServer, Guard, Procedure
 
 SERVICE = "sojourn.bench.v1.Bench"
@@ -93,7 +94,9 @@ SERVERS = {"sojourn_serving": _serve_module, "grpc.aio": _serve_grpc}
 
 
 def _server(kind: str, pem: Path, key: Path, ready: Connection) -> None:
-    asyncio.run(SERVERS[kind](pem, key, ready))
+    # The loop of the programs.
+    with prompt_runner() as runner:
+        runner.run(SERVERS[kind](pem, key, ready))
 
 
 def _cpu_s(process: int) -> float:
