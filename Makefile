@@ -312,8 +312,11 @@ bench-flexric: flexric-bridge flexric-sm ## The bridge under load behind a real 
 	PYTHONPATH=tests:gateway/flexric/tests $(BIN)/python benchmarks/flexric_chain.py transactions --out $(OUT)/bench
 
 .PHONY: chart-tools
-chart-tools: $(VENV)/.tools ## Helm, helm-unittest and the Kubernetes schemas, for the tests of the chart (needs Go)
+chart-tools: $(VENV)/.tools ## Helm, helm-unittest, Kubernetes schemas, checkov, for the tests of the chart (needs Go)
 	$(BIN)/python -m pip install -q -c constraints.txt kubernetes-validate
+	# Its dependencies are pinned to other versions than ours.
+	$(PYTHON) -m venv $(OUT)/chart-tools/checkov && $(OUT)/chart-tools/checkov/bin/pip install -q checkov
+	ln -sf $(abspath $(OUT))/chart-tools/checkov/bin/checkov $(BIN)/checkov
 	@mkdir -p $(OUT)/chart-tools && cp helm/tools/go.mod $(OUT)/chart-tools/
 	cd $(OUT)/chart-tools && GOFLAGS=-mod=mod go mod tidy && GOFLAGS=-mod=mod go build -o $(abspath $(BIN))/ tool
 

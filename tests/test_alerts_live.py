@@ -129,7 +129,7 @@ async def test_a_bloated_bearer_that_the_controller_may_not_touch(tmp_path: Path
         scenario = str(ROOT / "lab" / "scenarios" / "default.yaml")
         gnb = await programs.start("gnb-lab", "serve", scenario, "--listen", ANY_PORT, *METRICS)
         controller = await programs.start(
-            *("tc-controller", "--gateway", gnb.ready["listen"], "--dry-run", *METRICS)
+            *("tc-controller", "--gateway", gnb.ready["listen"], "--mode", "observe", *METRICS)
         )
         jobs = metrics(gnb_lab=gnb, tc_controller=controller)
         world = await AlertWorld.over(programs, tmp_path, jobs)

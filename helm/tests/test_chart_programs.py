@@ -81,7 +81,7 @@ def test_every_flag_in_the_chart_is_one_of_its_program(release: list[dict[str, A
     checked = 0
     for container in containers(release):
         command = called(container)
-        if command[0] == "python3":
+        if command[:2] == ("python3", "-c"):
             continue
         flags = {word.partition("=")[0] for word in container["args"] if word.startswith("--")}
         text = usage(*command)

@@ -126,6 +126,16 @@ lab: {service: {{ $fullname }}-gateway, port: 9103, identity: gateway}
 {{- end }}
 {{- end }}
 
+{{/* The mode. `off` in a values file is the boolean of YAML 1.1. */}}
+{{- define "sojourn.mode" -}}
+{{- ternary "off" .Values.mode (eq (toString .Values.mode) "false") }}
+{{- end }}
+
+{{/* All controllers: every address of the name is one. */}}
+{{- define "sojourn.peersAddress" -}}
+{{- printf "%s:9100" (include "sojourn.host" (list . (printf "%s-controller-replicas" (include "sojourn.fullname" .)))) }}
+{{- end }}
+
 {{- define "sojourn.gatewayAddress" -}}
 {{- .Values.gateway.address | default (printf "%s:36421" (include "sojourn.host" (list . (printf "%s-gateway" (include "sojourn.fullname" .))))) }}
 {{- end }}

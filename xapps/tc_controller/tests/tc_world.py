@@ -155,6 +155,8 @@ class TcFunction:
             self.renewals.append(now_us)
             self.lease_until_us = now_us + renewal["lease_ms"] * 1000
             return {"accepted": {"revision": self.revision, "lease_ms": renewal["lease_ms"]}}
+        if "node_lease" in message:
+            return {"accepted": {"revision": 1, "lease_ms": message["node_lease"]["lease_ms"]}}
         change = message["transaction"]
         expected = change["expected_revision"]
         if expected is not None and expected != self.revision:

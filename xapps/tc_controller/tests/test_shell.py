@@ -165,9 +165,9 @@ async def test_a_signal_ends_the_observation(lab: Lab) -> None:
 
 
 @in_lab
-async def test_dry_run_setting_overrides_the_policy(lab: Lab) -> None:
+async def test_mode_observe_overrides_the_policy(lab: Lab) -> None:
     lab.add_node()
-    lab.start(dry_run=True)
+    lab.start(mode="observe")
     await asyncio.sleep(2)
     assert not lab.ric.controls
     assert lab.records("decided")[0]["dry_run"] is True

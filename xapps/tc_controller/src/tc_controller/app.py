@@ -11,10 +11,10 @@ import signal
 import socket
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ric.e2 import Indication
 from ric.errors import ServiceModelError
@@ -32,6 +32,7 @@ from tc_controller.core.act.sharing import Replica
 from tc_controller.core.actions import Action
 from tc_controller.core.controller import TICK_US, Controller
 from tc_controller.core.inputs import ForecastReport, NodeEvent, NodeUp, Outcome, PipelineReport
+from tc_controller.core.mode import Mode
 from tc_controller.core.policy.schema import Policy
 from tc_controller.decision_log import DecisionLog
 from tc_controller.forecasts import follow_forecasts
@@ -40,6 +41,8 @@ from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.feed import Feed
 from tc_controller.live.server import LivePage
 from tc_controller.metrics import ControllerCollector
+from tc_controller.mode_server import ModeServer
+from tc_controller.mode_source import ModeSource
 from tc_controller.nodes import NodeWatcher
 from tc_controller.policy_source import PolicySource
 from tc_controller.reports import report_of
@@ -50,6 +53,8 @@ from tc_controller.worst_bearers import WorstBearers
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+
+T = TypeVar("T")
 
 _STATS_PERIOD_S: Final = 1.0
 #: How long a stop that releases the bearers waits for answers.
@@ -84,6 +89,7 @@ class ControllerApp:
             else None
         )
         self._file_policy = self._policy.load()
+        self._mode = ModeSource(settings, xapp.clock)
         self._replica = Replica(**settings.replica.model_dump())
         self._identity = settings.identity or _identity(xapp.clock.now_us())
         self.controller = self._restored(self._in_force(), state)
@@ -121,6 +127,7 @@ class ControllerApp:
         if settings.state is not None:
             xapp.readiness.require("state_file", state.condition)
         xapp.readiness.require("policy", self._policy.condition)
+        xapp.readiness.require("mode", self._mode.condition)
         self._live = LivePage(
             Feed(
                 self.controller,
@@ -157,6 +164,7 @@ class ControllerApp:
                 replica=self._replica,
                 id_prefix=id_prefix,
                 state=document,
+                mode=self._mode.mode,
                 control_timeout_us=timeout_us,
             )
 
@@ -202,7 +210,7 @@ class ControllerApp:
             with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
                 # Only the loop of the main thread takes signals; tests run elsewhere.
                 asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.enable)
-            if settings.observe_for_s > 0:
+            if settings.observe_for_s > 0 and self._mode.mode is not Mode.OFF:
                 self.controller.acting = False
             if self._provider is not None:
                 xapp.on_stop(self._flush_traces)
@@ -219,6 +227,8 @@ class ControllerApp:
             if settings.forecasts.address is not None:
                 follow = partial(follow_forecasts, settings.forecasts, xapp.clock, self._forecast)
                 tasks.append(xapp.supervise("forecasts", follow))
+            if settings.http.listen:
+                ModeServer(self._mode, self._switched, self._blocking).add_routes(xapp.http)
             if settings.http.listen and settings.live.max_viewers > 0:
                 self._live.add_routes(xapp.http)
                 xapp.on_stop(self._live.close)
@@ -263,7 +273,7 @@ class ControllerApp:
             self._xapp.metrics.count_bad_message(indication.node_id, indication.oid)
             self._xapp.log.debug("bad message", node=indication.node_id, error=str(error))
             return
-        if isinstance(report, PipelineReport) and not self._settings.dry_run:
+        if isinstance(report, PipelineReport) and self._mode.mode is Mode.ACT:
             self._actuator.controls.probe(report)
         actions = self.controller.on_indication(now_us, report)
         self._perform(actions, now_us, indication.collected_at_us)
@@ -302,7 +312,9 @@ class ControllerApp:
     async def _watch_policy(self) -> None:
         while True:
             await self._xapp.clock.sleep(self._settings.policy_poll_s)
-            policy = await self._reloaded()
+            if await self._blocking(self._mode.reload):
+                self._switched()
+            policy = await self._blocking(self._policy.reload)
             if policy is None:
                 continue
             resubscribe = policy.reports != self.controller.policy.reports
@@ -314,14 +326,18 @@ class ControllerApp:
                 {"event": "policy", "at_us": self._now_us(), "rules": len(policy.rules)}
             )
 
-    async def _reloaded(self) -> Policy | None:
-        """The policy of the file if it changed and is valid.
-
-        Off the loop: the file may be large, and a file system may hang.
-        """
-        found: list[Policy | None] = []
-        await self._off_loop(lambda: found.append(self._policy.reload()))
+    async def _blocking(self, call: Callable[[], T]) -> T:
+        """What a call returns, off the loop: a file may be large, and a file system may hang."""
+        found: list[T] = []
+        await self._off_loop(lambda: found.append(call()))
         return found[0]
+
+    def _switched(self) -> None:
+        """The mode in force has changed."""
+        self._perform(self.controller.set_mode(self._now_us(), self._mode.mode), self._now_us())
+        document = self._mode.document()
+        self._xapp.log.info("mode", **document)
+        self._actuator.records.write({"event": "mode", "at_us": self._now_us(), **document})
 
     # -------------------------------------------------------------------- files
 

@@ -18,6 +18,7 @@ from ric.state_file import StateError, check_state_path
 from ric.terminal import complain, show
 from ric.version import VERSION
 
+from tc_controller import mode_command
 from tc_controller.app import ControllerApp
 from tc_controller.core.act.node_default import why_not_in_advance
 from tc_controller.core.conflicts import Severity, findings
@@ -32,7 +33,7 @@ from tc_controller.policy_source import default_policy
 from tc_controller.settings import ControllerSettings
 from tc_controller.states import FORMATS
 
-_ACTIONS = ("run", "check", "schema", "explain", "states")
+_ACTIONS = ("run", "mode", "check", "schema", "explain", "states")
 ACTIONS: Final = "tc_controller.actions"
 """Entry-point group of actions of other distributions: each names a module, an `Action`."""
 _ELSEWHERE: Final = {"evaluate": "sojourn-tc-evaluate"}
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action.add_arguments(actions.add_parser(name, help=action.HELP))
     handlers: dict[str, Callable[[argparse.Namespace], int]] = {
         "run": _run,
+        "mode": _mode,
         "check": _check,
         "schema": _schema,
         "explain": _explain,
@@ -99,6 +101,13 @@ def _run(options: argparse.Namespace) -> int:
         await ControllerApp(xapp).main()
 
     return run_xapp("tc_controller", settings, run)
+
+
+def _mode(options: argparse.Namespace) -> int:
+    try:
+        return mode_command.run(options)
+    except SettingsError as error:
+        return _wrong(str(error))
 
 
 def _schema(_: argparse.Namespace) -> int:
@@ -231,6 +240,14 @@ def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]
         example="tc-controller --gateway 127.0.0.1:36421 --decision-log decisions.jsonl",
     )
     add_settings_arguments(run, ControllerSettings)
+    mode = actions.add_parser(
+        "mode",
+        help="show or set the mode of running controllers: off, observe or act",
+        description="Show or set the mode of the controller of these settings and of its peers.",
+        example="tc-controller mode off",
+    )
+    mode_command.add_arguments(mode)
+    add_settings_arguments(mode, ControllerSettings)
     check = actions.add_parser(
         "check", help="check a policy file", example="tc-controller check policy.yaml"
     )

@@ -30,6 +30,7 @@
 | `sojourn_controller_trial_blocks` | gauge | `node`, `rule` |
 | `sojourn_controller_trial_state` | gauge (1: in this state) | `node`, `rule`, `state` |
 | `sojourn_controller_acting` | gauge | |
+| `sojourn_controller_mode` | gauge (1: in this mode) | `mode` |
 | `sojourn_controller_controls_in_flight` | gauge | |
 | `sojourn_controller_policy_reloads_total` | counter | `result` |
 | `sojourn_controller_policy_refused` | gauge (1: the newest policy is not in force) | |
@@ -57,6 +58,7 @@ from ric.metrics import counter, gauge, histogram
 
 from tc_controller.core.act.ownership import Role
 from tc_controller.core.controller import Controller
+from tc_controller.core.mode import Mode
 from tc_controller.core.node.node import Node
 from tc_controller.latency import LoopLatencies
 from tc_controller.policy_source import PolicySource
@@ -186,11 +188,15 @@ class ControllerCollector(Collector):
             yield from trial_gauges(_P, runs)
 
     def _program(self) -> Iterator[Metric]:
-        policy = self.policy
+        policy, mode = self.policy, self.controller.mode
+        modes = {(each.value,): float(each is mode) for each in Mode}
+        yield gauge(
+            f"{_P}mode", "1: in this mode; `off` and `observe` send nothing.", ("mode",), modes
+        )
         for name, text, value in (
             (
                 "acting",
-                "1: installs pipelines; 0: only observes, dry run, or all rules watch only.",
+                "1: installs pipelines; 0: only observes, mode, dry run, or all rules watch only.",
                 float(self.controller.acting and self.controller.policy.acts),
             ),
             (

@@ -32,7 +32,6 @@ class PolicySource:
 
     def __init__(self, settings: ControllerSettings, clock: Clock) -> None:
         self._path = settings.policy or default_policy()
-        self._dry_run = settings.dry_run
         self._clock = clock
         self._seen: tuple[int, int, int] | None = None
         #: Reads of a changed file by result: loaded, refused.
@@ -49,7 +48,7 @@ class PolicySource:
         for each in former_names(policy):
             _log.warning("policy uses a former name", place=each.place, problem=each.problem)
         self.loaded_at_us = self._clock.now_us()
-        return dry(policy) if self._dry_run else policy
+        return policy
 
     def reload(self) -> Policy | None:
         """The policy if its file changed and is valid; otherwise the old one stays in force.
@@ -82,12 +81,3 @@ class PolicySource:
         except OSError:
             return None
         return stat.st_mtime_ns, stat.st_size, stat.st_ino
-
-
-def dry(policy: Policy) -> Policy:
-    """The same policy, sending nothing."""
-    rules = tuple(
-        rule.model_copy(update={"enforce": rule.enforce.model_copy(update={"dry_run": True})})
-        for rule in policy.rules
-    )
-    return policy.model_copy(update={"rules": rules})

@@ -62,6 +62,18 @@ class ForecastsSettings(ClientSettings):
     )
 
 
+class PeersSettings(ClientSettings):
+    """The controllers of the same nodes."""
+
+    section: ClassVar[str] = "peers"
+
+    address: str | None = Field(
+        default=None,
+        description="host:port; each address that the name has is the HTTP server of a controller,"
+        " as of a headless Service. This controller alone if unset.",
+    )
+
+
 class LiveSettings(Section):
     """The live page, at `/live/` of the HTTP endpoint."""
 
@@ -143,7 +155,24 @@ class ControllerSettings(XAppSettings):
     replica: ReplicaSettings = Field(
         default_factory=ReplicaSettings, title="Replicas", description="Replicas share the nodes."
     )
-    dry_run: bool = Field(default=False, description="Decide and log, but send no control.")
+    peers: PeersSettings = Field(
+        default_factory=PeersSettings,
+        title="Peers",
+        description="The controllers of the same nodes, for commands to all of them.",
+    )
+    mode: Annotated[Literal["off", "observe", "act"], FormerName("dry_run")] = Field(
+        default="act",
+        description="act: keep bearers within the objectives; observe: decide and log, send"
+        " nothing; off: return every bearer to the initial pipeline of its gNB, then send nothing.",
+    )
+    mode_file: Path | None = Field(
+        default=None,
+        description="File with the mode, one word, in place of `mode`; reread when it changes.",
+    )
+    mode_state: Path | None = Field(
+        default=None,
+        description="File that keeps a mode set over HTTP over restarts; off if unset.",
+    )
     observe_for_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0.0,
         description="Only observe for this long after the first RLC report, s. SIGUSR1 ends it.",

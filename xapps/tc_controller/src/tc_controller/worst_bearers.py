@@ -12,9 +12,10 @@
 All have the labels `node`, `ue`, `drb`, `slice`, `rule`. Sojourns are at the percentile of the
 rule's objective; the rank is the upper edge of a bucket. `ue` is the C-RNTI, decimal; `place` is
 `rlc` or `pipeline`; `template` is the name of the pipeline in force. `state` is the compliance,
-`blocker` of a violated bearer why no decision is taken now: `no_tc`, `watch_only`, `dry_run`,
-`observing`, `standby`, `candidate`, `duplicate`, `in_progress`, `not_applied`, `refused`,
-`base_due`, `trial`, `no_ladder`, `cool_down`; empty if nothing holds one up.
+`blocker` of a violated bearer why no decision is taken now: `no_tc`, `mode_off`, `mode_observe`,
+`watch_only`, `dry_run`, `observing`, `standby`, `candidate`, `duplicate`, `in_progress`,
+`not_applied`, `refused`, `base_due`, `trial`, `no_ladder`, `cool_down`; empty if nothing holds one
+up.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Final
 
 from tc_controller.core.act.outbox import Outbox, Pending, Purpose
 from tc_controller.core.act.ownership import Role
-from tc_controller.core.act.reconcile import DesiredStore
+from tc_controller.core.act.reconcile import DesiredStore, digest_of
 from tc_controller.core.act.sharing import ALONE, Replica
 from tc_controller.core.actions import Action, SaveDesired
 from tc_controller.core.bearer.assess import assess
@@ -34,6 +34,7 @@ from tc_controller.core.inputs import (
 )
 from tc_controller.core.ladder.lifecycle import LIFECYCLE
 from tc_controller.core.ladder.remedy import LadderRemedy
+from tc_controller.core.mode import Mode
 from tc_controller.core.node.faults import Periods
 from tc_controller.core.node.node import Beside, Node, held_us
 from tc_controller.core.observe.inventory import read_inventory
@@ -61,6 +62,7 @@ class Controller:
         id_prefix: prefix of decision ids; should differ from start to start.
         acting: False: only observe, until `enable`.
         state: document of an earlier `SaveDesired`.
+        mode: what it does with the policy.
         control_timeout_us: after this a control counts as unanswered.
 
     Raises:
@@ -76,9 +78,12 @@ class Controller:
         id_prefix: str = "d",
         acting: bool = True,
         state: object | None = None,
+        mode: Mode = Mode.ACT,
         control_timeout_us: int = 1_000_000,
     ) -> None:
-        self.policy = policy
+        #: The policy as it was given, and as it is in force in the present mode.
+        self._given_policy = policy
+        self.policy = policy = mode.applied(policy)
         self.counters = Counters()
         self.desired = DesiredStore()
         if state is not None:
@@ -89,8 +94,9 @@ class Controller:
         self._stopping = False
         self._outbox = Outbox(owner, control_timeout_us, policy.max_controls_per_s)
         self._shared = Shared(
-            self._outbox, self.desired, self.counters, self._next_id, replica, owner, acting
+            self._outbox, self.desired, self.counters, self._next_id, replica, owner, acting, mode
         )
+        self._shared.bases = _bases(self._given_policy)
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0
@@ -107,6 +113,11 @@ class Controller:
     @acting.setter
     def acting(self, acting: bool) -> None:
         self._shared.acting = acting
+
+    @property
+    def mode(self) -> Mode:
+        """What it does with its policy."""
+        return self._shared.mode
 
     def _next_id(self) -> str:
         self._decisions += 1
@@ -205,13 +216,29 @@ class Controller:
         )
 
     def set_policy(self, now_us: int, policy: Policy) -> list[Action]:
-        """Another policy is in force."""
-        self.policy = policy
+        """Another policy is given."""
+        self._given_policy = policy
+        return self._put_in_force(now_us)
+
+    def set_mode(self, now_us: int, mode: Mode) -> list[Action]:
+        """Do otherwise with the policy from now on; see `Mode` for what happens to bearers."""
+        self._shared.mode = mode
+        if mode is Mode.OFF:
+            # A controller that waits before it acts has nothing to wait for.
+            self.enable()
+        return self._put_in_force(now_us)
+
+    def _put_in_force(self, now_us: int) -> list[Action]:
+        self.policy = policy = self.mode.applied(self._given_policy)
         self._outbox.per_second = policy.max_controls_per_s
         self._rematch = policy.depends_on_flows
+        actions: list[Action] = []
+        self._shared.bases = _bases(self._given_policy)
         for node in self.nodes.values():
+            former = node.ownership.role
             node.set_policy(policy, now_us)
-        return self._note_unkept(now_us) + self.on_tick(now_us)
+            actions += self._role_changed(node, former, now_us)
+        return actions + self._note_unkept(now_us) + self.on_tick(now_us)
 
     def enable(self) -> None:
         """Begin to act on violations."""
@@ -468,3 +495,9 @@ class Controller:
                     actions.append(records.noted("bearer_gone", now_us, bearer))
                     actions.append(SaveDesired(self.desired.document))
         return actions
+
+
+def _bases(policy: Policy) -> frozenset[int]:
+    """Digests of the pipelines that the policy makes the nodes keep."""
+    rungs = (rung for rule in policy.rules for rung in rule.compiled_base())
+    return frozenset(digest_of(rung.pipeline()) for rung in rungs)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tc_controller.core.bearer.bearer import Bearer
-from tc_controller.core.bearer.blocked import DRY_RUN, OBSERVING
+from tc_controller.core.bearer.blocked import DRY_RUN, OBSERVING, OF_MODE
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
@@ -136,6 +136,8 @@ def controller_row(controller: Controller, policy: Mapping[str, int]) -> Row:
     if not controller.policy.acts:
         dry = any(rule.enforce.dry_run and not rule.watch_only for rule in rules)
         mode = DRY_RUN if dry else WATCH_ONLY
+    if controller.mode in OF_MODE:
+        _, mode = OF_MODE[controller.mode]
     return {
         "identity": controller.owner,
         "mode": mode,

@@ -14,6 +14,7 @@ from tc_controller.core.act.sharing import Replica
 from tc_controller.core.act.timers import HoldOff, LeaseTimer
 from tc_controller.core.bearer.states import State
 from tc_controller.core.inputs import BearerKey, Ie, Outcome, Unanswered
+from tc_controller.core.mode import Mode
 from tc_controller.core.observe.bearer_view import BearerView
 from tc_controller.core.observe.in_force import NOTHING_KNOWN, InForce
 from tc_controller.core.policy.quality import DEFAULT, SHIPPED, Requirement
@@ -40,6 +41,9 @@ class Shared:
     owner: str
     #: False: the controller only observes so far.
     acting: bool = True
+    mode: Mode = Mode.ACT
+    #: Digests of the bases of the policy, which stay in force when a controller is gone.
+    bases: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -79,6 +83,8 @@ class Bearer:
     base_unchecked: bool = True
     #: The pipeline that a trial has in force instead of the base; ``None``: the base.
     assigned: Rung | None = None
+    #: The node has returned it to the initial pipeline since its rule last changed.
+    returned: bool = False
     #: Nothing is due before this.
     wake_at_us: int = 0
     #: Revision, name and safety of the newest status, if it was as expected and nothing happened
@@ -144,7 +150,26 @@ class Bearer:
         """Whether the node is to forget the base that it keeps."""
         if self.kept is None or self.keeps_base or now_us < self.pause.base_until_us:
             return False
-        return self.rule is None or not self.rule.enforce.dry_run
+        return self.may_release
+
+    @property
+    def may_release(self) -> bool:
+        """Whether a pipeline that no rule wants is to be taken back: not in a dry run."""
+        if self.rule is None:
+            return self.shared.mode is not Mode.OBSERVE
+        return not self.rule.enforce.dry_run
+
+    def inherits_unwanted(self, now_us: int) -> bool:
+        """Whether a pipeline of a former controller may be in force, and none is to be: off.
+
+        The gNB's own pipeline may be equal to a base, so a bearer is returned once.
+        """
+        if self.shared.mode is not Mode.OFF or self.desired is not None or self.returned:
+            return False
+        # Where nodes have no lease, another controller may be there.
+        leased = self.role is Role.OWNER and self.seen.owner is not None
+        kept = self.role in (Role.OWNER, Role.UNLEASED) and self.seen.digest in self.shared.bases
+        return (leased or kept) and now_us >= self.pause.base_until_us
 
     def base_due(self, now_us: int) -> bool:
         """Whether the rule's base is to be looked at: it is not in force, or may have changed."""

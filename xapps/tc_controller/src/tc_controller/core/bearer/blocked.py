@@ -8,12 +8,18 @@ from tc_controller.core.act.ownership import Role
 from tc_controller.core.act.reconcile import REAPPLIED_IN_VAIN
 from tc_controller.core.bearer.bearer import Bearer
 from tc_controller.core.bearer.states import FREE
+from tc_controller.core.mode import Mode
 from tc_controller.core.policy.schema import Rule
 
 #: Why no control is sent, whatever happens.
 WATCH_ONLY: Final = "watch only: the rule has neither base nor ladder"
 DRY_RUN: Final = "dry run: decides, sends nothing"
 OBSERVING: Final = "observing: sends no control yet"
+#: Of a mode other than to act, as a word and as a sentence.
+OF_MODE: Final = {
+    Mode.OFF: ("mode_off", "switched off: bearers have the initial pipelines of their gNB"),
+    Mode.OBSERVE: ("mode_observe", "mode observe: decides, sends nothing"),
+}
 
 
 def blocked(bearer: Bearer, now_us: int) -> tuple[str, str] | None:
@@ -35,6 +41,8 @@ def blocker(bearer: Bearer, now_us: int) -> str | None:
 
 def _passive(bearer: Bearer, rule: Rule) -> tuple[str, str] | None:
     """Why nothing is ever sent as things are."""
+    if bearer.shared.mode is not Mode.ACT:
+        return OF_MODE[bearer.shared.mode]
     if rule.watch_only:
         return "watch_only", WATCH_ONLY
     if rule.enforce.dry_run:

@@ -14,6 +14,7 @@ from tc_controller.core.actions import Action, SaveDesired
 from tc_controller.core.bearer.bearer import Bearer, Occurrence
 from tc_controller.core.bearer.transition import Effect
 from tc_controller.core.inputs import Accepted, Refused
+from tc_controller.core.mode import Mode
 from tc_controller.core.observe.bearer_view import BearerView, Snapshot, snapshot
 from tc_controller.core.observe.in_force import InForce
 from tc_controller.core.policy.schema import Rule
@@ -120,6 +121,7 @@ def settle(bearer: Bearer, on: Occurrence) -> list[Action]:
         return []
     safe = transaction.target is None or transaction.as_safe
     bearer.seen = replace(bearer.seen, revision=outcome.revision, safe=safe)
+    bearer.returned = transaction.target is None
     bearer.drift.diverged, bearer.drift.older_since_us = 0, None
     bearer.change.transaction = None
     if transaction.undoes is not None:
@@ -411,6 +413,9 @@ def _release_bearer(bearer: Bearer, on: Occurrence) -> list[Action]:
     sent = None if transaction is None else transaction.target
     base = sent if sent is not None and sent.as_safe else bearer.kept
     undoes = None if base is None else str(base.pipeline["name"])
+    if undoes is None and bearer.shared.mode is Mode.OFF:
+        # A base of a former controller may be below what is in force.
+        undoes = bearer.seen.name
     return start(bearer, on, Purpose.RELEASE, None, undoes=undoes)
 
 

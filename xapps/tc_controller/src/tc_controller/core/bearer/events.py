@@ -166,7 +166,7 @@ def rule_changed(bearer: Bearer, rule: Rule | None) -> None:
         and (old.compiled_base(), old.ladder) == (rule.compiled_base(), rule.ladder)
     )
     bearer.pause.rule_changed(same_rungs=same_rungs)
-    bearer.base_unchecked = True
+    bearer.base_unchecked, bearer.returned = True, False
     desired = bearer.desired
     if desired is not None and rule is not None:
         slot: Slot = OfBase()
@@ -186,6 +186,7 @@ def schedule(bearer: Bearer, now_us: int) -> None:
         state in (State.VERIFYING, State.AWAITING_STATUS)
         or (state in FREE and bearer.base_due(now_us))
         or bearer.keeps_unwanted(now_us)
+        or bearer.inherits_unwanted(now_us)
         or _may_release(bearer)
     ):
         bearer.wake_at_us = 0
@@ -198,7 +199,7 @@ def _may_release(bearer: Bearer) -> bool:
     """Whether a pipeline in force may have to be released."""
     rule = bearer.rule
     return bearer.desired is not None and (
-        rule is None or rule.enforce.release_idle_after_ms is not None
+        rule is None or rule.watch_only or rule.enforce.release_idle_after_ms is not None
     )
 
 

@@ -116,7 +116,12 @@ def _idle(bearer: Bearer, on: Occurrence) -> bool:
 
 
 def _renewal_due(bearer: Bearer, on: Occurrence) -> bool:
-    return bearer.rule is not None and on.now_us >= bearer.lease.renew_at_us
+    return _may_reapply(bearer, on) and on.now_us >= bearer.lease.renew_at_us
+
+
+def _unwanted(bearer: Bearer, on: Occurrence) -> bool:
+    watched_only = bearer.rule is None or bearer.rule.watch_only
+    return watched_only and bearer.may_release and on.now_us >= bearer.pause.base_until_us
 
 
 FOUND: Final = Guard("a rung can be tried", _found)
@@ -166,8 +171,12 @@ LATE: Final = Guard(
     "of an older revision, for less than 1 s: collected before the change, delivered after", _late
 )
 OUTDATED: Final = Guard("older than the revision that is known", _outdated)
-UNMATCHED: Final = Guard(
-    "no rule matches the bearer any more", lambda bearer, _: bearer.rule is None
+UNWANTED: Final = Guard(
+    "no rule matches the bearer any more, or its rule installs nothing", _unwanted
+)
+INHERITED_UNWANTED: Final = Guard(
+    "a pipeline of a former controller is in force; the mode is off",
+    lambda bearer, on: bearer.inherits_unwanted(on.now_us),
 )
 IDLE: Final = Guard("idle for as long as the rule allows, and not on its base", _idle)
 RENEWAL_DUE: Final = Guard("a third of the lease has passed", _renewal_due)

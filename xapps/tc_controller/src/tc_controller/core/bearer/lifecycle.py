@@ -85,7 +85,7 @@ EXPIRED: Final[tuple[Row, ...]] = (
 RENEWED: Final[Row] = (None, effects.SCHEDULE_RENEWAL, None)
 _BASE: Final[tuple[Row, ...]] = ((guards.DRY_RUN, effects.LOG_DRY_RUN, None), APPLY)
 UNWANTED: Final[tuple[Row, ...]] = (
-    (guards.UNMATCHED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
+    (guards.UNWANTED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
     (guards.BASE_UNWANTED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
     (guards.IDLE, effects.RELEASE_IDLE, State.AWAITING_ANSWER),
 )
@@ -153,6 +153,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         (Event.TIMER,),
         (guards.BASE_FOUND, effects.ADOPT_BASE, State.HOLDING),
         (guards.BASE_UNWANTED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
+        (guards.INHERITED_UNWANTED, effects.RELEASE_BEARER, State.AWAITING_ANSWER),
         *_BASE,
         (guards.BASE_MISSING, effects.WAIT_FOR_BASE, None),
         _NOTHING,

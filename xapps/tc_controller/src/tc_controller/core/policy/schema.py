@@ -6,7 +6,7 @@ JSON schema and ``tc_controller.policy_file`` reads a file into them.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from ric.explain import PlacedError
@@ -387,6 +387,10 @@ class Policy(Strict):
             ):
                 return rule
         return None
+
+    def with_rules(self, rules: tuple[Rule, ...]) -> Self:
+        """The same policy with other rules."""
+        return self.model_copy(update={"rules": rules})
 
     @property
     def acts(self) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from pydantic import PrivateAttr, ValidationError
 from ric.explain import PlacedError
@@ -164,6 +164,12 @@ class TargetedPolicy(Policy):
     targets: tuple[Target, ...] = ()
     #: Merged rules by rule and targets: many bearers share one, and templates take time to compile.
     _merged: dict[tuple[str, ...], Merged] = PrivateAttr(default_factory=dict)
+
+    def with_rules(self, rules: tuple[Rule, ...]) -> Self:
+        """The same targets before other rules."""
+        changed = super().with_rules(rules)
+        changed._merged = {}
+        return changed
 
     def merged_for(
         self, bearer: BearerKey, qfis: frozenset[int], carried: Carried = UNKNOWN
