@@ -32,8 +32,8 @@ from ric.state_file import StateError, read_document
 from rlc_forecaster.settings import ForecasterSettings
 from tc_controller.a1.identities import load_identities
 from tc_controller.a1.store import StatementError, instance
+from tc_controller.core.act.kept_states import StateError as CoreStateError
 from tc_controller.core.act.reconcile import DesiredStore
-from tc_controller.core.act.reconcile import StateError as CoreStateError
 from tc_controller.decision_log import read_log
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.policy_source import default_policy

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from tc_controller.core.bearer.blocked import blocker as blocker_of
+from tc_controller.core.bearer.blocked import blocked
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.verify.compliance import Assessment, Compliance, begun
 from tc_controller.policy_file import parse_policy
 from tc_world import DRB, NODE, RNTI, Source, World, bulk, ping
+
+
+def violated_since_us(of: World) -> int:
+    (bearer,) = of.controller.nodes[NODE].bearers.values()
+    assert bearer.judged.assessment is not None
+    assert bearer.judged.assessment.state is Compliance.VIOLATED
+    return bearer.judged.assessment.since_us
 
 
 def world(*sources: Source, rule: str = "base: [{template: low_latency}]", **options: Any) -> World:
@@ -68,14 +76,40 @@ def test_a_violation_names_what_blocks_a_decision(rule: str, acting: bool, block
     bearer = bloated.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
     record = [each for each in bloated.events("compliance") if each["state"] == "violated"][-1]
     assert record["blocker"].startswith(blocker)
-    assert (blocker_of(bearer, bloated.now_us) or "").startswith(blocker)
+    assert str(blocked(bearer, bloated.now_us)).startswith(blocker)
+
+
+@pytest.mark.parametrize(("away_s", "kept"), [(30, True), (700, False)])
+def test_since_survives_a_restart_of_the_controller(away_s: int, kept: bool) -> None:
+    bloated = world(bulk(), ping(), rule="ladder: []")
+    bloated.run(15_000)
+    began_us = violated_since_us(bloated)
+    document = json.loads(json.dumps(bloated.controller.desired.document()))
+    policy = parse_policy("version: 1\nrules: [{name: r, ladder: []}]")
+    again = World(
+        Controller(policy, state=document),
+        *(bulk(), ping()),
+        start_us=bloated.now_us + away_s * 1_000_000,
+    )
+    again.run(5_000)
+    assert (violated_since_us(again) == began_us) == kept
+
+
+def test_a_state_is_saved_when_it_changes_and_once_a_minute() -> None:
+    bloated = world(bulk(), ping(), rule="ladder: []")
+    saves = 0
+    for _ in range(80):
+        bloated.saved = None
+        bloated.run(1_000)
+        saves += bloated.saved is not None
+    assert 2 <= saves <= 3
 
 
 def test_a_rule_with_a_base_alone_says_that_it_has_no_ladder() -> None:
     based = world(bulk(), ping())
     based.run(3_000)
     bearer = based.controller.nodes[NODE].bearers[BearerKey(NODE, RNTI, DRB)]
-    assert blocker_of(bearer, based.now_us) == "the rule has no ladder: its base is all it has"
+    assert str(blocked(bearer, based.now_us)) == "the rule has no ladder: its base is all it has"
 
 
 def test_a_radio_that_sends_nothing_is_stalled_not_violated() -> None:

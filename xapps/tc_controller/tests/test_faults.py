@@ -52,6 +52,21 @@ def test_a_node_that_sends_no_reports_is_silent_until_it_does() -> None:
     assert faults(silent) == [("silent", "began"), ("silent", "ended")]
 
 
+def test_a_lost_gateway_is_not_a_fault_of_the_node() -> None:
+    cut = world()
+    cut.run(3_000)
+    cut.controller.gateway_connected = False
+    for _ in range(3):
+        cut.now_us += 1_000_000
+        cut.do(cut.controller.on_tick(cut.now_us))
+    assert present(cut) == {Fault.GATEWAY_LOST}
+    cut.controller.gateway_connected = True
+    cut.now_us += 1_000_000
+    cut.do(cut.controller.on_tick(cut.now_us))
+    # The gateway is back; the node itself is still to be heard.
+    assert present(cut) == {Fault.SILENT}
+
+
 def test_a_node_without_bearers_may_report_nothing() -> None:
     empty = world()
     empty.do(empty.controller.on_tick(empty.now_us))
@@ -144,7 +159,10 @@ def test_the_state_is_explained_with_the_first_step_until_it_ends() -> None:
     deaf.tc = Deaf()
     deaf.run(10_000)
     text = explain_state(deaf.records)
-    assert "gnb-1: fault not_applied since 1970-01-01 00:00:05" in text
+    assert (
+        "gnb-1: the node accepts pipelines and does not install them since 1970-01-01 00:00:05"
+        in text
+    )
     assert "low_latency accepted 4 times, but the status shows transparent" in text
     assert "check the gNB" in text
     deaf.tc = TcFunction()

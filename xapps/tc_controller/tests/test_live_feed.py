@@ -10,6 +10,7 @@ import pytest
 from ric.health import Condition
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, NodeDown
+from tc_controller.core.node.faults import Fault
 from tc_controller.core.verify.compliance import Compliance
 from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.detail import bearer_detail, find
@@ -191,8 +192,8 @@ def test_a_silent_node_is_a_fault_with_its_first_step_and_its_bearer_has_no_data
     watched.changes()
     (node,) = watched.whole()["nodes"]
     (fault,) = node["faults"]
-    assert (fault["name"], fault["since_us"]) == ("silent", silent_us)
-    assert "Check the E2 agent" in fault["advice"]
+    assert (fault["sentence"], fault["since_us"]) == (Fault.SILENT.sentence, silent_us)
+    assert "its E2 agent" in fault["advice"]
     assert watched.row()["state"] == "no_data"
     assert watched.row()["values"] == [None] * 5
     assert watched.detail()["advice"] == "The node sends no RLC reports of this bearer."

@@ -8,7 +8,7 @@ import pytest
 from tc_controller.core.act.ownership import Ownership, Role
 from tc_controller.core.act.sharing import Replica
 from tc_controller.core.actions import Action, SendControl
-from tc_controller.core.bearer.blocked import blocked, blocker
+from tc_controller.core.bearer.blocked import Blocked, Blocker, blocked
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Accepted, NodeUp, Refused
 from tc_controller.core.policy.schema import Policy
@@ -34,7 +34,7 @@ def test_a_standby_observes_and_takes_over_within_a_lease() -> None:
     (node,) = standby.nodes.values()
     assert node.ownership.detail() == "standby of a"
     assert node.watched() == 2
-    assert all("standby" in (blocker(bearer, 0) or "") for bearer in node.bearers.values())
+    assert {blocked(bearer, 0) for bearer in node.bearers.values()} == {Blocked(Blocker.STANDBY)}
     replicas.kill("a")
     replicas.run(LEASE_S)
     assert replicas.owners() == ["b"]
@@ -60,7 +60,7 @@ def test_of_two_controllers_with_one_identity_one_acts_and_the_other_says_why() 
     assert node.ownership.detail() == "duplicate of a"
     assert not node.ownership.acts
     reasons = {blocked(bearer, 0) for bearer in node.bearers.values()}
-    assert {None if each is None else each[0] for each in reasons} == {"duplicate"}
+    assert reasons == {Blocked(Blocker.DUPLICATE)}
     roles = [r["role"] for name, r in replicas.records if r["event"] == "ownership"]
     assert roles == ["owner", "standby", "duplicate"]
     # The node is not left alone when the other one dies.

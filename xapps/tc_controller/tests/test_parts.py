@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tc_controller.core.act.kept_states import StateError
 from tc_controller.core.act.outbox import Outbox, Purpose
-from tc_controller.core.act.reconcile import DesiredStore, StateError
+from tc_controller.core.act.reconcile import DesiredStore
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import (
     Accepted,
@@ -438,6 +439,10 @@ def test_state_survives_json() -> None:
         (
             {"version": 1, "desired": [{**GOOD, "pipeline": {}}]},
             "desired[0].pipeline.name: expected a string",
+        ),
+        (
+            {"version": 1, "desired": [], "kept": [], "states": [{"node": "gnb-1", "rnti": "x"}]},
+            "states[0].rnti: 'x'; expected an integer",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tc_controller.core.act.reconcile import StateError
+from tc_controller.core.act.kept_states import StateError
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import NodeUp
 from tc_controller.core.trials.run import Phase, TrialRun
@@ -186,7 +186,7 @@ def test_a_violation_under_the_tried_pipeline_climbs_no_ladder() -> None:
     world.run_until("trial_result", 30_000)
     assert "fq_codel" not in world.tc.names()
     blockers = [record["blocker"] for record in world.events("compliance") if "blocker" in record]
-    assert "a trial has bdp_only in force instead of the base" in blockers
+    assert "a trial has another pipeline in force instead of the base: bdp_only" in blockers
 
 
 def test_a_refused_switch_back_is_tried_again() -> None:

@@ -307,6 +307,7 @@ class ControllerApp:
             if self._enable_at_us is not None and now_us >= self._enable_at_us:
                 self._enable_at_us = None
                 self.enable()
+            self.controller.gateway_connected = self._xapp.metrics.connected
             self._perform(self.controller.on_tick(now_us), now_us)
 
     async def _watch_policy(self) -> None:

@@ -6,26 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from tc_controller.core.node.faults import Fault
 from tc_controller.explain import bearer_name, time_of
 
 Record = dict[str, Any]
 
-#: What a fault of a node means, and what to do.
-FAULT_ADVICE: Final = {
-    "silent": "The node is connected, but sends no RLC reports: nothing is known of its bearers. "
-    "Pipelines under a lease end with it. Check the E2 agent and the gateway.",
-    "no_status": "What is in force is not known, so nothing is verified or repaired. Check the TC "
-    "RAN function and its report subscription.",
-    "unanswered": "Controls do not arrive, or their answers do not. Check the gateway, the RIC and "
-    "the node's E2 agent.",
-    "refused": "The node supports none of the rule's pipelines. Compare them with what it "
-    "announces, and add one to `base` that it supports.",
-    "not_applied": "The TC RAN function accepts pipelines and does not install them. No policy "
-    "mends this: check the gNB. The pipeline is sent again after `retry_failed_rung_ms`.",
-    "no_effect": "Packets pass the pipeline by, or its pacer does not limit the RLC. No policy "
-    "mends this: check how the gNB calls the TC function.",
-}
-#: The same of a compliance that no pipeline mends.
+#: Faults of nodes by their word in a record.
+FAULTS: Final = {fault.word: fault for fault in Fault}
+#: What a compliance that no pipeline mends means, and what to do.
 COMPLIANCE_ADVICE: Final = {
     "radio_stalled": "The radio sends little or nothing. No pipeline shortens an outage: check "
     "coverage, the UE and the cell.",
@@ -82,9 +70,9 @@ def _default(node: str, record: Record) -> list[str]:
 
 def _fault(node: str, name: str, record: Record) -> list[str]:
     share = f"{record['bearers']} of {record['of']} bearers"
-    lines = [f"{node}: fault {name} since {time_of(record['at_us'])}, {share}"]
-    lines.append(f"  {record['reason']}")
-    return [*lines, *_advice(FAULT_ADVICE, name)]
+    fault = FAULTS[name]
+    lines = [f"{node}: {fault.sentence} since {time_of(record['at_us'])}, {share}"]
+    return [*lines, f"  {record['reason']}", f"  {fault.advice}"]
 
 
 def _bearer(name: str, record: Record) -> list[str]:
@@ -94,8 +82,4 @@ def _bearer(name: str, record: Record) -> list[str]:
     lines = [f"{name}: {state} {since}", f"  {record['reason']}"]
     if record.get("blocker"):
         lines.append(f"  No decision: {record['blocker']}")
-    return [*lines, *_advice(COMPLIANCE_ADVICE, state)]
-
-
-def _advice(of: dict[str, str], name: str) -> list[str]:
-    return [f"  {of[name]}"] if name in of else []
+    return [*lines, f"  {COMPLIANCE_ADVICE[state]}"] if state in COMPLIANCE_ADVICE else lines

@@ -158,7 +158,7 @@ class ControllerCollector(Collector):
         }
         text = "1: this controller controls the node; 0: another may."
         yield gauge(f"{_P}node_owner", text, _NODE, owner)
-        faults = {(i, f.value): 1.0 for i, node in nodes for f in node.faults.present}
+        faults = {(i, f.word): 1.0 for i, node in nodes for f in node.faults.present}
         faults |= {(i, "none"): 1.0 for i, node in nodes if not node.faults.present}
         text = "1: the node has this fault, which no pipeline mends, or none."
         yield gauge(f"{_P}node_fault", text, ("node", "fault"), faults)

@@ -27,7 +27,7 @@ from prometheus_client.core import Metric
 from ric.metrics import counter, gauge
 
 from tc_controller.core.bearer.bearer import Bearer
-from tc_controller.core.bearer.blocked import blocked as blocked_by
+from tc_controller.core.bearer.blocked import blocked
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
@@ -83,8 +83,8 @@ def worst_bearers(controller: Controller, chooser: WorstBearers, now_us: int) ->
             revisions[*labels, bearer.seen.name] = float(bearer.seen.revision)
         if bearer.judged.assessment is not None:
             state = bearer.judged.assessment.state
-            blocked = blocked_by(bearer, now_us) if state is Compliance.VIOLATED else None
-            blocker = "" if blocked is None else blocked[0]
+            held = blocked(bearer, now_us) if state is Compliance.VIOLATED else None
+            blocker = "" if held is None else held.by.word
             since[*labels, state.value, blocker] = bearer.judged.assessment.since_us / 1e6
     text = "Revision of the pipeline in force."
     yield gauge("sojourn_bearer_pipeline_revision", text, (*_LABELS, "template"), revisions)

@@ -29,7 +29,7 @@ class WriteRecord:
 
 @dataclass(frozen=True, slots=True)
 class SaveDesired:
-    """The desired pipelines changed; keep them for the next start."""
+    """What the state document has changed; keep it for the next start."""
 
     #: Gives the state document as it is when called, so that many changes cost one document.
     document: Callable[[], Mapping[str, Any]]

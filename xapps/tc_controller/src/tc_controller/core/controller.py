@@ -35,7 +35,7 @@ from tc_controller.core.inputs import (
 from tc_controller.core.ladder.lifecycle import LIFECYCLE
 from tc_controller.core.ladder.remedy import LadderRemedy
 from tc_controller.core.mode import Mode
-from tc_controller.core.node.faults import Periods
+from tc_controller.core.node.faults import Way
 from tc_controller.core.node.node import Beside, Node, held_us
 from tc_controller.core.observe.inventory import read_inventory
 from tc_controller.core.observe.pipeline_view import PipelineView
@@ -104,6 +104,8 @@ class Controller:
         self._sample_at_us = 0
         self._rematch = policy.depends_on_flows
         self._unkept: set[str] = set()
+        #: Whether the E2 gateway is connected; set by the shell.
+        self.gateway_connected = True
 
     @property
     def acting(self) -> bool:
@@ -470,13 +472,17 @@ class Controller:
                 actions += assess(bearer, node.view(key), now_us - heard_us, now_us, recent)
             reports = self.policy.reports
             status_us = reports.pipeline_period_ms * 1000
-            periods = Periods(
-                reports.rlc_period_ms * 1000, None if node.capabilities is None else status_us
+            way = Way(
+                self.gateway_connected,
+                reports.rlc_period_ms * 1000,
+                None if node.capabilities is None else status_us,
             )
             if node.reported_at_us is not None:
                 node.faults.reported_at_us = node.reported_at_us
             views = ((bearer, node.view(key)) for key, bearer in node.bearers.items())
-            actions += node.faults.assess(views, periods, now_us)
+            actions += node.faults.assess(views, way, now_us)
+        if self.desired.states.due(now_us):
+            actions.append(SaveDesired(self.desired.document))
         return actions
 
     def _reclaim(self, now_us: int) -> list[Action]:

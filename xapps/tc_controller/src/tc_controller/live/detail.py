@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tc_controller.core.bearer.bearer import Bearer
-from tc_controller.core.bearer.blocked import blocker
+from tc_controller.core.bearer.blocked import blocked
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
@@ -65,7 +65,8 @@ def _reason(bearer: Bearer) -> str:
 def _blocker(bearer: Bearer, now_us: int) -> str | None:
     if bearer.judged.compliance is not Compliance.VIOLATED:
         return None
-    return blocker(bearer, now_us)
+    held = blocked(bearer, now_us)
+    return None if held is None else str(held)
 
 
 def _class(name: str, assessment: Assessment) -> dict[str, Any]:

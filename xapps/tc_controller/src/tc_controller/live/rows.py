@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tc_controller.core.bearer.bearer import Bearer
-from tc_controller.core.bearer.blocked import DRY_RUN, OBSERVING, OF_MODE
+from tc_controller.core.bearer.blocked import OF_MODE, Blocker
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.node.node import Node
 from tc_controller.core.policy.schema import Policy
 from tc_controller.core.verify.compliance import Compliance
-from tc_controller.explain_state import FAULT_ADVICE
 
 Row = dict[str, Any]
 
@@ -91,11 +90,11 @@ def node_row(node: Node) -> Row:
         "gone_since_us": None,
         "faults": [
             {
-                "name": fault.value,
+                "sentence": fault.sentence,
                 "reason": finding.reason,
                 "bearers": finding.bearers,
                 "since_us": finding.since_us,
-                "advice": FAULT_ADVICE[fault.value],
+                "advice": fault.advice,
             }
             for fault, finding in node.faults.present.items()
         ],
@@ -118,7 +117,7 @@ def gone_row(node_id: str, since_us: int) -> Row:
     return {
         "id": node_id,
         "role": "disconnected",
-        "meaning": "The E2 gateway has no connection to it. Check the gNB and its E2 agent.",
+        "meaning": "Check the gNB and its E2 agent.",
         "bearers": 0,
         "states": {},
         "reported_at_us": None,
@@ -132,12 +131,12 @@ def gone_row(node_id: str, since_us: int) -> Row:
 def controller_row(controller: Controller, policy: Mapping[str, int]) -> Row:
     """The controller itself; ``policy``: reloads by result."""
     rules = controller.policy.rules
-    mode = ACTING if controller.acting else OBSERVING
+    mode = ACTING if controller.acting else Blocker.OBSERVING.sentence
     if not controller.policy.acts:
         dry = any(rule.enforce.dry_run and not rule.watch_only for rule in rules)
-        mode = DRY_RUN if dry else WATCH_ONLY
+        mode = Blocker.DRY_RUN.sentence if dry else WATCH_ONLY
     if controller.mode in OF_MODE:
-        _, mode = OF_MODE[controller.mode]
+        mode = OF_MODE[controller.mode].sentence
     return {
         "identity": controller.owner,
         "mode": mode,

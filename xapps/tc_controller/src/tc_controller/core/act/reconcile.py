@@ -14,6 +14,7 @@ from typing import Any
 from ric.errors import ServiceModelError
 from ric.sm import tc
 
+from tc_controller.core.act.kept_states import KeptStates, StateError
 from tc_controller.core.inputs import BearerKey, Pipeline
 from tc_controller.core.observe.pipeline_view import PipelineView
 from tc_controller.core.policy.slot import OfBase, OfLadder, OfTrial, Slot
@@ -26,10 +27,6 @@ DIVERGED_REPORTS = 3
 REAPPLIED_IN_VAIN = 3
 #: What a trial compares the base with, in a state document: a rule has at most eight bases.
 _OF_TRIAL = -9
-
-
-class StateError(ValueError):
-    """A state document that cannot be used; the message names the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +94,15 @@ def falls_back(desired: Desired, kept: Desired, revision: int, name: str) -> boo
 
 
 class DesiredStore:
-    """The desired pipelines and the trials of all nodes, and the bases that were made safe."""
+    """What the state document keeps: desired pipelines and trials of all nodes, bases that were
+    made safe, and since when bearers miss their objective."""
 
     def __init__(self) -> None:
         self._desired: dict[BearerKey, Desired] = {}
         self._kept: dict[BearerKey, Desired] = {}
         #: Documents of trials, by node and rule.
         self.trials: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self.states = KeptStates()
 
     def __len__(self) -> int:
         return len(self._desired)
@@ -129,6 +128,7 @@ class DesiredStore:
 
     def forget(self, bearer: BearerKey) -> bool:
         """The bearer is gone, or has its initial pipeline again; returns whether it was known."""
+        self.states.forget(bearer)
         desired, kept = self._desired.pop(bearer, None), self._kept.pop(bearer, None)
         return desired is not None or kept is not None
 
@@ -138,11 +138,13 @@ class DesiredStore:
         return sorted(bearer for bearer in known if bearer.node_id == node_id)
 
     def document(self) -> dict[str, Any]:
-        """What the state file keeps: the pipelines desired, kept, and under trial."""
+        """The state document."""
         kept = (item for item in self._kept.values() if item != self._desired.get(item.bearer))
         trials = {"trials": list(self.trials.values())} if self.trials else {}
+        states = {"states": entries} if (entries := self.states.entries()) else {}
         return {
             **trials,
+            **states,
             "version": VERSION,
             "desired": _entries(self._desired.values()),
             "kept": _entries(kept),
@@ -163,6 +165,10 @@ class DesiredStore:
         trials = document.get("trials", [])
         if not isinstance(trials, list):
             raise StateError("trials: expected a list")
+        states = document.get("states", [])
+        if not isinstance(states, list):
+            raise StateError("states: expected a list")
+        self.states.load(states)
         self.trials = dict(_trial(index, entry) for index, entry in enumerate(trials))
         self._desired = desired
         self._kept = {**kept, **{key: item for key, item in desired.items() if item.as_safe}}

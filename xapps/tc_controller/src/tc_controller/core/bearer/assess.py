@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer.bearer import Bearer
-from tc_controller.core.bearer.blocked import blocker
+from tc_controller.core.bearer.blocked import blocked
 from tc_controller.core.observe.bearer_view import BearerView
 from tc_controller.core.report import records
 from tc_controller.core.verify.compliance import Assessment, Compliance, begun
 from tc_controller.core.verify.distribution import MINUTES, Counts
 from tc_controller.core.verify.service import quality_of
+
+#: States that restarts do not end, by the word of each.
+_KEPT: Final = {
+    state.value: state
+    for state in (Compliance.VIOLATED, Compliance.INFEASIBLE, Compliance.RADIO_STALLED)
+}
 
 
 def assess(
@@ -28,6 +35,8 @@ def assess(
     if rule is None or service is None:
         judged.without_rule()
         return _judge_classes(bearer, {}, now_us)
+    if judged.assessment is None:
+        judged.assessment = _before_start(bearer, now_us)
     former, desired = judged.assessment, bearer.desired
     classes = judged.assess(
         view,
@@ -39,13 +48,36 @@ def assess(
         rated=bearer.requirement[1].min_mbps is not None,
     )
     now, actions = judged.assessment, list[Action]()
+    _keep(bearer, now, now_us)
     if now is not None and (former is None or former.state is not now.state):
-        why = blocker(bearer, now_us) if now.state is Compliance.VIOLATED else None
+        held = blocked(bearer, now_us) if now.state is Compliance.VIOLATED else None
         quality = _quality(bearer, recent())
-        actions.append(_changed(bearer, former, now, now_us, blocker=why, **quality))
+        actions.append(
+            _changed(
+                bearer, former, now, now_us, blocker=None if held is None else str(held), **quality
+            )
+        )
     for name, each in classes.items():
         bearer.shared.counters.class_compliance[(rule.name, name, each.state.value)] += 1
     return actions + _judge_classes(bearer, classes, now_us)
+
+
+def _before_start(bearer: Bearer, now_us: int) -> Assessment | None:
+    """What was kept of the last run: a gap in the reports, and the state before it."""
+    kept = bearer.shared.desired.states.before(bearer.key, now_us)
+    if kept is None or kept[0] not in _KEPT:
+        return None
+    state = Assessment(_KEPT[kept[0]], "before the controller's start", since_us=kept[1])
+    return Assessment(Compliance.NO_DATA, "not assessed yet", since_us=now_us, before_gap=state)
+
+
+def _keep(bearer: Bearer, now: Assessment | None, now_us: int) -> None:
+    """Keep the state for the next start. One without data says nothing."""
+    states = bearer.shared.desired.states
+    if now is None or (now.state is not Compliance.NO_DATA and now.state.value not in _KEPT):
+        states.forget(bearer.key)
+    elif now.state.value in _KEPT:
+        states.note(bearer.key, now.state.value, now.since_us, now_us)
 
 
 def _judge_classes(bearer: Bearer, classes: Mapping[str, Assessment], now_us: int) -> list[Action]:

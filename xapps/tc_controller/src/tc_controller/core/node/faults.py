@@ -35,24 +35,60 @@ _UNPACED_S: Final = 3
 
 
 class Fault(enum.Enum):
-    """What is wrong with a node."""
+    """What is wrong with a node: its word in labels of metrics and in the decision log, the
+    sentence that page, dashboards, alerts and `explain` have for it, and the first step."""
 
-    #: It is connected, but sends no RLC reports.
-    SILENT = "silent"
-    #: It sends RLC reports, but no status of its pipelines.
-    NO_STATUS = "no_status"
-    #: It answers no control.
-    UNANSWERED = "unanswered"
-    #: It refuses every pipeline of the policy.
-    REFUSED = "refused"
-    #: It accepts pipelines, but its status shows others.
-    NOT_APPLIED = "not_applied"
-    #: Its status shows the pipeline, but packets wait in the RLC and not in the pipeline.
-    NO_EFFECT = "no_effect"
+    GATEWAY_LOST = (
+        "gateway_lost",
+        "the controller has no connection to the E2 gateway",
+        "Nothing is known of any node behind it. Check the gateway, not the node.",
+    )
+    SILENT = (
+        "silent",
+        "the gateway has the node, but the node sends no RLC reports",
+        "Nothing is known of its bearers; pipelines under a lease end with it. Check the node and "
+        "its E2 agent.",
+    )
+    NO_STATUS = (
+        "no_status",
+        "the node sends RLC reports, but no status of its pipelines",
+        "What is in force is not known, so nothing is verified or repaired. Check the TC RAN "
+        "function and its report subscription.",
+    )
+    UNANSWERED = (
+        "unanswered",
+        "the node answers no control",
+        "Controls do not arrive, or their answers do not. Check the RIC and the node's E2 agent.",
+    )
+    REFUSED = (
+        "refused",
+        "the node refuses every pipeline of the policy",
+        "The node supports none of the rule's pipelines. Compare them with what it announces, and "
+        "add one to `base` that it supports.",
+    )
+    NOT_APPLIED = (
+        "not_applied",
+        "the node accepts pipelines and does not install them",
+        "No policy mends this: check the gNB. The pipeline is sent again after "
+        "`retry_failed_rung_ms`.",
+    )
+    NO_EFFECT = (
+        "no_effect",
+        "packets of the node pass the pipeline by",
+        "Packets wait in the RLC and not in the pipeline, or its pacer does not limit the RLC. No "
+        "policy mends this: check how the gNB calls the TC function.",
+    )
+
+    def __init__(self, word: str, sentence: str, advice: str) -> None:
+        self.word = word
+        self.sentence = sentence
+        self.advice = advice
 
 
-class Periods(NamedTuple):
-    """Periods of the reports of a node."""
+class Way(NamedTuple):
+    """How a node reports: over a gateway that is connected or not, and in which periods."""
+
+    connected: bool
 
     rlc_us: int
     #: Period of the pipeline status; ``None``: the node has no E2SM-TC.
@@ -105,14 +141,14 @@ class NodeFaults:
     def assess(
         self,
         bearers: Iterable[tuple[Bearer, BearerView | None]],
-        periods: Periods,
+        way: Way,
         now_us: int,
     ) -> list[Action]:
         """Set `present` from the bearers of the node; what began and what ended is logged."""
         found: dict[Fault, Finding] = {}
         every = list(bearers)
         filled, self._filled = self._filled, {}
-        node = self._of_node(len(every), periods, now_us)
+        node = self._of_node(len(every), way, now_us)
         if node is not None:
             found[node[0]] = Finding(node[1], len(every), now_us)
         else:
@@ -133,7 +169,7 @@ class NodeFaults:
                 "fault",
                 now_us,
                 self._node_id,
-                fault=fault.value,
+                fault=fault.word,
                 what=what,
                 reason=each.reason,
                 bearers=each.bearers,
@@ -143,20 +179,22 @@ class NodeFaults:
             for fault, each in faults.items()
         ]
 
-    def _of_node(self, bearers: int, periods: Periods, now_us: int) -> tuple[Fault, str] | None:
+    def _of_node(self, bearers: int, way: Way, now_us: int) -> tuple[Fault, str] | None:
         """A fault of the whole node hides those of its bearers. A node without bearers may have
         nothing to report."""
         if bearers == 0:
             self.reported_at_us = self.status_at_us = now_us
         silent_us = now_us - self.reported_at_us
-        if silent_us > max(_SILENT_US, _LOST_REPORTS * periods.rlc_us):
+        if not way.connected:
+            return Fault.GATEWAY_LOST, f"no RLC report for {silent_us / 1e6:.1f} s"
+        if silent_us > max(_SILENT_US, _LOST_REPORTS * way.rlc_us):
             return Fault.SILENT, f"no RLC report for {silent_us / 1e6:.1f} s"
         if self._unanswered >= _UNANSWERED:
             return Fault.UNANSWERED, f"no answer to the last {self._unanswered} controls"
-        if periods.status_us is None:
+        if way.status_us is None:
             return None
         silent_us = now_us - self.status_at_us
-        if silent_us > max(_SILENT_US, _LOST_REPORTS * periods.status_us):
+        if silent_us > max(_SILENT_US, _LOST_REPORTS * way.status_us):
             return Fault.NO_STATUS, f"no status of a pipeline for {silent_us / 1e6:.1f} s"
         return None
 

@@ -1,6 +1,6 @@
 // Controller, conditions of readiness and nodes.
 
-import { clock, html, plural, setText, span, STATES, words } from "./words.js";
+import { clock, html, plural, setText, span, STATES } from "./words.js";
 
 const STALE_US = 1_500_000;
 const MOST = 50;
@@ -53,13 +53,13 @@ function drawNode(item, node, now) {
   setText(role, node.role);
   role.title = node.meaning;
   setText(note, summary(node, now));
-  const gone = node.gone_since_us == null ? [] : [{ name: "disconnected", reason: node.meaning, since_us: node.gone_since_us }];
+  const gone = node.gone_since_us == null ? [] : [{ sentence: "the E2 gateway has no connection to the node", reason: node.meaning, since_us: node.gone_since_us }];
   const shown = JSON.stringify([gone, node.faults, node.trials]);
   if (faults.dataset.shown === shown) return;
   faults.dataset.shown = shown;
   item.classList.toggle("faulty", gone.length + node.faults.length > 0);
   faults.replaceChildren(...[...gone, ...node.faults].map((fault) => html("div", { class: "fault" },
-    html("p", {}, html("b", {}, `▲ ${words(fault.name)} since ${clock(fault.since_us)}`), fault.bearers ? `, ${plural(fault.bearers, "bearer")}` : "", `: ${fault.reason}`),
+    html("p", {}, html("b", {}, `▲ ${fault.sentence} since ${clock(fault.since_us)}`), fault.bearers ? `, ${plural(fault.bearers, "bearer")}` : "", `: ${fault.reason}`),
     fault.advice ? html("p", {}, html("b", {}, "First step: "), fault.advice) : null)),
     ...node.trials.map((trial) => html("p", { class: "note" }, trial)));
 }
