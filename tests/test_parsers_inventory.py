@@ -94,6 +94,9 @@ TRUSTED: Final = {
     ],
     "addresses and PEM files that were checked as settings, or an error of the library is shown": [
         "ric_doctor.probe.endpoint:_context",
+        "tc_controller.mode_client:context",
+        "tc_controller.mode_command:_own",
+        "tc_controller.mode_command:targets",
         "ric_doctor.probe.port:_connect",
         "ric_doctor.probe.port:_context",
         "ric_doctor.probe.port:_host",
@@ -115,6 +118,7 @@ TRUSTED: Final = {
         "sojourn_demo.oai.recorder:Recorder.write",
         "sojourn_demo.oai.run:write_policy",
         "sojourn_demo.ops.stack:Prometheus._get",
+        "sojourn_demo.ops.stack:_loaded",
         "sojourn_demo.ops.timeline:Receiver.__init__",
         "sojourn_demo.picture:draw",
         "sojourn_demo.recording:read_recording",

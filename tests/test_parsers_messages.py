@@ -30,6 +30,8 @@ from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2
 from tc_controller.a1.server import _json
 from tc_controller.core.inputs import parse_outcome
+from tc_controller.mode_client import answer_of
+from tc_controller.mode_server import _asked
 from tc_controller.reports import forecast_of, read_report
 
 FILE = Path(__file__).parent.parent / "e2sm-tc-spec" / "vectors" / "v1.jsonl"
@@ -247,6 +249,21 @@ MESSAGES = [
         HttpError,
         "^body: .*; expected JSON",
         [{"a": [1, "\u00e9"]}],
+        write=as_json,
+    ),
+    Peer(
+        "tc_controller.mode_server:_asked",
+        lambda data, _: _asked(data),
+        HttpError,
+        'expected {"mode": ',
+        [{"mode": "off"}, {"configured": "observe"}],
+    ),
+    Peer(
+        "tc_controller.mode_client:answer_of",
+        lambda data, _: answer_of(data.decode(errors="replace")),
+        ValueError,
+        "",
+        [{"mode": "off", "by": "noc", "meaning": "sends nothing", "since_us": 5}],
         write=as_json,
     ),
     Peer(

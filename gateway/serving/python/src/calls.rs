@@ -59,6 +59,8 @@ pub(crate) struct Responses {
     has_begun: BoxFuture<'static, ()>,
     /// An error that waits for that.
     failed: Option<Status>,
+    /// A message that has been waited for.
+    first: Option<Bytes>,
 }
 
 /// The task that reads requests, which ends with the call.
@@ -74,6 +76,9 @@ impl Stream for Responses {
     type Item = Result<Bytes, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
         if self.failed.is_none() {
             match ready!(self.stream.poll_next_unpin(context)) {
                 Some(Err(status)) => self.failed = Some(status),
@@ -86,6 +91,16 @@ impl Stream for Responses {
 }
 
 impl Responses {
+    /// Waits for the first message, or the end, of a call with one request: one that is refused is then answered
+    /// by its status alone (Trailers-Only, gRPC over HTTP/2, "Responses"), as clients expect that open a stream.
+    pub(crate) async fn begun(mut self) -> Result<Self, Status> {
+        // A client with many may wait for the head of the response before it sends the first.
+        if self.reading.is_none() {
+            self.first = self.stream.next().await.transpose()?;
+        }
+        Ok(self)
+    }
+
     /// Waits for the response of a procedure with one.
     pub(crate) async fn only(self) -> Result<Bytes, Status> {
         let Self { stream, reading, has_begun, .. } = self;
@@ -151,7 +166,7 @@ pub(crate) async fn begin(
         }
     };
     let stream = OutgoingStream::new(outgoing, revoked);
-    Ok(Responses { stream, reading, has_begun, failed: None })
+    Ok(Responses { stream, reading, has_begun, failed: None, first: None })
 }
 
 /// Passes the requests of a call on, a few ahead of Python.

@@ -187,7 +187,7 @@ impl StreamingService<Bytes> for Streamed {
 
     fn call(&mut self, request: Request<tonic::Streaming<Bytes>>) -> Self::Future {
         let begun = self.0.begin(request);
-        async move { begun.await.map(Response::new) }.boxed()
+        async move { begun.await?.begun().await.map(Response::new) }.boxed()
     }
 }
 

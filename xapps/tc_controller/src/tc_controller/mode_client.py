@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 PATH: Final = "/mode"
 _TIMEOUT_S: Final = 5.0
@@ -59,7 +59,19 @@ class _Connection(http.client.HTTPConnection):
             self.sock = target.tls.wrap_socket(self.sock, server_hostname=target.server_name)
 
 
-def ask(target: Target, document: dict[str, str] | None = None) -> dict[str, Any]:
+def answer_of(text: str) -> dict[str, str]:
+    """What a controller says of its mode; raises `ValueError` for another text."""
+    try:
+        document = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    keys = ("mode", "by", "meaning")
+    if not isinstance(document, dict) or not all(isinstance(document.get(k), str) for k in keys):
+        raise ValueError(f"no answer of a controller; expected the texts {', '.join(keys)}")
+    return {key: document[key] for key in keys}
+
+
+def ask(target: Target, document: dict[str, str] | None = None) -> dict[str, str]:
     """The mode of a controller, after it was set if a document is given; raises `AskError`."""
     connection = _Connection(target)
     headers = {"Content-Type": "application/json"}
@@ -75,7 +87,7 @@ def ask(target: Target, document: dict[str, str] | None = None) -> dict[str, Any
         text = answer.read(_MAX_BYTES).decode(errors="replace")
         if answer.status != http.client.OK:
             raise AskError(f"{target.name}: {answer.status} {text.strip()}")
-        return dict(json.loads(text))
+        return answer_of(text)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise AskError(f"{target.name}: {error}") from None
     finally:
