@@ -1,17 +1,19 @@
-//! Storage of queued packets: one slab for all queues of a bearer, linked lists through it.
+//! Storage of packets: one slab for all queues of a bearer, linked lists through it.
 //!
 //! The slab grows to the largest backlog and its slots are reused, so a packet costs no
-//! allocation in steady state, and moving a packet to another queue moves an index.
+//! allocation in steady state. A packet is copied twice, into its slot as it arrives and out of it
+//! as it leaves the pipeline; in between it moves by the index of its slot.
 
+use crate::BufferStatus;
 use crate::classifier::Header;
+use crate::flow_inventory::FlowRef;
 
 /// End of a list.
 const NIL: u32 = u32::MAX;
 
-/// A packet in a queue with its properties on arrival.
-#[derive(Clone, Debug)]
-pub(crate) struct Queued<P> {
-    pub(crate) packet: P,
+/// Properties of a packet on arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp {
     pub(crate) len_bytes: u32,
     /// Time at which it entered the pipeline; unchanged when it changes queue, so its sojourn
     /// continues.
@@ -22,25 +24,44 @@ pub(crate) struct Queued<P> {
     /// What the packet is classified by.
     pub(crate) header: Header,
     /// Its flow's entry in the flow inventory.
-    pub(crate) flow: crate::flow_inventory::FlowRef,
+    pub(crate) flow: FlowRef,
+}
+
+/// A packet that has left the slab, with its properties on arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct Queued<P> {
+    pub(crate) packet: P,
+    pub(crate) stamp: Stamp,
+}
+
+/// A packet in the slab that is in no queue: whoever has this queues the packet or takes it out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    index: u32,
+    pub(crate) len_bytes: u32,
+    pub(crate) arrived_us: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Slot<P> {
-    queued: Option<Queued<P>>,
+struct Entry<P> {
+    stamp: Stamp,
+    /// The next packet of its queue, or the next free slot.
     next: u32,
+    packet: Option<P>,
 }
 
 /// The slab.
 #[derive(Clone, Debug)]
 pub(crate) struct Arena<P> {
-    slots: Vec<Slot<P>>,
+    entries: Vec<Entry<P>>,
     free: u32,
+    /// What all queues hold.
+    pub(crate) queued: BufferStatus,
 }
 
 impl<P> Default for Arena<P> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: NIL }
+        Self { entries: Vec::new(), free: NIL, queued: BufferStatus::default() }
     }
 }
 
@@ -48,6 +69,7 @@ impl<P> Default for Arena<P> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backlog {
     head: u32,
+    /// Of a queue that is not empty.
     tail: u32,
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
@@ -60,6 +82,7 @@ impl Default for Backlog {
 }
 
 impl Backlog {
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.packets == 0
     }
@@ -67,49 +90,102 @@ impl Backlog {
 
 impl<P> Arena<P> {
     pub(crate) fn reserve(&mut self, packets: usize) {
-        self.slots.reserve(packets);
+        self.entries.reserve(packets);
+    }
+
+    /// Stores a packet.
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: P, stamp: Stamp) -> Slot {
+        if self.free == NIL {
+            self.grow();
+        }
+        let index = self.free;
+        let entry = &mut self.entries[index as usize];
+        self.free = entry.next;
+        entry.stamp = stamp;
+        entry.packet = Some(packet);
+        Slot { index, len_bytes: stamp.len_bytes, arrived_us: stamp.arrived_us }
+    }
+
+    /// A new free slot.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.free = self.entries.len() as u32;
+        self.entries.push(Entry { stamp: Stamp::default(), next: NIL, packet: None });
+    }
+
+    /// Takes a packet out; its slot is free again.
+    #[inline]
+    pub(crate) fn take(&mut self, slot: Slot) -> Queued<P> {
+        let entry = &mut self.entries[slot.index as usize];
+        entry.next = std::mem::replace(&mut self.free, slot.index);
+        let Some(packet) = entry.packet.take() else { no_packet() };
+        Queued { packet, stamp: entry.stamp }
+    }
+
+    #[inline]
+    pub(crate) fn stamp(&self, slot: Slot) -> &Stamp {
+        &self.entries[slot.index as usize].stamp
+    }
+
+    #[inline]
+    pub(crate) fn packet(&self, slot: Slot) -> &P {
+        let Some(packet) = &self.entries[slot.index as usize].packet else { no_packet() };
+        packet
+    }
+
+    #[inline]
+    pub(crate) fn packet_mut(&mut self, slot: Slot) -> &mut P {
+        let Some(packet) = &mut self.entries[slot.index as usize].packet else { no_packet() };
+        packet
     }
 
     /// Appends a packet to a queue.
-    pub(crate) fn push(&mut self, backlog: &mut Backlog, queued: Queued<P>) {
-        backlog.bytes += u64::from(queued.len_bytes);
-        backlog.packets += 1;
-        let index = match self.slots.get_mut(self.free as usize) {
-            Some(slot) => {
-                let index = self.free;
-                self.free = slot.next;
-                slot.queued = Some(queued);
-                slot.next = NIL;
-                index
-            }
-            None => {
-                self.slots.push(Slot { queued: Some(queued), next: NIL });
-                (self.slots.len() - 1) as u32
-            }
-        };
-        match self.slots.get_mut(backlog.tail as usize) {
-            Some(tail) => tail.next = index,
-            None => backlog.head = index,
+    #[inline]
+    pub(crate) fn push(&mut self, backlog: &mut Backlog, slot: Slot) {
+        let Slot { index, len_bytes, .. } = slot;
+        self.queued.packets += 1;
+        self.queued.bytes += u64::from(len_bytes);
+        self.entries[index as usize].next = NIL;
+        backlog.bytes += u64::from(len_bytes);
+        if backlog.is_empty() {
+            backlog.head = index;
+        } else {
+            self.entries[backlog.tail as usize].next = index;
         }
+        backlog.packets += 1;
         backlog.tail = index;
     }
 
-    /// Takes the oldest packet of a queue.
-    pub(crate) fn pop(&mut self, backlog: &mut Backlog) -> Option<Queued<P>> {
-        let slot = self.slots.get_mut(backlog.head as usize)?;
-        let queued = slot.queued.take()?;
-        let index = std::mem::replace(&mut backlog.head, slot.next);
-        slot.next = std::mem::replace(&mut self.free, index);
-        if backlog.head == NIL {
-            backlog.tail = NIL;
-        }
+    /// Takes the oldest packet off a queue.
+    #[inline]
+    pub(crate) fn pop(&mut self, backlog: &mut Backlog) -> Option<Slot> {
+        let index = backlog.head;
+        let entry = self.entries.get(index as usize)?;
+        let Stamp { len_bytes, arrived_us, .. } = entry.stamp;
+        backlog.head = entry.next;
         backlog.packets -= 1;
-        backlog.bytes -= u64::from(queued.len_bytes);
-        Some(queued)
+        backlog.bytes -= u64::from(len_bytes);
+        self.queued.packets -= 1;
+        self.queued.bytes -= u64::from(len_bytes);
+        Some(Slot { index, len_bytes, arrived_us })
     }
 
     /// The oldest packet of a queue.
-    pub(crate) fn head(&self, backlog: &Backlog) -> Option<&Queued<P>> {
-        self.slots.get(backlog.head as usize)?.queued.as_ref()
+    #[inline]
+    pub(crate) fn head(&self, backlog: &Backlog) -> Option<&Stamp> {
+        Some(&self.entries.get(backlog.head as usize)?.stamp)
     }
+
+    /// The same with the packet itself.
+    pub(crate) fn head_packet(&self, backlog: &Backlog) -> Option<(&Stamp, &P)> {
+        let entry = self.entries.get(backlog.head as usize)?;
+        Some((&entry.stamp, entry.packet.as_ref()?))
+    }
+}
+
+#[cold]
+fn no_packet() -> ! {
+    unreachable!("a slot that is held has a packet")
 }

@@ -49,14 +49,22 @@ struct Entry {
 
 impl Entry {
     /// Clears the slots that time has passed over.
+    #[inline]
     fn advance(&mut self, slot: u64) {
-        let passed = slot.saturating_sub(self.slot).min(SLOTS as u64);
+        if slot > self.slot {
+            self.pass_to(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn pass_to(&mut self, slot: u64) {
+        let passed = (slot - self.slot).min(SLOTS as u64);
         for step in 1..=passed {
             let index = ((self.slot + step) % SLOTS as u64) as usize;
             self.total_bytes -= u64::from(std::mem::take(&mut self.bytes[index]));
             self.packets[index] = 0;
         }
-        self.slot = self.slot.max(slot);
+        self.slot = slot;
     }
 
     /// Bytes in the window that ends at `slot`.
@@ -156,6 +164,7 @@ impl Inventory {
         (window_bytes + entry.backlog_bytes + 1, entry.slot)
     }
 
+    #[inline]
     fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Entry> {
         let entry = self.entries.get_mut(flow.index as usize)?.as_mut()?;
         (entry.generation == flow.generation).then_some(entry)
@@ -163,6 +172,7 @@ impl Inventory {
 
     /// Whether all ECT packets of the flow have been ECT(0), as far as this table remembers, and
     /// there was one (RFC 9331 §5.3).
+    #[inline]
     pub(crate) fn is_classic(&self, flow: FlowRef) -> bool {
         let entry = self.entries.get(flow.index as usize).and_then(Option::as_ref);
         entry.is_some_and(|entry| {
@@ -171,6 +181,7 @@ impl Inventory {
     }
 
     /// Records the queue that the flow's packet went to.
+    #[inline]
     pub(crate) fn set_queue(&mut self, flow: FlowRef, queue: QueueId) {
         if let Some(entry) = self.get_mut(flow) {
             entry.queue = queue;
@@ -178,6 +189,7 @@ impl Inventory {
     }
 
     /// A packet left the pipeline, forwarded or dropped.
+    #[inline]
     pub(crate) fn left(&mut self, flow: FlowRef, len_bytes: u32) {
         if let Some(entry) = self.get_mut(flow) {
             entry.backlog_bytes = entry.backlog_bytes.saturating_sub(u64::from(len_bytes));

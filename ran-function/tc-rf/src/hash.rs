@@ -17,6 +17,7 @@ impl HashKey {
     }
 
     /// Hash of a flow.
+    #[inline]
     pub(crate) fn hash(self, flow: &FiveTuple) -> u64 {
         self.siphash_1_3(flow_words(flow))
     }
@@ -39,6 +40,7 @@ impl HashKey {
     }
 
     /// SipHash-1-3 of bytes given as little-endian words.
+    #[inline]
     fn siphash_1_3<const WORDS: usize>(self, words: [u64; WORDS]) -> u64 {
         let length_word = (WORDS as u64 * 8) << 56;
         let mut v = [
@@ -47,11 +49,10 @@ impl HashKey {
             self.0 ^ 0x6c79_6765_6e65_7261,
             self.1 ^ 0x7465_6462_7974_6573,
         ];
-        for word in words.into_iter().chain([length_word]) {
-            v[3] ^= word;
-            sip_round(&mut v);
-            v[0] ^= word;
+        for word in words {
+            compress(&mut v, word);
         }
+        compress(&mut v, length_word);
         v[2] ^= 0xff;
         for _ in 0..3 {
             sip_round(&mut v);
@@ -60,6 +61,14 @@ impl HashKey {
     }
 }
 
+#[inline]
+fn compress(v: &mut [u64; 4], word: u64) {
+    v[3] ^= word;
+    sip_round(v);
+    v[0] ^= word;
+}
+
+#[inline]
 fn sip_round(v: &mut [u64; 4]) {
     v[0] = v[0].wrapping_add(v[1]);
     v[2] = v[2].wrapping_add(v[3]);
@@ -73,6 +82,7 @@ fn sip_round(v: &mut [u64; 4]) {
     v[2] = v[2].rotate_left(32);
 }
 
+#[inline]
 fn flow_words(flow: &FiveTuple) -> [u64; 5] {
     let [a, b] = address_words(flow.source);
     let [c, d] = address_words(flow.destination);
@@ -81,6 +91,7 @@ fn flow_words(flow: &FiveTuple) -> [u64; 5] {
 }
 
 /// IPv4 addresses as IPv4-mapped IPv6 ones (RFC 4291 §2.5.5.2).
+#[inline]
 fn address_words(address: IpAddr) -> [u64; 2] {
     let bits = match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
@@ -90,6 +101,7 @@ fn address_words(address: IpAddr) -> [u64; 2] {
 }
 
 /// Finaliser of MurmurHash3: spreads the entropy of all bits over all bits.
+#[inline]
 pub(crate) fn mix(mut x: u64) -> u64 {
     x ^= x >> 33;
     x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -99,6 +111,7 @@ pub(crate) fn mix(mut x: u64) -> u64 {
 }
 
 /// Scales a hash to `0..count` without a division (Lemire 2019).
+#[inline]
 pub(crate) fn scale(hash: u64, count: u32) -> u32 {
     (((hash >> 32) * u64::from(count)) >> 32) as u32
 }

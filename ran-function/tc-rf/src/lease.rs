@@ -15,6 +15,7 @@ impl Lease {
         self.ends_us
     }
 
+    #[inline]
     pub(crate) fn has_ended(self, now_us: u64) -> bool {
         self.ends_us.is_some_and(|ends_us| now_us >= ends_us)
     }

@@ -9,7 +9,7 @@ use e2sm_tc::v1::{
 };
 use tc_pipelines::limits::check_forecast;
 
-use crate::arena::Queued;
+use crate::arena::{Queued, Stamp};
 use crate::classifier::{Arrival, Classifier, Header};
 use crate::flow_inventory::Inventory;
 use crate::hash::HashKey;
@@ -119,7 +119,7 @@ impl<P: Packet> TrafficControl<P> {
     }
 
     /// Takes a packet in: classifier, policer, queue. Drops are reported to `events`.
-    pub fn ingress(&mut self, packet: P, now_us: u64, events: &mut impl EventSink<P>) {
+    pub fn ingress(&mut self, mut packet: P, now_us: u64, events: &mut impl EventSink<P>) {
         self.tick(now_us, events);
         let len_bytes = packet.len_bytes();
         let sequence = FIRST_SEQUENCE + self.totals.ingress_packets;
@@ -130,29 +130,29 @@ impl<P: Packet> TrafficControl<P> {
         let flow = self.inventory.record(&packet, flow_hash, now_us);
         self.pacer.arrived(flow_hash, len_bytes, now_us);
         let header = Header::of(&packet);
-        let mut queued =
-            Queued { packet, len_bytes, arrived_us: now_us, sequence, flow_hash, header, flow };
-        let mut index = self.classify(&queued);
+        let stamp = Stamp { len_bytes, arrived_us: now_us, sequence, flow_hash, header, flow };
+        let mut index = self.classify(&packet, &stamp);
         let mut dropped = false;
         if let Some(Some(policer)) = self.policers.get_mut(index as usize) {
             let verdict = policer.police(len_bytes, now_us);
             if verdict != Verdict::Conforms {
-                self.stage.stats_mut(index).policed_packets += 1;
+                self.stage.signalled_mut(index).policed_packets += 1;
             }
             match verdict {
                 Verdict::Conforms => {}
                 Verdict::Drop => dropped = true,
                 // The queue a packet deviates to does not police it again: no loops.
                 Verdict::Deviate(other) => index = other,
-                Verdict::Remark(dscp) => queued.packet.set_dscp(dscp),
+                Verdict::Remark(dscp) => packet.set_dscp(dscp),
             }
         }
         self.inventory.set_queue(flow, self.stage.queues[index as usize].id);
         let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
         if dropped {
-            ledger.dropped(queued, DropReason::Policer, now_us);
+            ledger.dropped(Queued { packet, stamp }, DropReason::Policer, now_us);
         } else {
-            self.stage.enqueue(index, queued, now_us, &mut ledger);
+            let slot = self.stage.arena.insert(packet, stamp);
+            self.stage.enqueue(index, slot, now_us, &mut ledger);
         }
     }
 
@@ -167,33 +167,37 @@ impl<P: Packet> TrafficControl<P> {
     /// the rest of its flow. The L4S classifier is not affected: it recognises classic flows by their
     /// other packets (RFC 9331 §5.3).
     pub fn recall_unsent(&mut self, packets: impl ExactSizeIterator<Item = (P, u64)>, now_us: u64) {
-        let later = if self.stage.packets == 0 { Vec::new() } else { self.stage.take_all() };
+        let later =
+            if self.stage.arena.queued.packets == 0 { Vec::new() } else { self.stage.take_all() };
         self.classifier.emptied();
         self.recalled += packets.len() as u64;
-        self.stage.reserve(packets.len() + later.len());
+        self.stage.reserve(packets.len());
         let first = FIRST_SEQUENCE - self.recalled;
         for (sequence, (packet, arrived_us)) in (first..).zip(packets) {
             let len_bytes = packet.len_bytes();
             let flow_hash = self.key.hash(&packet.flow());
             let flow = self.inventory.returned(&packet, flow_hash, now_us);
             let header = Header::of(&packet);
-            self.place(Queued { packet, len_bytes, arrived_us, sequence, flow_hash, header, flow });
+            let stamp = Stamp { len_bytes, arrived_us, sequence, flow_hash, header, flow };
+            self.place(Queued { packet, stamp });
         }
-        for queued in later {
+        for slot in later {
+            let queued = self.stage.arena.take(slot);
             self.place(queued);
         }
         self.stage.take_over(now_us);
         self.pacer.rlc_recalled(now_us);
     }
 
-    fn classify(&mut self, queued: &Queued<P>) -> u32 {
+    #[inline]
+    fn classify(&mut self, packet: &P, stamp: &Stamp) -> u32 {
         let arrival = Arrival {
-            packet: &queued.packet,
-            header: queued.header,
-            flow_hash: queued.flow_hash,
+            packet,
+            header: stamp.header,
+            flow_hash: stamp.flow_hash,
             key: self.key,
-            sequence: queued.sequence,
-            flow_is_classic: queued.header.ecn == Ecn::Ce && self.inventory.is_classic(queued.flow),
+            sequence: stamp.sequence,
+            flow_is_classic: stamp.header.ecn == Ecn::Ce && self.inventory.is_classic(stamp.flow),
         };
         let index = self.classifier.classify(&arrival, &self.stage.heads());
         if self.stage.scheduler.binds(index)
@@ -205,16 +209,18 @@ impl<P: Packet> TrafficControl<P> {
     }
 
     /// Queues a packet in its classifier's queue, regardless of limits.
-    fn place(&mut self, queued: Queued<P>) {
-        let index = self.classify(&queued);
-        self.inventory.set_queue(queued.flow, self.stage.queues[index as usize].id);
-        self.stage.push(index, queued);
+    fn place(&mut self, Queued { packet, stamp }: Queued<P>) {
+        let index = self.classify(&packet, &stamp);
+        self.inventory.set_queue(stamp.flow, self.stage.queues[index as usize].id);
+        let slot = self.stage.arena.insert(packet, stamp);
+        self.stage.push(index, slot);
     }
 
     /// Takes out every queued packet, oldest first: for a bearer that is removed.
     pub fn drain(&mut self, out: &mut impl FnMut(P)) {
-        for queued in self.stage.take_all() {
-            self.inventory.left(queued.flow, queued.len_bytes);
+        for slot in self.stage.take_all() {
+            let queued = self.stage.arena.take(slot);
+            self.inventory.left(queued.stamp.flow, queued.stamp.len_bytes);
             out(queued.packet);
         }
     }
@@ -270,6 +276,7 @@ impl<P: Packet> TrafficControl<P> {
         self.stage.select(now_us).is_some()
     }
 
+    #[inline]
     fn release_next(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
         while let Some(index) = self.stage.select(now_us) {
             // The pacer decides about the packet at the head. CoDel may drop that one and dequeue the
@@ -317,12 +324,14 @@ impl<P: Packet> TrafficControl<P> {
     }
 
     /// Dequeues the next packet of a queue; `None` if its discipline dropped what there was.
+    #[inline]
     fn forward(&mut self, index: u32, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
         let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
-        let queued = self.stage.dequeue(index, now_us, &mut ledger)?;
-        self.inventory.left(queued.flow, queued.len_bytes);
-        self.pacer.sent(queued.len_bytes, now_us);
-        Some(queued.packet)
+        let slot = self.stage.dequeue(index, now_us, &mut ledger)?;
+        let Queued { packet, stamp: Stamp { flow, len_bytes, .. } } = self.stage.arena.take(slot);
+        self.inventory.left(flow, len_bytes);
+        self.pacer.sent(len_bytes, now_us);
+        Some(packet)
     }
 
     /// The earliest time from `now_us` on at which [`egress`](Self::egress) or
@@ -383,12 +392,12 @@ impl<P: Packet> TrafficControl<P> {
 
     /// Bytes queued in all queues.
     pub fn backlog_bytes(&self) -> u64 {
-        self.stage.bytes
+        self.stage.arena.queued.bytes
     }
 
     /// Packets queued in all queues.
     pub fn backlog_packets(&self) -> u32 {
-        self.stage.packets
+        self.stage.arena.queued.packets
     }
 
     /// Revision in force.

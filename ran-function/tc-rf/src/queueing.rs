@@ -13,7 +13,7 @@ pub use crate::scheduler::{Place, SchedulerConfig};
 pub use crate::stage::DROP_BATCH_PACKETS;
 pub use crate::stats::QueueStats;
 
-use crate::arena::Queued;
+use crate::arena::{Queued, Stamp};
 use crate::classifier::Header;
 use crate::flow_inventory::FlowRef;
 use crate::plan::Plan;
@@ -126,17 +126,17 @@ impl<P: Packet> Queues<P> {
         if queue >= self.stage.queues.len() {
             return Err(packet);
         }
-        let queued = Queued {
+        let stamp = Stamp {
             len_bytes: packet.len_bytes(),
             arrived_us: now_us,
             sequence: self.sequence,
             flow_hash: 0,
             header: Header::of(&packet),
             flow: FlowRef::default(),
-            packet,
         };
         self.sequence += 1;
-        self.stage.enqueue(queue as u32, queued, now_us, &mut Forward(events));
+        let slot = self.stage.arena.insert(packet, stamp);
+        self.stage.enqueue(queue as u32, slot, now_us, &mut Forward(events));
         Ok(())
     }
 
@@ -144,9 +144,10 @@ impl<P: Packet> Queues<P> {
     pub fn dequeue(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<Dequeued<P>> {
         loop {
             let index = self.stage.select(now_us)?;
-            if let Some(queued) = self.stage.dequeue(index, now_us, &mut Forward(events)) {
-                let Queued { packet, sequence, .. } = queued;
-                return Some(Dequeued { packet, queue: index as usize, sequence });
+            if let Some(slot) = self.stage.dequeue(index, now_us, &mut Forward(events)) {
+                let Queued { packet, stamp } = self.stage.arena.take(slot);
+                let (queue, sequence) = (index as usize, stamp.sequence);
+                return Some(Dequeued { packet, queue, sequence });
             }
         }
     }
@@ -166,18 +167,18 @@ impl<P: Packet> Queues<P> {
                 _ => Codel::default(),
             },
             aqm: q.aqm.snapshot(|pair| self.stage.pairs.state(pair)),
-            stats: *self.stage.stats(queue)?,
+            stats: self.stage.stats(queue)?,
         })
     }
 
     /// Packets queued in all queues.
     pub fn backlog_packets(&self) -> u32 {
-        self.stage.packets
+        self.stage.arena.queued.packets
     }
 
     /// Bytes queued in all queues.
     pub fn backlog_bytes(&self) -> u64 {
-        self.stage.bytes
+        self.stage.arena.queued.bytes
     }
 }
 

@@ -65,6 +65,7 @@ impl Shapers {
     }
 
     /// Whether all queues share one bucket.
+    #[inline]
     pub(crate) fn one_for_all(&self) -> bool {
         self.one_for_all
     }
@@ -73,11 +74,13 @@ impl Shapers {
         self.buckets.get(*self.bucket_of_queue.get(queue)? as usize)
     }
 
+    #[inline]
     fn bucket_mut(&mut self, queue: usize) -> Option<&mut Bucket> {
         self.buckets.get_mut(*self.bucket_of_queue.get(queue)? as usize)
     }
 
     /// Time at which queue `queue` may send a packet of this length; `now_us` if at once.
+    #[inline]
     pub(crate) fn ready_at_us(&mut self, queue: u32, len_bytes: u32, now_us: u64) -> u64 {
         match self.bucket_mut(queue as usize) {
             Some(bucket) => bucket.tokens.ready_at_us(len_bytes, now_us),
@@ -86,6 +89,7 @@ impl Shapers {
     }
 
     /// Accounts for a packet that went.
+    #[inline]
     pub(crate) fn spend(&mut self, queue: u32, len_bytes: u32) {
         if let Some(bucket) = self.bucket_mut(queue as usize) {
             bucket.tokens.spend(len_bytes);

@@ -16,11 +16,11 @@ mod touched;
 
 use e2sm_tc::v1::{BufferLimit, Inelastic, Overflow, QueueId};
 
-use crate::arena::{Arena, Backlog, Queued};
+use crate::arena::{Arena, Backlog, Queued, Slot};
 use crate::queue::{QueueConfig, QueueRules, Room, State, make_room};
 use crate::scheduler::{Arrived, HeadOfLine, Heads, Place, Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
-use crate::stats::QueueStats;
+use crate::stats::{Forwarded, QueueStats, Signalled};
 use crate::{BufferStatus, DropReason, Packet};
 use pairs::Pairs;
 use reconfigure::compile;
@@ -33,18 +33,21 @@ pub const DROP_BATCH_PACKETS: u32 = 64;
 /// Protocol number.
 const TCP: u8 = 6;
 
-/// One queue: what each packet touches, in a cache line of its own.
+/// One queue: what each packet touches, in two cache lines of its own, the first of which is all that an
+/// arrival needs.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Queue {
     pub(crate) backlog: Backlog,
     pub(crate) aqm: State,
     pub(crate) id: QueueId,
     /// Which of the stage's rules it has; queues of one set share them.
     rules: u16,
+    pub(crate) forwarded: Forwarded,
 }
 
-const _: () = assert!(size_of::<Queue>() == 64, "a queue has outgrown its cache line");
+const _: () = assert!(size_of::<Queue>() == 128, "a queue has outgrown its cache lines");
+const _: () = assert!(std::mem::offset_of!(Queue, forwarded) == 64, "and its first one");
 
 /// Receives drops and marks of queued packets.
 pub(crate) trait StageSink<P> {
@@ -57,7 +60,7 @@ pub(crate) trait StageSink<P> {
 pub(crate) struct Stage<P> {
     pub(crate) arena: Arena<P>,
     pub(crate) queues: Vec<Queue>,
-    stats: Vec<QueueStats>,
+    signalled: Vec<Signalled>,
     /// Queues with a backlog or statistics, at some time.
     pub(crate) touched: Touched,
     rules: Vec<QueueRules>,
@@ -74,8 +77,6 @@ pub(crate) struct Stage<P> {
     /// not waited for.
     held_until_us: u64,
     buffer: BufferLimit,
-    pub(crate) packets: u32,
-    pub(crate) bytes: u64,
     /// While a backlog from before the pipeline took effect is worked off.
     takeover: Option<Box<Takeover>>,
     gaps: ServiceGaps,
@@ -98,7 +99,7 @@ impl<P: Packet> Stage<P> {
             parked: Vec::with_capacity(queues.len()),
             parked_until_us: u64::MAX,
             held_until_us: u64::MAX,
-            stats: vec![QueueStats::default(); queues.len()],
+            signalled: vec![Signalled::default(); queues.len()],
             touched: Touched::new(queues.len()),
             queues,
             rules,
@@ -106,8 +107,6 @@ impl<P: Packet> Stage<P> {
             seed,
             shapers,
             buffer,
-            packets: 0,
-            bytes: 0,
             takeover: None,
             gaps: ServiceGaps::default(),
             is_gbr: false,
@@ -119,61 +118,59 @@ impl<P: Packet> Stage<P> {
     }
 
     /// Queues a packet, or drops it or others by the limits.
+    #[inline]
     pub(crate) fn enqueue(
         &mut self,
         index: u32,
-        mut queued: Queued<P>,
+        slot: Slot,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) {
-        let len_bytes = queued.len_bytes;
         if self.scheduler.watches_arrivals() {
-            self.scheduler.arrived(index, &self.arrived(index, &queued, now_us));
+            self.show_arrival(index, slot, now_us);
         }
         loop {
             let queue = &self.queues[index as usize];
-            match make_room(self.rules(queue), &queue.backlog, len_bytes) {
+            match make_room(self.rules(queue), &queue.backlog, slot.len_bytes) {
                 Room::Fits => break,
                 Room::DropHead => self.drop_head(index, DropReason::QueueLimit, now_us, sink),
                 Room::Refuse => {
-                    return self.overflow_on_arrival(
-                        index,
-                        queued,
-                        DropReason::QueueLimit,
-                        now_us,
-                        sink,
-                    );
+                    let reason = DropReason::QueueLimit;
+                    return self.overflow_on_arrival(index, slot, reason, now_us, sink);
                 }
             }
         }
-        if self.buffer.overflow == Overflow::Tail && self.exceeds_buffer(1, len_bytes) {
-            return self.overflow_on_arrival(index, queued, DropReason::BufferLimit, now_us, sink);
+        if self.buffer.overflow == Overflow::Tail && self.exceeds_buffer(1, slot.len_bytes) {
+            return self.overflow_on_arrival(index, slot, DropReason::BufferLimit, now_us, sink);
         }
-        if let Some(reason) = self.arrival(index, &mut queued, now_us, sink) {
-            return self.refuse(index, queued, reason, now_us, sink);
+        if let Some(reason) = self.arrival(index, slot, now_us, sink) {
+            return self.refuse(index, slot, reason, now_us, sink);
         }
-        if self.packets == 0 {
+        if self.arena.queued.packets == 0 {
             self.gaps.began(now_us);
         }
-        self.push(index, queued);
+        self.push(index, slot);
         // RFC 8290 §4.1: the limit is checked after the packet was queued.
         if self.exceeds_buffer(0, 0) {
             self.drop_from_fattest(now_us, sink);
         }
     }
 
-    fn arrived(&self, index: u32, queued: &Queued<P>, now_us: u64) -> Arrived {
-        let packet = &queued.packet;
+    /// Lets the scheduler know of a packet, whether it is then queued or dropped.
+    #[inline(never)]
+    fn show_arrival(&mut self, index: u32, slot: Slot, now_us: u64) {
+        let packet = self.arena.packet(slot);
         let protocol = packet.inner().map_or_else(|| packet.flow(), |inner| inner.flow).protocol;
-        Arrived {
+        let arrived = Arrived {
             now_us,
-            len_bytes: queued.len_bytes,
+            len_bytes: slot.len_bytes,
             found_empty: self.queues[index as usize].backlog.is_empty(),
             is_tcp: protocol == TCP,
-            dscp: queued.header.dscp,
+            dscp: self.arena.stamp(slot).header.dscp,
             qfi: packet.qfi(),
             of_gbr_bearer: self.is_gbr,
-        }
+        };
+        self.scheduler.arrived(index, &arrived);
     }
 
     /// What the scheduler decided about a queue of an inelastic flow.
@@ -188,49 +185,54 @@ impl<P: Packet> Stage<P> {
     }
 
     /// Appends a packet; limits are not checked.
-    pub(crate) fn push(&mut self, index: u32, queued: Queued<P>) {
-        self.packets += 1;
-        self.bytes += u64::from(queued.len_bytes);
-        self.touched.add(index);
-        self.arena.push(&mut self.queues[index as usize].backlog, queued);
-        self.scheduler.activate(index);
+    #[inline]
+    pub(crate) fn push(&mut self, index: u32, slot: Slot) {
+        self.arena.push(&mut self.queues[index as usize].backlog, slot);
+        if self.scheduler.place(index) == Place::Inactive {
+            // A queue that is active has been touched.
+            self.touched.add(index);
+            self.scheduler.activate(index);
+        }
     }
 
+    /// Drops a packet that is in no queue.
+    #[cold]
+    #[inline(never)]
     fn refuse(
         &mut self,
         index: u32,
-        queued: Queued<P>,
+        slot: Slot,
         reason: DropReason,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) {
-        self.stats_mut(index).dropped_packets += 1;
-        sink.dropped(queued, reason, now_us);
+        self.signalled_mut(index).dropped_packets += 1;
+        sink.dropped(self.arena.take(slot), reason, now_us);
     }
 
-    pub(crate) fn stats(&self, index: usize) -> Option<&QueueStats> {
-        self.stats.get(index)
+    /// Counters of a queue.
+    pub(crate) fn stats(&self, index: usize) -> Option<QueueStats> {
+        Some(QueueStats::new(&self.queues.get(index)?.forwarded, self.signalled.get(index)?))
     }
 
-    /// Statistics of a queue, which is reported from now on.
-    pub(crate) fn stats_mut(&mut self, index: u32) -> &mut QueueStats {
+    /// Counters of a queue, which is reported from now on.
+    pub(crate) fn signalled_mut(&mut self, index: u32) -> &mut Signalled {
         self.touched.add(index);
-        &mut self.stats[index as usize]
+        &mut self.signalled[index as usize]
     }
 
+    #[inline]
     fn exceeds_buffer(&self, packets: u32, bytes: u32) -> bool {
-        self.packets + packets > self.buffer.packets
-            || self.bytes + u64::from(bytes) > u64::from(self.buffer.bytes)
+        self.arena.queued.packets + packets > self.buffer.packets
+            || self.arena.queued.bytes + u64::from(bytes) > u64::from(self.buffer.bytes)
     }
 
     /// Takes the oldest packet of a queue, whatever its discipline.
-    pub(crate) fn pop(&mut self, index: u32) -> Option<Queued<P>> {
-        let queued = self.arena.pop(&mut self.queues[index as usize].backlog)?;
-        self.packets -= 1;
-        self.bytes -= u64::from(queued.len_bytes);
-        Some(queued)
+    pub(crate) fn pop(&mut self, index: u32) -> Option<Slot> {
+        self.arena.pop(&mut self.queues[index as usize].backlog)
     }
 
+    #[inline(never)]
     fn drop_head(
         &mut self,
         index: u32,
@@ -239,14 +241,16 @@ impl<P: Packet> Stage<P> {
         sink: &mut impl StageSink<P>,
     ) {
         self.advance(index, now_us);
-        if let Some(queued) = self.pop(index) {
-            self.overflow(index, queued, reason, now_us, sink);
+        if let Some(slot) = self.pop(index) {
+            self.overflow(index, slot, reason, now_us, sink);
         }
     }
 
     /// RFC 8290 §4.1: half of the queue with the largest byte count is dropped from its head, at
     /// most 64 packets; "half" is measured in bytes, as Linux does. CoDel's state is left alone,
     /// as in the RFC. Repeated for another queue if that was not enough.
+    #[cold]
+    #[inline(never)]
     fn drop_from_fattest(&mut self, now_us: u64, sink: &mut impl StageSink<P>) {
         let mut budget = DROP_BATCH_PACKETS;
         while budget > 0 && self.exceeds_buffer(0, 0) {
@@ -282,12 +286,13 @@ impl<P: Packet> Stage<P> {
     ///
     /// A shaper of all queues parks none of them: the candidate keeps its turn. Parked in turn, each
     /// would leave the scheduler to the next, and weights would not count.
+    #[inline]
     pub(crate) fn select(&mut self, now_us: u64) -> Option<u32> {
         self.held_until_us = u64::MAX;
         self.resume_parked(now_us);
         loop {
-            let heads = QueueHeads { arena: &self.arena, queues: &self.queues };
-            let index = self.scheduler.candidate(&heads, now_us)?;
+            let heads = || QueueHeads { arena: &self.arena, queues: &self.queues };
+            let index = self.scheduler.candidate(heads, now_us)?;
             let queue = &self.queues[index as usize];
             let Some(head) = self.arena.head(&queue.backlog) else {
                 self.found_empty(index, now_us);
@@ -308,10 +313,15 @@ impl<P: Packet> Stage<P> {
         }
     }
 
+    #[inline]
     fn resume_parked(&mut self, now_us: u64) {
-        if now_us < self.parked_until_us {
-            return;
+        if now_us >= self.parked_until_us {
+            self.check_parked(now_us);
         }
+    }
+
+    #[inline(never)]
+    fn check_parked(&mut self, now_us: u64) {
         self.parked_until_us = u64::MAX;
         let Self { parked, queues, arena, shapers, scheduler, parked_until_us, .. } = self;
         parked.retain(|&index| {
@@ -340,11 +350,9 @@ impl<P: Packet> Stage<P> {
             return BufferStatus::default();
         }
         let parked = self.parked.iter().map(|&index| &self.queues[index as usize].backlog);
-        parked.fold(BufferStatus { bytes: self.bytes, packets: self.packets }, |all, backlog| {
-            BufferStatus {
-                bytes: all.bytes - backlog.bytes,
-                packets: all.packets - backlog.packets,
-            }
+        parked.fold(self.arena.queued, |all, backlog| BufferStatus {
+            bytes: all.bytes - backlog.bytes,
+            packets: all.packets - backlog.packets,
         })
     }
 
@@ -355,23 +363,21 @@ impl<P: Packet> Stage<P> {
 
     /// Takes a packet from the queue that [`select`](Self::select) returned. `None` when
     /// its discipline dropped all packets, or one after which the scheduler selects again.
+    #[inline]
     pub(crate) fn dequeue(
         &mut self,
         index: u32,
         now_us: u64,
         sink: &mut impl StageSink<P>,
-    ) -> Option<Queued<P>> {
+    ) -> Option<Slot> {
         self.gaps.departed(now_us);
-        let queued = match self.takeover {
+        let slot = match self.takeover {
             None => self.departure(index, now_us, sink)?,
             Some(_) => self.departure_in_takeover(index, now_us, sink)?,
         };
-        let sojourn_us = now_us.saturating_sub(queued.arrived_us);
-        let len_bytes = queued.len_bytes;
-        self.stats[index as usize].forwarded(len_bytes, sojourn_us, now_us);
-        self.shapers.spend(index, len_bytes);
-        self.scheduler.served(index, len_bytes);
-        Some(queued)
+        self.shapers.spend(index, slot.len_bytes);
+        self.scheduler.served(index, slot.len_bytes);
+        Some(slot)
     }
 
     /// Age of the oldest packet of all queues.
@@ -386,7 +392,8 @@ impl<P: Packet> Stage<P> {
 
     /// The longest mean sojourn of a queue over the last whole 100 ms.
     pub(crate) fn mean_sojourn_us(&self, now_us: u64) -> u64 {
-        let means = self.touched.iter().map(|index| self.stats[index].sojourn.mean_us(now_us));
+        let means =
+            self.touched.iter().map(|index| self.queues[index].forwarded.sojourn.mean_us(now_us));
         means.max().unwrap_or(0)
     }
 

@@ -20,15 +20,47 @@ pub struct QueueStats {
     pub policed_packets: u64,
     /// Sojourn of the packet forwarded last.
     pub last_sojourn_us: u64,
+}
+
+/// What every packet that is forwarded changes, beside the rest of its queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forwarded {
+    pub(crate) packets: u64,
+    bytes: u64,
+    last_sojourn_us: u64,
     pub(crate) sojourn: SojournWindow,
 }
 
-impl QueueStats {
-    pub(crate) fn forwarded(&mut self, len_bytes: u32, sojourn_us: u64, now_us: u64) {
-        self.forwarded_packets += 1;
-        self.forwarded_bytes += u64::from(len_bytes);
+impl Forwarded {
+    #[inline]
+    pub(crate) fn count(&mut self, len_bytes: u32, sojourn_us: u64, now_us: u64) {
+        self.packets += 1;
+        self.bytes += u64::from(len_bytes);
         self.last_sojourn_us = sojourn_us;
         self.sojourn.record(sojourn_us, now_us);
+    }
+}
+
+/// What happens to few packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Signalled {
+    pub(crate) dropped_packets: u64,
+    pub(crate) marked_packets: u64,
+    pub(crate) threshold_marked_packets: u64,
+    pub(crate) policed_packets: u64,
+}
+
+impl QueueStats {
+    pub(crate) fn new(forwarded: &Forwarded, signalled: &Signalled) -> Self {
+        Self {
+            forwarded_packets: forwarded.packets,
+            forwarded_bytes: forwarded.bytes,
+            dropped_packets: signalled.dropped_packets,
+            marked_packets: signalled.marked_packets,
+            threshold_marked_packets: signalled.threshold_marked_packets,
+            policed_packets: signalled.policed_packets,
+            last_sojourn_us: forwarded.last_sojourn_us,
+        }
     }
 
     /// Packets that met the queue and are not in it: a change of this is traffic.
@@ -38,27 +70,35 @@ impl QueueStats {
 }
 
 /// Mean over the last whole window of 100 ms; 0 when it had no packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SojournWindow {
-    index: u64,
+    /// Start of the window that is summed up, a multiple of its length.
+    start_us: u64,
     sum_us: u64,
     packets: u64,
     last_mean_us: u64,
 }
 
 impl SojournWindow {
+    #[inline]
     fn record(&mut self, sojourn_us: u64, now_us: u64) {
-        let index = now_us / SOJOURN_WINDOW_US;
-        if index > self.index {
-            self.last_mean_us = self.mean_us(now_us);
-            (self.index, self.sum_us, self.packets) = (index, 0, 0);
+        if now_us.saturating_sub(self.start_us) >= SOJOURN_WINDOW_US {
+            self.begin(now_us);
         }
         self.sum_us = self.sum_us.saturating_add(sojourn_us);
         self.packets += 1;
     }
 
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, now_us: u64) {
+        self.last_mean_us = self.mean_us(now_us);
+        self.start_us = now_us - now_us % SOJOURN_WINDOW_US;
+        (self.sum_us, self.packets) = (0, 0);
+    }
+
     pub(crate) fn mean_us(&self, now_us: u64) -> u64 {
-        match (now_us / SOJOURN_WINDOW_US).saturating_sub(self.index) {
+        match now_us.saturating_sub(self.start_us) / SOJOURN_WINDOW_US {
             0 => self.last_mean_us,
             1 => self.sum_us.checked_div(self.packets).unwrap_or(0),
             _ => 0,

@@ -52,7 +52,7 @@ pub(crate) fn queues<P: Packet>(
             dropped_packets: stats.dropped_packets,
             marked_packets: stats.marked_packets + stats.threshold_marked_packets,
             policed_packets: stats.policed_packets,
-            mean_sojourn_us: clamp(stats.sojourn.mean_us(now_us)),
+            mean_sojourn_us: clamp(queue.forwarded.sojourn.mean_us(now_us)),
             last_sojourn_us: clamp(stats.last_sojourn_us),
             shaped: stage.is_shaped(index as u32),
         });

@@ -33,6 +33,7 @@ impl Queues {
         }
     }
 
+    #[inline]
     pub(super) fn pick(&mut self, hash: u64, sequence: u64, heads: &impl Heads) -> u32 {
         match self {
             Self::Plain(target) => target.pick(hash),
@@ -63,6 +64,7 @@ impl StochasticHash {
         Self { perturbation: perturbation(model.perturbation), separation, queues }
     }
 
+    #[inline]
     pub(crate) fn classify<P: Packet>(
         &mut self,
         arrival: &Arrival<'_, P>,

@@ -24,13 +24,14 @@ use separation::Separation;
 /// The fields of the IP header that the pipeline itself may rewrite, as they were when the packet
 /// arrived. Packets are classified by these, so that a mark or a remark does not separate a packet
 /// from its flow when the pipeline changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) ecn: Ecn,
     pub(crate) dscp: u8,
 }
 
 impl Header {
+    #[inline]
     pub(crate) fn of(packet: &impl Packet) -> Self {
         Self { ecn: packet.ecn(), dscp: packet.dscp() }
     }
@@ -85,6 +86,7 @@ impl Classifier {
     }
 
     /// Index of the packet's queue; `heads` are the queues as they are.
+    #[inline]
     pub(crate) fn classify<P: Packet>(
         &mut self,
         arrival: &Arrival<'_, P>,

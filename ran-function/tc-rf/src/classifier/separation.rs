@@ -32,6 +32,7 @@ impl Separation {
     }
 
     /// Keyed hash of what shares a queue.
+    #[inline]
     pub(crate) fn hash(&self, arrival: &Arrival<'_, impl Packet>) -> u64 {
         let key = arrival.key;
         match self.isolation {

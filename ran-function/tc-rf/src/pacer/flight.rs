@@ -35,6 +35,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
+    #[inline]
     pub(super) fn sent(&mut self, len_bytes: u64, now_us: u64) {
         self.total.bytes += len_bytes;
         self.total.packets += 1;

@@ -16,6 +16,7 @@ pub(super) struct DrainMeter {
 }
 
 impl DrainMeter {
+    #[inline]
     pub(super) fn sent(&mut self, len_bytes: u64) {
         self.sent_bytes += len_bytes;
     }

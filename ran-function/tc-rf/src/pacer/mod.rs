@@ -181,8 +181,19 @@ impl Pacer {
         }
     }
 
+    /// Whether there is an algorithm: without one everything passes.
+    #[inline]
+    pub(crate) fn has_algorithm(&self) -> bool {
+        self.algorithm.is_some()
+    }
+
     /// Whether a packet of this length may go down now.
+    #[inline]
     pub(crate) fn may_send(&mut self, len_bytes: u32, now_us: u64) -> bool {
+        !self.has_algorithm() || self.algorithm_may_send(len_bytes, now_us)
+    }
+
+    fn algorithm_may_send(&mut self, len_bytes: u32, now_us: u64) -> bool {
         if self.pulled_until_us().is_some_and(|until_us| now_us <= until_us) {
             return false;
         }
@@ -200,6 +211,7 @@ impl Pacer {
     }
 
     /// A packet entered the pipeline.
+    #[inline]
     pub(crate) fn arrived(&mut self, flow_hash: u64, len_bytes: u32, now_us: u64) {
         if let Some(algorithm) = &mut self.algorithm {
             algorithm.arrived(flow_hash, len_bytes, now_us);
@@ -223,6 +235,7 @@ impl Pacer {
     }
 
     /// A packet was forwarded.
+    #[inline]
     pub(crate) fn sent(&mut self, len_bytes: u32, now_us: u64) {
         let len_bytes = u64::from(len_bytes);
         self.empty_ttis = 0;

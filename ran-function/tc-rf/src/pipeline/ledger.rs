@@ -32,7 +32,7 @@ impl<'a, S> Ledger<'a, S> {
 
 impl<P, S: EventSink<P>> StageSink<P> for Ledger<'_, S> {
     fn dropped(&mut self, queued: Queued<P>, reason: DropReason, now_us: u64) {
-        self.inventory.left(queued.flow, queued.len_bytes);
+        self.inventory.left(queued.stamp.flow, queued.stamp.len_bytes);
         self.totals.dropped_packets += 1;
         self.events.dropped(queued.packet, reason, now_us);
     }

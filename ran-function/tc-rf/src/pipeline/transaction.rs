@@ -120,7 +120,8 @@ impl<P: Packet> TrafficControl<P> {
             self.classifier = plan.classifier;
             let packets = self.stage.take_all();
             self.stage.rebuild(&plan.queues, &plan.scheduler, plan.shapers, plan.buffer);
-            for queued in packets {
+            for slot in packets {
+                let queued = self.stage.arena.take(slot);
                 self.place(queued);
             }
         }
@@ -178,11 +179,19 @@ impl<P: Packet> TrafficControl<P> {
 
     /// Advances time: an expired lease restores the safe pipeline, and a change between forecast and
     /// measurement is reported.
+    #[inline]
     pub fn tick(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
-        self.report_pacing(now_us, events);
-        if !self.lease.has_ended(now_us) {
-            return;
+        if self.by_forecast || self.pacer.has_algorithm() {
+            self.report_pacing(now_us, events);
         }
+        if self.lease.has_ended(now_us) {
+            self.end_lease(now_us, events);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_lease(&mut self, now_us: u64, events: &mut impl EventSink<P>) {
         self.lease = Lease::default();
         // The safe pipeline was accepted when the bearer was made, or by a transaction.
         let safe = self.safe.clone();

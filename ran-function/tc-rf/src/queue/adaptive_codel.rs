@@ -23,7 +23,7 @@ use e2sm_tc::v1;
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
-use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+use super::aqm::{Aqm, AqmQueue, Head, Mark, StateValue};
 use super::bode::BODE_MIN_PACKETS;
 use super::codel::{Codel, CodelParams, MTU_BYTES};
 
@@ -113,6 +113,52 @@ impl AdaptiveCodel {
         let mtu_bytes = if stands { u64::from(MTU_BYTES) } else { SPARSE_BYTES };
         CodelParams { target_us: self.target_us(params), mtu_bytes, ..params.codel }
     }
+
+    /// Time since the last packet left, as far as it counts.
+    fn step_us(&self, now_us: u64) -> u64 {
+        now_us.saturating_sub(self.drain.left_us).min(LONGEST_STEP_US)
+    }
+
+    /// For how long packets have been late when this one leaves.
+    fn late_after(
+        &self,
+        params: &AdaptiveCodelParams,
+        sojourn_us: u64,
+        behind_bytes: u64,
+        step_us: u64,
+    ) -> u64 {
+        let Some(bound_us) = params.bound_us else { return self.late_us };
+        let again_us = if behind_bytes < SPARSE_BYTES { bound_us } else { bound_us / 2 };
+        if sojourn_us > bound_us {
+            self.late_us.saturating_add(step_us)
+        } else if sojourn_us <= again_us {
+            0
+        } else {
+            self.late_us
+        }
+    }
+
+    /// A packet leaves.
+    fn left(&mut self, head: &Head, step_us: u64, now_us: u64) {
+        let busy_us = self.drain.left(head.len_bytes, head.sojourn_us, now_us);
+        self.idle.elapsed(busy_us, head.idle_us, now_us);
+        if head.behind_packets == 0 {
+            (self.standing_us, self.late_us) = (0, 0);
+        } else {
+            self.standing_us = self.standing_us.saturating_add(step_us);
+        }
+    }
+}
+
+/// Whether the bound drops a packet with this sojourn.
+fn cuts(bound_us: u64, late_us: u64, sojourn_us: u64, behind_packets: u32) -> bool {
+    late_us >= bound_us && sojourn_us > bound_us && behind_packets >= BODE_MIN_PACKETS
+}
+
+/// The sojourn time, or what is behind the packet over the rate of a good radio, where that is shorter.
+fn delay_us(sojourn_us: u64, behind_bytes: u64, peak_bytes: f64) -> u64 {
+    let drained_us = behind_bytes as f64 * WINDOW_US / peak_bytes.max(1.0);
+    sojourn_us.min(drained_us as u64)
 }
 
 impl Aqm for AdaptiveCodel {
@@ -127,13 +173,32 @@ impl Aqm for AdaptiveCodel {
         (self.standing_us, self.late_us) = (0, 0);
     }
 
+    #[inline(never)]
+    fn passes(&mut self, params: &AdaptiveCodelParams, head: &Head, now_us: u64) -> bool {
+        let step_us = self.step_us(now_us);
+        let late_us = self.late_after(params, head.sojourn_us, head.behind_bytes, step_us);
+        let is_cut = params
+            .bound_us
+            .is_some_and(|bound_us| cuts(bound_us, late_us, head.sojourn_us, head.behind_packets));
+        let delay_us = delay_us(head.sojourn_us, head.behind_bytes, self.drain.peak_bytes);
+        let clock_us = self.clock_us.saturating_add(step_us);
+        let codel = self.codel_params(params);
+        let judged = Head { sojourn_us: delay_us, ..*head };
+        if is_cut || !self.codel.passes(&codel, &judged, clock_us) {
+            return false;
+        }
+        (self.clock_us, self.late_us) = (clock_us, late_us);
+        self.left(head, step_us, now_us);
+        true
+    }
+
     fn dequeue<Q: AqmQueue>(
         &mut self,
         params: &AdaptiveCodelParams,
         now_us: u64,
         queue: &mut Q,
     ) -> Option<Q::Item> {
-        let step_us = now_us.saturating_sub(self.drain.left_us).min(LONGEST_STEP_US);
+        let step_us = self.step_us(now_us);
         self.clock_us = self.clock_us.saturating_add(step_us);
         let codel = self.codel_params(params);
         let mut judged = Judged { queue, peak_bytes: self.drain.peak_bytes, signalled: false };
@@ -142,28 +207,21 @@ impl Aqm for AdaptiveCodel {
             self.idle.signal_us = Some(now_us);
         }
         let queue = judged.queue;
-        if let Some(bound_us) = params.bound_us {
-            let again_us = if queue.bytes() < SPARSE_BYTES { bound_us } else { bound_us / 2 };
-            if queue.sojourn_us(&item) > bound_us {
-                self.late_us = self.late_us.saturating_add(step_us);
-            } else if queue.sojourn_us(&item) <= again_us {
-                self.late_us = 0;
-            }
-            while self.late_us >= bound_us
-                && queue.sojourn_us(&item) > bound_us
-                && queue.packets() >= BODE_MIN_PACKETS
-            {
-                queue.drop(item, DropReason::Discipline("bound"));
-                item = queue.pop()?;
-            }
+        self.late_us = self.late_after(params, queue.sojourn_us(&item), queue.bytes(), step_us);
+        while params.bound_us.is_some_and(|bound_us| {
+            cuts(bound_us, self.late_us, queue.sojourn_us(&item), queue.packets())
+        }) {
+            queue.drop(item, DropReason::Discipline("bound"));
+            item = queue.pop()?;
         }
-        let busy_us = self.drain.left(queue.len_bytes(&item), queue.sojourn_us(&item), now_us);
-        self.idle.elapsed(busy_us, queue.idle_us(), now_us);
-        if queue.packets() == 0 {
-            (self.standing_us, self.late_us) = (0, 0);
-        } else {
-            self.standing_us = self.standing_us.saturating_add(step_us);
-        }
+        let head = Head {
+            len_bytes: queue.len_bytes(&item),
+            sojourn_us: queue.sojourn_us(&item),
+            behind_packets: queue.packets(),
+            behind_bytes: queue.bytes(),
+            idle_us: queue.idle_us(),
+        };
+        self.left(&head, step_us, now_us);
         Some(item)
     }
 
@@ -256,11 +314,9 @@ impl<Q: AqmQueue> AqmQueue for Judged<'_, Q> {
         self.queue.bytes()
     }
 
-    /// What is behind the packet over the rate of a good radio, where that is shorter.
     #[inline]
     fn sojourn_us(&self, item: &Q::Item) -> u64 {
-        let drained_us = self.queue.bytes() as f64 * WINDOW_US / self.peak_bytes.max(1.0);
-        self.queue.sojourn_us(item).min(drained_us as u64)
+        delay_us(self.queue.sojourn_us(item), self.queue.bytes(), self.peak_bytes)
     }
 
     #[inline]

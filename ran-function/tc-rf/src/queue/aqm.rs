@@ -15,7 +15,13 @@ pub(crate) trait Aqm: Sized {
     fn advance(&mut self, _params: &Self::Params, _now_us: u64) {}
 
     /// Decides about an arriving packet that fits.
-    fn arrives(&mut self, _params: &Self::Params, _arrival: &Arrival, _now_us: u64) -> Verdict {
+    #[inline]
+    fn arrives(
+        &mut self,
+        _params: &Self::Params,
+        _arrival: impl FnOnce() -> Arrival,
+        _now_us: u64,
+    ) -> Verdict {
         Verdict::Pass
     }
 
@@ -27,6 +33,14 @@ pub(crate) trait Aqm: Sized {
 
     /// The scheduler selected the queue and it was empty.
     fn found_empty(&mut self, _params: &Self::Params, _now_us: u64) {}
+
+    /// Whether the oldest packet leaves as it is, by far the most frequent case; the state is then
+    /// that after [`dequeue`](Self::dequeue) has returned it. If not, nothing has changed, and
+    /// `dequeue` decides.
+    #[inline]
+    fn passes(&mut self, _params: &Self::Params, _head: &Head, _now_us: u64) -> bool {
+        false
+    }
 
     /// Takes the next packet, after marking and dropping packets as needed; `None` when the queue is
     /// empty.
@@ -64,6 +78,19 @@ pub(crate) trait AqmQueue {
     /// Counts a mark and sets CE where it is not set already.
     fn mark(&mut self, item: &mut Self::Item, mark: Mark);
     fn drop(&mut self, item: Self::Item, reason: DropReason);
+}
+
+/// The oldest packet of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) len_bytes: u32,
+    pub(crate) sojourn_us: u64,
+    /// Packets queued behind it.
+    pub(crate) behind_packets: u32,
+    /// Their bytes.
+    pub(crate) behind_bytes: u64,
+    /// See [`AqmQueue::idle_us`].
+    pub(crate) idle_us: u64,
 }
 
 /// A packet that arrives and fits.

@@ -11,7 +11,7 @@
 use crate::DropReason;
 use crate::rng::Rng;
 
-use super::aqm::{Aqm, AqmQueue, StateValue};
+use super::aqm::{Aqm, AqmQueue, Head, StateValue};
 
 /// Fewest packets behind the one at the egress for it to be dropped (abbasloo2019 §V-C step 3).
 pub const BODE_MIN_PACKETS: u32 = 3;
@@ -55,6 +55,14 @@ impl Aqm for Bode {
     }
 
     #[inline]
+    fn passes(&mut self, params: &BodeParams, head: &Head, _: u64) -> bool {
+        let passes = head.sojourn_us <= params.bound_us;
+        if passes {
+            self.late_since_us = None;
+        }
+        passes
+    }
+
     fn dequeue<Q: AqmQueue>(
         &mut self,
         params: &BodeParams,

@@ -16,7 +16,7 @@
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
-use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+use super::aqm::{Aqm, AqmQueue, Head, Mark, StateValue};
 use super::codel::{CodelParams, DROP, classic_threshold, control_law, step_mark};
 
 /// BLUE's random drop.
@@ -146,6 +146,20 @@ impl Aqm for Cobalt {
             self.count -= 1;
             self.drop_next_us = control_law(self.drop_next_us, params.interval_us, self.count);
         }
+    }
+
+    /// A packet within the target, while neither CoDel nor BLUE has anything to take back.
+    #[inline(never)]
+    fn passes(&mut self, params: &CodelParams, head: &Head, now_us: u64) -> bool {
+        let passes = !params.has_step()
+            && self.p_drop == 0
+            && head.sojourn_us <= params.target_us
+            && !self.is_due(now_us);
+        if passes {
+            self.dropping = false;
+            self.record_activity(params, false, false, now_us);
+        }
+        passes
     }
 
     fn dequeue<Q: AqmQueue>(

@@ -15,7 +15,7 @@ use e2sm_tc::v1;
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
-use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+use super::aqm::{Aqm, AqmQueue, Head as Oldest, Mark, StateValue};
 use super::l4s::measured_step_us;
 
 /// CoDel's control law, here and in COBALT.
@@ -55,6 +55,12 @@ impl CodelParams {
             l4s: model.l4s,
             mtu_bytes: u64::from(MTU_BYTES),
         }
+    }
+
+    /// Whether packets are marked by their sojourn alone.
+    #[inline]
+    pub(super) fn has_step(&self) -> bool {
+        self.ce_threshold_us.is_some() || self.l4s
     }
 
     /// Sojourn above which packets are marked.
@@ -142,16 +148,33 @@ impl Codel {
         if params.is_l4s(queue.ecn(&item)) {
             return Head::L4s(item);
         }
-        if queue.sojourn_us(&item) < params.target_us || queue.bytes() <= params.mtu_bytes {
+        if self.ok_to_drop(params, queue.sojourn_us(&item), queue.bytes(), now_us) {
+            Head::OkToDrop(item)
+        } else {
+            Head::BelowTarget(item)
+        }
+    }
+
+    /// `ok_to_drop` of `dodequeue` for a packet that leaves `behind_bytes` in the queue. If it is true,
+    /// nothing has changed.
+    #[inline]
+    fn ok_to_drop(
+        &mut self,
+        params: &CodelParams,
+        sojourn_us: u64,
+        behind_bytes: u64,
+        now_us: u64,
+    ) -> bool {
+        if sojourn_us < params.target_us || behind_bytes <= params.mtu_bytes {
             // "went below - stay below for at least INTERVAL"
             self.first_above_time_us = 0;
         } else if self.first_above_time_us == 0 {
             // "just went above from below"
             self.first_above_time_us = now_us.saturating_add(params.interval_us);
         } else if now_us >= self.first_above_time_us {
-            return Head::OkToDrop(item);
+            return true;
         }
-        Head::BelowTarget(item)
+        false
     }
 }
 
@@ -166,6 +189,17 @@ impl Aqm for Codel {
     fn found_empty(&mut self, _: &CodelParams, _: u64) {
         self.first_above_time_us = 0;
         self.dropping = false;
+    }
+
+    #[inline]
+    fn passes(&mut self, params: &CodelParams, head: &Oldest, now_us: u64) -> bool {
+        let passes = !params.has_step()
+            && !self.ok_to_drop(params, head.sojourn_us, head.behind_bytes, now_us);
+        if passes {
+            // "sojourn time below TARGET - leave drop state"
+            self.dropping = false;
+        }
+        passes
     }
 
     /// `deque` of RFC 8289 §5.

@@ -129,17 +129,21 @@ impl DualPi2 {
         ]
     }
 
-    /// Updates that fell due; `heads_us`: arrival of the oldest packets of L and C.
+    /// Updates that fell due; `heads_us` gives the arrival of the oldest packets of L and C.
+    #[inline]
     pub(crate) fn advance(
         &mut self,
         params: &DualPi2Params,
-        heads_us: [Option<u64>; 2],
+        heads_us: impl Fn() -> [Option<u64>; 2],
         now_us: u64,
     ) {
+        if !self.timer.is_due(now_us, params.update_us) {
+            return;
+        }
         let mut timer = self.timer;
         timer.run(now_us, params.update_us, |at_us| {
-            let age = |head: Option<u64>| head.map_or(0, |since_us| at_us.saturating_sub(since_us));
-            self.update(params, age(heads_us[0]).max(age(heads_us[1])));
+            let ages_us = heads_us().map(|head| head.map_or(0, |us| at_us.saturating_sub(us)));
+            self.update(params, ages_us[0].max(ages_us[1]));
         });
         self.timer = timer;
     }
@@ -158,6 +162,7 @@ impl DualPi2 {
     }
 
     /// `dualpi2_dequeue` of appendix A for a packet the scheduler took.
+    #[inline]
     pub(crate) fn served(
         &mut self,
         params: &DualPi2Params,
@@ -177,6 +182,7 @@ impl DualPi2 {
         }
     }
 
+    #[inline]
     fn low_latency(&mut self, params: &DualPi2Params, l4s: bool, packet: &Served) -> Verdict {
         let ecn = packet.ecn;
         let (p_c, p_cl) = (self.classic_probability(), self.coupled_probability(params));
@@ -201,6 +207,7 @@ impl DualPi2 {
         }
     }
 
+    #[inline]
     fn classic(&mut self, params: &DualPi2Params, l4s: bool, ecn: Ecn) -> Verdict {
         let p_c = self.classic_probability();
         // "Overload disables ECN".

@@ -17,6 +17,7 @@ pub(crate) enum Room {
 }
 
 /// Compares a queue with its limits for one more packet of `len_bytes`.
+#[inline]
 pub(crate) fn make_room(rules: &QueueRules, backlog: &Backlog, len_bytes: u32) -> Room {
     let fits = backlog.packets < rules.limit_packets
         && backlog.bytes + u64::from(len_bytes) <= u64::from(rules.limit_bytes);

@@ -5,7 +5,7 @@
 use crate::Ecn;
 use crate::rng::Rng;
 
-use super::aqm::{Aqm, AqmQueue, Mark, StateValue};
+use super::aqm::{Aqm, AqmQueue, Head, Mark, StateValue};
 
 /// Queue that L4S senders are left on a radio that always serves: twice the 1 ms of RFC 9332 appendix
 /// A.1, as a TTI of up to 1 ms is served at once.
@@ -72,6 +72,10 @@ impl Aqm for Recur {
     }
 
     #[inline]
+    fn passes(&mut self, params: &RampParams, head: &Head, _: u64) -> bool {
+        head.sojourn_us <= params.threshold_us && head.sojourn_us < params.ramp_us
+    }
+
     fn dequeue<Q: AqmQueue>(
         &mut self,
         params: &RampParams,

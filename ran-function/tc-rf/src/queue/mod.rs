@@ -16,7 +16,7 @@ mod timer;
 
 pub use adaptive_codel::{AdaptiveCodel, AdaptiveCodelParams};
 pub use aqm::StateValue;
-pub(crate) use aqm::{Aqm, AqmQueue, Arrival, Mark, Verdict};
+pub(crate) use aqm::{Aqm, AqmQueue, Arrival, Head, Mark, Verdict};
 pub use bode::{BODE_MIN_PACKETS, Bode, BodeParams};
 pub use cobalt::Cobalt;
 pub use codel::{Codel, CodelParams, MTU_BYTES};
@@ -41,6 +41,7 @@ macro_rules! disciplines {
     ($($(#[$doc:meta])* $name:ident => $kind:ident($params:ty): $aqm:ident as $state:ty),* $(,)?) => {
         /// A queue discipline with its parameters, as compiled from the service model.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
         pub enum Discipline {
             /// First in, first out.
             Fifo {
@@ -60,32 +61,6 @@ macro_rules! disciplines {
                     Self::Fifo { .. } => "fifo",
                     $(Self::$kind(_) => stringify!($name),)*
                     Self::DualPi2(..) => "dual_pi2",
-                }
-            }
-        }
-
-        impl Discipline {
-            /// See [`Aqm::dequeue`]. The discipline is matched before its state is taken, so that each
-            /// kind has code of its own.
-            #[inline]
-            pub(crate) fn dequeue<Q: StateQueue>(
-                self,
-                now_us: u64,
-                queue: &mut Q,
-            ) -> Option<Q::Item> {
-                match self {
-                    $(Self::$kind(params) => {
-                        let mut state = std::mem::take(queue.state());
-                        let item = match &mut state {
-                            State::$kind(aqm) => {
-                                <$aqm as Aqm>::dequeue(aqm, &params, now_us, queue)
-                            }
-                            _ => queue.pop(),
-                        };
-                        *queue.state() = state;
-                        item
-                    })*
-                    Self::Fifo { .. } | Self::DualPi2(..) => queue.pop(),
                 }
             }
         }
@@ -129,7 +104,7 @@ macro_rules! disciplines {
             pub(crate) fn arrives(
                 &mut self,
                 discipline: &Discipline,
-                arrival: &Arrival,
+                arrival: impl FnOnce() -> Arrival,
                 now_us: u64,
             ) -> Verdict {
                 match (discipline, self) {
@@ -137,6 +112,39 @@ macro_rules! disciplines {
                         <$aqm as Aqm>::arrives(aqm, params, arrival, now_us)
                     })*
                     _ => Verdict::Pass,
+                }
+            }
+
+            /// See [`Aqm::passes`].
+            #[inline]
+            pub(crate) fn passes(
+                &mut self,
+                discipline: &Discipline,
+                head: impl Fn() -> Head,
+                now_us: u64,
+            ) -> bool {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
+                        <$aqm as Aqm>::passes(aqm, params, &head(), now_us)
+                    })*
+                    (Discipline::Fifo { .. }, _) => true,
+                    _ => false,
+                }
+            }
+
+            /// See [`Aqm::dequeue`].
+            #[inline]
+            pub(crate) fn dequeue<Q: AqmQueue>(
+                &mut self,
+                discipline: &Discipline,
+                now_us: u64,
+                queue: &mut Q,
+            ) -> Option<Q::Item> {
+                match (discipline, self) {
+                    $((Discipline::$kind(params), Self::$kind(aqm)) => {
+                        <$aqm as Aqm>::dequeue(aqm, params, now_us, queue)
+                    })*
+                    _ => queue.pop(),
                 }
             }
 
@@ -312,11 +320,6 @@ impl Discipline {
             _ => FifoDrop::Tail,
         }
     }
-}
-
-/// A queue with the state of its discipline.
-pub(crate) trait StateQueue: AqmQueue {
-    fn state(&mut self) -> &mut State;
 }
 
 /// Configuration of one queue.

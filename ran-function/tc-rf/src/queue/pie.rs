@@ -13,7 +13,7 @@
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
-use super::aqm::{Aqm, AqmQueue, Arrival, StateValue, Verdict};
+use super::aqm::{Aqm, Arrival, Head, StateValue, Verdict};
 use super::codel::MTU_BYTES;
 use super::timer::UpdateTimer;
 
@@ -154,7 +154,11 @@ impl Aqm for Pie {
         }
     }
 
+    #[inline]
     fn advance(&mut self, params: &PieParams, now_us: u64) {
+        if !self.timer.is_due(now_us, params.update_us) {
+            return;
+        }
         let mut timer = self.timer;
         timer.run(now_us, params.update_us, |_| self.calculate_drop_prob(params));
         self.timer = timer;
@@ -162,7 +166,13 @@ impl Aqm for Pie {
 
     /// `enque` of appendix A for a packet the limits let in.
     #[inline]
-    fn arrives(&mut self, params: &PieParams, arrival: &Arrival, now_us: u64) -> Verdict {
+    fn arrives(
+        &mut self,
+        params: &PieParams,
+        arrival: impl FnOnce() -> Arrival,
+        now_us: u64,
+    ) -> Verdict {
+        let arrival = arrival();
         self.advance(params, now_us);
         let half_target_us = params.target_us / 2;
         if self.drop_prob == 0.0
@@ -189,17 +199,11 @@ impl Aqm for Pie {
     }
 
     /// `deque` of appendix A: the sojourn of the packet that left is the delay.
-    #[inline]
-    fn dequeue<Q: AqmQueue>(
-        &mut self,
-        params: &PieParams,
-        now_us: u64,
-        queue: &mut Q,
-    ) -> Option<Q::Item> {
-        let item = queue.pop()?;
+    #[inline(never)]
+    fn passes(&mut self, params: &PieParams, head: &Head, now_us: u64) -> bool {
         self.advance(params, now_us);
-        self.current_qdelay_us = if queue.packets() == 0 { 0 } else { queue.sojourn_us(&item) };
-        Some(item)
+        self.current_qdelay_us = if head.behind_packets == 0 { 0 } else { head.sojourn_us };
+        true
     }
 
     fn report(&self, _: &PieParams) -> Vec<(&'static str, StateValue)> {

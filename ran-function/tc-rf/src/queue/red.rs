@@ -13,7 +13,7 @@
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
-use super::aqm::{Aqm, AqmQueue, Arrival, StateValue, Verdict};
+use super::aqm::{Aqm, Arrival, Head, StateValue, Verdict};
 use super::codel::MTU_BYTES;
 
 /// `w_q` (Floyd and Jacobson 1993 §6).
@@ -123,7 +123,13 @@ impl Aqm for Red {
     }
 
     #[inline]
-    fn arrives(&mut self, params: &RedParams, arrival: &Arrival, now_us: u64) -> Verdict {
+    fn arrives(
+        &mut self,
+        params: &RedParams,
+        arrival: impl FnOnce() -> Arrival,
+        now_us: u64,
+    ) -> Verdict {
+        let arrival = arrival();
         self.average(arrival.backlog_bytes, now_us);
         if self.avg_bytes < params.min_bytes as f64 {
             self.count = -1;
@@ -155,15 +161,9 @@ impl Aqm for Red {
     }
 
     #[inline]
-    fn dequeue<Q: AqmQueue>(
-        &mut self,
-        _: &RedParams,
-        now_us: u64,
-        queue: &mut Q,
-    ) -> Option<Q::Item> {
-        let item = queue.pop()?;
-        self.departed(queue.packets() == 0, now_us);
-        Some(item)
+    fn passes(&mut self, _: &RedParams, head: &Head, now_us: u64) -> bool {
+        self.departed(head.behind_packets == 0, now_us);
+        true
     }
 
     fn report(&self, _: &RedParams) -> Vec<(&'static str, StateValue)> {

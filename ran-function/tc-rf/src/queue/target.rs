@@ -24,6 +24,7 @@ impl Target {
     }
 
     /// The queue that a flow hash selects.
+    #[inline]
     pub(crate) fn pick(self, hash: u64) -> u32 {
         self.first + crate::hash::scale(hash, self.count)
     }

@@ -17,14 +17,21 @@ pub(crate) struct UpdateTimer {
 }
 
 impl UpdateTimer {
+    /// Whether [`run`](Self::run) would change anything.
+    #[inline]
+    pub(crate) fn is_due(&self, now_us: u64, period_us: u64) -> bool {
+        now_us >= self.next_us || self.next_us > now_us.saturating_add(period_us.max(1))
+    }
+
     /// Calls `update` with the time of each expiry up to `now_us`. The first period begins with
     /// the first call; a clock that went back by more than a period restarts the period.
+    #[inline(never)]
     pub(crate) fn run(&mut self, now_us: u64, period_us: u64, mut update: impl FnMut(u64)) {
-        let period_us = period_us.max(1);
-        let latest_us = now_us.saturating_add(period_us);
-        if now_us < self.next_us && self.next_us <= latest_us {
+        if !self.is_due(now_us, period_us) {
             return;
         }
+        let period_us = period_us.max(1);
+        let latest_us = now_us.saturating_add(period_us);
         if self.next_us == 0 || self.next_us > latest_us {
             self.next_us = latest_us;
             return;

@@ -55,8 +55,8 @@ impl Algorithm for ConditionalPriority {
     }
 
     fn served(&mut self, links: &mut [Link], queue: u32, _: u32) {
-        if self.is_other(queue) && self.others.pop_front(links).is_some() {
-            self.others.push_back(links, queue);
+        if self.is_other(queue) {
+            self.others.rotate(links);
         }
     }
 

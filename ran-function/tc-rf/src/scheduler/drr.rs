@@ -24,43 +24,61 @@ impl Drr {
         Self { quantum, weights, new: List::default(), old: List::default() }
     }
 
-    fn quantum_of(&self, queue: u32) -> i64 {
-        let weight = self.weights.get(queue as usize).map_or(1, |&weight| i64::from(weight.max(1)));
-        self.quantum * weight
+    /// RFC 8290 §4.2, first part: new queues before old ones; a queue that "has already dequeued
+    /// at least a quantum of bytes" gets another quantum and goes to the end of the old ones.
+    #[inline]
+    pub(super) fn next_queue(&mut self, links: &mut [Link]) -> Option<u32> {
+        while let Some(queue) = self.new.first() {
+            let link = &mut links[queue as usize];
+            if link.deficit > 0 {
+                return Some(queue);
+            }
+            link.deficit += quantum_of(self.quantum, &self.weights, queue);
+            self.new.pop_front(links);
+            self.resume(links, queue);
+        }
+        while let Some(queue) = self.old.first() {
+            let link = &mut links[queue as usize];
+            if link.deficit > 0 {
+                return Some(queue);
+            }
+            link.deficit += quantum_of(self.quantum, &self.weights, queue);
+            self.old.rotate(links);
+        }
+        None
     }
+}
+
+/// Bytes of a queue's turn.
+#[inline]
+fn quantum_of(quantum: i64, weights: &[u8], queue: u32) -> i64 {
+    quantum * weights.get(queue as usize).map_or(1, |&weight| i64::from(weight.max(1)))
 }
 
 impl Algorithm for Drr {
     /// RFC 8290 §4.1: a queue that is not active "is added to the end of the list of new queues,
     /// and its number of credits is initiated to the configured quantum".
+    #[inline]
     fn activate(&mut self, links: &mut [Link], queue: u32) {
         let link = &mut links[queue as usize];
         link.place = Place::New;
-        link.deficit = self.quantum_of(queue);
+        link.deficit = quantum_of(self.quantum, &self.weights, queue);
         self.new.push_back(links, queue);
     }
 
     /// A queue that was parked continues with its credits.
+    #[inline]
     fn resume(&mut self, links: &mut [Link], queue: u32) {
         links[queue as usize].place = Place::Old;
         self.old.push_back(links, queue);
     }
 
-    /// RFC 8290 §4.2, first part: new queues before old ones; a queue that "has already dequeued
-    /// at least a quantum of bytes" gets another quantum and goes to the end of the old ones.
+    #[inline]
     fn candidate(&mut self, links: &mut [Link], _: &impl Heads) -> Option<u32> {
-        loop {
-            let queue = self.new.first().or_else(|| self.old.first())?;
-            let link = &mut links[queue as usize];
-            if link.deficit > 0 {
-                return Some(queue);
-            }
-            link.deficit += self.quantum_of(queue);
-            self.remove_candidate(links, queue);
-            self.resume(links, queue);
-        }
+        self.next_queue(links)
     }
 
+    #[inline]
     fn served(&mut self, links: &mut [Link], queue: u32, len_bytes: u32) {
         links[queue as usize].deficit -= i64::from(len_bytes);
     }
@@ -68,6 +86,7 @@ impl Algorithm for Drr {
     /// RFC 8290 §4.2: the queue gave no packet. One of the new list "is moved to the end of the
     /// list of old queues", so that it cannot come back as new at once and starve them; one of
     /// the old list "is removed from the list".
+    #[inline]
     fn emptied(&mut self, links: &mut [Link], queue: u32) {
         let was_new = links[queue as usize].place == Place::New;
         self.remove_candidate(links, queue);
@@ -78,6 +97,7 @@ impl Algorithm for Drr {
         }
     }
 
+    #[inline]
     fn remove_candidate(&mut self, links: &mut [Link], _: u32) {
         if self.new.pop_front(links).is_none() {
             self.old.pop_front(links);

@@ -519,8 +519,7 @@ impl<A: Algorithm> Algorithm for InelasticFirst<A> {
             if self.is_contended {
                 self.credit -= len_milli;
             }
-            self.first.pop_front(links);
-            self.first.push_back(links, queue);
+            self.first.rotate(links);
         } else {
             self.rest.served(links, queue, len_bytes);
         }

@@ -185,8 +185,7 @@ impl Algorithm for Isolated {
             };
             if self.host_links[number as usize].deficit <= 0 {
                 self.host_links[number as usize].deficit += self.turn_bytes(number);
-                self.turns.pop_front(&mut self.host_links);
-                self.turns.push_back(&mut self.host_links, number);
+                self.turns.rotate(&self.host_links);
                 continue;
             }
             let link = &mut links[queue as usize];

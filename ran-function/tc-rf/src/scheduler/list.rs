@@ -35,10 +35,11 @@ impl Default for Link {
     }
 }
 
-/// A list: first and last queue.
+/// A list, closed to a ring: the last queue links to the first, so that a turn moves no queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     head: u32,
+    /// Of a list that is not empty.
     tail: u32,
 }
 
@@ -49,25 +50,74 @@ impl Default for List {
 }
 
 impl List {
+    #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         (self.head != NIL).then_some(self.head)
     }
 
+    #[inline]
     pub(crate) fn push_back(&mut self, links: &mut [Link], queue: u32) {
-        links[queue as usize].next = NIL;
-        match links.get_mut(self.tail as usize) {
-            Some(tail) => tail.next = queue,
-            None => self.head = queue,
+        if self.head == NIL {
+            self.head = queue;
+        } else {
+            links[self.tail as usize].next = queue;
         }
+        links[queue as usize].next = self.head;
         self.tail = queue;
     }
 
+    #[inline]
     pub(crate) fn pop_front(&mut self, links: &mut [Link]) -> Option<u32> {
         let queue = self.first()?;
-        self.head = links[queue as usize].next;
-        if self.head == NIL {
-            self.tail = NIL;
+        if queue == self.tail {
+            self.head = NIL;
+        } else {
+            self.head = links[queue as usize].next;
+            links[self.tail as usize].next = self.head;
         }
         Some(queue)
+    }
+
+    /// The first queue becomes the last.
+    #[inline]
+    pub(crate) fn rotate(&mut self, links: &[Link]) {
+        if let Some(queue) = self.first() {
+            self.tail = queue;
+            self.head = links[queue as usize].next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queues(list: &List, links: &[Link]) -> Vec<u32> {
+        let (mut list, mut links) = (*list, links.to_vec());
+        std::iter::from_fn(|| list.pop_front(&mut links)).collect()
+    }
+
+    #[test]
+    fn queues_leave_in_the_order_in_which_they_came_and_a_turn_moves_the_first_to_the_end() {
+        let mut links = vec![Link::default(); 5];
+        let mut list = List::default();
+        list.rotate(&links);
+        assert_eq!(list.first(), None);
+        for queue in [3, 0, 4] {
+            list.push_back(&mut links, queue);
+        }
+        assert_eq!(queues(&list, &links), [3, 0, 4]);
+        list.rotate(&links);
+        assert_eq!(queues(&list, &links), [0, 4, 3]);
+        list.push_back(&mut links, 1);
+        assert_eq!(list.pop_front(&mut links), Some(0));
+        assert_eq!(queues(&list, &links), [4, 3, 1]);
+        for queue in [4, 3, 1] {
+            assert_eq!(list.pop_front(&mut links), Some(queue));
+        }
+        assert_eq!(list.first(), None);
+        list.push_back(&mut links, 2);
+        list.rotate(&links);
+        assert_eq!(queues(&list, &links), [2], "alone it keeps its turn");
     }
 }

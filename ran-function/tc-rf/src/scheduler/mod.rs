@@ -85,9 +85,10 @@ pub(crate) trait Algorithm {
 }
 
 #[derive(Clone, Debug)]
+#[repr(u8)]
 enum Kind {
-    RoundRobin(RoundRobin),
     Drr(Drr),
+    RoundRobin(RoundRobin),
     Isolated(Isolated),
     InelasticFirst(InelasticFirst<Drr>),
     InelasticIsolated(InelasticFirst<Isolated>),
@@ -102,8 +103,8 @@ enum Kind {
 macro_rules! dispatch {
     ($scheduler:expr, $algorithm:ident => $call:expr) => {
         match &mut $scheduler.kind {
-            Kind::RoundRobin($algorithm) => $call,
             Kind::Drr($algorithm) => $call,
+            Kind::RoundRobin($algorithm) => $call,
             Kind::Isolated($algorithm) => $call,
             Kind::InelasticFirst($algorithm) => $call,
             Kind::InelasticIsolated($algorithm) => $call,
@@ -342,6 +343,7 @@ impl Scheduler {
         Self { links: vec![Link::default(); queues], kind: Kind::new(config, queues), qfis }
     }
 
+    #[inline]
     pub(crate) fn place(&self, queue: u32) -> Place {
         self.links[queue as usize].place
     }
@@ -351,6 +353,7 @@ impl Scheduler {
     }
 
     /// Whether a queue that becomes active now counts against hosts that [`bind`](Self::bind) names.
+    #[inline]
     pub(crate) fn binds(&self, queue: u32) -> bool {
         matches!(self.kind, Kind::Isolated(_) | Kind::InelasticIsolated(_))
             && self.place(queue) == Place::Inactive
@@ -390,32 +393,69 @@ impl Scheduler {
         }
     }
 
-    /// A packet was queued.
+    /// An inactive queue received a packet.
     #[inline]
     pub(crate) fn activate(&mut self, queue: u32) {
-        if self.links[queue as usize].place == Place::Inactive {
-            dispatch!(self, algorithm => algorithm.activate(&mut self.links, queue));
+        match &mut self.kind {
+            Kind::Drr(drr) => drr.activate(&mut self.links, queue),
+            _ => self.activate_by_kind(queue),
         }
     }
 
-    /// The queue to serve next. The calls below refer to the queue this returned last, while no
-    /// packet has been queued since.
+    /// The queue to serve next; `heads` gives the queues as they are. The calls below refer to the
+    /// queue this returned last, while no packet has been queued since.
     #[inline]
-    pub(crate) fn candidate(&mut self, heads: &impl Heads, now_us: u64) -> Option<u32> {
+    pub(crate) fn candidate<H: Heads>(
+        &mut self,
+        heads: impl FnOnce() -> H,
+        now_us: u64,
+    ) -> Option<u32> {
+        match &mut self.kind {
+            Kind::Drr(drr) => drr.next_queue(&mut self.links),
+            _ => self.candidate_by_kind(&heads(), now_us),
+        }
+    }
+
+    /// See [`Algorithm::served`].
+    #[inline]
+    pub(crate) fn served(&mut self, queue: u32, len_bytes: u32) {
+        match &mut self.kind {
+            Kind::Drr(drr) => drr.served(&mut self.links, queue, len_bytes),
+            _ => self.served_by_kind(queue, len_bytes),
+        }
+    }
+
+    /// See [`Algorithm::emptied`].
+    #[inline]
+    pub(crate) fn emptied(&mut self, queue: u32) {
+        match &mut self.kind {
+            Kind::Drr(drr) => drr.emptied(&mut self.links, queue),
+            _ => self.emptied_by_kind(queue),
+        }
+    }
+
+    // Those of all other algorithms, out of the line of deficit round robin.
+
+    #[inline(never)]
+    fn activate_by_kind(&mut self, queue: u32) {
+        dispatch!(self, algorithm => algorithm.activate(&mut self.links, queue));
+    }
+
+    #[inline(never)]
+    fn candidate_by_kind(&mut self, heads: &impl Heads, now_us: u64) -> Option<u32> {
         dispatch!(self, algorithm => {
             algorithm.advance(now_us);
             algorithm.candidate(&mut self.links, heads)
         })
     }
 
-    /// See [`Algorithm::served`].
-    #[inline]
-    pub(crate) fn served(&mut self, queue: u32, len_bytes: u32) {
+    #[inline(never)]
+    fn served_by_kind(&mut self, queue: u32, len_bytes: u32) {
         dispatch!(self, algorithm => algorithm.served(&mut self.links, queue, len_bytes));
     }
 
-    /// See [`Algorithm::emptied`].
-    pub(crate) fn emptied(&mut self, queue: u32) {
+    #[inline(never)]
+    fn emptied_by_kind(&mut self, queue: u32) {
         dispatch!(self, algorithm => algorithm.emptied(&mut self.links, queue));
     }
 

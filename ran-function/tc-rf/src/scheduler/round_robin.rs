@@ -20,9 +20,7 @@ impl Algorithm for RoundRobin {
     }
 
     fn served(&mut self, links: &mut [Link], _: u32, _: u32) {
-        if let Some(queue) = self.active.pop_front(links) {
-            self.active.push_back(links, queue);
-        }
+        self.active.rotate(links);
     }
 
     fn remove_candidate(&mut self, links: &mut [Link], _: u32) {

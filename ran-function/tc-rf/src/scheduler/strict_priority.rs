@@ -45,10 +45,8 @@ impl Algorithm for StrictPriority {
     }
 
     fn served(&mut self, links: &mut [Link], _: u32, _: u32) {
-        if let Some(level) = self.top()
-            && let Some(queue) = self.levels[level].pop_front(links)
-        {
-            self.levels[level].push_back(links, queue);
+        if let Some(level) = self.top() {
+            self.levels[level].rotate(links);
         }
     }
 

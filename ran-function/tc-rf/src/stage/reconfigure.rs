@@ -5,10 +5,11 @@ use e2sm_tc::v1::BufferLimit;
 use super::pairs::Pairs;
 use super::{Queue, Stage};
 use crate::Packet;
-use crate::arena::{Backlog, Queued};
+use crate::arena::{Backlog, Slot};
 use crate::queue::{QueueConfig, QueueRules, State};
 use crate::scheduler::{Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
+use crate::stats::Forwarded;
 
 /// Compiled queues, the rules they share and the pairs they form.
 pub(super) fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<QueueRules>, Pairs) {
@@ -24,6 +25,7 @@ pub(super) fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<Qu
             aqm: State::new(discipline, pairs.of(index), seed, u64::from(config.id)),
             id: config.id,
             rules: (rules.len() - 1) as u16,
+            forwarded: Forwarded::default(),
         }
     });
     (queues.collect(), rules, pairs)
@@ -31,12 +33,12 @@ pub(super) fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<Qu
 
 impl<P: Packet> Stage<P> {
     /// All packets, oldest arrival first; the queues are empty afterwards.
-    pub(crate) fn take_all(&mut self) -> Vec<Queued<P>> {
-        let mut packets = Vec::with_capacity(self.packets as usize);
+    pub(crate) fn take_all(&mut self) -> Vec<Slot> {
+        let mut packets = Vec::with_capacity(self.arena.queued.packets as usize);
         for index in 0..self.queues.len() {
             packets.extend(std::iter::from_fn(|| self.pop(index as u32)));
         }
-        packets.sort_unstable_by_key(|queued| queued.sequence);
+        packets.sort_unstable_by_key(|slot| self.arena.stamp(*slot).sequence);
         self.scheduler.heads_replaced();
         // Other heads may be ready earlier.
         if !self.parked.is_empty() {
@@ -61,8 +63,9 @@ impl<P: Packet> Stage<P> {
         for index in 0..stage.queues.len() {
             let id = stage.queues[index].id;
             if let Ok(old) = self.queues.binary_search_by_key(&id, |queue| queue.id) {
-                stage.stats[index] = self.stats[old];
-                if self.stats[old].packets() > 0 {
+                stage.queues[index].forwarded = self.queues[old].forwarded;
+                stage.signalled[index] = self.signalled[old];
+                if self.stats(old).is_some_and(|stats| stats.packets() > 0) {
                     stage.touched.add(index as u32);
                 }
                 let aqm = std::mem::take(&mut self.queues[old].aqm);

@@ -43,15 +43,23 @@ impl ServiceGaps {
     /// A packet leaves.
     #[inline]
     pub(super) fn departed(&mut self, now_us: u64) {
-        let gap_us = now_us.saturating_sub(self.waiting_since_us).min(LONGEST_US);
+        let gap_us = now_us.saturating_sub(self.waiting_since_us);
         self.waiting_since_us = now_us;
         if now_us >= self.window_ends_us {
-            let consecutive = now_us < self.window_ends_us.saturating_add(WINDOW_US);
-            self.former_us = if consecutive { self.longest_us } else { 0 };
-            self.longest_us = 0;
-            self.window_ends_us = now_us.saturating_add(WINDOW_US);
+            self.begin_window(now_us);
         }
-        self.longest_us = self.longest_us.max(gap_us);
+        if gap_us > self.longest_us {
+            self.longest_us = gap_us.min(LONGEST_US);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_window(&mut self, now_us: u64) {
+        let consecutive = now_us < self.window_ends_us.saturating_add(WINDOW_US);
+        self.former_us = if consecutive { self.longest_us } else { 0 };
+        self.longest_us = 0;
+        self.window_ends_us = now_us.saturating_add(WINDOW_US);
     }
 
     /// The longest gap.

@@ -21,7 +21,7 @@
 //! Packets that are not late are left to the discipline in every step.
 
 use super::{Stage, StageSink};
-use crate::arena::Queued;
+use crate::arena::Slot;
 use crate::queue::{BODE_MIN_PACKETS, Discipline, QueueConfig};
 use crate::{DropReason, Packet};
 
@@ -78,7 +78,7 @@ impl<P: Packet> Stage<P> {
         self.takeover = (left > 0).then(|| Box::new(Takeover { since_us: now_us, queues, left }));
     }
 
-    /// The packet that leaves a queue while a backlog is taken over. Out of line, for the path of
+    /// The packet that leaves a queue while a backlog is taken over, counted as forwarded. Out of line, for the path of
     /// packets at other times.
     #[cold]
     #[inline(never)]
@@ -87,13 +87,16 @@ impl<P: Packet> Stage<P> {
         index: u32,
         now_us: u64,
         sink: &mut impl StageSink<P>,
-    ) -> Option<Queued<P>> {
+    ) -> Option<Slot> {
         let inherited = self.inherited_departure(index, now_us, sink);
-        let queued = inherited.or_else(|| self.departure(index, now_us, sink));
+        if let Some(slot) = inherited {
+            self.count_forwarded(index, slot, now_us);
+        }
+        let slot = inherited.or_else(|| self.departure(index, now_us, sink));
         if self.queues[index as usize].backlog.is_empty() {
             self.end_takeover(index);
         }
-        queued
+        slot
     }
 
     /// Steps 1 and 2: the inherited packet to forward, or `None` if the discipline decides about the
@@ -103,7 +106,7 @@ impl<P: Packet> Stage<P> {
         index: u32,
         now_us: u64,
         sink: &mut impl StageSink<P>,
-    ) -> Option<Queued<P>> {
+    ) -> Option<Slot> {
         let discipline = self.discipline(index);
         let Some(tolerated_us) = discipline.tolerated_us() else {
             self.end_takeover(index);
@@ -113,8 +116,8 @@ impl<P: Packet> Stage<P> {
         let is_bound = matches!(discipline, Discipline::Bode(_));
         loop {
             let backlog = &self.queues[index as usize].backlog;
-            let head = self.arena.head(backlog)?;
-            let marked = discipline.marks(head.packet.ecn());
+            let (head, packet) = self.arena.head_packet(backlog)?;
+            let marked = discipline.marks(packet.ecn());
             let sojourn_us = now_us.saturating_sub(head.arrived_us);
             let takeover = self.takeover.as_mut()?;
             let progress = &mut takeover.queues[index as usize];
@@ -138,8 +141,8 @@ impl<P: Packet> Stage<P> {
                     if marked || sojourn_us <= cut_us || backlog.packets <= BODE_MIN_PACKETS {
                         return None;
                     }
-                    let queued = self.pop(index)?;
-                    self.refuse(index, queued, DropReason::Takeover, now_us, sink);
+                    let slot = self.pop(index)?;
+                    self.refuse(index, slot, DropReason::Takeover, now_us, sink);
                 }
                 Progress::Begun | Progress::Late { .. } => {
                     self.end_takeover(index);

@@ -98,6 +98,31 @@ fn no_pacer_allocates_per_packet() {
     }
 }
 
+/// Bytes that a bearer with so many queues of a discipline holds before its first packet.
+fn bytes_of(queues: u16, discipline: &QueueDiscipline) -> u64 {
+    let mut pipeline = FqCodel { queues, pacer: Pacer::None, ..FqCodel::default() }.pipeline();
+    for set in &mut pipeline.queues {
+        set.discipline = discipline.clone();
+    }
+    let mut kept = None;
+    let allocations = allocation_counter::measure(|| kept = Some(control(pipeline)));
+    assert!(kept.is_some());
+    allocations.bytes_current.unsigned_abs()
+}
+
+#[test]
+fn memory_grows_by_what_is_documented_for_a_queue() {
+    for (name, discipline) in disciplines() {
+        if name == "dual_pi2" {
+            // Two queues a set.
+            continue;
+        }
+        let (few, many) = (bytes_of(64, &discipline), bytes_of(1024, &discipline));
+        let per_queue = (many - few).div_ceil(1024 - 64);
+        println!("{name}: {few} B with 64 queues, {per_queue} B for each more");
+    }
+}
+
 #[test]
 fn the_counter_counts() {
     let allocations = allocation_counter::measure(|| drop(std::hint::black_box(vec![1u8; 100])));

@@ -1,14 +1,10 @@
-//! Packets and sizes common to the benchmarks.
+//! The packet of the benchmarks.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use tc_rf::{Ecn, FiveTuple, Packet};
 
-pub(crate) const QUEUES: u16 = 1024;
-/// Packets that are queued all the time.
-pub(crate) const STANDING: u64 = 2048;
-
-/// About the size of a packet of the emulator.
+/// A TCP segment of 1500 bytes, about the size in memory of a packet of the emulator.
 #[derive(Clone, Debug)]
 pub(crate) struct BenchPacket {
     flow: FiveTuple,
@@ -43,7 +39,7 @@ pub(crate) fn spread(n: u64) -> u64 {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54
 }
 
-/// A packet of flow `n`.
+/// A packet of flow `n`, one of 1024 by its hash.
 pub(crate) fn packet(n: u64, ecn: Ecn) -> BenchPacket {
     let host = spread(n) as u16;
     BenchPacket {
