@@ -1,8 +1,9 @@
 """Instructions per packet in the TC function: every queue discipline, and the six stages.
 
-Counted by Valgrind, so neither the load nor the speed of a machine shows in them. A load runs twice,
-with different numbers of packets; the difference is what packets cost. `instructions.json` keeps the
-counts and the compiler they are of. More than 10 % above a kept count is a failure: exit code 1.
+Counted by Valgrind, so neither the load nor the speed of a machine shows in them. A load runs
+twice, with different numbers of packets; the difference is what packets cost. `instructions.json`
+keeps the counts and the compiler they are of. More than 10 % above a kept count is a failure: exit
+code 1.
 """
 
 from __future__ import annotations
