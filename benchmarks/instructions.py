@@ -28,7 +28,7 @@ BUILD = (
 )
 PROGRAM = ROOT / "target" / "release" / "packet-instructions"
 PACKETS = (1 << 14, 3 << 14)
-"""By the first, tables are filled and storage has grown."""
+"""The first fills tables and grows storage."""
 TOLERANCE = 0.1
 
 

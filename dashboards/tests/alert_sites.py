@@ -51,7 +51,7 @@ class Change:
     course: Course
     labels: Mapping[str, str]
     from_the_start: bool = False
-    """In force before the fault too, and until the repair."""
+    """Series in force before the fault too, and until the repair."""
 
     def covers(self, name: str, labels: Mapping[str, str]) -> bool:
         named = name.startswith(self.name[:-1]) if self.name.endswith("*") else name == self.name

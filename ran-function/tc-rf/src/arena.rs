@@ -69,7 +69,7 @@ impl<P> Default for Arena<P> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backlog {
     head: u32,
-    /// Of a queue that is not empty.
+    /// The last packet; without meaning in an empty queue.
     tail: u32,
     pub(crate) packets: u32,
     pub(crate) bytes: u64,

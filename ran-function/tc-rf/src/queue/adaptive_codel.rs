@@ -119,7 +119,7 @@ impl AdaptiveCodel {
         now_us.saturating_sub(self.drain.left_us).min(LONGEST_STEP_US)
     }
 
-    /// For how long packets have been late when this one leaves.
+    /// Time for which packets have been late when this one leaves.
     fn late_after(
         &self,
         params: &AdaptiveCodelParams,

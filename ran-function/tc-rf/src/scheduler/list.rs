@@ -39,7 +39,7 @@ impl Default for Link {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     head: u32,
-    /// Of a list that is not empty.
+    /// The last queue; without meaning in an empty list.
     tail: u32,
 }
 
