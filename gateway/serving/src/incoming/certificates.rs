@@ -208,7 +208,7 @@ pub fn check(certificate: Vec<u8>, key: Vec<u8>, client_ca: Option<Vec<u8>>) -> 
 /// Whether the files of a listener can be used.
 ///
 /// # Errors
-/// As of [`Certificates::new`].
+/// The errors of [`Certificates::new`].
 pub fn check_files(protocol: Protocol, files: &CertificateFiles) -> Result<(), SetupError> {
     files.load(protocol, files.read()?).map(drop)
 }

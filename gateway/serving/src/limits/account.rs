@@ -135,7 +135,7 @@ impl Account {
     /// Admits what has a rate of its own as a call, until the result is dropped.
     ///
     /// # Errors
-    /// As of [`begin_call`](Self::begin_call).
+    /// The refusals of [`begin_call`](Self::begin_call).
     pub fn begin(&self, rate: RateLimit, now_us: u64) -> Result<Hold, Refused> {
         self.take(rate, 1, now_us)?;
         self.hold(&self.open_calls, Limit::OPEN_CALLS, 1)

@@ -103,7 +103,7 @@ class Caller:
         """Its name for the audit log."""
     @property
     def name(self) -> str:
-        """By the access file or its certificate; empty without."""
+        """Its name by the access file or its certificate; empty without."""
     @property
     def address(self) -> str:
         """`host:port` or `unix`."""
