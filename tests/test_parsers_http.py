@@ -53,15 +53,7 @@ def server() -> Iterator[tuple[str, int]]:
     host, _, port = address.rpartition(":")
     yield host, int(port)
 
-    async def end() -> None:
-        await server.stop()
-        # aiohttp waits for the rest of a body that was announced.
-        waiting = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-    asyncio.run_coroutine_threadsafe(end(), loop).result(PATIENCE_S)
+    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(PATIENCE_S)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()

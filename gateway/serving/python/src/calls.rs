@@ -214,6 +214,10 @@ impl Message {
     fn __len__(&self) -> usize {
         self.0.len()
     }
+
+    fn __bytes__(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// A message as Python gives it.

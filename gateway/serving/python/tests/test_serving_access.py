@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import textwrap
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,36 @@ async def test_changed_files_are_taken_over_and_bad_ones_are_not(tmp_path: Path)
         ("access", "rejected"), ("access", "accepted"),
         ("certificate grpc", "rejected"), ("certificate grpc", "accepted"),
     ]  # fmt: skip
+
+
+async def test_a_callback_that_fails_does_not_keep_others_their_rights(tmp_path: Path) -> None:
+    lost: list[Refusal] = []
+
+    def fails(_: Refusal) -> None:
+        raise ValueError("a fault of the program")
+
+    async def waits(call: Call) -> None:
+        with ExitStack() as watches:
+            for on_lost in (*[fails] * 30, lost.append, *[fails] * 30):
+                watches.enter_context(
+                    guarded.guard.watch(call.caller, "subscribe", "gnb-1", on_lost)
+                )
+            await call.write(b"here")
+            await until(lambda: bool(lost))
+
+    authority = Authority(tmp_path)
+    guarded = Guarded(access_file=access_file(tmp_path))
+    procedures = {"Wait": Procedure(waits, "subscribe", many_responses=True)}
+    async with (
+        grpc_server(guarded, procedures, certificates=certificates(authority, ca=True)) as server,
+        secure(server.port, authority, authority.issue("all")) as client,
+    ):
+        call = client.unary_stream(f"/{SERVICE}/Wait")(b"")
+        assert await call.read() == b"here"
+        access_file(tmp_path, ACCESS.replace("read, subscribe, control", "read"))
+        guarded.guard.check()
+        assert (await status(call))[0] is CODE.OK
+    assert guarded.events.count("lost right not handled") == 60
 
 
 async def test_https_with_a_client_ca_serves_probes_without_a_certificate(tmp_path: Path) -> None:

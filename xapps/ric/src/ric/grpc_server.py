@@ -12,7 +12,7 @@ from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError
 from pydantic import Field
-from sojourn_serving import Abort, Guard
+from sojourn_serving import Abort, Guard, Message
 
 from ric.access import Caller
 from ric.endpoint_settings import (
@@ -115,14 +115,16 @@ class _Call:
 
     def __init__(self, call: sojourn_serving.Call, guard: Guard) -> None:
         self.caller = Caller(call.caller, guard)
-        self.write: Callable[[bytes], Awaitable[None]] = call.write
+        self.write: Callable[[bytes | Message], Awaitable[None]] = call.write
 
     def abort(self, code: grpc.StatusCode, detail: str) -> NoReturn:
         """See `ric.procedures.Call`."""
         raise CallError(code, detail)
 
 
-async def _serve(guard: Guard, procedure: Procedure, call: sojourn_serving.Call) -> bytes | None:
+async def _serve(
+    guard: Guard, procedure: Procedure, call: sojourn_serving.Call
+) -> bytes | Message | None:
     """Answers a call."""
     requests: Any
     if procedure.many_requests:

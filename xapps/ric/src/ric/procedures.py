@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Protocol
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
+from sojourn_serving import Message
 
 from ric.access import Caller, Right
 
@@ -29,7 +30,7 @@ class Call(Protocol):
         """The client."""
         ...
 
-    async def write(self, message: bytes) -> None:
+    async def write(self, message: bytes | Message) -> None:
         """Send one of many responses; waits while the client does not read. One task at a time."""
         ...
 
@@ -38,7 +39,7 @@ class Call(Protocol):
         ...
 
 
-Handler = Callable[[Any, Any], Awaitable[bytes | None]]
+Handler = Callable[[Any, Any], Awaitable[bytes | Message | None]]
 """Takes the request, or an asynchronous iterator of them, and the `Call`; returns the response, or
 `None` after it has written many."""
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Final
 from weakref import WeakValueDictionary
 
+from sojourn_serving import Message
+
 from rlc_forecaster.core import Batch
 from rlc_forecaster.selection import Encoder, Selection
 
@@ -17,14 +19,14 @@ _OBJECTS_BYTES: Final = 4096
 
 
 class Encodings:
-    """Encodes a batch once for all consumers with the same selection."""
+    """Encodes a batch once for all consumers with the same selection, in one buffer."""
 
     def __init__(self, now_us: Callable[[], int], kept_bytes: int = KEPT_BYTES) -> None:
         """`now_us` is the wall clock; up to `kept_bytes` are kept besides the newest message."""
         self._now_us = now_us
         self._kept_bytes = kept_bytes
         self._encoders: WeakValueDictionary[Selection, Encoder] = WeakValueDictionary()
-        self._kept: OrderedDict[tuple[Encoder, int], tuple[Batch, bytes]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Encoder, int], tuple[Batch, Message]] = OrderedDict()
         self._bytes = 0
         self.made = 0
         """Messages encoded."""
@@ -33,13 +35,13 @@ class Encodings:
         """The encoder of all consumers with this selection; it lasts while one of them holds it."""
         return self._encoders.setdefault(selection, Encoder(selection))
 
-    def get(self, encoder: Encoder, batch: Batch) -> bytes:
+    def get(self, encoder: Encoder, batch: Batch) -> Message:
         """The message of a batch, with the time at which the first consumer asked for it."""
         # The batch is kept, so that no other has its id meanwhile.
         key = encoder, id(batch)
         if (kept := self._kept.get(key)) is not None:
             return kept[1]
-        message = encoder.encode(batch, self._now_us())
+        message = Message(encoder.encode(batch, self._now_us()))
         self.made += 1
         self._kept[key] = batch, message
         self._bytes += _kept_bytes(batch, message)
@@ -48,5 +50,5 @@ class Encodings:
         return message
 
 
-def _kept_bytes(batch: Batch, message: bytes) -> int:
+def _kept_bytes(batch: Batch, message: Message) -> int:
     return len(message) + batch.values.nbytes + _OBJECTS_BYTES

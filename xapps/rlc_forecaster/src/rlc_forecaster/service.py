@@ -12,6 +12,7 @@ from ric.procedures import Call, Handlers
 from ric.security import Security
 from sojourn_interfaces import check_identifiers
 from sojourn_interfaces import forecast_pb2 as pb
+from sojourn_serving import Message
 
 from rlc_forecaster.core import Layout
 from rlc_forecaster.encodings import Encodings
@@ -85,7 +86,7 @@ class ForecasterService:
                         _check_quantiles(selection, layout, call)
                     await call.write(self._encodings.get(encoder, current))
 
-    async def predict(self, request: pb.ForecastRequest, call: Call) -> bytes:
+    async def predict(self, request: pb.ForecastRequest, call: Call) -> Message:
         """See the proto."""
         caller = call.caller
         _check_node_id(request, call)

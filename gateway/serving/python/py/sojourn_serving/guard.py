@@ -221,7 +221,11 @@ class Guard:
         """Hand out the events that wait."""
         handlers = self._handlers
         for kind, number, value in self.native.drain():
-            handlers[kind](number, value)
+            try:
+                handlers[kind](number, value)
+            except Exception as error:
+                # Those behind it are of other calls.
+                self.failed("event not handled", error)
 
     def failed(self, event: str, error: BaseException, **fields: str) -> None:
         """Log that a handler has failed."""
@@ -253,7 +257,11 @@ class Guard:
         for watch in tuple(self._watches):
             refusal = watch.caller.refusal(watch.right, watch.node_id, what="after a reload")
             if refusal is not None:
-                watch.on_lost(refusal)
+                try:
+                    watch.on_lost(refusal)
+                except Exception as error:
+                    # The others lose their rights all the same.
+                    self.failed("lost right not handled", error)
 
     def _on_log(self, _number: int, value: Any) -> None:
         self._log(LogRecord(*value))
