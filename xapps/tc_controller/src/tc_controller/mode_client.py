@@ -88,6 +88,8 @@ def ask(target: Target, document: dict[str, str] | None = None) -> dict[str, str
         if answer.status != http.client.OK:
             raise AskError(f"{target.name}: {answer.status} {text.strip()}")
         return answer_of(text)
+    except ConnectionRefusedError as error:
+        raise AskError(f"{target.name}: {error.strerror}; no controller runs there?") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise AskError(f"{target.name}: {error}") from None
     finally:

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "to",
         metavar="MODE",
         nargs="?",
-        choices=list(Mode),
+        choices=[each.value for each in Mode],
         help="off, observe or act; shown if absent",
     )
     parser.add_argument(
