@@ -60,9 +60,16 @@ class Authority:
         certificate = builder.sign(self._key, hashes.SHA256())
         encryption = BestAvailableEncryption(password) if password else NoEncryption()
         pem, private = self.where / f"{name}.pem", self.where / f"{name}.key"
-        private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
-        pem.write_bytes(certificate.public_bytes(Encoding.PEM))
+        _replace(private, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
+        _replace(pem, certificate.public_bytes(Encoding.PEM))
         return pem, private
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Renames `content` into place: a server that reads its files by itself meets none half written."""
+    aside = file.with_name(f"{file.name}.new")
+    aside.write_bytes(content)
+    aside.rename(file)
 
 
 def _name(common: str) -> x509.Name:

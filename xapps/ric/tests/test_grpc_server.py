@@ -116,11 +116,15 @@ async def test_files_that_cannot_be_used_keep_those_in_force(
 ) -> None:
     server, security = guarded
     where = authority.where
+    # Renamed into place: a server that reads its files by itself meets none half written.
+    aside = where / "aside"
     match fault:
         case "key of another":
-            shutil.copy(where / "client.key", where / "server.key")
+            shutil.copy(where / "client.key", aside)
+            aside.rename(where / "server.key")
         case "not PEM":
-            (where / "server.pem").write_text("nothing")
+            aside.write_text("nothing")
+            aside.rename(where / "server.pem")
         case "absent":
             (where / "server.pem").unlink()
         case _:

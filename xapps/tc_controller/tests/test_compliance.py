@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tc_controller.core.act.kept_states import KeptStates
 from tc_controller.core.bearer.blocked import blocked
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey
@@ -103,6 +104,16 @@ def test_a_state_is_saved_when_it_changes_and_once_a_minute() -> None:
         bloated.run(1_000)
         saves += bloated.saved is not None
     assert 2 <= saves <= 3
+
+
+def test_states_of_bearers_that_do_not_return_are_not_kept_for_ever() -> None:
+    states = KeptStates()
+    gone, here = BearerKey(NODE, RNTI, DRB), BearerKey(NODE, RNTI + 1, DRB)
+    states.note(gone, "violated", 5, 5)
+    assert states.due(20_000_000)
+    states.note(here, "violated", 700_000_000, 700_000_000)
+    assert states.due(700_000_000)
+    assert [entry["rnti"] for entry in states.entries()] == [RNTI + 1]
 
 
 def test_a_rule_with_a_base_alone_says_that_it_has_no_ladder() -> None:

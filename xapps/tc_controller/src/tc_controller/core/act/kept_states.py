@@ -67,6 +67,12 @@ class KeptStates:
         if not (self._changed or self._states) or now_us - self._saved_at_us < least_us:
             return False
         self._changed, self._saved_at_us = False, now_us
+        # Bearers that have gone without a word, as while the controller was away.
+        self._states = {
+            bearer: kept
+            for bearer, kept in self._states.items()
+            if now_us - kept.seen_us <= _AWAY_US
+        }
         return True
 
     def entries(self) -> list[dict[str, Any]]:
