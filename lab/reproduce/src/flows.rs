@@ -1,6 +1,9 @@
 //! Flows of a run: which, and their delays and rates.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::observe::{FlowObserved, Observed};
 
@@ -55,6 +58,13 @@ impl Unit {
 }
 
 impl Flows {
+    /// The selection that no flow of the scenarios fits, and what they have.
+    pub(super) fn fault(&self, scenarios: &[&Value]) -> Option<String> {
+        let kinds = self.kind.iter().chain(&self.not_kind).map(|kind| ("kind", kind));
+        let names = self.names.iter().flatten().map(|name| ("name", name));
+        kinds.chain(names).find_map(|(key, wanted)| flow_fault(scenarios, key, wanted))
+    }
+
     fn includes(&self, flow: &FlowObserved) -> bool {
         self.kind.as_ref().is_none_or(|kind| kind == flow.kind)
             && self.not_kind.as_ref().is_none_or(|kind| kind != flow.kind)
@@ -142,4 +152,13 @@ impl Flows {
         };
         seconds.iter().enumerate().map(mean).collect()
     }
+}
+
+/// What is wrong with a `kind` or a `name` that no flow of the scenarios has.
+pub(super) fn flow_fault(scenarios: &[&Value], key: &str, wanted: &str) -> Option<String> {
+    let flows = scenarios.iter().filter_map(|scenario| scenario["flows"].as_array()).flatten();
+    let known: BTreeSet<&str> = flows.filter_map(|flow| flow[key].as_str()).collect();
+    let known_list = || known.iter().copied().collect::<Vec<_>>().join(", ");
+    (!known.is_empty() && !known.contains(wanted))
+        .then(|| format!("no flow of {key} '{wanted}'; there are {}", known_list()))
 }

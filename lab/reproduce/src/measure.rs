@@ -1,8 +1,9 @@
 //! The vocabulary of measures: what a metric or a curve takes of a run.
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::flows::{Delay, Flows, Unit};
+use super::flows::{Delay, Flows, Unit, flow_fault};
 use super::observe::Observed;
 
 /// One number of a run.
@@ -148,6 +149,31 @@ impl Measure {
                 Some(format!("level: {level}; expected 0 to 1"))
             }
             _ => None,
+        }
+    }
+
+    /// The flows that it selects and no scenario has.
+    pub(super) fn flows_fault(&self, scenarios: &[&Value]) -> Option<String> {
+        match self {
+            Self::Below { flows, .. }
+            | Self::Mean { flows, .. }
+            | Self::Quantile { flows, .. }
+            | Self::Goodput { flows, .. }
+            | Self::GoodputMedian(flows)
+            | Self::GoodputOfAllRb(flows)
+            | Self::Power(flows)
+            | Self::Retransmitted(flows)
+            | Self::RttGrowth(flows)
+            | Self::RttLinearity(flows) => flows.fault(scenarios),
+            Self::Lost { kind } => flow_fault(scenarios, "kind", kind),
+            Self::App { flow, .. } => flow_fault(scenarios, "name", flow),
+            Self::UsedRb
+            | Self::RlcPeak { .. }
+            | Self::RlcDropped
+            | Self::SduDelay
+            | Self::BlockSdus
+            | Self::BlockGap
+            | Self::ByModel => None,
         }
     }
 

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
+
 use super::ReproduceError;
 use super::cells::{Cells, Maker};
 use super::document::{ComparisonRow, Comparisons, ExperimentFile, PaperFile};
 use super::files::{document, names};
 use super::measure::Measure;
 use super::ordered::Ordered;
-use super::plan::{Comparison, Experiment, Inputs};
+use super::plan::{Cell, Comparison, Experiment, Inputs};
 
 /// A paper with its experiments.
 #[derive(Clone, Debug)]
@@ -155,7 +157,7 @@ fn compared(comparisons: &Comparisons) -> Vec<Comparison> {
     all
 }
 
-/// Checks that the metrics, curves and rows named in a file are its own.
+/// Checks that the flows, metrics, curves and rows named in a file are its own.
 fn check(
     file: &ExperimentFile,
     path: &str,
@@ -171,6 +173,14 @@ fn check(
         true => Ok(()),
         false => Err(unknown(path, place, "row", name, made.rows.iter().map(String::as_str))),
     };
+    let scenarios: Vec<&Value> = made.cells.iter().filter_map(Cell::scenario).collect();
+    let measured = metrics.iter().map(|(name, m)| ("metrics", name, m.flows_fault(&scenarios)));
+    let drawn = file.curves.iter().map(|(name, c)| ("curves", name, c.flows_fault(&scenarios)));
+    for (part, name, fault) in measured.chain(drawn) {
+        if let Some(fault) = fault {
+            return Err(ReproduceError::paper(path, &format!("{part}.{name}"), fault));
+        }
+    }
     for comparison in comparisons {
         metric("comparisons", &comparison.metric)?;
         row("comparisons", &comparison.of)?;
@@ -233,6 +243,9 @@ mod tests {
         for (part, by, place, message) in [
             ("rate: {goodput: {}}", "rate: {godput: {}}", "line 1, column", "unknown variant"),
             ("rate: {goodput: {}}", "rate:", "metrics.rate: ", "no metric of the paper 'rate'"),
+            ("goodput: {}", "goodput: {flows: {kind: voipp}}", "metrics.rate: ", "no flow of kind"),
+            ("goodput: {}", "lost: {kind: voipp}", "metrics.rate: ", "'voipp'; there are "),
+            ("curves: {}", "curves: {c: {goodput: {names: [x]}}}", "curves.c: ", "no flow of name"),
             ("goodput: {}", "goodput: {within_s: [9, 3]}", "metrics.rate: within_s: ", "a start"),
             ("vanilla.yaml", "vanila.yaml", "cells[0], small: ", "no scenario 'vanila.yaml'"),
             ("title: t,", "title: t, from_s: 65,", "cells[0], small: from_s: 65", "end of the run"),

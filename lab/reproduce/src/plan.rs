@@ -106,6 +106,16 @@ pub struct Cell {
     pub condition: Option<String>,
 }
 
+impl Cell {
+    /// The scenario that it runs.
+    pub(super) fn scenario(&self) -> Option<&Value> {
+        match &self.work {
+            Work::Run { scenario, .. } => Some(scenario),
+            Work::Missing(_) => None,
+        }
+    }
+}
+
 /// Run of a cell.
 #[derive(Clone, Debug)]
 pub enum Work {

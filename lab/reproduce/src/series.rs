@@ -1,6 +1,7 @@
 //! The vocabulary of curves: distributions and series of a run.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::flows::{Delay, Flows, Unit};
 use super::observe::Observed;
@@ -43,6 +44,17 @@ impl Series {
     /// Whether it reads the RLC occupancy over time.
     pub(super) fn reads_occupancy(&self) -> bool {
         matches!(self, Self::Occupancy)
+    }
+
+    /// The flows that it selects and no scenario has.
+    pub(super) fn flows_fault(&self, scenarios: &[&Value]) -> Option<String> {
+        match self {
+            Self::Cdf { flows, .. }
+            | Self::Delays { flows, .. }
+            | Self::Goodput(flows)
+            | Self::GoodputBySecond(flows) => flows.fault(scenarios),
+            Self::Occupancy => None,
+        }
     }
 
     /// The points of a run, none of them infinite or NaN.

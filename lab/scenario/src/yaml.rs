@@ -1,6 +1,6 @@
 //! YAML text as a value, and its errors in words for whoever wrote the text.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_saphyr::Error;
 
 /// Parses YAML into a tree of values or a type of its own.
@@ -8,7 +8,10 @@ use serde_saphyr::Error;
 /// # Errors
 /// One line: what is wrong, where, what was expected.
 pub fn parse_yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_saphyr::from_str(text).map_err(|error| format!("not YAML: {}", reason(&error)))
+    serde_saphyr::from_str(text).map_err(|error| {
+        let is_yaml = serde_saphyr::from_str::<IgnoredAny>(text).is_ok();
+        format!("{}{}", if is_yaml { "" } else { "not YAML: " }, reason(&error))
+    })
 }
 
 fn reason(error: &Error) -> String {
@@ -43,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_elements_are_told_without_the_parsers_terms() {
+    fn too_many_elements_are_reported_without_the_parsers_terms() {
         let error = parse_yaml::<Value>(&format!("a: [{}]", "x, ".repeat(300_000))).unwrap_err();
         assert!(error.starts_with("not YAML: line "), "{error}");
         assert!(
@@ -51,6 +54,12 @@ mod tests {
                 .ends_with("too many elements, nested or through aliases; expected a smaller file"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn yaml_of_another_shape_is_not_called_no_yaml() {
+        let error = parse_yaml::<u32>("\n[1]").unwrap_err();
+        assert!(error.starts_with("expected ") && error.contains("line 2"), "{error}");
     }
 
     #[test]
