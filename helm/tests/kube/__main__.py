@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kube import checks, training
+from kube import checks, switch, training
 from kube.cluster import Cluster, KubeError, until
 from kube.killer import Killer
 from kube.observer import Observer, longest_without_s
@@ -30,6 +30,7 @@ ANSWER_S = 0.5
 """Time allowed to the request of a standby that waited for the end of the node lease."""
 INSTALLED_WITHIN_S = 120.0
 RECOVERED_WITHIN_S = 10.0
+SWITCHED_WITHIN_S = 5.0
 
 
 class Report:
@@ -96,6 +97,9 @@ def main() -> int:
             run(cluster, report, given.kills)
             if given.training:
                 train(cluster, report)
+            if not given.keep:
+                with report.step("helm uninstall"):
+                    report.done(switch.uninstalled(cluster))
         finally:
             if not given.keep:
                 cluster.run("kubectl", "delete", "namespace", cluster.namespace, "--wait=false")
@@ -136,14 +140,17 @@ def run(cluster: Cluster, report: Report, kills: int) -> None:
         checks.ric_service(cluster)
         report.done("the near-RT RIC's Service is found by its label or port")
     began_s = time.time()
+    # Controllers keep their logs where the cluster has volumes for them.
+    volumes = checks.has_default_storage_class(cluster)
+    persistence = [f"--set=controller.persistence.enabled={str(volumes).lower()}"]
     with report.step("helm install"):
-        cluster.install()
+        cluster.install(*persistence)
     with report.step("rights"):
         checks.rights(cluster)
         report.done("no right and no token for the Kubernetes API")
     if fake(cluster):
         report.skipped("traffic, helm test and kills", "nodes of kwok run no programs")
-        for what, change in changes(cluster):
+        for what, change in changes(cluster, persistence):
             with report.step(what):
                 change()
                 report.done(what)
@@ -158,9 +165,10 @@ def run(cluster: Cluster, report: Report, kills: int) -> None:
     with report.step("helm test"):
         cluster.helm("test", cluster.release, "--timeout=2m")
         report.done("helm test")
-    for what, change in changes(cluster):
+    for what, change in changes(cluster, persistence):
         with report.step(what):
             under_traffic(observer, report, what, change)
+    switched(cluster, observer, report)
     killer = Killer(cluster)
     with report.step("killer"):
         killable = killer.start()
@@ -174,14 +182,35 @@ def run(cluster: Cluster, report: Report, kills: int) -> None:
         report.skipped("kills", "the cluster runs no pod with the host's processes (hostPID)")
     with report.step("drain"):
         under_traffic(observer, report, "drain", lambda: drain(cluster, report))
+    if volumes:
+        with report.step("controllers scaled to none and back"):
+            switch.none_and_back(cluster)
+            report.done("controllers scaled to none and back: their decision logs are there")
+    else:
+        report.skipped("controllers scaled to none and back", "no default StorageClass")
 
 
-def changes(cluster: Cluster) -> list[tuple[str, Callable[[], None]]]:
+def switched(cluster: Cluster, observer: Observer, report: Report) -> None:
+    """Each mode from another one, and what it does to bearers."""
+    for mode in ("off", "observe", "act"):
+        with report.step(f"mode {mode}"):
+            began_s = time.time()
+            taken_s = switch.to(cluster, mode)
+            report.measured(f"helm upgrade to mode {mode} in force", [taken_s], SWITCHED_WITHIN_S)
+            if mode == "off":
+                switch.returned(observer, began_s)
+                report.done("mode off: every bearer has the gNB's own pipeline")
+            if mode == "act":
+                cured_s = observer.cured_after(began_s + taken_s, RECOVERED_WITHIN_S)
+                report.measured("mode act to a cured bearer", [cured_s], RECOVERED_WITHIN_S)
+
+
+def changes(cluster: Cluster, persistence: list[str]) -> list[tuple[str, Callable[[], None]]]:
     """An upgrade that restarts controllers and forecaster, and the way back."""
     restart = ("controller", "forecaster")
     upgrade = [f"--set={program}.settings.log.level=debug" for program in restart]
     return [
-        ("upgrade", lambda: cluster.install(*upgrade)),
+        ("upgrade", lambda: cluster.install(*persistence, *upgrade)),
         ("rollback", lambda: rolled_back(cluster)),
     ]
 

@@ -28,6 +28,13 @@ def dry_run(cluster: Cluster) -> Iterator[str]:
         yield f"server-side dry run of {values.parent.name}/{values.name}{but}"
 
 
+def has_default_storage_class(cluster: Cluster) -> bool:
+    """Whether a claim without a class gets a volume."""
+    key = "storageclass.kubernetes.io/is-default-class"
+    classes = json.loads(cluster.run("kubectl", "get", "storageclasses", "-o", "json"))["items"]
+    return any(each["metadata"].get("annotations", {}).get(key) == "true" for each in classes)
+
+
 def rights(cluster: Cluster) -> None:
     """The programs' ServiceAccount may do no more than any other, and no pod has a token."""
 

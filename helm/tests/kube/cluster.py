@@ -24,6 +24,15 @@ class KubeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a program's log."""
+
+    at_s: float
+    """Seconds since the Unix epoch."""
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """A namespace of the cluster, and the values files of the release in it."""
 
@@ -101,8 +110,8 @@ class Cluster:
         label = f"pod-security.kubernetes.io/enforce={level}"
         self.run("kubectl", "label", "--overwrite", "namespace", self.namespace, label)
 
-    def owner_since(self, pod: str, after_s: float) -> list[float]:
-        """When a controller became the owner of a node, after a time; s since the Unix epoch."""
+    def logged(self, pod: str, event: str, after_s: float) -> list[Entry]:
+        """Entries of an event in a pod's log after a time, s since the Unix epoch."""
         found = []
         try:
             lines = self.kubectl("logs", pod, "--since=5m").splitlines()
@@ -111,12 +120,18 @@ class Cluster:
             return []
         for line in lines:
             try:
-                entry = json.loads(line)
-                if entry["event"] == "ownership" and entry["role"] == "owner":
-                    found.append(datetime.fromisoformat(entry["timestamp"]).timestamp())
+                fields = json.loads(line)
+                if fields["event"] == event:
+                    at_s = datetime.fromisoformat(fields["timestamp"]).timestamp()
+                    found.append(Entry(at_s, fields))
             except (ValueError, KeyError, TypeError):
                 continue
-        return [at_s for at_s in found if at_s > after_s]
+        return [entry for entry in found if entry.at_s > after_s]
+
+    def owner_since(self, pod: str, after_s: float) -> list[float]:
+        """When a controller became the owner of a node, after a time; s since the Unix epoch."""
+        roles = self.logged(pod, "ownership", after_s)
+        return [entry.at_s for entry in roles if entry.fields.get("role") == "owner"]
 
     def roles(self, pod: str) -> str:
         """What a controller says about its roles; empty while it does not answer."""

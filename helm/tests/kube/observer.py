@@ -36,6 +36,11 @@ class Sample:
         return bool(self.names) and INITIAL not in self.names
 
     @property
+    def initial(self) -> bool:
+        """Whether each bearer has the gNB's own pipeline."""
+        return bool(self.names) and set(self.names) == {INITIAL}
+
+    @property
     def cured(self) -> bool:
         """Whether, besides, no bearer has a long queue in front of the radio."""
         return self.in_force and self.rlc_bytes < FEW_BYTES
