@@ -83,11 +83,13 @@ class Image:
 
 
 XAPP: Final = ("sojourn-ric[tc,fast]",)
+RUNNING: Final = (*XAPP, "sojourn-ric-doctor")
+"""Beside a program that runs for long."""
 IMAGES: Final = (
     Image("gnb-lab", 60, programs=("gnb-lab", "e2sm-tc")),
-    Image("tc-controller", 180, ("sojourn-tc-controller", "sojourn-ric-doctor", *XAPP)),
-    Image("rlc-forecaster", 250, ("sojourn-rlc-forecaster", *XAPP)),
-    Image("flexric-bridge", 180, ("sojourn-flexric-bridge", *XAPP)),
+    Image("tc-controller", 180, ("sojourn-tc-controller", *RUNNING)),
+    Image("rlc-forecaster", 250, ("sojourn-rlc-forecaster", *RUNNING)),
+    Image("flexric-bridge", 180, ("sojourn-flexric-bridge", *RUNNING)),
     Image(
         "training",
         4000,

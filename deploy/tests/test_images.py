@@ -130,8 +130,11 @@ def test_the_bill_of_materials_has_all_that_is_installed(
     assert {f"pkg:pypi/{each}" for each in installed} <= listed
 
 
-def test_the_controllers_image_has_the_doctor(images: Images, tmp_path: Path) -> None:
-    root = images.root("tc-controller")
+@pytest.mark.parametrize("name", ["tc-controller", "rlc-forecaster", "flexric-bridge"])
+def test_the_image_of_a_program_that_runs_has_the_doctor(
+    images: Images, name: str, tmp_path: Path
+) -> None:
+    root = images.root(name)
     assert "doctor" in output(confined(root, tmp_path, "ric", "doctor", "--help"))
 
 

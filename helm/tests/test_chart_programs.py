@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import yaml
 from chart_tools import VALUES_FILES, template
 from flexric_bridge.settings import BridgeSettings
+from ric.beside import beside
 from ric.settings import load_settings
 from rlc_forecaster.settings import ForecasterSettings
 from sojourn_serving import check_access_file
@@ -50,6 +52,40 @@ def test_the_programs_accept_their_settings(release: list[dict[str, Any]], tmp_p
     assert "rlc-forecaster" in seen
 
 
+def test_the_doctor_finds_the_servers_of_each_pod(
+    release: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """`kubectl exec POD -- ric doctor` has the variables of the container."""
+    files = {
+        each["metadata"]["name"]: each["data"]["settings.yaml"]
+        for each in release
+        if each["kind"] == "ConfigMap" and "settings.yaml" in each["data"]
+    }
+    found = set()
+    for each in release:
+        if each["kind"] not in ("StatefulSet", "Deployment"):
+            continue
+        pod = each["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        volumes = {v["name"]: v.get("configMap", {}).get("name") for v in pod["volumes"]}
+        settings = files.get(volumes.get("settings"))
+        if settings is None:
+            continue
+        path = tmp_path / "settings.yaml"
+        path.write_text(settings)
+        variables = {one["name"]: str(one.get("value", "0")) for one in container["env"]}
+        mount = next(m for m in container["volumeMounts"] if m["name"] == "settings")
+        assert variables["SOJOURN_CONFIG"] == f"{mount['mountPath']}/settings.yaml"
+        program = beside(
+            argparse.Namespace(config=None), {**variables, "SOJOURN_CONFIG": str(path)}
+        )
+        assert program.gateway["address"].endswith(":36421")
+        assert program.http["address"].startswith("localhost:910")
+        assert program.controls == (container["name"] == "tc-controller")
+        found.add(container["name"])
+    assert {"tc-controller", "rlc-forecaster"} <= found
+
+
 def containers(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """All containers of the release."""
     found = []
@@ -73,7 +109,7 @@ def called(container: dict[str, Any]) -> tuple[str, ...]:
     program = container["image"].rpartition("/")[2].partition(":")[0]
     program = {"training": "rlc-train"}.get(program, program)
     words = container.get("command", [program])
-    rest = [word for word in container["args"][:1] if not word.startswith("-")]
+    rest = [word for word in container.get("args", [])[:1] if not word.startswith("-")]
     return (*words, *rest) if words == [program] else tuple(words)
 
 
@@ -83,7 +119,8 @@ def test_every_flag_in_the_chart_is_one_of_its_program(release: list[dict[str, A
         command = called(container)
         if command[:2] == ("python3", "-c"):
             continue
-        flags = {word.partition("=")[0] for word in container["args"] if word.startswith("--")}
+        words = container.get("args", [])
+        flags = {word.partition("=")[0] for word in words if word.startswith("--")}
         text = usage(*command)
         known = set(re.findall(r"--[a-z0-9-]+", text))
         assert sorted(flags - known) == [], command

@@ -232,7 +232,7 @@ def test_no_control_character_of_an_input_reaches_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = tmp_path / "settings.yaml"
-    settings.write_text('"\\e[31mgateway\\u009b": {}\n"a\\u202eb": 1\n')
+    settings.write_text('gateway: {"\\e[31mgateway\\u009b": {}, "a\\u202eb": 1}\n')
     assert ric_cli.main(["nodes", "--config", str(settings)]) == 2
     with pytest.raises(SystemExit):
         ric_cli.main(["nodes", "--\x1b[2J"])

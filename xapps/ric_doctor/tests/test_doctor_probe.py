@@ -607,7 +607,7 @@ async def test_an_endpoint_that_wants_tls_and_a_token(tmp_path: Path) -> None:
 def test_a_metrics_endpoint_of_another_scheme_is_refused(
     given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ric_cli.main(["doctor", "--metrics", given]) == 2
+    assert ric_cli.main(["doctor", "--gateway", "127.0.0.1:1", "--metrics", given]) == 2
     assert "; expected http, https or host:port\n" in capsys.readouterr().err
 
 

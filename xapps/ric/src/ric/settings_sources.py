@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import inspect
 import json
 import os
@@ -54,11 +55,18 @@ def settings_from(
     *,
     environment: Mapping[str, str] | None = None,
     prefix: str = "SOJOURN",
+    in_place_of_file: Mapping[str, Any] | None = None,
 ) -> Model:
-    """Settings from arguments that a parser with `add_settings_arguments` has parsed."""
+    """Settings from arguments that a parser with `add_settings_arguments` has parsed.
+
+    `in_place_of_file` has what the file would have; then `--config` is not read.
+    """
     variables = os.environ if environment is None else environment
     config = given.config or variables.get(f"{prefix}_CONFIG")
-    merged = read_yaml_mapping(Path(config)) if config else {}
+    if in_place_of_file is not None:
+        merged = copy.deepcopy(dict(in_place_of_file))
+    else:
+        merged = read_yaml_mapping(Path(config)) if config else {}
     origins: dict[Location, str] = {}
     source = _Environment(schema, prefix, variables)
     for path, value in _values(source()):

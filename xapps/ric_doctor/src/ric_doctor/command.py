@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import json
 import sys
+from typing import Any
 
+from ric.beside import Beside, beside
 from ric.errors import SettingsError
 from ric.flags import number, whole_number
 from ric.settings import add_settings_arguments, settings_from
@@ -20,8 +22,10 @@ from ric_doctor.probe.node import Periods
 
 _DESCRIPTION = """Examine a deployment from where an xApp runs: does it reach the programs, which
 nodes and RAN functions are there, does a control go through; what is wrong, why it matters and what
-to do. Subscribes for some seconds and sends a dry-run control; changes nothing. The exit status is
-0 without findings, 1 with warnings, 2 with failures."""
+to do. Addresses, certificates and token are those of the program whose settings file --config,
+SOJOURN_CONFIG or /etc/sojourn has. Subscribes for some seconds and, unless that program sends no
+controls, sends a dry-run control; changes nothing. The exit status is 0 without findings, 1 with
+warnings, 2 with failures."""
 EXAMPLE = "ric doctor --gateway 127.0.0.1:36421 --metrics 127.0.0.1:9100,127.0.0.1:9101"
 
 
@@ -62,9 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Examine, print, and return the exit status."""
-    patience = Patience(given.seconds, given.nodes, given.node, Periods(rlc_ms=given.rlc_period_ms))
+    periods = Periods(rlc_ms=given.rlc_period_ms)
     try:
-        settings = settings_from(DoctorSettings, given)
+        program = beside(given)
+        settings = settings_from(DoctorSettings, given, in_place_of_file=_of(program))
+        patience = Patience(given.seconds, given.nodes, given.node, periods, program.controls)
         facts = asyncio.run(examine(settings, patience, progress=_progress))
     except SettingsError as error:
         complain("ric doctor", error)
@@ -75,6 +81,17 @@ def run(given: argparse.Namespace) -> int:
     else:
         show(text.table(findings))
     return exit_status(findings, accept_warnings=given.accept_warnings)
+
+
+def _of(program: Beside) -> dict[str, Any]:
+    """Settings of the doctor beside a program."""
+    settings: dict[str, Any] = {"gateway": program.gateway, "forecaster": program.forecaster}
+    if program.http and not program.http["address"].startswith("unix:"):
+        tls = program.http.get("tls")
+        scheme = "http" if tls is None else "https"
+        settings["metrics"] = [f"{scheme}://{program.http['address']}/metrics"]
+        settings["http"] = {} if tls is None else {"tls": tls}
+    return settings
 
 
 def _progress(step: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 from pydantic import Field
 
 from ric import logs
+from ric.beside import beside
 from ric.e2 import Indication, Node
 from ric.errors import RicError, ServiceModelError, SettingsError
 from ric.flags import whole_number
@@ -77,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.action in commands:
             return commands[given.action].run(given)
-        settings = settings_from(RicSettings, given).gateway
+        program = {"gateway": beside(given).gateway}
+        settings = settings_from(RicSettings, given, in_place_of_file=program).gateway
         if given.action == "nodes":
             asyncio.run(_nodes(settings, as_json=given.json))
         else:

@@ -97,6 +97,8 @@ class Patience:
     only: str | None = None
     """The one node to subscribe to."""
     periods: Periods = field(default_factory=Periods)
+    control: bool = True
+    """Send a dry run to each node."""
 
 
 async def examine(
@@ -153,9 +155,8 @@ async def _behind(
     for node in wanted[: patience.nodes]:
         progress(f"node {node.id}, {patience.seconds:g} s")
         timeout_s = settings.control_timeout_s
-        one = await NodeProbe(link, clock, node, patience.periods, timeout_s).listen(
-            patience.seconds
-        )
+        probe = NodeProbe(link, clock, node, patience.periods, timeout_s, patience.control)
+        one = await probe.listen(patience.seconds)
         seen.streams += one.streams
         seen.dry_runs += one.dry_runs
         seen.definitions += one.definitions

@@ -69,6 +69,8 @@ class NodeProbe:
     node: Node
     periods: Periods
     control_timeout_s: float
+    control: bool = True
+    """Send a dry run."""
     _records: dict[str, StreamRecord] = field(default_factory=dict)
     _status_came: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -80,6 +82,7 @@ class NodeProbe:
             streams = [tasks.create_task(self._stream(*one, seconds)) for one in wanted]
             if self.node.ran_function(TC_V1_OID) is not None:
                 facts.definitions.append(definition(self.node))
+            if self.control and facts.definitions:
                 tried = tasks.create_task(self._try(seconds * _STATUS_WAIT))
                 facts.dry_runs.append(await tried)
         facts.streams.extend(stream.result() for stream in streams)
