@@ -47,6 +47,8 @@ class Base:
 
     argument: str
     packages: tuple[str, ...]
+    variant: str = "extract"
+    """Variant of mmdebstrap; `extract` unpacks the packages alone, without a shell."""
 
 
 SHARED_LIBRARIES: Final = ("libc6", "libgcc-s1", "ca-certificates")
@@ -61,6 +63,8 @@ BASES: Final = {
     "base-c": Base("BASE", SHARED_LIBRARIES),
     # Debug information of wheels is removed with strip.
     "builder": Base("BUILDER", (*PYTHON, "binutils")),
+    # Debian with apt, for images that are built of sources.
+    "debian": Base("DEBIAN", ("ca-certificates",), "minbase"),
 }
 
 
@@ -98,6 +102,8 @@ IMAGES: Final = (
         programs=("gnb-lab",),
     ),
 )
+STACK: Final = ("flexric-sdk", "nearrt-ric", "oai-gnb")
+"""Images of `make stack-images`."""
 
 
 def check_tools(needed: Iterable[str]) -> None:
@@ -126,15 +132,16 @@ def make_base(name: str, dist: dict[str, str], *, fresh: bool) -> str:
         archive.parent.mkdir(parents=True, exist_ok=True)
         partial = archive.with_suffix(".part.tar")
         epoch = {"SOURCE_DATE_EPOCH": dist["source_date_epoch"]}
-        _run(
-            *("mmdebstrap", "--quiet", "--variant=extract", "--skip=output/dev"),
-            *(f"--include={','.join(base.packages)}", f'--extract-hook={hook} "$1"'),
+        run_command(
+            *("mmdebstrap", "--quiet", f"--variant={base.variant}", "--skip=output/dev"),
+            f"--include={','.join(base.packages)}",
+            *([f'--extract-hook={hook} "$1"'] if base.variant == "extract" else []),
             *("bookworm", str(partial)),
             environment=epoch,
         )
         partial.replace(archive)
     text = f"FROM scratch\nADD {archive.name} /\n"
-    _buildah(["--file", "-", archive.parent], dist, reference, text)
+    run_buildah(["--file", "-", archive.parent], dist, reference, text)
     return reference
 
 
@@ -155,7 +162,7 @@ def collect_wheels(image: Image) -> None:
         pins[name] = f"{name} @ {wheel.as_uri()}"
     constraints = wheels / "constraints.txt"
     constraints.write_text("\n".join(pins.values()))
-    _run(
+    run_command(
         *(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:"),
         *("--dest", str(wheels), "-c", str(constraints), *image.distributions, "pip"),
     )
@@ -232,13 +239,13 @@ def build(image: Image, bases: dict[str, str], dist: dict[str, str], out: Path) 
     arguments |= {"VERSION": version, "REVISION": dist["revision"]}
     local = f"localhost/sojourn/{image.name}:{version}"
     flags = [f for k, v in arguments.items() for f in ("--build-arg", f"{k}={v}")]
-    _buildah([*flags, "--file", HERE / f"{image.name}.Containerfile", ROOT], dist, local)
+    run_buildah([*flags, "--file", HERE / f"{image.name}.Containerfile", ROOT], dist, local)
     archive = out / f"{image.name}.tar"
     archive.unlink(missing_ok=True)
     # Of no registry: make push gives it one, and nodes that load the archive use it as it is.
     name = f"localhost/sojourn/{image.name}:{version}"
-    _run(*BUILDAH, "push", "--quiet", local, f"oci-archive:{archive}:{name}")
-    _run(*BUILDAH, "rmi", local)
+    run_command(*BUILDAH, "push", "--quiet", local, f"oci-archive:{archive}:{name}")
+    run_command(*BUILDAH, "rmi", local)
     return {
         "name": f"sojourn/{image.name}:{version}",
         **measure(archive),
@@ -272,10 +279,11 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     return cast(IO[bytes], tar.extractfile(name))
 
 
-def _buildah(
+def run_buildah(
     arguments: Sequence[str | Path], dist: dict[str, str], reference: str, text: str | None = None
 ) -> None:
-    _run(
+    """Build an image; raises `BuildError`."""
+    run_command(
         *(*BUILDAH, "build", "--quiet", "--isolation", "chroot", "--format", "oci"),
         *("--timestamp", dist["source_date_epoch"], "--tag", reference),
         *map(str, arguments),
@@ -283,9 +291,10 @@ def _buildah(
     )
 
 
-def _run(
+def run_command(
     *command: str, text: str | None = None, environment: Mapping[str, str] | None = None
 ) -> None:
+    """Run a command in the root of the repository; raises `BuildError` with what it said."""
     ran = subprocess.run(
         command,
         cwd=ROOT,
@@ -321,7 +330,7 @@ def run(given: argparse.Namespace) -> int:
     finally:
         # Files of other users, where buildah has no root, are removed by it alone.
         with suppress(BuildError):
-            _run(*BUILDAH, "rmi", "--all", "--force")
+            run_command(*BUILDAH, "rmi", "--all", "--force")
         shutil.rmtree(STORAGE, ignore_errors=True)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from build_images import IMAGES, OUT
+from build_images import IMAGES, OUT, STACK
 from dist import workspace_version
 from oci import LayoutError, join, read_archive
 from signatures import (
@@ -33,14 +33,16 @@ from signatures import (
     write_signature,
 )
 
+NAMES: Final = (*(image.name for image in IMAGES), *STACK)
 COMPONENTS: Final = {
-    "gnb-lab": "lab",
-    "tc-controller": "controller",
-    "rlc-forecaster": "forecaster",
-    "flexric-bridge": "flexricBridge",
-    "training": "training",
+    "gnb-lab": ("lab",),
+    "tc-controller": ("controller",),
+    "rlc-forecaster": ("forecaster",),
+    "flexric-bridge": ("flexricBridge",),
+    "flexric-sdk": ("flexricBridge", "sdk"),
+    "training": ("training",),
 }
-"""Image → its section of the chart's values."""
+"""Image → its section of the chart's values; other charts run those that are not here."""
 FOLDER: Final = "dir:"
 ABSENT: Final = (
     "manifest unknown",
@@ -134,8 +136,14 @@ def push(
 
 def values_of(registry: str, digests: Mapping[str, str]) -> dict[str, Any]:
     """Values of the chart that name the registry and pin each image by its digest."""
-    pins = {COMPONENTS[name]: {"image": {"digest": digest}} for name, digest in digests.items()}
-    return {"image": {"registry": registry}, **pins}
+    values: dict[str, Any] = {"image": {"registry": registry}}
+    for name, digest in digests.items():
+        if section := COMPONENTS.get(name):
+            of = values
+            for key in section:
+                of = of.setdefault(key, {})
+            of["image"] = {"digest": digest}
+    return values
 
 
 def mirror(copier: Copier, source: str, target: str, version: str, images: Sequence[str]) -> int:
@@ -181,10 +189,9 @@ def verify(copier: Copier, registry: str, key: Path, version: str, images: Seque
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Copy the images of the programs.")
-    names = [image.name for image in IMAGES]
     parser.add_argument("--plain-http", action="store_true", help="registries without TLS")
     parser.add_argument(
-        "--image", action="append", choices=names, metavar="NAME", help="only these; all if absent"
+        "--image", action="append", choices=NAMES, metavar="NAME", help="only these; all if absent"
     )
     parser.add_argument("--version", default=workspace_version(), help="(default: %(default)s)")
     actions = parser.add_subparsers(dest="action", required=True)
@@ -208,7 +215,7 @@ def main() -> int:
     """Run the command; returns the exit status."""
     given = _parser().parse_args()
     copier = Copier(plain_http=given.plain_http)
-    images = given.image or [image.name for image in IMAGES]
+    images = given.image or NAMES
     try:
         if given.action == "push":
             digests = push(copier, given.registry, given.archives, given.key, images)

@@ -230,9 +230,10 @@ def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
 
 
 def test_values_pin_every_image_of_the_chart() -> None:
-    assert COMPONENTS.keys() == {image.name for image in IMAGES}
+    assert COMPONENTS.keys() == {image.name for image in IMAGES} | {"flexric-sdk"}
     digest = f"sha256:{'0' * 64}"
-    assert values_of("r.example:5000", {"flexric-bridge": digest}) == {
+    pushed = dict.fromkeys(("flexric-bridge", "flexric-sdk", "nearrt-ric"), digest)
+    assert values_of("r.example:5000", pushed) == {
         "image": {"registry": "r.example:5000"},
-        "flexricBridge": {"image": {"digest": digest}},
+        "flexricBridge": {"image": {"digest": digest}, "sdk": {"image": {"digest": digest}}},
     }

@@ -88,6 +88,24 @@ def test_every_volume_mount_has_a_volume(release: list[Manifest]) -> None:
             assert {m["name"] for m in container.get("volumeMounts", [])} <= volumes, name
 
 
+def test_the_sdk_comes_from_its_image_or_from_a_volume_that_has_it() -> None:
+    bridge = ("--set=lab.enabled=false", "--set=flexricBridge.enabled=true")
+    own = "--set=flexricBridge.native.volume.persistentVolumeClaim.claimName=flexric"
+    for flags, expected, source in (
+        (bridge, ["sdk", "preflight"], "emptyDir"),
+        ((*bridge, own), ["preflight"], "persistentVolumeClaim"),
+    ):
+        (spec,) = [each for name, each in pods(template(*flags)) if name.endswith("flexric-bridge")]
+        assert [each["name"] for each in spec["initContainers"]] == expected
+        (volume,) = [each for each in spec["volumes"] if each["name"] == "native"]
+        assert source in volume
+        if "sdk" in expected:
+            sdk, program = spec["initContainers"][0], spec["containers"][0]
+            (mount,) = [m for m in program["volumeMounts"] if m["name"] == "native"]
+            assert sdk["image"] == f"{REGISTRY}/sojourn/flexric-sdk:0.1.0"
+            assert sdk["command"][-1] == mount["mountPath"] == sdk["volumeMounts"][0]["mountPath"]
+
+
 def test_programs_are_probed_for_life_and_for_readiness(release: list[Manifest]) -> None:
     for name, spec in pods(release):
         for container in spec["containers"]:
@@ -330,10 +348,6 @@ def test_models_are_signed_and_signatures_demanded() -> None:
         ("controller.settings.replica.index=1", "the chart sets it; expected controller.replicas"),
         ("flexricBridge.enabled=true", "both serve the E2 gateway; set one of them to false"),
         ("lab.enabled=false", "no E2 gateway: set flexricBridge.enabled or lab.enabled"),
-        (
-            "lab.enabled=false,flexricBridge.enabled=true",
-            "flexricBridge.native.volume: empty; expected a volume with the FlexRIC SDK module",
-        ),
         ("training.enabled=true", "set forecaster.model.source to volume"),
         ("tls.mode=secrets", ": missing; expected the name of a Secret with tls.crt, tls.key"),
         ("access.clients[0].name=x,access.clients[0].may[0]=write", "at '/access/clients/0/may/0'"),

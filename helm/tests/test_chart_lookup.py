@@ -128,7 +128,7 @@ def test_the_token_stays(check: Callable[..., None]) -> None:
 
 BRIDGE = {
     "lab": {"enabled": False},
-    "flexricBridge": {"enabled": True, "native": {"volume": {"emptyDir": {}}}},
+    "flexricBridge": {"enabled": True},
 }
 LABEL = {"app.kubernetes.io/name": "oai-flexric"}
 

@@ -13,9 +13,6 @@
 {{- if and $xapps (not .Values.gateway.address) (not .Values.lab.enabled) (not .Values.flexricBridge.enabled) }}
 {{- fail "no E2 gateway: set flexricBridge.enabled or lab.enabled to true, or gateway.address" }}
 {{- end }}
-{{- if and .Values.flexricBridge.enabled (not .Values.flexricBridge.native.volume) }}
-{{- fail "flexricBridge.native.volume: empty; expected a volume with the FlexRIC SDK module (docs/deploy.md)" }}
-{{- end }}
 {{- include "sojourn.checkRicHost" .Values.flexricBridge.ric.host }}
 {{- if and .Values.training.enabled (ne .Values.forecaster.model.source "volume") }}
 {{- fail "training.enabled: promotes to the models volume; set forecaster.model.source to volume" }}

@@ -77,8 +77,12 @@ annotations:
 
 {{/* Image of a component. Arguments: root context, component. */}}
 {{- define "sojourn.image" -}}
-{{- $root := index . 0 }}
-{{- $image := (index $root.Values (index . 1)).image }}
+{{- include "sojourn.imageReference" (list (index . 0) (index (index . 0).Values (index . 1)).image) }}
+{{- end }}
+
+{{/* Reference of an image. Arguments: root context, values of the image. */}}
+{{- define "sojourn.imageReference" -}}
+{{- $root := index . 0 }}{{- $image := index . 1 }}
 {{- $root.Values.image.registry }}/{{ $image.repository }}
 {{- if $image.digest }}@{{ $image.digest }}
 {{- else }}:{{ coalesce $image.tag $root.Values.image.tag $root.Chart.AppVersion }}

@@ -103,6 +103,30 @@ readinessProbe:
   failureThreshold: 3
 {{- end }}
 
+{{/* Init containers that copy FlexRIC's SDK onto the bridge's volume and try what the bridge needs. Arguments: root context, flags. */}}
+{{- define "sojourn.preflight" -}}
+{{- $root := index . 0 }}{{- $bridge := $root.Values.flexricBridge }}
+{{- $small := dict "requests" (dict "cpu" "10m" "memory" "32Mi") "limits" (dict "memory" "128Mi") }}
+{{- $container := include "sojourn.container" (list $root "flexricBridge") | fromYaml }}
+{{- $mount := dict "name" "native" "mountPath" $bridge.native.mountPath }}
+{{- $containers := list }}
+{{- if not $bridge.native.volume }}
+{{- $containers = append $containers (merge (dict "name" "sdk" "image" (include "sojourn.imageReference" (list $root $bridge.sdk.image))
+  "command" (list "cp" "-rf" "/sdk/." $bridge.native.mountPath) "resources" $small "volumeMounts" (list $mount)) $container) }}
+{{- end }}
+{{- if $bridge.preflight.enabled }}
+{{- $args := concat (list "preflight" (printf "--ric=%s" (include "sojourn.ricHost" $root))) (index . 1) }}
+{{- $containers = append $containers (merge (dict "name" "preflight" "args" $args "resources" $small) $container) }}
+{{- end }}
+{{- with $containers }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{/* Volume of FlexRIC's SDK. */}}
+{{- define "sojourn.nativeVolume" -}}
+name: native
+{{ toYaml (.Values.flexricBridge.native.volume | default (dict "emptyDir" (dict "sizeLimit" "256Mi"))) }}
+{{- end }}
+
 {{/* Volumes of certificates and access file. Third argument: identity (controller, forecaster, gateway, …). */}}
 {{- define "sojourn.identityVolumes" -}}
 {{- $root := index . 0 }}

@@ -70,7 +70,6 @@ def ric_service(cluster: Cluster) -> None:
             answer = cluster.helm(
                 "install", "dry", str(CHART), "--dry-run=server", "--set=lab.enabled=false",
                 "--set=flexricBridge.enabled=true", f"--set=image.registry={cluster.registry}",
-                "--set=flexricBridge.native.volume.hostPath.path=/x",
             )  # fmt: skip
         except KubeError as error:
             answer = str(error)
