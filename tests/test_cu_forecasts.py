@@ -44,7 +44,7 @@ async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_
     async with loop_in(tmp_path) as loop:
         address = free_address()
         gnb = await loop.gnb(
-            *("--forecasts", address, "--metrics-listen", ANY_PORT, "--metrics-detail", "top:1"),
+            *("--forecasts", address, "--metrics-listen", ANY_PORT),
             *("--set", "ues[0].drbs[0].pipeline=drql_forecast"),
         )
         gateway = gnb.ready["listen"]

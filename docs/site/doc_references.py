@@ -271,7 +271,7 @@ def _scrape_lab() -> str:
     """
     command = [str(BIN / "gnb-lab"), "serve", str(ROOT / "lab/scenarios/default.yaml")]
     command += ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--duration", "60"]
-    command += ["--metrics-detail", "distributions,flows,top:1"]
+    command += ["--metrics-detail", "distributions,flows"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as lab:

@@ -52,7 +52,7 @@ async def start_gateway(
     served = (
         *(str(scenario), "--out", str(recorded)),
         *("--listen", ANY_PORT, "--metrics-listen", ANY_PORT),
-        *("--metrics-detail", "distributions,flows,top:8"),
+        *("--metrics-detail", "distributions,flows"),
     )
     if through == "flexric":
         return await _start_flexric(programs, scratch, served)

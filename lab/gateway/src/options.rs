@@ -85,8 +85,14 @@ pub struct ServeOptions {
         help_heading = "Metrics and health")]
     pub allowed_hosts: Vec<HostName>,
 
+    /// Number of bearers that have series of their own, five each: the worst by their sojourn over 15
+    /// minutes. 0: none.
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Metrics and health",
+        value_parser = clap::value_parser!(u16).range(..=1000))]
+    pub metrics_top_bearers: u16,
+
     /// Metrics beyond the default, separated by commas: `distributions` of delays (3GPP TS 28.552),
-    /// `flows`, `top:N` for the N bearers whose packets wait longest.
+    /// `flows`.
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Metrics and health")]
     pub metrics_detail: Vec<MetricsDetail>,
 
@@ -110,6 +116,7 @@ impl Default for ServeOptions {
             listen: "127.0.0.1:36421".to_owned(),
             metrics_listen: None,
             allowed_hosts: Vec::new(),
+            metrics_top_bearers: 20,
             metrics_detail: Vec::new(),
             program: "gnb-lab",
             forecasts: ForecastOptions::default(),
@@ -285,7 +292,7 @@ mod tests {
             (&["--duration", "soon"], "expected seconds"),
             (&["--control-timeout", "1e300"], "expected seconds"),
             (&["--max-subscribers", "few"], "max-subscribers"),
-            (&["--metrics-detail", "flows,top:0"], "top:N with N from 1 to 1000"),
+            (&["--metrics-top-bearers", "1001"], "1001 is not in 0..=1000"),
             (&["--allowed-hosts", "a.example,b:80"], "a host name without a port"),
             (&["--metrics-detail", "everything"], "expected distributions"),
         ] {

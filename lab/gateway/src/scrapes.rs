@@ -116,7 +116,7 @@ mod tests {
     #[tokio::test]
     async fn scrapes_at_once_share_an_encoding_and_each_is_newer_than_its_request() {
         let (sender, commands) = mpsc::sync_channel(8);
-        let exposition = Exposition::new(GatewayMetrics::default(), "test", &[]);
+        let exposition = Exposition::new(GatewayMetrics::default(), "test", &[], 0);
         let scrapes = Scrapes::new(Commands(Arc::new(sender)), exposition);
         let node = async {
             for measured in 1..=60 {

@@ -257,7 +257,8 @@ impl Gateway {
             let terms = terms(Protocol::Http, http_certificates.as_ref());
             let listener = listener.accept()?;
             let incoming = Incoming::new(terms, listener, http_certificates, connections, identify);
-            let exposition = Exposition::new(metrics, options.program, &options.metrics_detail);
+            let (detail, top) = (&options.metrics_detail, options.metrics_top_bearers);
+            let exposition = Exposition::new(metrics, options.program, detail, top);
             let scrapes = Scrapes::new(sender, exposition);
             let listen = options.metrics_listen.as_deref().unwrap_or_default();
             let hosts = AllowedHosts::new(listen, &options.allowed_hosts);

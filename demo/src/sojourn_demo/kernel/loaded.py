@@ -46,7 +46,7 @@ class Gnb:
             (
                 *(*ENDS_WITH_PARENT, str(gnb_lab()), "live", str(scenario), "--out", str(folder)),
                 *("--listen", self.gateway, "--metrics-listen", self._metrics),
-                *("--metrics-detail", "flows,top:8", "--server", server),
+                *("--metrics-detail", "flows", "--server", server),
                 *("--summary", str(folder / setup.GNB)),
                 *("--", *python("sojourn_demo.kernel.ue"), str(folder)),
             ),

@@ -14,7 +14,7 @@ from sojourn_demo import DemoError
 from sojourn_demo.ops.stack import Prometheus
 from sojourn_demo.programs import LOOPBACK
 
-DELAY: Final = "1000 * max(sojourn_rlc_hol_seconds)"
+DELAY: Final = "1000 * max(sojourn_gnb_rlc_hol_max_seconds)"
 """Age of the head of the RLC buffer, ms; the gNB exports it, so it is there without controller."""
 Kind = Literal["phase", "pending", "firing", "inactive", "notified", "resolved"]
 MAX_BODY: Final = 1 << 20

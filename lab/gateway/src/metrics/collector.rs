@@ -20,7 +20,7 @@ pub(super) struct WorldCollector {
     pub(super) scrape: Scrape,
     pub(super) has_distributions: bool,
     pub(super) has_flows: bool,
-    /// Bearers shown in detail, by RNTI and DRB, with their mean sojourn in seconds.
+    /// Bearers with series of their own, by RNTI and DRB, with their mean sojourn in seconds.
     pub(super) worst: BTreeMap<(u16, u8), f64>,
 }
 
@@ -70,17 +70,18 @@ impl WorldCollector {
         self.scrape.node_id.clone()
     }
 
-    /// A gauge per bearer with a value.
+    /// A gauge per bearer of `worst` with a value.
     fn bearers(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
         name: &str,
         help: &str,
-        value: impl Fn(&BearerSample) -> Option<f64>,
+        value: impl Fn(&BearerSample, f64) -> Option<f64>,
     ) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for bearer in &self.scrape.bearers {
-            let Some(value) = value(bearer) else { continue };
+            let Some(mean_s) = self.worst.get(&(bearer.rnti, bearer.drb)) else { continue };
+            let Some(value) = value(bearer, *mean_s) else { continue };
             let labels = BearerLabels { node: self.node(), ue: bearer.rnti, drb: bearer.drb };
             metric.encode_family(&labels)?.encode_gauge(&value)?;
         }
@@ -89,29 +90,48 @@ impl WorldCollector {
 
     /// Gauges of the bearers whose packets wait longest.
     fn worst_bearers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let mean_s = |bearer: &BearerSample| self.worst.get(&(bearer.rnti, bearer.drb)).copied();
+        self.bearers(
+            encoder,
+            "rlc_hol_seconds",
+            "Age of the head of the RLC transmission buffer; 0 when empty.",
+            |bearer, _| Some(float(bearer.hol_us) / 1e6),
+        )?;
         self.bearers(
             encoder,
             "gnb_bearer_sojourn_seconds",
             "Mean time from SDAP to the MAC, exponential mean over 15 minutes.",
-            mean_s,
+            |_, mean_s| Some(mean_s),
         )?;
-        self.bearers(encoder, "rlc_occupancy_bytes", "RLC transmission buffer.", |bearer| {
-            mean_s(bearer).map(|_| f64::from(bearer.rlc_occupancy_bytes))
+        self.bearers(encoder, "rlc_occupancy_bytes", "RLC transmission buffer.", |bearer, _| {
+            Some(f64::from(bearer.rlc_occupancy_bytes))
         })?;
         self.bearers(
             encoder,
             "tc_backlog_bytes",
             "Bytes queued in the TC pipeline above the RLC.",
-            |bearer| mean_s(bearer).map(|_| float(bearer.tc_backlog_bytes)),
+            |bearer, _| Some(float(bearer.tc_backlog_bytes)),
         )?;
         self.bearers(
             encoder,
             "cu_paced_by_forecast",
             "Whether the pacer uses a forecast (1) or its own measurements (0); absent for pacers \
              without forecasts.",
-            |bearer| mean_s(bearer).and(bearer.by_forecast).map(f64::from),
+            |bearer, _| bearer.by_forecast.map(f64::from),
         )
+    }
+
+    /// The oldest head of all bearers, also of one that is not among the worst yet.
+    fn oldest_head(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let oldest_us = self.scrape.bearers.iter().map(|bearer| bearer.hol_us).max();
+        encoder
+            .encode_descriptor(
+                "gnb_rlc_hol_max_seconds",
+                "Age of the oldest head of the RLC transmission buffers; 0 when all are empty.",
+                None,
+                MetricType::Gauge,
+            )?
+            .encode_family(&NodeLabels { node: self.node() })?
+            .encode_gauge(&(float(oldest_us.unwrap_or(0)) / 1e6))
     }
 
     fn paced_bearers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -356,20 +376,13 @@ impl Collector for WorldCollector {
             self.live_slots(&mut encoder, slots)?;
         }
         self.paced_bearers(&mut encoder)?;
-        self.bearers(
-            &mut encoder,
-            "rlc_hol_seconds",
-            "Age of the head of the RLC transmission buffer; 0 when empty.",
-            |bearer| Some(float(bearer.hol_us) / 1e6),
-        )?;
+        self.oldest_head(&mut encoder)?;
+        self.worst_bearers(&mut encoder)?;
         if self.has_distributions {
             self.distributions(&mut encoder)?;
         }
         if self.has_flows {
             self.flows(&mut encoder)?;
-        }
-        if !self.worst.is_empty() {
-            self.worst_bearers(&mut encoder)?;
         }
         Ok(())
     }

@@ -7,7 +7,6 @@ mod process;
 mod worst;
 
 use std::{
-    collections::BTreeMap,
     fmt,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -218,7 +217,7 @@ pub(super) struct Exposition {
     build: BuildLabels,
     has_distributions: bool,
     has_flows: bool,
-    /// Bearers shown in detail.
+    /// Bearers with series of their own.
     top: usize,
     worst: Mutex<WorstBearers>,
 }
@@ -228,28 +227,21 @@ impl Exposition {
         metrics: GatewayMetrics,
         program: &'static str,
         detail: &[MetricsDetail],
+        top: u16,
     ) -> Self {
-        let top = detail.iter().filter_map(|detail| match detail {
-            MetricsDetail::Top(count) => Some(*count),
-            MetricsDetail::Distributions | MetricsDetail::Flows => None,
-        });
         Self {
             metrics,
             build: BuildLabels { program, version: env!("CARGO_PKG_VERSION") },
             has_distributions: detail.contains(&MetricsDetail::Distributions),
             has_flows: detail.contains(&MetricsDetail::Flows),
-            top: top.max().unwrap_or(0),
+            top: usize::from(top),
             worst: Mutex::default(),
         }
     }
 
     /// The text of one scrape, in the OpenMetrics format.
     pub(super) fn text(&self, scrape: Scrape) -> Result<String, fmt::Error> {
-        let worst = if self.top > 0 {
-            self.worst.lock().select(scrape.now_us, &scrape.bearer_delays, self.top)
-        } else {
-            BTreeMap::new()
-        };
+        let worst = self.worst.lock().select(scrape.now_us, &scrape.bearer_delays, self.top);
         let mut registry = Registry::default();
         registry.register_collector(Box::new(process::ProcessCollector));
         let sojourn = registry.sub_registry_with_prefix("sojourn");

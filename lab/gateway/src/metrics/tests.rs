@@ -82,8 +82,8 @@ fn busy() -> GatewayMetrics {
     metrics
 }
 
-fn text(detail: &[MetricsDetail], scrape: Scrape) -> String {
-    Exposition::new(busy(), "gnb-lab", detail).text(scrape).expect("a text")
+fn text(detail: &[MetricsDetail], top: u16, scrape: Scrape) -> String {
+    Exposition::new(busy(), "gnb-lab", detail, top).text(scrape).expect("a text")
 }
 
 fn assert_lines(text: &str, lines: &[&str]) {
@@ -94,7 +94,7 @@ fn assert_lines(text: &str, lines: &[&str]) {
 
 #[test]
 fn a_scrape_has_metrics_of_build_gateway_and_node() {
-    let text = text(&[], scrape(2));
+    let text = text(&[], 20, scrape(2));
     let version = env!("CARGO_PKG_VERSION");
     assert_lines(
         &text,
@@ -124,6 +124,7 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
             r#"sojourn_cu_paced_bearers{node="gnb",by="forecast"} 1"#,
             r#"sojourn_cu_paced_bearers{node="gnb",by="measurements"} 1"#,
             r#"sojourn_rlc_hol_seconds{node="gnb",ue="17",drb="1"} 1.25"#,
+            r#"sojourn_gnb_rlc_hol_max_seconds{node="gnb"} 1.25"#,
             "# EOF",
         ],
     );
@@ -145,9 +146,9 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
 /// What `gnb-lab live` adds: whether it kept up.
 #[test]
 fn slots_of_a_node_between_real_hosts_are_shown_and_of_others_not() {
-    assert!(!text(&[], scrape(1)).contains("live_"));
+    assert!(!text(&[], 20, scrape(1)).contains("live_"));
     let slots = SlotLateness { slots: 2_000, late_slots: 3, worst_us: 1_893 };
-    let text = text(&[], Scrape { slot_lateness: Some(slots), ..scrape(1) });
+    let text = text(&[], 20, Scrape { slot_lateness: Some(slots), ..scrape(1) });
     assert_lines(
         &text,
         &[
@@ -161,7 +162,7 @@ fn slots_of_a_node_between_real_hosts_are_shown_and_of_others_not() {
 #[test]
 fn a_forecast_stream_that_was_not_asked_for_is_not_shown_as_closed() {
     let text = |metrics: GatewayMetrics| {
-        Exposition::new(metrics, "gnb-lab", &[]).text(scrape(2)).expect("a text")
+        Exposition::new(metrics, "gnb-lab", &[], 20).text(scrape(2)).expect("a text")
     };
     let metrics = GatewayMetrics::default();
     assert!(!metrics.is_forecast_stream_open());
@@ -172,12 +173,12 @@ fn a_forecast_stream_that_was_not_asked_for_is_not_shown_as_closed() {
 
 #[test]
 fn details_are_shown_if_asked_for() {
-    let plain = text(&[], scrape(2));
-    for name in ["sojourn_seconds", "flow_", "rlc_occupancy", "tc_backlog", "paced_by_forecast"] {
+    let plain = text(&[], 20, scrape(2));
+    for name in ["sojourn_gnb_sojourn_seconds", "flow_"] {
         assert!(!plain.contains(name), "{name} is in\n{plain}");
     }
-    let detail = [MetricsDetail::Distributions, MetricsDetail::Flows, MetricsDetail::Top(1)];
-    let text = text(&detail, scrape(2));
+    let detail = [MetricsDetail::Distributions, MetricsDetail::Flows];
+    let text = text(&detail, 1, scrape(2));
     assert_lines(
         &text,
         &[
@@ -202,8 +203,8 @@ fn details_are_shown_if_asked_for() {
 
 #[test]
 fn every_family_has_help_and_a_conventional_name() {
-    let detail = [MetricsDetail::Distributions, MetricsDetail::Flows, MetricsDetail::Top(1)];
-    let text = text(&detail, scrape(1));
+    let detail = [MetricsDetail::Distributions, MetricsDetail::Flows];
+    let text = text(&detail, 1, scrape(1));
     let mut help = "";
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
@@ -226,12 +227,14 @@ fn every_family_has_help_and_a_conventional_name() {
 }
 
 #[test]
-fn a_node_adds_at_most_13_series_and_a_bearer_one() {
+fn a_node_adds_at_most_14_series_and_each_of_the_worst_bearers_five() {
     let series = |bearers| {
-        let text = text(&[], scrape(bearers));
+        let text = text(&[], 20, scrape(bearers));
         let of_node = |line: &&str| !line.starts_with('#') && line.contains(r#"node="gnb""#);
         text.lines().filter(of_node).count()
     };
-    assert!(series(0) <= 13, "{}", series(0));
-    assert_eq!(series(100) - series(0), 100);
+    assert!(series(0) <= 14, "{}", series(0));
+    assert_eq!(series(5) - series(0), 5 * 5);
+    assert_eq!(series(1000) - series(0), 20 * 5);
+    assert!(!text(&[], 0, scrape(5)).contains("ue="), "none if none is wanted");
 }

@@ -1,4 +1,4 @@
-//! The bearers whose packets wait longest, for metrics per bearer beyond the default.
+//! The bearers whose packets wait longest, for metrics per bearer: series do not grow with the bearers.
 //!
 //! Ranked by an exponential mean over 15 minutes; a bearer outside the selection enters it only if its
 //! mean is clearly longer than that of one inside, so that series do not come and go.

@@ -30,7 +30,7 @@ pub(super) fn options() -> ServeOptions {
     ServeOptions {
         listen: "127.0.0.1:0".to_owned(),
         metrics_listen: Some("127.0.0.1:0".to_owned()),
-        metrics_detail: vec![MetricsDetail::Flows, MetricsDetail::Top(10)],
+        metrics_detail: vec![MetricsDetail::Flows],
         ..ServeOptions::default()
     }
 }
