@@ -94,9 +94,9 @@ TRUSTED: Final = {
     ],
     "addresses and PEM files that were checked as settings, or an error of the library is shown": [
         "ric_doctor.probe.endpoint:_context",
-        "tc_controller.mode_client:context",
-        "tc_controller.mode_command:_own",
-        "tc_controller.mode_command:targets",
+        "tc_controller.peer_client:context",
+        "tc_controller.peers:_own",
+        "tc_controller.peers:targets_of",
         "ric_doctor.probe.port:_connect",
         "ric_doctor.probe.port:_context",
         "ric_doctor.probe.port:_host",

@@ -30,6 +30,7 @@ from rlc_model import Quantity
 from sojourn_interfaces import forecast_pb2
 from tc_controller.a1.server import _json
 from tc_controller.core.inputs import parse_outcome
+from tc_controller.live.fleet_view import view_of
 from tc_controller.mode_client import answer_of
 from tc_controller.mode_server import _asked
 from tc_controller.reports import forecast_of, read_report
@@ -264,6 +265,14 @@ MESSAGES = [
         ValueError,
         "",
         [{"mode": "off", "by": "noc", "meaning": "sends nothing", "since_us": 5}],
+        write=as_json,
+    ),
+    Peer(
+        "tc_controller.live.fleet_view:view_of",
+        lambda data, _: view_of(data, ""),
+        ValueError,
+        "^no view of a controller",
+        [{"now_us": 1, "replicas": [], "nodes": [], "bearers": []}],
         write=as_json,
     ),
     Peer(

@@ -29,8 +29,8 @@ class Cells:
     The controller observes: decisions of 1000 bearers are not the subject.
     """
 
-    def __init__(self, nodes: int, bearers: int, now_us: int) -> None:
-        self.controller = Controller(parse_policy(POLICY), acting=False)
+    def __init__(self, nodes: int, bearers: int, now_us: int, owner: str = "") -> None:
+        self.controller = Controller(parse_policy(POLICY), acting=False, owner=owner)
         self.decisions = RecentDecisions()
         conditions = {"gateway": Condition(True, "connected")}
         self.feed = Feed(self.controller, self.decisions, lambda: conditions, {}, 300)

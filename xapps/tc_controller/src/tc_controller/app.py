@@ -139,6 +139,8 @@ class ControllerApp:
             xapp.clock,
             self._now_us,
             settings.live.max_viewers,
+            peers=settings.peers,
+            fleet=settings.fleet,
         )
         records = self._actuator.records
         xapp.registry.register(

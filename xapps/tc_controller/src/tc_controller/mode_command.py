@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from typing import Final
 
-from ric.settings import is_local, settings_from, split_address
+from ric.settings import settings_from
 from ric.terminal import complain, show
 
 from tc_controller.core.mode import Mode
-from tc_controller.mode_client import AskError, Target, at, context, switch
+from tc_controller.mode_client import switch
+from tc_controller.peer_client import AskError
+from tc_controller.peers import targets
 from tc_controller.settings import ControllerSettings
-
-_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound
-
-
-def targets(settings: ControllerSettings) -> Iterator[Target]:
-    """The controllers of `peers`, each address of its name one of them; without it this one.
-
-    Raises `AskError` if the name does not resolve or a certificate cannot be used.
-    """
-    peers = settings.peers
-    if peers.address is None:
-        return iter([_own(settings)])
-    tls = peers.tls
-    made = context(tls.ca_file, tls.certificate_file, tls.key_file) if tls.enabled else None
-    return at(*split_address(peers.address), made, tls.server_name, peers.token_file)
-
-
-def _own(settings: ControllerSettings) -> Target:
-    own = settings.http
-    host, port = split_address(own.listen)
-    if host.startswith("unix:"):
-        return Target(host.removeprefix("unix:"), "localhost")
-    tls = None
-    if own.certificate_file is not None:
-        tls = context(own.client_ca_file, own.certificate_file, own.key_file)
-    local = host in _LOOPBACK or is_local(own.listen)
-    address = (_LOOPBACK.get(host, host), port)
-    return Target(address, f"localhost:{port}", tls, "localhost" if local else host)
 
 
 def run(options: argparse.Namespace) -> int:

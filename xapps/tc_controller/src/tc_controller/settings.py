@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 from ric.flags import Flag, FormerName
 from ric.settings import ClientSettings, HttpServerSettings, Section, XAppSettings
 
+SiteName = Annotated[str, Field(pattern="^[ -~]{1,64}$")]
+
 
 class DecisionLogSettings(Section):
     """The decision log."""
@@ -72,6 +74,36 @@ class PeersSettings(ClientSettings):
         description="host:port; each address that the name has is the HTTP server of a controller,"
         " as of a headless Service. This controller alone if unset.",
     )
+
+
+class SiteSettings(ClientSettings):
+    """The controllers of another site."""
+
+    section: ClassVar[str] = "fleet.sites"
+
+    name: SiteName = Field(description="Name of the site on the live page.")
+    address: str | None = Field(
+        description="host:port of the HTTP server of a controller there; of several addresses of "
+        "the name, the first that answers is asked.",
+    )
+
+
+class FleetSettings(Section):
+    """What the live page shows beside the nodes of this controller: its `peers`, and sites."""
+
+    site: Literal[""] | SiteName = Field(
+        default="", description="Name of the site of this controller on the live page."
+    )
+    sites: tuple[SiteSettings, ...] = Field(
+        default=(), max_length=64, description="Other sites that the live page shows."
+    )
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        names = [self.site, *(each.name for each in self.sites)]
+        for name in {each for each in names if names.count(each) > 1}:
+            raise ValueError(f"two sites of the name {name}; expected a name for each")
+        return self
 
 
 class LiveSettings(Section):
@@ -158,7 +190,11 @@ class ControllerSettings(XAppSettings):
     peers: PeersSettings = Field(
         default_factory=PeersSettings,
         title="Peers",
-        description="The controllers of the same nodes, for commands to all of them.",
+        description="The controllers of the same nodes, for the live page and for commands to all "
+        "of them.",
+    )
+    fleet: FleetSettings = Field(
+        default_factory=FleetSettings, title="Fleet", description="Sites on the live page."
     )
     mode: Annotated[Literal["off", "observe", "act"], FormerName("dry_run")] = Field(
         default="act",

@@ -61,6 +61,8 @@ class Feed:
         self.controller = controller
         self.decisions = decisions
         self.history = History(seconds)
+        #: Site of the controller, and whether the page shows others.
+        self.place: Mapping[str, str | bool] = {"site": "", "fleet": False}
         self._conditions = conditions
         self._reloads = reloads
         self._ranks: dict[BearerKey, Rank] = {}
@@ -193,11 +195,21 @@ class Feed:
         change["bearers"], change["values"] = rows, values
         change["gone"] = list(former.keys() - self._bearers.keys())
 
+    def nodes(self) -> list[Row]:
+        """Rows of the nodes as of the last call of `changes`."""
+        return list(self._nodes.values())
+
+    def bearers(self) -> Iterator[Row]:
+        """Rows of the bearers as of the last call of `changes`, with their newest values."""
+        for column, row in self._bearers.items():
+            yield {**row, "values": self._values[column]}
+
     def whole(self) -> Iterator[str]:
         """The document as of the last call of `changes`, as parts of a JSON text."""
         document = {
             "now_us": self._now_us,
             "seconds": self.history.seconds,
+            **self.place,
             **self._general,
             "nodes": list(self._nodes.values()),
             "decisions": [story.as_dict() for story in self.decisions.newest(DECISIONS)][::-1],

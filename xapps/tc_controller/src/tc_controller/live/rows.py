@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tc_controller.core.act.ownership import Role
 from tc_controller.core.bearer.bearer import Bearer
 from tc_controller.core.bearer.blocked import OF_MODE, Blocker
 from tc_controller.core.controller import Controller
@@ -23,6 +24,8 @@ WATCH_ONLY: Final = "watch only: no rule has a pipeline"
 #: A pipeline status older than this, or than five periods of it, is stale.
 _STALE_US: Final = 1_000_000
 _LOST_REPORTS: Final = 5
+#: Roles of a controller that acts at the node.
+_OWN: Final = (Role.OWNER, Role.UNLEASED)
 #: States whose reason says no more than the state and the figures of the row.
 _PLAIN: Final = (Compliance.MET, Compliance.AT_RISK, Compliance.IDLE)
 
@@ -83,6 +86,7 @@ def node_row(node: Node) -> Row:
         "id": node.node_id,
         "role": ownership.detail(),
         "meaning": ownership.role.meaning,
+        "owned": ownership.role in _OWN,
         "bearers": len(node.bearers),
         "states": dict(states),
         "reported_at_us": node.reported_at_us,
@@ -118,6 +122,7 @@ def gone_row(node_id: str, since_us: int) -> Row:
         "id": node_id,
         "role": "disconnected",
         "meaning": "Check the gNB and its E2 agent.",
+        "owned": False,
         "bearers": 0,
         "states": {},
         "reported_at_us": None,

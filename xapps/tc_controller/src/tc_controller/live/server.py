@@ -20,16 +20,22 @@ from ric.http import (
     text_response,
     too_many_requests,
 )
+from ric.settings import ClientSettings
 from sojourn_serving import Exceeded, Hold, Pool
 
 from tc_controller.live.detail import bearer_detail, find
 from tc_controller.live.feed import Feed, encode
+from tc_controller.live.fleet import PATH, Fleet, Scope
+from tc_controller.live.fleet_view import Search
+from tc_controller.settings import FleetSettings
 
 _PERIOD_S: Final = 1.0
 #: Seconds that a viewer may be behind; one that is slower is disconnected.
 _BEHIND: Final = 5
 #: Bearers whose histories may be asked for at once.
 _MOST_HISTORIES: Final = 64
+#: Letters of a search.
+_MOST_SEARCHED: Final = 200
 _TYPES: Final = {
     "index.html": "text/html",
     "live.css": "text/css",
@@ -95,11 +101,26 @@ class LivePage:
         clock: for the period.
         now_us: the controller's time.
         max_viewers: streams that may be open at once.
+        peers: the controllers of the same nodes, which the page shows too.
+        fleet: other sites, which it shows as well.
     """
 
     def __init__(
-        self, feed: Feed, clock: Clock, now_us: Callable[[], int], max_viewers: int
+        self,
+        feed: Feed,
+        clock: Clock,
+        now_us: Callable[[], int],
+        max_viewers: int,
+        *,
+        peers: ClientSettings | None = None,
+        fleet: FleetSettings | None = None,
     ) -> None:
+        peers, fleet = peers or ClientSettings(), fleet or FleetSettings()
+        feed.place = {
+            "site": fleet.site,
+            "fleet": peers.address is not None or bool(fleet.sites),
+        }
+        self._fleet = Fleet(feed, peers, fleet, self._refresh, now_us)
         self._feed = feed
         self._clock = clock
         self._now_us = now_us
@@ -125,6 +146,7 @@ class LivePage:
         server.route("GET", "/live/events", self._events, Right.READ)
         server.route("GET", "/live/history", self._history, Right.READ)
         server.route("GET", "/live/bearer", self._bearer, Right.READ)
+        server.route("GET", PATH, self._others, Right.READ)
 
     async def run(self) -> None:
         """Sample once a second until cancelled; send the viewers what changed."""
@@ -139,9 +161,15 @@ class LivePage:
 
     async def close(self) -> None:
         """End all streams, at a stop; others are refused from then on."""
+        self._fleet.close()
         self._max_viewers = 0
         for viewer in self._viewers:
             viewer.offer(None)
+
+    async def _refresh(self) -> None:
+        async with self._feeding:
+            if not self._following:
+                await self._publish()
 
     async def _publish(self) -> None:
         for change in self._feed.changes():
@@ -203,6 +231,17 @@ class LivePage:
             )
         decisions = self._feed.decisions.of(key)
         return _json(bearer_detail(controller, key, decisions, self._now_us()))
+
+    async def _others(self, request: Request) -> Response:
+        name, site = request.argument("scope") or Scope.ALL.value, request.argument("site")
+        states = frozenset(request.query.get("state", ()))
+        text = (request.argument("find") or "").strip().lower()
+        if name not in list(Scope) or max(map(len, (text, site or "", *states))) > _MOST_SEARCHED:
+            expected = f"scope {', '.join(Scope)}; find, site and state of {_MOST_SEARCHED} letters"
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"expected {expected} at most")
+        body = await self._fleet.document(Scope(name), site, Search(text, states))
+        headers = {**_HEADERS, "Cache-Control": "no-store", "Content-Type": "application/json"}
+        return Response(body=body, headers=headers)
 
 
 def _unavailable(why: str) -> HttpError:

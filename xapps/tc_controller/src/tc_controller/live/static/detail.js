@@ -14,8 +14,9 @@ export class Detail {
     this.flows = html("div");
     this.decisions = html("ol", { class: "decisions" });
     this.none = html("p", { class: "empty" });
-    this.body = html("div", { hidden: true }, this.state, this.text, this.chart.element,
+    this.here = html("div", {}, this.chart.element,
       html("h3", {}, "Decisions"), this.decisions, html("h3", {}, "Now"), this.facts, this.classes, this.flows);
+    this.body = html("div", { hidden: true }, this.state, this.text, this.here);
     place.append(this.title, this.none, this.body);
   }
 
@@ -31,15 +32,17 @@ export class Detail {
   show(row, history, detail, now, seconds) {
     this.none.hidden = true;
     this.body.hidden = false;
-    if (this.id !== row.id) {
-      this.id = row.id;
+    if (this.id !== row.key) {
+      this.id = row.key;
       this.chart.follows = true;
       for (const part of [this.text, this.facts, this.classes, this.flows, this.decisions]) part.replaceChildren();
     }
     setText(this.title, `UE ${row.rnti} DRB ${row.drb} on ${row.node}`);
     this.drawState(row, now);
+    this.here.hidden = !row.here;
     if (history) this.chart.show(`UE ${row.rnti} DRB ${row.drb}`, history.times, history.samples, row.bound_ms, detail?.decisions, seconds);
-    if (detail?.id === row.id) this.drawDetail(detail);
+    if (detail?.id === row.key) this.drawDetail(detail);
+    else if (!row.here) replace(this.text, [row], elsewhere);
   }
 
   drawState(row, now) {
@@ -74,6 +77,12 @@ function replace(place, items, make) {
   if (place.dataset.shown === shown) return;
   place.dataset.shown = shown;
   place.replaceChildren(...items.map(make));
+}
+
+/** What the list says of a bearer that another controller controls. */
+function elsewhere({ site, replica, reason, stale }) {
+  const where = [site, replica].filter(Boolean).join(", ");
+  return html("div", {}, html("p", {}, reason ?? stale ?? ""), html("p", {}, `Controlled by ${where}: curves and decisions are on its page.`));
 }
 
 function table(caption, heads, rows) {

@@ -4,7 +4,7 @@ import { STATES, badge, bytes, duration, html, rate, setText, svg } from "./word
 
 const SPARE = 6;
 const SPARK = { width: 120, height: 30, bound: 18 };
-const COLUMNS = ["State", "Bearer", "Sparse", "Last minutes", "Bulk, inh.", "Rate, queued", "Pipeline"];
+const COLUMNS = ["State", "Bearer", "Sparse", "Last minutes", "Bulk, inh.", "Rate, queued", "Slice, pipeline", "Site, controller"];
 
 export class Grid {
   /** `onSelect(id)`: a row was chosen; `historyOf(id)`: its samples, or undefined while they are loaded. */
@@ -57,7 +57,7 @@ export class Grid {
   }
 
   key(event) {
-    const at = this.rows.findIndex((row) => row.id === this.selected);
+    const at = this.rows.findIndex((row) => row.key === this.selected);
     const page = Math.max(1, Math.floor(this.room / this.height) - 1);
     const last = this.rows.length - 1;
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: last }[event.key];
@@ -65,7 +65,7 @@ export class Grid {
     if (to === undefined || last < 0) return;
     event.preventDefault();
     const index = Math.max(0, Math.min(last, to));
-    this.onSelect(this.rows[index].id, false);
+    this.onSelect(this.rows[index].key, false);
     this.reveal(index);
   }
 
@@ -82,7 +82,7 @@ export class Grid {
     const first = Math.max(0, Math.floor(this.grid.scrollTop / this.height) - SPARE);
     const count = Math.ceil(this.room / this.height) + 2 * SPARE;
     const shown = this.rows.slice(first, first + count);
-    const wanted = new Set(shown.map((row) => row.id));
+    const wanted = new Set(shown.map((row) => row.key));
     const spare = [];
     for (const [id, cells] of this.pool) {
       if (wanted.has(id)) continue;
@@ -90,13 +90,13 @@ export class Grid {
       spare.push(cells);
     }
     shown.forEach((row, index) => {
-      let cells = this.pool.get(row.id);
+      let cells = this.pool.get(row.key);
       if (!cells) {
         cells = spare.pop() ?? newRow();
-        this.pool.set(row.id, cells);
+        this.pool.set(row.key, cells);
         if (!cells.element.isConnected) this.canvas.append(cells.element);
       }
-      drawRow(cells, row, first + index, this.height, row.id === this.selected, this.historyOf(row.id));
+      drawRow(cells, row, first + index, this.height, row.key === this.selected, this.historyOf(row.key));
     });
     for (const cells of spare) cells.element.remove();
     const active = this.pool.get(this.selected);
@@ -121,16 +121,18 @@ function newRow() {
   const queue = html("small");
   const pipeline = html("span");
   const revision = html("small");
+  const site = html("span");
+  const replica = html("small");
   const element = html("div", { role: "row", id: `row-${made++}` },
     state, cell("name", name, " ", node), cell("sojourn", sojourn, " ", bound), cell("spark", spark.element),
-    cell("bulk", bulk, " ", inherited), cell("rate", rates, " ", queue), cell("pipeline", pipeline, " ", revision));
-  return { element, state, name, node, sojourn, bound, spark, bulk, inherited, queue, rates, pipeline, revision, drawn: null, curve: null };
+    cell("bulk", bulk, " ", inherited), cell("rate", rates, " ", queue), cell("pipeline", pipeline, " ", revision), cell("place", site, " ", replica));
+  return { element, state, name, node, sojourn, bound, spark, bulk, inherited, queue, rates, pipeline, revision, site, replica, drawn: null, curve: null };
 }
 
 function drawRow(cells, row, index, height, selected, history) {
   const { element } = cells;
   element.style.transform = `translateY(${index * height}px)`;
-  element.dataset.id = row.id;
+  element.dataset.id = row.key;
   element.setAttribute("aria-rowindex", index + 2);
   element.setAttribute("aria-selected", selected);
   if (cells.drawn !== row.state) {
@@ -148,10 +150,12 @@ function drawRow(cells, row, index, height, selected, history) {
   setText(cells.inherited, row.values[4] == null ? "" : `inh. ${duration(row.values[4])}`);
   setText(cells.queue, bytes(row.values[2]));
   setText(cells.rates, rate(row.values[1]));
-  setText(cells.pipeline, row.pipeline ?? "–");
+  setText(cells.pipeline, [row.slice, row.pipeline ?? "–"].filter(Boolean).join(", "));
+  setText(cells.site, row.site || "–");
+  setText(cells.replica, row.replica ?? "");
   setText(cells.revision, row.stale ?? (row.revision == null ? "" : `revision ${row.revision}`));
   cells.revision.classList.toggle("stale", row.stale != null);
-  const curve = `${row.id} ${row.bound_ms} ${history?.times.at(-1)}`;
+  const curve = `${row.key} ${row.bound_ms} ${history?.times.at(-1)}`;
   if (cells.curve === curve) return;
   cells.curve = curve;
   drawSpark(cells.spark, history?.samples[0] ?? [], row.bound_ms);

@@ -1,6 +1,7 @@
 // The live page: follows the stream, keeps the newest state, draws it.
 
 import { Detail, drawDecisions } from "./detail.js";
+import { Fleet, drawReplicas } from "./fleet.js";
 import { Grid, drawFilters } from "./grid.js";
 import { Histories } from "./histories.js";
 import { drawConditions, drawController, drawNodes } from "./nodes.js";
@@ -11,7 +12,7 @@ const SHOWN_DECISIONS = 50;
 const ANNOUNCE_MS = 10_000;
 const at = (id) => document.getElementById(id);
 
-const model = { now: 0, seconds: 300, controller: null, conditions: {}, nodes: new Map(), columns: new Map(), rows: new Map(), decisions: new Map() };
+const model = { now: 0, seconds: 300, site: "", fleet: false, controller: null, conditions: {}, nodes: new Map(), columns: new Map(), rows: new Map(), decisions: new Map() };
 const chosen = new Set();
 let token = null;
 let lostAt = null;
@@ -22,6 +23,7 @@ let announced = { text: "", at: 0 };
 const histories = new Histories(() => token, () => draw());
 const grid = new Grid(at("grid"), select, (id) => histories.of(id));
 const panel = new Detail(at("bearer"));
+const fleet = new Fleet(() => token, () => ({ text: searched(), states: [...chosen] }), () => draw());
 
 follow("events", {
   open(accepted) {
@@ -32,7 +34,10 @@ follow("events", {
     document.body.classList.remove("lost");
   },
   event(name, document) {
-    if (name === "whole") take(document);
+    if (name === "whole") {
+      take(document);
+      if (model.fleet) fleet.begin();
+    }
     else change(document);
     refreshDetail();
     draw();
@@ -49,7 +54,8 @@ setInterval(() => lostAt && showConnection(), 1000);
 // -------------------------------------------------------------------- the state
 
 function take(whole) {
-  model.seconds = whole.seconds;
+  Object.assign(model, { seconds: whole.seconds, site: whole.site, fleet: whole.fleet });
+  document.body.classList.toggle("fleet", model.fleet);
   for (const part of [model.nodes, model.columns, model.rows, model.decisions]) part.clear();
   change({ ...whole, values: [], gone: [], gone_nodes: [] });
 }
@@ -91,15 +97,17 @@ function forget(column) {
 function draw() {
   drawController(at("controller"), model.controller);
   drawConditions(at("conditions"), model.conditions);
-  drawNodes(at("nodes"), [...model.nodes.values()], model.now);
+  drawReplicas(at("replicas"), fleet.replicas);
+  const nodes = allNodes();
+  drawNodes(at("nodes"), nodes, model.now);
   const counts = {};
-  for (const row of model.rows.values()) counts[row.state] = (counts[row.state] ?? 0) + 1;
+  for (const { states } of nodes) for (const state of Object.keys(states)) counts[state] = (counts[state] ?? 0) + states[state];
   drawFilters(at("states"), counts, chosen, toggle);
   const rows = listed();
-  selected ??= rows[0]?.id ?? null;
+  selected ??= rows[0]?.key ?? null;
   grid.show(rows);
   grid.select(selected);
-  drawCount(rows.length);
+  drawCount(rows.length, nodes);
   drawSelected();
   const newest = [...model.decisions.values()].sort((one, other) => other.at_us - one.at_us);
   drawDecisions(at("decisions"), newest, true, select);
@@ -108,18 +116,37 @@ function draw() {
   announce(counts);
 }
 
-function listed() {
-  const wanted = at("find").value.trim().toLowerCase();
-  const fits = (row) => (chosen.size === 0 || chosen.has(row.state))
-    && (!wanted || `${row.id} ${row.slice} ${row.rule} ${row.pipeline} UE ${row.rnti} DRB ${row.drb}`.toLowerCase().includes(wanted));
-  return [...model.rows.values()].filter(fits).sort((one, other) => other.rank - one.rank || (one.id < other.id ? -1 : 1));
+const searched = () => at("find").value.trim().toLowerCase();
+
+/** Nodes by site and name: as their owner has them where another controller owns them. */
+function allNodes() {
+  const own = [...model.nodes.values()].map((node) => ({ ...node, site: model.site, replica: model.controller?.identity }));
+  const others = [...fleet.nodes.values()].filter((node) => node.site !== model.site || node.replica !== model.controller?.identity);
+  const known = new Map(others.filter((node) => node.site === model.site).map((node) => [node.id, node]));
+  return [...own.filter((node) => !known.has(node.id)), ...others];
 }
 
-function drawCount(count) {
-  const all = model.rows.size;
+/** A bearer of this controller, which sends its values each second, or of another. */
+const rowOf = (key) => model.rows.get(key) ?? fleet.rows.get(key);
+
+function allRows() {
+  const owners = new Map(allNodes().filter((node) => node.site === model.site).map((node) => [node.id, node.replica]));
+  const own = [...model.rows.values()].map((row) => Object.assign(row, { key: row.id, here: true, site: model.site, replica: owners.get(row.node) }));
+  return [...own, ...[...fleet.rows.values()].filter((row) => row.site !== model.site || !model.rows.has(row.id))];
+}
+
+function listed() {
+  const wanted = searched();
+  const fits = (row) => (chosen.size === 0 || chosen.has(row.state))
+    && (!wanted || `${row.id} ${row.slice} ${row.rule} ${row.pipeline} ${row.site} ${row.replica} UE ${row.rnti} DRB ${row.drb}`.toLowerCase().includes(wanted));
+  return allRows().filter(fits).sort((one, other) => other.rank - one.rank || (one.key < other.key ? -1 : 1));
+}
+
+function drawCount(count, nodes) {
+  const all = nodes.reduce((sum, node) => sum + node.bearers, 0);
   let text = count === all ? plural(all, "bearer") : `${count} of ${plural(all, "bearer")}`;
   if (all === 0) {
-    text = model.nodes.size === 0
+    text = nodes.length === 0
       ? "No node is connected to the E2 gateway: check the gateway's address and the gNB's E2 agent."
       : "No node reports a bearer: no UE is connected, or the node sends no RLC reports.";
   } else if (count === 0) text = "No bearer fits. Clear the search or the states.";
@@ -129,7 +156,7 @@ function drawCount(count) {
 }
 
 function drawSelected() {
-  const row = model.rows.get(selected);
+  const row = rowOf(selected);
   if (row) panel.show(row, histories.of(selected), detail, model.now, model.seconds);
   else panel.empty(selected ? `${selected} is gone. Select another bearer.` : "Select a bearer to see its curves and decisions.");
 }
@@ -186,6 +213,11 @@ async function refreshDetail() {
 
 function toggle(state) {
   if (!chosen.delete(state)) chosen.add(state);
+  search();
+}
+
+function search() {
+  if (model.fleet) fleet.begin();
   draw();
 }
 
@@ -202,14 +234,14 @@ function askForToken(message, again) {
   });
 }
 
-at("find").addEventListener("input", draw);
+at("find").addEventListener("input", search);
 at("back").addEventListener("click", () => {
   document.body.classList.remove("opened");
   grid.grid.focus();
 });
 addEventListener("hashchange", () => {
   const id = linked();
-  if (model.rows.has(id)) select(id, true);
+  if (rowOf(id)) select(id, true);
 });
 if (selected) document.body.classList.add("opened");
 

@@ -36,9 +36,10 @@ export function drawNodes(place, nodes, now) {
   const hidden = order.splice(MOST).length;
   const parts = new Map([...place.children].map((each) => [each.dataset.id, each]));
   order.forEach((node, index) => {
-    let item = parts.get(node.id);
-    parts.delete(node.id);
-    item ??= html("li", { "data-id": node.id }, html("b"), html("span", { class: "role" }), html("span", { class: "note" }), html("div"));
+    const key = `${node.site} ${node.id}`;
+    let item = parts.get(key);
+    parts.delete(key);
+    item ??= html("li", { "data-id": key }, html("b"), html("span", { class: "role" }), html("span", { class: "note" }), html("div"));
     if (place.children[index] !== item) place.insertBefore(item, place.children[index] ?? null);
     drawNode(item, node, now);
   });
@@ -50,7 +51,7 @@ export function drawNodes(place, nodes, now) {
 function drawNode(item, node, now) {
   const [name, role, note, faults] = item.children;
   setText(name, node.id);
-  setText(role, node.role);
+  setText(role, [node.role, node.site, document.body.classList.contains("fleet") ? node.replica : ""].filter(Boolean).join(" · "));
   role.title = node.meaning;
   setText(note, summary(node, now));
   const gone = node.gone_since_us == null ? [] : [{ sentence: "the E2 gateway has no connection to the node", reason: node.meaning, since_us: node.gone_since_us }];

@@ -71,6 +71,7 @@ export function setText(element, text) {
 }
 
 export function badge(state) {
-  const { word, symbol } = STATES[state];
+  // A controller of a newer version may know another.
+  const { word, symbol } = STATES[state] ?? { word: words(state), symbol: "?" };
   return html("span", { class: `badge ${state}` }, html("span", { "aria-hidden": "true" }, symbol), ` ${word}`);
 }
