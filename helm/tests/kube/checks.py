@@ -9,6 +9,9 @@ from typing import Any
 import yaml
 from kube.cluster import CHART, Cluster, KubeError
 
+NO_FAMILY = "not configured on this cluster"
+"""End of the API server's words about an address of a family that the cluster has not."""
+
 
 def dry_run(cluster: Cluster) -> Iterator[str]:
     """The API server accepts every example: admission, defaults, NetworkPolicies, RBAC."""
@@ -22,9 +25,15 @@ def dry_run(cluster: Cluster) -> Iterator[str]:
         objects = [each for each in yaml.safe_load_all(text) if each]
         sent = [each for each in objects if each["kind"] in known]
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": sent})
-        cluster.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=text)
         unknown = sorted({each["kind"] for each in objects} - set(known))
-        but = f", without {', '.join(unknown)}: no such resource here" if unknown else ""
+        try:
+            cluster.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=text)
+        except KubeError as error:
+            refused = [line for line in str(error).splitlines() if line.startswith("Error from")]
+            if not all(line.endswith(NO_FAMILY) for line in refused):
+                raise
+            unknown.append("Services of its IP family")
+        but = f", without {', '.join(unknown)}: not of this cluster" if unknown else ""
         yield f"server-side dry run of {values.parent.name}/{values.name}{but}"
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CHART = ROOT / "helm" / "sojourn"
 _PATH = os.pathsep.join((os.environ.get("PATH", ""), str(Path(sys.executable).parent)))
 
