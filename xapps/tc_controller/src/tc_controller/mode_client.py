@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from tc_controller.peer_client import AskError, Target, asked, at, body_of, cont
 
 PATH: Final = "/mode"
 _MAX_BYTES: Final = 1 << 16
+_AT_ONCE: Final = 16
 
 
 def answer_of(text: str) -> dict[str, str]:
@@ -38,21 +40,27 @@ def ask(target: Target, document: dict[str, str] | None = None) -> dict[str, str
 
 
 def switch(
-    targets: Iterator[Target], document: dict[str, str] | None
+    targets: Iterable[Target], document: dict[str, str] | None
 ) -> tuple[list[str], list[str]]:
-    """Ask each target, or set its mode; returns what was answered, and problems."""
-    shown, problems = [], []
+    """Ask each target, or set its mode; returns what was answered, and problems.
+
+    All at once: one that hangs does not make the others wait.
+    """
+    found: list[Target] = []
+    problems: list[str] = []
     try:
-        for target in targets:
+        found.extend(targets)
+    except AskError as error:
+        problems.append(str(error))
+    shown = []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for target, answer in [(each, pool.submit(ask, each, document)) for each in found]:
             try:
-                found = ask(target, document)
+                said = answer.result()
             except AskError as error:
                 problems.append(str(error))
             else:
-                line = f"{target.name}: {found['mode']} (by {found['by']}): {found['meaning']}"
-                shown.append(line)
-    except AskError as error:
-        problems.append(str(error))
+                shown.append(f"{target.name}: {said['mode']} (by {said['by']}): {said['meaning']}")
     return shown, problems
 
 
