@@ -93,6 +93,7 @@ TRUSTED: Final = {
         "sojourn_demo.programs:Program.wait_ready",
     ],
     "addresses and PEM files that were checked as settings, or an error of the library is shown": [
+        "ric.beside:_of_own",
         "ric_doctor.probe.endpoint:_context",
         "tc_controller.peer_client:context",
         "tc_controller.peers:_own",

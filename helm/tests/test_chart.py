@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 from chart_readme import CHART
 from chart_tools import REGISTRY, RENDERING, VALUES_FILES, faults, refusal, run, template, tool
 from dist import package_chart
+from tc_controller.live import runbooks
 
 Manifest = dict[str, Any]
 
@@ -161,6 +163,17 @@ def test_rules_get_the_addresses_and_the_objective_of_the_release() -> None:
     assert [url for url in urls if not url.startswith("https://d.org/docs/runbooks/")] == []
     assert [rule["expr"] for rule in alerts if rule["expr"].endswith("+ 0.995")]
     assert "{{ $labels." in str(rules), "Prometheus's own templates stay"
+
+
+def test_runbooks_are_those_of_the_controller_unless_a_site_is_given() -> None:
+    text = str([each for each in template(*WATCHED) if each["kind"] == "PrometheusRule"])
+    urls = set(re.findall(r"https?://[^ '\"]+/docs/runbooks/\w+\.html", text))
+    served = {f"/docs/{name}.html" for name in runbooks.pages()}
+    assert len(urls) > 40
+    own = "https://s-sojourn-controller.default.svc:9100"
+    assert [url for url in urls if url.removeprefix(own) not in served] == []
+    plain = str(template(*WATCHED, "--set=tls.mode=none"))
+    assert "http://s-sojourn-controller.default.svc:9100/docs/runbooks/" in plain
 
 
 def test_every_dashboard_is_a_config_map_of_grafanas_sidecar() -> None:

@@ -603,6 +603,17 @@ async def test_an_endpoint_that_wants_tls_and_a_token(tmp_path: Path) -> None:
         HttpClient(trusting, tmp_path / "absent")
 
 
+def test_variables_of_the_program_beside_it_are_not_taken_for_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The doctor has a section `http` too, of clients."""
+    monkeypatch.setenv("SOJOURN_HTTP__LISTEN", "127.0.0.1:1")
+    assert ric_cli.main(["doctor", "--gateway", "127.0.0.1:1", "--json"]) == 2
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    subjects = {f["subject"] for f in findings if f["check"] == "metrics"}
+    assert subjects == {"http://127.0.0.1:1/metrics", "http://127.0.0.1:1/readyz"}
+
+
 @pytest.mark.parametrize("given", ["ftp://x", "h:1,unix:///run/m"])
 def test_a_metrics_endpoint_of_another_scheme_is_refused(
     given: str, capsys: pytest.CaptureFixture[str]

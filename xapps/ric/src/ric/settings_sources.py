@@ -59,12 +59,15 @@ def settings_from(
 ) -> Model:
     """Settings from arguments that a parser with `add_settings_arguments` has parsed.
 
-    `in_place_of_file` has what the file would have; then `--config` is not read.
+    `in_place_of_file` has what the file would have; then `--config` is not read, and the variables
+    of another program, which may have a section of the same name, are passed over.
     """
     variables = os.environ if environment is None else environment
     config = given.config or variables.get(f"{prefix}_CONFIG")
     if in_place_of_file is not None:
         merged = copy.deepcopy(dict(in_place_of_file))
+        known = {f"{prefix}_{'__'.join(one.path)}".upper() for one in settings_of(schema)}
+        variables = {name: value for name, value in variables.items() if name.upper() in known}
     else:
         merged = read_yaml_mapping(Path(config)) if config else {}
     origins: dict[Location, str] = {}

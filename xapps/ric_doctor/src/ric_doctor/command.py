@@ -89,7 +89,8 @@ def _of(program: Beside) -> dict[str, Any]:
     if program.http and not program.http["address"].startswith("unix:"):
         tls = program.http.get("tls")
         scheme = "http" if tls is None else "https"
-        settings["metrics"] = [f"{scheme}://{program.http['address']}/metrics"]
+        at = f"{scheme}://{program.http['address']}"
+        settings["metrics"] = [f"{at}/metrics", f"{at}/readyz"]
         settings["http"] = {} if tls is None else {"tls": tls}
     return settings
 

@@ -37,6 +37,7 @@ from tc_controller.core.policy.schema import Policy
 from tc_controller.decision_log import DecisionLog
 from tc_controller.forecasts import follow_forecasts
 from tc_controller.latency import LoopLatencies
+from tc_controller.live import runbooks
 from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.feed import Feed
 from tc_controller.live.server import LivePage
@@ -231,6 +232,7 @@ class ControllerApp:
                 tasks.append(xapp.supervise("forecasts", follow))
             if settings.http.listen:
                 ModeServer(self._mode, self._switched, self._blocking).add_routes(xapp.http)
+                runbooks.add_routes(xapp.http)
             if settings.http.listen and settings.live.max_viewers > 0:
                 self._live.add_routes(xapp.http)
                 xapp.on_stop(self._live.close)

@@ -120,10 +120,16 @@ def of_forecaster(reach: Reach) -> Finding:
 
 
 def of_endpoint(endpoint: Endpoint) -> Finding:
-    """Whether a metrics endpoint answers."""
+    """Whether an HTTP endpoint answers, and the program is ready."""
     check = Check("metrics", endpoint.url)
     if not endpoint.error:
         return check.ok("answers")
+    if endpoint.error.startswith("HTTP 503"):
+        return check.warn(
+            f"is not ready ({endpoint.error})",
+            "The program waits for a condition that its answer has as false.",
+            "Mend that condition first; its detail says what is missing.",
+        )
     return check.warn(
         f"cannot be read ({endpoint.error})",
         "Prometheus cannot read it either: no graphs, no alerts.",

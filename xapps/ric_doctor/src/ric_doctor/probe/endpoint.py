@@ -71,9 +71,9 @@ def _error(request: urllib.request.Request, context: ssl.SSLContext, timeout_s: 
         ):
             return ""
     except urllib.error.HTTPError as error:
-        detail = error.read(200).decode("utf-8", "replace").strip()
+        detail = error.read(1000).decode("utf-8", "replace").strip()
         error.close()
-        return f"HTTP {error.code}" + (f": {detail}" if error.code in (401, 403) else "")
+        return f"HTTP {error.code}" + (f": {detail}" if error.code in (401, 403, 503) else "")
     except urllib.error.URLError as error:
         return str(getattr(error.reason, "strerror", None) or error.reason)
     except (OSError, ValueError, HTTPException) as error:
