@@ -320,7 +320,7 @@ STATE = [
         write=as_json,
     ),
     Peer(
-        "tc_controller.decision_log:read_log",
+        "tc_controller.decision_log:record_of",
         lambda data, path: list(read_log(written(data, path))),
         (),
         "",

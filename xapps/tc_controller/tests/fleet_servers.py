@@ -48,18 +48,24 @@ class Servers:
         tls = TlsSettings(enabled=True, server_name="controller", **files)
         return {"address": address, "tls": tls}
 
-    async def controller(
-        self, cells: Cells, peers: str = "", sites: tuple[SiteSettings, ...] = (), site: str = ""
-    ) -> tuple[str, HttpServer]:
-        """A controller that has been fed for a second; returns its address."""
+    def server(self, listen: str = "127.0.0.1:0") -> HttpServer:
+        """The HTTP server of a controller, to be started."""
         certificate, key = self._server
         settings = HttpSettings(
-            listen="127.0.0.1:0",
+            listen=listen,
             certificate_file=certificate,
             key_file=key,
             client_ca_file=self._ca.file,
         )
         server = HttpServer(settings, Security(AccessSettings(file=self._access)))
+        self._stack.push_async_callback(server.stop)
+        return server
+
+    async def controller(
+        self, cells: Cells, peers: str = "", sites: tuple[SiteSettings, ...] = (), site: str = ""
+    ) -> tuple[str, HttpServer]:
+        """A controller that has been fed for a second; returns its address."""
+        server = self.server()
         page = LivePage(
             cells.feed,
             SystemClock(),
@@ -72,11 +78,10 @@ class Servers:
         cells.second(now_us())
         for _ in cells.feed.sample(cells.now_us):
             pass
-        self._stack.push_async_callback(server.stop)
         self._stack.push_async_callback(page.close)
         return await server.start(), server
 
-    async def raw(self, answer: Raw) -> str:
+    async def raw(self, answer: Raw, host: str = "127.0.0.1", port: int = 0) -> str:
         """A server that speaks TLS and then answers as it likes."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(*self._server)
@@ -90,7 +95,7 @@ class Servers:
             finally:
                 writer.close()
 
-        server = await asyncio.start_server(handler, "127.0.0.1", 0, ssl=context)
+        server = await asyncio.start_server(handler, host, port, ssl=context)
         self._stack.callback(server.close)
         return f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 

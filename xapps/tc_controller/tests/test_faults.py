@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tc_controller.core.controller import Controller
 from tc_controller.core.node.faults import Fault
-from tc_controller.explain_state import explain_state
+from tc_controller.explain_state import State
 from tc_controller.policy_file import parse_policy
 from tc_world import NODE, TcFunction, World, bulk, ping
 
@@ -158,7 +158,7 @@ def test_the_state_is_explained_with_the_first_step_until_it_ends() -> None:
     deaf = world()
     deaf.tc = Deaf()
     deaf.run(10_000)
-    text = explain_state(deaf.records)
+    text = str(State.of(deaf.records))
     assert (
         "gnb-1: the node accepts pipelines and does not install them since 1970-01-01 00:00:05"
         in text
@@ -167,7 +167,7 @@ def test_the_state_is_explained_with_the_first_step_until_it_ends() -> None:
     assert "check the gNB" in text
     deaf.tc = TcFunction()
     deaf.run(70_000)
-    assert "fault" not in explain_state(deaf.records)
+    assert "fault" not in str(State.of(deaf.records))
 
 
 def test_an_outage_is_explained_as_one_of_the_radio() -> None:
@@ -175,7 +175,7 @@ def test_an_outage_is_explained_as_one_of_the_radio() -> None:
     outage.run(3_000)
     outage.link_kbps = 0
     outage.run(3_000)
-    text = explain_state(outage.records)
+    text = str(State.of(outage.records))
     assert "gnb-1/0x4601/drb1: radio_stalled since" in text
     assert "No pipeline shortens an outage" in text
 
@@ -191,11 +191,11 @@ def test_an_overload_is_explained_by_class_with_what_is_needed_and_given() -> No
         "reason": "5.0 of 30 Mbit/s guaranteed, needs 60.0 Mbit/s, radio gives 40.0",
         "class_name": "calls",
     }
-    text = explain_state([record])
+    text = str(State.of([record]))
     assert "drb1 class calls: infeasible" in text
     assert "needs 60.0 Mbit/s, radio gives 40.0" in text
     assert "admit less" in text
     gone = {**record, "event": "class_gone", "at_us": 6_000_000}
-    assert explain_state([record, gone]) == "The log has no state of a node or bearer."
+    assert str(State.of([record, gone])) == "The log has no state of a node or bearer."
     gone = {"event": "bearer_gone", "at_us": 6_000_000, "bearer": record["bearer"]}
-    assert explain_state([record, gone]) == "The log has no state of a node or bearer."
+    assert str(State.of([record, gone])) == "The log has no state of a node or bearer."

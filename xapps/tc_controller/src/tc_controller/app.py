@@ -41,6 +41,7 @@ from tc_controller.live import runbooks
 from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.feed import Feed
 from tc_controller.live.server import LivePage
+from tc_controller.log_server import LogServer
 from tc_controller.metrics import ControllerCollector
 from tc_controller.mode_server import ModeServer
 from tc_controller.mode_source import ModeSource
@@ -233,6 +234,8 @@ class ControllerApp:
             if settings.http.listen:
                 ModeServer(self._mode, self._switched, self._blocking).add_routes(xapp.http)
                 runbooks.add_routes(xapp.http)
+                log = settings.decision_log.path
+                LogServer(log, self._identity, self._blocking).add_routes(xapp.http)
             if settings.http.listen and settings.live.max_viewers > 0:
                 self._live.add_routes(xapp.http)
                 xapp.on_stop(self._live.close)

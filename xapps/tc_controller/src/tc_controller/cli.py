@@ -18,16 +18,13 @@ from ric.state_file import StateError, check_state_path
 from ric.terminal import complain, show
 from ric.version import VERSION
 
-from tc_controller import mode_command
+from tc_controller import explain_command, mode_command
 from tc_controller.app import ControllerApp
 from tc_controller.core.act.node_default import why_not_in_advance
 from tc_controller.core.conflicts import Severity, findings
 from tc_controller.core.policy.compile import CLASSES
 from tc_controller.core.policy.rung import Rung, in_force
 from tc_controller.core.policy.schema import Policy, Rule, json_schema
-from tc_controller.decision_log import DEFAULT_NAME, read_log
-from tc_controller.explain import decision_ids, explain
-from tc_controller.explain_state import explain_state
 from tc_controller.policy_file import PolicyError, load_policy
 from tc_controller.policy_source import default_policy
 from tc_controller.settings import ControllerSettings
@@ -185,33 +182,9 @@ def _shown(value: object) -> str:
 
 def _explain(options: argparse.Namespace) -> int:
     try:
-        return _explain_from(options)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        return _wrong(f"{options.log}: {error.strerror}; expected a decision log")
-
-
-def _explain_from(options: argparse.Namespace) -> int:
-    if not options.log.exists():
-        return _wrong(f"{options.log}: no such decision log")
-    if options.list:
-        lines = list(decision_ids(read_log(options.log)))
-        if not lines:
-            complain("tc-controller", f"{options.log}: has no decision")
-        for line in lines:
-            show(line + "\n")
-        return 0
-    if options.state:
-        show(explain_state(read_log(options.log)) + "\n")
-        return 0
-    if options.id is None:
-        return _wrong("explain: expected the id of a decision, --list or --state")
-    story = explain(read_log(options.log), options.id)
-    if story is None:
-        return _fail(f"{options.log}: no decision {options.id}; --list shows those it has")
-    show(story + "\n")
-    return 0
+        return explain_command.run(options)
+    except SettingsError as error:
+        return _wrong(str(error))
 
 
 def _fail(message: str) -> int:
@@ -255,18 +228,15 @@ def _parser() -> tuple[ProgramParser, argparse._SubParsersAction[ProgramParser]]
     actions.add_parser("schema", help="print the JSON schema of a policy file")
     explain_parser = actions.add_parser(
         "explain",
-        help="explain a decision, a trial or the state of nodes from the decision log",
-        example="tc-controller explain --log decisions.jsonl --list",
+        help="explain a decision, a trial or the state of nodes from decision logs",
+        description="Explain a decision, a trial or the state of nodes: from the decision logs of "
+        "the controller of these settings and of its peers, or from a file.",
+        example="tc-controller explain --list",
+        # `--state` is a setting as well.
+        conflict_handler="resolve",
     )
-    explain_parser.add_argument("id", nargs="?", help="id of the decision or trial")
-    explain_parser.add_argument("--list", action="store_true", help="list the decisions of the log")
-    explain_parser.add_argument(
-        "--state",
-        action="store_true",
-        help="the newest state of each node and bearer: faults, compliance, what to do",
-    )
-    explain_parser.add_argument(
-        "--log", type=Path, default=Path(DEFAULT_NAME), help="decision log (default: %(default)s)"
+    explain_command.add_arguments(
+        explain_parser, lambda: add_settings_arguments(explain_parser, ControllerSettings)
     )
     states = actions.add_parser(
         "states",

@@ -19,9 +19,9 @@ from typing import Any, Final, Self
 import structlog
 from ric.errors import SettingsError
 
-DEFAULT_NAME: Final = "decisions.jsonl"
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_MAX_LINE: Final = 1 << 20
+MAX_LINE: Final = 1 << 20
+"""Length of a line."""
 _log = structlog.get_logger()
 _MAX_QUEUED: Final = 10_000
 """Records waiting for a disk that hangs; some 10 MB."""
@@ -187,22 +187,31 @@ def rotated(path: Path, number: int) -> Path:
 def read_log(path: Path) -> Iterator[dict[str, Any]]:
     """All records of all files, oldest first. Other lines are skipped: a process killed while it
     wrote leaves half a line."""
+    for file in files_of(path):
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            # A longer line, of another file, is read in pieces that are no records.
+            for line in iter(partial(lines.readline, MAX_LINE), ""):
+                record = record_of(line)
+                if record is not None:
+                    yield record
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a log that there are, oldest first."""
     number = 0
     while rotated(path, number + 1).exists():
         number += 1
-    for index in range(number, -1, -1):
-        file = rotated(path, index)
-        if index == 0 and not file.exists():
-            return
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            # A longer line, of another file, is read in pieces that are no records.
-            for line in iter(partial(lines.readline, _MAX_LINE), ""):
-                try:
-                    record = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                if isinstance(record, dict) and "event" in record:
-                    yield record
+    files = [rotated(path, index) for index in range(number, 0, -1)]
+    return [*files, path] if path.exists() else files
+
+
+def record_of(line: str) -> dict[str, Any] | None:
+    """The record of a line; ``None``: it is none."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and "event" in record else None
 
 
 def _end_last_line(number: int) -> int:

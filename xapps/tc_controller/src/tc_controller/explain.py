@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,8 +11,8 @@ from tc_controller.explain_trial import explain_trial, is_trial, place
 Record = dict[str, Any]
 
 
-def decision_ids(records: Iterable[Record]) -> list[str]:
-    """One line per decision and trial: id, time, bearer, rung and result."""
+def decision_rows(records: Iterable[Record]) -> list[list[str]]:
+    """Id, time, bearer, rung and result of each decision and trial."""
     lines: dict[str, list[str]] = {}
     for record in records:
         key = record.get("id")
@@ -27,10 +27,15 @@ def decision_ids(records: Iterable[Record]) -> list[str]:
             lines[key] = [key, time_of(record["at_us"]), bearer_name(record), rung, result]
         elif key in lines:
             lines[key][4] = result_of(record)
-    widths = [max((len(row[i]) for row in lines.values()), default=0) for i in range(5)]
+    return list(lines.values())
+
+
+def decision_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """One line per row, with columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in lines.values()
+        for row in rows
     ]
 
 

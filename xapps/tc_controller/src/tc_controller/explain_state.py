@@ -4,8 +4,10 @@ the first step."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
 
+from tc_controller.core.act.ownership import Role
 from tc_controller.core.node.faults import Fault
 from tc_controller.explain import bearer_name, time_of
 
@@ -13,6 +15,8 @@ Record = dict[str, Any]
 
 #: Faults of nodes by their word in a record.
 FAULTS: Final = {fault.word: fault for fault in Fault}
+#: Roles of a controller that acts at the node.
+_OWN: Final = (Role.OWNER.label, Role.UNLEASED.label)
 #: What a compliance that no pipeline mends means, and what to do.
 COMPLIANCE_ADVICE: Final = {
     "radio_stalled": "The radio sends little or nothing. No pipeline shortens an outage: check "
@@ -23,39 +27,83 @@ COMPLIANCE_ADVICE: Final = {
 }
 
 
-def explain_state(records: Iterable[Record]) -> str:
-    """The newest state of each node and bearer of a log, the nodes with their faults first."""
-    roles: dict[str, Record] = {}
-    defaults: dict[str, Record] = {}
-    faults: dict[tuple[str, str], Record] = {}
-    bearers: dict[tuple[str, str], Record] = {}
-    for record in records:
+@dataclass(slots=True)
+class State:
+    """The newest state of nodes and bearers in one log, as records."""
+
+    roles: dict[str, Record] = field(default_factory=dict)
+    defaults: dict[str, Record] = field(default_factory=dict)
+    #: Faults by node and name.
+    faults: dict[tuple[str, str], Record] = field(default_factory=dict)
+    #: Compliance by bearer and class; the class of the bearer itself is "".
+    bearers: dict[tuple[str, str], Record] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Self:
+        """The state after all records."""
+        state = cls()
+        for record in records:
+            state.add(record)
+        return state
+
+    def add(self, record: Record) -> None:
+        """Take a record, oldest first."""
         event = record["event"]
         if event == "ownership":
-            roles[record["node"]] = record
+            self.roles[record["node"]] = record
         elif event == "node_default":
-            defaults[record["node"]] = record
+            self.defaults[record["node"]] = record
         elif event == "fault":
-            faults[record["node"], record["fault"]] = record
+            self.faults[record["node"], record["fault"]] = record
         elif event == "compliance":
-            bearers[bearer_name(record), record.get("class_name") or ""] = record
+            self.bearers[bearer_name(record), record.get("class_name") or ""] = record
         elif event == "class_gone":
-            bearers.pop((bearer_name(record), record["class_name"]), None)
+            self.bearers.pop((bearer_name(record), record["class_name"]), None)
         elif event == "bearer_gone":
             gone = bearer_name(record)
-            bearers = {key: kept for key, kept in bearers.items() if key[0] != gone}
-    lines = [
-        f"{node}: {record['role']} since {time_of(record['at_us'])}"
-        for node, record in sorted(roles.items())
-    ]
-    for node, record in sorted(defaults.items()):
-        lines += _default(node, record)
-    for (node, name), record in sorted(faults.items()):
-        if record["what"] == "began":
-            lines += _fault(node, name, record)
-    for (name, class_name), record in sorted(bearers.items()):
-        lines += _bearer(f"{name} class {class_name}" if class_name else name, record)
-    return "\n".join(lines) or "The log has no state of a node or bearer."
+            self.bearers = {key: kept for key, kept in self.bearers.items() if key[0] != gone}
+
+    def knowledge_of(self, node: str) -> tuple[bool, int]:
+        """How well this log knows a node: best the owner's, then the newest."""
+        role = self.roles.get(node)
+        return (False, 0) if role is None else (role["role"] in _OWN, role["at_us"])
+
+    def __str__(self) -> str:
+        lines = [
+            f"{node}: {record['role']} since {time_of(record['at_us'])}"
+            for node, record in sorted(self.roles.items())
+        ]
+        for node, record in sorted(self.defaults.items()):
+            lines += _default(node, record)
+        for (node, name), record in sorted(self.faults.items()):
+            if record["what"] == "began":
+                lines += _fault(node, name, record)
+        for (name, class_name), record in sorted(self.bearers.items()):
+            lines += _bearer(f"{name} class {class_name}" if class_name else name, record)
+        return "\n".join(lines) or "The log has no state of a node or bearer."
+
+
+def joined(states: Iterable[State]) -> State:
+    """One state of several logs: each node with its bearers as the log of its owner has it."""
+    states = list(states)
+    best: dict[str, State] = {}
+
+    def known_best(node: str, state: State) -> bool:
+        if node not in best:
+            best[node] = max(states, key=lambda each: each.knowledge_of(node))
+        return best[node] is state
+
+    whole = State()
+    for state in states:
+        for own, all_of in ((state.roles, whole.roles), (state.defaults, whole.defaults)):
+            all_of.update({node: each for node, each in own.items() if known_best(node, state)})
+        for key, record in state.faults.items():
+            if known_best(key[0], state):
+                whole.faults[key] = record
+        for key, record in state.bearers.items():
+            if known_best(record["bearer"]["node"], state):
+                whole.bearers[key] = record
+    return whole
 
 
 def _default(node: str, record: Record) -> list[str]:
