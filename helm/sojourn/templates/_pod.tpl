@@ -106,19 +106,29 @@ readinessProbe:
 {{/* Init containers that copy FlexRIC's SDK onto the bridge's volume and try what the bridge needs. Arguments: root context, flags. */}}
 {{- define "sojourn.preflight" -}}
 {{- $root := index . 0 }}{{- $bridge := $root.Values.flexricBridge }}
-{{- $small := dict "requests" (dict "cpu" "10m" "memory" "32Mi") "limits" (dict "memory" "128Mi") }}
+{{- $small := dict "requests" (dict "cpu" "10m" "memory" "32Mi") "limits" (dict "memory" "192Mi") }}
 {{- $container := include "sojourn.container" (list $root "flexricBridge") | fromYaml }}
 {{- $mount := dict "name" "native" "mountPath" $bridge.native.mountPath }}
 {{- $containers := list }}
 {{- if not $bridge.native.volume }}
 {{- $containers = append $containers (merge (dict "name" "sdk" "image" (include "sojourn.imageReference" (list $root $bridge.sdk.image))
-  "command" (list "cp" "-rf" "/sdk/." $bridge.native.mountPath) "resources" $small "volumeMounts" (list $mount)) $container) }}
+  "command" (list "cp" "-rf" "/sdk/." $bridge.native.mountPath) "resources" $small "volumeMounts" (list $mount)) (deepCopy $container)) }}
 {{- end }}
 {{- if $bridge.preflight.enabled }}
-{{- $args := concat (list "preflight" (printf "--ric=%s" (include "sojourn.ricHost" $root))) (index . 1) }}
-{{- $containers = append $containers (merge (dict "name" "preflight" "args" $args "resources" $small) $container) }}
+{{- $libraries := printf "--libraries=%s/%s" $bridge.native.mountPath $bridge.native.libraries }}
+{{- $args := concat (list "preflight" (printf "--ric=%s" (include "sojourn.ricHost" $root)) $libraries) (index . 1) }}
+{{- $env := include "sojourn.nativeEnvironment" $root | fromYamlArray }}
+{{- $containers = append $containers (merge (dict "name" "preflight" "args" $args "env" $env "resources" $small
+  "volumeMounts" (list (merge (dict "readOnly" true) $mount))) $container) }}
 {{- end }}
 {{- with $containers }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{/* Where Python and the linker find FlexRIC's SDK. */}}
+{{- define "sojourn.nativeEnvironment" -}}
+{{- $native := .Values.flexricBridge.native -}}
+- {name: PYTHONPATH, value: {{ printf "%s/%s" $native.mountPath $native.pythonPath | quote }}}
+- {name: LD_LIBRARY_PATH, value: {{ printf "%s/%s" $native.mountPath $native.libraryPath | quote }}}
 {{- end }}
 
 {{/* Volume of FlexRIC's SDK. */}}

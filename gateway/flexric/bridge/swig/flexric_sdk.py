@@ -53,6 +53,11 @@ class FlexricSdk:
             library=built["library"],
         )
 
+    def load(self) -> None:
+        """Load FlexRIC's library; raises `SdkError` of kind `mismatch`, as `open`."""
+        if self._native is None:
+            self._native = _load()
+
     def open(self, connection: Connection, reports: int) -> None:
         """Connect to the RIC at an IPv4 address.
 
@@ -61,8 +66,7 @@ class FlexricSdk:
         `closed` or `no-nodes` when there is no session: then the process must end, because FlexRIC
         connects once in the life of a process.
         """
-        if self._native is None:
-            self._native = _load()
+        self.load()
         with _errors(self._native):
             self._native.open_ric(
                 connection.address,

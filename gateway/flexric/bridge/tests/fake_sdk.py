@@ -40,6 +40,10 @@ class FakeSdk:
     def versions(self) -> SdkVersions:
         return SdkVersions("fake", "fake", {"rlc": 152})
 
+    def load(self) -> None:
+        if why := os.environ.get("FAKE_MISMATCH"):
+            raise SdkError("mismatch", why)
+
     def open(self, connection: Connection, reports: int) -> None:
         ric_was_away = connection.ric_was_away
         path = os.environ[ENVIRONMENT]

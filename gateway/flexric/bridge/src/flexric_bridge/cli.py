@@ -1,8 +1,8 @@
 """`flexric-bridge`: serves the E2 gateway from FlexRIC; shows and resets its request budget.
 
-`serve` runs the bridge. `preflight` tries to reach the RIC over SCTP. `budget` prints the requests
-left by the state file; `--reset` sets the count to zero, after the RIC was restarted while the
-bridge was down.
+`serve` runs the bridge. `preflight` says which piece is missing or of another build, and tries to
+reach the RIC over SCTP. `budget` prints the requests left by the state file; `--reset` sets the
+count to zero, after the RIC was restarted while the bridge was down.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from ric.version import VERSION
 
 from flexric_bridge.app import STATE_VERSION, Bridge
 from flexric_bridge.budget import Budget
+from flexric_bridge.installed import examine
 from flexric_bridge.ric_address import check_host, preflight
 from flexric_bridge.session import MAKE_IT, missing_module
-from flexric_bridge.settings import BridgeSettings, BudgetSettings
+from flexric_bridge.settings import BridgeSettings, BudgetSettings, RicSettings
 
 NAME = "flexric-bridge"
 
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.action == "budget":
             return _budget(given.state, reset=given.reset)
         if given.action == "preflight":
-            return preflight(given.ric, given.wait_s, partial(print, flush=True))
+            return _preflight(given)
         settings = settings_from(BridgeSettings, given)
         check_files(settings)
         if settings.state is not None:
@@ -61,6 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _announce(bridge: Bridge) -> None:
     bridge.announce_ready(listen=bridge.address)
+
+
+def _preflight(given: argparse.Namespace) -> int:
+    say = partial(print, flush=True)
+    findings = [] if given.libraries is None else list(examine(given.sdk, given.libraries))
+    for finding in findings:
+        say(finding.text)
+    broken = any(finding.fatal for finding in findings)
+    reached = preflight(given.ric, 0 if broken else given.wait_s, say)
+    return 2 if broken else reached
 
 
 def _budget(path: Path, *, reset: bool) -> int:
@@ -113,10 +124,17 @@ def _parser() -> ProgramParser:
     add_settings_arguments(serve_parser, BridgeSettings)
     tried = actions.add_parser(
         "preflight",
-        help="try to reach the RIC over SCTP",
-        description="Say whether this node has SCTP and the RIC answers. Exit status 2 without"
-        " SCTP, else 0: the bridge goes on trying.",
-        example=f"{NAME} preflight --ric oai-flexric --wait-s 30",
+        help="say what is missing, try to reach the RIC over SCTP",
+        description="Say whether SDK module and service models are there and of one FlexRIC, this"
+        " node has SCTP and the RIC answers. Exit status 2 if the bridge cannot work, else 0: it"
+        " goes on trying to reach the RIC.",
+        example=f"{NAME} preflight --ric oai-flexric --libraries /opt/flexric/lib/flexric",
+    )
+    tried.add_argument(
+        "--libraries", type=Path, metavar="DIR", help="service models; not examined if absent"
+    )
+    tried.add_argument(
+        "--sdk", default=RicSettings().sdk, metavar="NAME", help="class of the SDK, as of serve"
     )
     tried.add_argument("--ric", type=_host, required=True, metavar="HOST", help="its host")
     tried.add_argument(

@@ -177,6 +177,10 @@ class Sdk(Protocol):
         """The FlexRIC it was built for; may be called before `open`."""
         ...
 
+    def load(self) -> None:
+        """Load FlexRIC's library, without connecting; raises `SdkError` of kind `mismatch`."""
+        ...
+
     def open(self, connection: Connection, reports: int) -> None:
         """Connect to the RIC; once in the life of a process.
 

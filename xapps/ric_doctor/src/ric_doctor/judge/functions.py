@@ -86,7 +86,9 @@ def _tc(node: Node, offered: set[str]) -> Iterator[Finding]:
     yield Check(_CHECK, node.id).fail(
         "has no tc",
         "tc-controller observes this node and controls nothing; forecasts work.",
-        "Run a gNB with the TC RAN function (ran-function/oai adds it to OpenAirInterface).",
+        "Run a gNB with the TC RAN function (ran-function/oai adds it to OpenAirInterface; `make"
+        " stack-images` makes the image); behind FlexRIC its folder of service models needs"
+        " libsojourn_tc_sm.so.",
     )
 
 

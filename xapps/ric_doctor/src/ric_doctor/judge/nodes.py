@@ -44,7 +44,8 @@ def _none() -> Finding:
         "Without a node there are no reports and no controls.",
         "Start the gNB's E2 agent and point it at the RIC's address; behind FlexRIC, check"
         " that nearRT-RIC logs the node's E2 SETUP, and wait for the bridge to reconnect: FlexRIC"
-        " lists nodes only when an xApp connects.",
+        " lists nodes only when an xApp connects. If nearRT-RIC ends whenever a gNB connects, it"
+        " lacks libsojourn_tc_sm.so.",
     )
 
 
