@@ -66,7 +66,7 @@ class Authority:
 
 
 def _replace(file: Path, content: bytes) -> None:
-    """Renames `content` into place: a server that reads its files by itself meets none half written."""
+    """Renames `content` into place: a server that rereads its files meets none half written."""
     aside = file.with_name(f"{file.name}.new")
     aside.write_bytes(content)
     aside.rename(file)

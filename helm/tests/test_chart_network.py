@@ -17,6 +17,18 @@ def in_namespace(name: str) -> Manifest:
     return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
 
 
+def test_controllers_reach_each_others_page_where_only_monitoring_may_read() -> None:
+    objects = template(*PRODUCTION)
+    name = "s-sojourn-controller"
+    (policy,) = (
+        each
+        for each in objects
+        if each["kind"] == "NetworkPolicy" and each["metadata"]["name"] == name
+    )
+    readers = policy["spec"]["ingress"][0]["from"][0]["podSelector"]["matchExpressions"]
+    assert readers[0]["values"] == ["tc-controller", "doctor"]
+
+
 def egress(objects: list[Manifest], component: str) -> list[Manifest]:
     """Egress rules of a component's NetworkPolicy."""
     name = f"s-sojourn-{component}"

@@ -19,6 +19,7 @@ from ric.security import Security
 from ric.settings import HttpSettings
 from tc_controller.live.feed import encode
 from tc_controller.live.server import LivePage
+from tc_controller.settings import FleetSettings, PeersSettings, SiteSettings
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
 #: A new profile each time, and no requests of the browser's own.
@@ -60,11 +61,13 @@ class Site:
         self.address = "127.0.0.1:0"
         self.access = AccessSettings()
 
-    async def start(self) -> None:
+    async def start(
+        self, peers: PeersSettings | None = None, fleet: FleetSettings | None = None
+    ) -> None:
         """Serve, at the same address as before."""
         settings = HttpSettings(listen=self.address)
         self.server = HttpServer(settings, Security(self.access))
-        self.live = LivePage(self.cells.feed, SystemClock(), now_us, 16)
+        self.live = LivePage(self.cells.feed, SystemClock(), now_us, 16, peers=peers, fleet=fleet)
         self.live.add_routes(self.server)
         self.address = await self.server.start()
         self.tasks = [asyncio.create_task(self.live.run()), asyncio.create_task(self._feed())]
@@ -173,6 +176,31 @@ async def test_no_serious_accessibility_violation_in_light_dark_and_on_a_phone()
             assert width <= viewport["width"], "the page scrolls sideways"
             await page.close()
     assert served.problems == []
+
+
+async def test_other_controllers_and_sites_are_on_the_page_and_are_searched() -> None:
+    async with site(1, 8) as other, site(2, 8) as served:
+        await other.stop()
+        other.cells.rename("gnb-001", "gnb-hamburg")
+        await other.start()
+        await served.stop()
+        east = SiteSettings(name="east", address=other.address)
+        dead = SiteSettings(name="north", address="127.0.0.1:1")
+        await served.start(fleet=FleetSettings(site="west", sites=(east, dead)))
+        for viewport in (DESK, PHONE):
+            page = await served.open(viewport, shown="#replicas .bad")
+            said = await page.inner_text("#replicas .bad")
+            assert said.startswith("▲ north does not answer since ")
+            await page.fill("#find", "hamburg")
+            await shows(page, "#count", "8 of 24 bearers")
+            assert await page.locator(".canvas .place span").first.inner_text() == "east"
+            assert await violations(page) == [], viewport
+            await page.click("[data-id][role=row]")
+            await playwright.expect(page.locator("#bearer .why")).to_contain_text(
+                "Controlled by east", timeout=PATIENCE_MS
+            )
+            await page.close()
+        assert served.problems == []
 
 
 async def test_everything_comes_from_the_controller_and_names_are_text_not_markup() -> None:
