@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 from dashboard_queries import findings_of, prometheus_binary, quick_rules, scraped
 from loop import ANY_PORT, SCENARIO
+from sojourn_dashboards.kpi.totals import QUERIES
 from sojourn_demo.ops.stack import start_prometheus
 from sojourn_demo.programs import Programs, free_address
 
@@ -56,5 +57,7 @@ async def test_every_query_returns_data_from_a_running_loop(tmp_path: Path) -> N
             *("--metrics-listen", gnb, "--forecasts", forecasts),
         )
         findings = await findings_of(programs, prometheus, began_s)
+        unread = [name for name, (query, _) in QUERIES.items() if not prometheus.query(query)]
+    assert unread == [], "ric report reads no such series"
     assert [str(finding) for finding in findings if not finding.good] == []
     assert len(findings) > 300

@@ -79,6 +79,7 @@ TRUSTED: Final = {
     "what the program itself made or comes with": [
         "ric.grpc_server:_descriptors",
         "ric.security:_write",
+        "sojourn_dashboards.kpi.files:write_csv",
         "ric.settings_sources:printable",
         "tc_controller.latency:Recent.summary",
         "rlc_train.dataset.plan:seed_of",
@@ -126,7 +127,8 @@ TRUSTED: Final = {
         "sojourn_demo.recording:_table",
         "sojourn_demo.recording:write_scenario",
         "sojourn_demo.responsiveness:read_score",
-        "sojourn_dashboards.check:Prometheus.get",
+        "sojourn_dashboards.api:Api.get",
+        "sojourn_dashboards.api:_refusal",
         "sojourn_dashboards.check:check",
     ],
 }

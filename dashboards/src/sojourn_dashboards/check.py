@@ -14,9 +14,6 @@ import math
 import re
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +21,10 @@ from typing import Any, Final
 
 import yaml
 
+from sojourn_dashboards.api import Api
 from sojourn_dashboards.promql import QueryError, selectors, substituted
 
 ROOT: Final = Path(__file__).parents[2]
-TIMEOUT_S: Final = 30.0
 MAY_BE_EMPTY: Final[Mapping[str, str]] = {
     "sojourn_tls_": "plain text on loopback",
     "sojourn_access_": "no client is refused",
@@ -88,15 +85,7 @@ class Prometheus:
         Raises:
             QueryError: Refused by Prometheus, or no Prometheus there.
         """
-        query = urllib.parse.urlencode(parameters)
-        address = f"{self.url.rstrip('/')}/api/v1/{path}?{query}"
-        try:
-            with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer:
-                return json.load(answer)["data"]
-        except urllib.error.HTTPError as error:
-            raise QueryError(json.load(error)["error"]) from error
-        except OSError as error:
-            raise QueryError(f"{self.url}: {error}; expected a Prometheus") from error
+        return Api(self.url).get(path, **parameters)
 
     def query(self, expr: str, step_s: int | None = None) -> list[dict[str, Any]]:
         """The series of a query at the end of the range; with a step, over all of it."""
