@@ -21,7 +21,7 @@ from loop import ROOT, controlled, loop_in, pipeline_status
 BIN = Path(sys.executable).parent
 OURS = {"ric", "tc-controller", "rlc-forecaster", "rlc-model", "flexric-bridge"}
 OF_THE_HOST = {"curl", "df", "journalctl", "less", "ls", "openssl", "systemctl", "top"}
-UNITS = {"tc-controller", "rlc-forecaster", "flexric-bridge", "nearRT-RIC"}
+UNITS = {path.stem for path in (ROOT / "deploy" / "systemd").glob("*.service")} | {"nearRT-RIC"}
 PAGES = sorted((ROOT / "docs" / "runbooks").glob("Sojourn*.md"))
 COLUMNS = ("chart", "bare metal", "demo")
 
@@ -153,7 +153,6 @@ def test_commands_of_the_chart_reach_what_it_installs() -> None:
 async def test_commands_of_the_demo_do_what_they_say(tmp_path: Path) -> None:
     """A reader runs them in a folder with the programs on loopback; here at free ports."""
     (tmp_path / "xapps").symlink_to(ROOT / "xapps")
-    (tmp_path / "decisions.jsonl").symlink_to(tmp_path / "controller-decisions.jsonl")
     async with loop_in(tmp_path, place="base") as loop:
         gnb = await loop.gnb()
         gateway = gnb.ready["listen"]

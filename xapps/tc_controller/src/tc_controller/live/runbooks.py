@@ -20,6 +20,7 @@ from markdown.treeprocessors import Treeprocessor
 from ric.http import Handler, HttpServer, Request, Response, text_response
 
 PAGES: Final = (
+    "bare-metal",
     "flexric",
     "flexric-faults",
     "limits",
