@@ -25,7 +25,13 @@ SEARCH_PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get(
 REGISTRY = "registry.example.org"
 """Registry of the images in rendered releases: it has no default."""
 RENDERING = ("--kube-version", KUBERNETES, "--set", f"image.registry={REGISTRY}")
-VALUES_FILES = sorted([*CHART.glob("examples/*.yaml"), *CHART.glob("ci/*.yaml")])
+VALUES_FILES = sorted(
+    [
+        *CHART.glob("examples/*.yaml"),
+        *CHART.glob("examples/*/sojourn.yaml"),
+        *CHART.glob("ci/*.yaml"),
+    ]
+)
 
 
 def tool(name: str) -> str:
