@@ -130,10 +130,14 @@ def http(body: bytes) -> Raw:
     return answer
 
 
-async def trickle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A byte of a header now and then, for ever."""
-    writer.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while True:
-        writer.write(b"x")
-        await writer.drain()
-        await asyncio.sleep(0.05)
+def trickle(begin: bytes) -> Raw:
+    """A byte after this now and then, for ever."""
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n" + begin)
+        while True:
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    return answer

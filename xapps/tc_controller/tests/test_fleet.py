@@ -68,7 +68,8 @@ async def test_one_page_shows_replicas_and_sites_and_names_those_that_do_not_ans
         addresses = {
             "east": east,
             "dead": "127.0.0.1:1",
-            "slow": await here.raw(trickle),
+            "slow": await here.raw(trickle(b"X-Slow: ")),
+            "slow body": await here.raw(trickle(b"\r\n")),
             "garbage": await here.raw(http(b'{"now_us": 1, "replicas": 7}')),
             "huge": await here.raw(huge),
         }
@@ -91,6 +92,7 @@ async def test_one_page_shows_replicas_and_sites_and_names_those_that_do_not_ans
         assert found.keys() == addresses.keys() - {"east"} | {"strict"}
         assert "no controller runs there" in found["dead"][0]
         assert "no whole answer within 1 s" in found["slow"][0]
+        assert "no whole answer within 1 s" in found["slow body"][0]
         assert "replicas: 7 does not fit; expected a list" in found["garbage"][0]
         assert f"more than {MAX_BYTES} bytes" in found["huge"][0]
         assert "401" in found["strict"][0]

@@ -24,8 +24,8 @@ T = TypeVar("T")
 #: Name and records of a log, while it is open.
 Source = Callable[[], AbstractContextManager[tuple[str, Iterable[Record]]]]
 
-#: Longest a controller may take, and most that it may send.
-_LIMIT_S: Final = 120.0
+#: Longest a controller may send its log, and most that it may send.
+_LOG_S: Final = 120.0
 _MAX_BYTES: Final = 1 << 29
 
 
@@ -130,7 +130,7 @@ def _file(path: Path) -> Iterator[tuple[str, Iterable[Record]]]:
 
 @contextmanager
 def _running(target: Target) -> Iterator[tuple[str, Iterable[Record]]]:
-    with asked(target, PATH, limit_s=_LIMIT_S) as answer:
+    with asked(target, PATH, body_s=_LOG_S) as answer:
         name = answer.headers.get(IDENTITY, target.name)
         with _records_expected(name):
             yield name, _records(name, partial(answer.readline, MAX_LINE))

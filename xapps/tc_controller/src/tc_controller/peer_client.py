@@ -42,6 +42,8 @@ class _Connection(http.client.HTTPConnection):
         super().__init__(target.name, timeout=limit_s)
         self._target = target
         self.late = False
+        #: Kept apart: the connection forgets its own where a body ends with the stream.
+        self._open: socket.socket | None = None
 
     def connect(self) -> None:
         """Open the socket of the target."""
@@ -54,31 +56,36 @@ class _Connection(http.client.HTTPConnection):
             self.sock = socket.create_connection(target.address, limit_s)
         if target.tls is not None:
             self.sock = target.tls.wrap_socket(self.sock, server_hostname=target.server_name)
+        self._open = self.sock
         if self.late:
             raise TimeoutError
 
     def cut(self) -> None:
         """End a request that lasts too long, also one whose answer trickles."""
         self.late = True
-        if self.sock is not None:
+        if self._open is not None:
             with suppress(OSError):
                 # Not that of `SSLSocket`, which another thread may be reading.
-                socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
+                socket.socket.shutdown(self._open, socket.SHUT_RDWR)
 
 
 @contextmanager
 def asked(
-    target: Target, path: str, document: dict[str, str] | None = None, *, limit_s: float = 5.0
+    target: Target,
+    path: str,
+    document: dict[str, str] | None = None,
+    *,
+    limit_s: float = 5.0,
+    body_s: float = 0.0,
 ) -> Iterator[http.client.HTTPResponse]:
-    """The answer to a GET, or to a PUT of a document, to be read inside within ``limit_s``.
+    """The answer to a GET, or to a PUT of a document, to be read inside within ``limit_s``; a long
+    body that does not stall may take ``body_s`` more.
 
     Raises `AskError` also for what reading it raises: `OSError`, `ValueError`.
     """
     connection = _Connection(target, limit_s)
-    watch = threading.Timer(limit_s, connection.cut)
-    watch.daemon = True
+    watch = _watch(connection, limit_s)
     try:
-        watch.start()
         headers = {"Content-Type": "application/json"}
         if target.token_file is not None:
             token = target.token_file.read_text().splitlines()[0]
@@ -91,6 +98,10 @@ def asked(
         if answer.status != http.client.OK:
             text = answer.read(_MAX_REFUSAL).decode(errors="replace").strip()
             raise AskError(f"{target.name}: {answer.status} {text}")
+        if body_s:
+            watch.cancel()
+            limit_s = body_s
+            watch = _watch(connection, limit_s)
         yield answer
         if connection.late:
             raise TimeoutError
@@ -103,6 +114,13 @@ def asked(
     finally:
         watch.cancel()
         connection.close()
+
+
+def _watch(connection: _Connection, limit_s: float) -> threading.Timer:
+    watch = threading.Timer(limit_s, connection.cut)
+    watch.daemon = True
+    watch.start()
+    return watch
 
 
 def body_of(answer: http.client.HTTPResponse, max_bytes: int) -> bytes:
