@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from guarded_programs import running
 from loop import SCENARIO, loop_in, pipeline_status
 from pki import Authority
 from ric.sm import RLC_OID
@@ -148,6 +149,28 @@ async def test_the_settings_of_the_program_beside_it_are_enough_over_tls(tmp_pat
     assert levels(at_forecaster, *checks) == {key: {"ok"} for key in checks}
     assert at_forecaster["facts"]["dry_runs"] == []
     assert b"1.3.6.1" in listed
+
+
+async def test_a_bridge_is_examined_as_its_own_gateway_over_tls(tmp_path: Path) -> None:
+    certificate, key = map(str, Authority(tmp_path).issue("gateway"))
+    access = tmp_path / "access.yaml"
+    access.write_text("clients: [{name: me, certificates: [gateway], may: [read, subscribe]}]\n")
+    tls = {"certificate_file": certificate, "key_file": key}
+    tls |= {"client_ca_file": str(tmp_path / "ca.pem")}
+    settings = {
+        "server": tls | {"listen": f"127.0.0.1:{free_port()}"},
+        "http": tls | {"listen": f"127.0.0.1:{free_port()}"},
+        "access": {"file": str(access)},
+    }
+    config = tmp_path / "bridge.yaml"
+    config.write_text(yaml.safe_dump(settings | {"ric": {"address": "127.0.0.1"}}))
+    async with running("bridge", settings, tmp_path):
+        _, shown = await doctor("--seconds", "0.5", config=config)
+    assert levels(shown, "gateway") == {"gateway": {"ok"}}, shown["findings"]
+    assert shown["facts"]["dry_runs"] == []
+    reached = {each["url"].rpartition("/")[2]: each["error"] for each in shown["facts"]["metrics"]}
+    assert reached.keys() == {"metrics", "readyz"}
+    assert reached["metrics"] == ""
 
 
 async def test_without_any_settings_the_doctor_says_where_it_looked() -> None:

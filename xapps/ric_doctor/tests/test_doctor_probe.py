@@ -611,7 +611,7 @@ def test_variables_of_the_program_beside_it_are_not_taken_for_its_own(
     assert ric_cli.main(["doctor", "--gateway", "127.0.0.1:1", "--json"]) == 2
     findings = json.loads(capsys.readouterr().out)["findings"]
     subjects = {f["subject"] for f in findings if f["check"] == "metrics"}
-    assert subjects == {"http://127.0.0.1:1/metrics", "http://127.0.0.1:1/readyz"}
+    assert subjects == {"http://localhost:1/metrics", "http://localhost:1/readyz"}
 
 
 @pytest.mark.parametrize("given", ["ftp://x", "h:1,unix:///run/m"])

@@ -109,7 +109,8 @@ def _of_own(server: ServerSettings) -> dict[str, Any]:
     local = host in _ANY_ADDRESS or is_local(server.listen)
     if host.startswith("unix:"):
         address = host
-    elif host in _ANY_ADDRESS:
+    elif local:
+        # The name that a certificate has.
         address = f"localhost:{port}"
     else:
         address = server.listen
