@@ -172,12 +172,12 @@ images: dist ## OCI archives of all programs, without a registry: out/images (do
 	$(BIN)/python deploy/images/build_images.py $(IMAGES) $(if $(BASE),--base $(BASE)) \
 	  $(if $(BUILDER),--builder $(BUILDER)) $(if $(BASE_C),--base-c $(BASE_C))
 
-# Sources are folders: FLEXRIC_SRC, OAI_SRC (for the gNB too), ASN1C_SRC and SIMDE_SRC (of the versions that OAI names); BASE=image
-# of Debian 12. STACK="--oai-options=… --flexric-options=…": further options of their CMake.
+# Sources are folders: FLEXRIC_SRC, OAI_SRC (for the gNB too), ASN1C_SRC and SIMDE_SRC (of the versions that OAI names), CPM_CACHE;
+# BASE=image of Debian 12. STACK="--oai-options=… --flexric-options=…": further options of their CMake.
 .PHONY: stack-images
 stack-images: $(if $(OAI_SRC),programs,$(VENV)/.tools) ## OCI archives of SDK module and service models, nearRT-RIC, OAI gNB with traffic control (FLEXRIC_SRC, OAI_SRC)
 	PYTHONPATH=deploy $(BIN)/python deploy/images/build_stack.py --flexric "$(FLEXRIC_SRC)" $(if $(OAI_SRC),--oai $(OAI_SRC)) \
-	  $(if $(ASN1C_SRC),--asn1c $(ASN1C_SRC)) $(if $(SIMDE_SRC),--simde $(SIMDE_SRC)) $(if $(BASE),--base $(BASE)) $(STACK)
+	  $(if $(ASN1C_SRC),--asn1c $(ASN1C_SRC)) $(if $(SIMDE_SRC),--simde $(SIMDE_SRC)) $(if $(CPM_CACHE),--cpm $(CPM_CACHE)) $(if $(BASE),--base $(BASE)) $(STACK)
 
 # IMAGES=names; ARCHIVES="out/images DIR": archives of other architectures too; KEY=ECDSA private key, PEM; COPY=--plain-http
 # for registries without TLS.

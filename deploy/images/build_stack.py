@@ -1,6 +1,6 @@
 """`make stack-images`: images of the operator's FlexRIC and OAI, as OCI archives in `out/images`.
 
-    build_stack.py --flexric SOURCE [--oai SOURCE] [--asn1c SOURCE] [--simde SOURCE]
+    build_stack.py --flexric SOURCE [--oai SOURCE] [--asn1c SOURCE] [--simde SOURCE] [--cpm CACHE]
 
 Sources are folders; nothing else comes from outside but Debian's packages. `flexric-sdk` and
 `nearrt-ric` are made of `--flexric`, `oai-gnb` of `--oai` and the FlexRIC in it.
@@ -42,14 +42,14 @@ OAI_FILE: Final = "docker/scripts/gnb_entrypoint.sh"
 
 def check_source(flag: str, folder: Path, file: str, what: str) -> Path:
     """The folder, which has `file`; raises `BuildError`."""
-    if not (folder / file).is_file():
+    if not (folder / file).exists():
         raise BuildError(f"{flag}={folder}: has no {file}; expected {what}")
     return folder.resolve()
 
 
 def contexts(given: argparse.Namespace, image: str, empty: Path) -> dict[str, Path]:
     """Build contexts of an image by name; raises `BuildError`."""
-    found = dict.fromkeys(("oai-source", "asn1c-source", "simde-source"), empty)
+    found = dict.fromkeys(("oai-source", "asn1c-source", "simde-source", "cpm-source"), empty)
     what = "the source tree of FlexRIC"
     if image == GNB:
         found["oai-source"] = check_source("OAI_SRC", given.oai, OAI_FILE, "OAI's source tree")
@@ -63,6 +63,9 @@ def contexts(given: argparse.Namespace, image: str, empty: Path) -> dict[str, Pa
     if given.simde is not None:
         tree = "the folder of SIMDe's headers"
         found["simde-source"] = check_source("SIMDE_SRC", given.simde, "simde-common.h", tree)
+    if given.cpm is not None:
+        tree = "CPM's cache of a machine on which OAI was configured"
+        found["cpm-source"] = check_source("CPM_CACHE", given.cpm, "cpm", tree)
     return found
 
 
@@ -119,6 +122,7 @@ def main() -> int:
     parser.add_argument("--oai", type=Path, help="OAI's source tree with its submodule FlexRIC")
     parser.add_argument("--asn1c", type=Path, help="source tree of the asn1c that OAI names")
     parser.add_argument("--simde", type=Path, help="headers of SIMDe; Debian's if absent")
+    parser.add_argument("--cpm", type=Path, help="CPM's cache; OAI's CMake downloads it if absent")
     parser.add_argument("--flexric-options", default="", help="further options of its CMake")
     parser.add_argument("--oai-options", default="", help="further options of its CMake")
     parser.add_argument("--base", help="image of Debian 12 (default: made of its packages)")

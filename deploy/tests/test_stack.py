@@ -25,7 +25,7 @@ def sources(folder: Path) -> argparse.Namespace:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).touch()
     flexric, oai = folder / "flexric", folder / "oai"
-    return argparse.Namespace(flexric=flexric, oai=oai, asn1c=None, simde=None)
+    return argparse.Namespace(flexric=flexric, oai=oai, asn1c=None, simde=None, cpm=None)
 
 
 def test_the_build_file_names_stages_contexts_and_files_that_are_there(tmp_path: Path) -> None:
