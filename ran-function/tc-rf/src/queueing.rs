@@ -3,12 +3,7 @@
 
 use e2sm_tc::v1::{self, BufferLimit, QueueId};
 
-pub use crate::queue::{
-    AdaptiveCodel, AdaptiveCodelParams, AqmState, BODE_MIN_PACKETS, Bode, BodeParams, Cobalt,
-    Codel, CodelParams, Discipline, DualPi2, DualPi2Params, MARK_ECNTH, MAX_BURST_US, MTU_BYTES,
-    Member, Pie, PieParams, QueueConfig, QueueRules, RED_WEIGHT, RTT_MAX_S, RampParams, Recur, Red,
-    RedParams, StateValue,
-};
+pub use crate::queue::*;
 pub use crate::scheduler::{Place, SchedulerConfig};
 pub use crate::stage::DROP_BATCH_PACKETS;
 pub use crate::stats::QueueStats;

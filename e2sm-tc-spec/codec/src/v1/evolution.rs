@@ -24,6 +24,15 @@ use super::model::{
 use super::per::*;
 use crate::error::{DecodeError, EncodeError, Problem, Violation};
 
+/// Replaces the check of the model: indexes may also be left free.
+const fn in_order(indexes: &[u64]) {
+    let mut index = 1;
+    while index < indexes.len() {
+        assert!(indexes[index - 1] < indexes[index], "numbered in order, on each side of `...`");
+        index += 1;
+    }
+}
+
 sequence! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -112,13 +121,14 @@ choice! {
         },
         ...
         0 adaptive_codel => AdaptiveCodel(AdaptiveCodel),
-        1 prophet => Prophet {
+        // Indexes before this one are for the disciplines that this version gets.
+        40 prophet => Prophet {
             horizon_us: u32 where 1..=10_000_000,
             ...
             patience_us: Option<u32>,
         },
-        2 asleep => Asleep,
-        3 second_codel => SecondCodel(Codel),
+        41 asleep => Asleep,
+        42 second_codel => SecondCodel(Codel),
     }
 }
 
@@ -284,7 +294,12 @@ fn agrees<M: Type<M> + Serialize + DeserializeOwned>(vector: &Vector) {
 
 /// How many vectors of the file are of the messages that the later version declares here.
 fn all_agree(path: &str) -> usize {
-    let vectors = vectors(path);
+    let mut vectors = vectors(path);
+    // A discipline that this version got is not declared here again.
+    let other = |kind: &&&str| !QueueDiscipline::KINDS.contains(*kind);
+    for kind in super::QueueDiscipline::KINDS.iter().filter(other) {
+        vectors.retain(|vector| !vector.value.to_string().contains(&format!("\"{kind}\"")));
+    }
     let of = |kind| vectors.iter().filter(move |vector| vector.kind == kind);
     of("pipeline").for_each(agrees::<Pipeline>);
     of("control-outcome").for_each(agrees::<ControlOutcome>);
