@@ -23,8 +23,6 @@ NAME: Final = "libsojourn_tc_sm.so"
 INTERFACE: Final = "src/sm/sm_agent.h"
 TC_MODEL: Final = "src/sm/tc_sm/libtc_sm.so"
 """FlexRIC's own: its build ID stands for that of FlexRIC."""
-E2AP: Final = "E2AP_V2"
-KPM: Final = "KPM_V2_03"
 
 
 class MissingError(Exception):
@@ -42,14 +40,18 @@ def tree(variable: str, file: str) -> Path:
     return Path(value).resolve()
 
 
-def check_settings(build: Path) -> None:
-    """Checks the versions that FlexRIC was built with."""
+def versions(build: Path) -> list[str]:
+    """Macros of the versions that FlexRIC was built with."""
     cache = (build / "CMakeCache.txt").read_text()
-    for name, expected in (("E2AP_VERSION", E2AP), ("KPM_VERSION", KPM)):
-        found = re.search(rf"^{name}:\w+=(.*)$", cache, re.MULTILINE)
-        if found is None or found[1] != expected:
-            value = "" if found is None else found[1]
-            raise MissingError(f"FlexRIC was built with {name}={value}; expected {expected}")
+    macros = []
+    for name in ("E2AP_VERSION", "KPM_VERSION"):
+        found = re.search(rf"^{name}:\w+=(\w+)$", cache, re.MULTILINE)
+        if found is None:
+            raise MissingError(
+                f"{build / 'CMakeCache.txt'}: has no {name}; expected that of FlexRIC"
+            )
+        macros.append(f"-D{found[1]}")
+    return macros
 
 
 def build_id(library: Path) -> str:
@@ -68,13 +70,12 @@ def build_id(library: Path) -> str:
 def compile_model(folder: Path) -> Path:
     """Makes the service model."""
     source, build = tree("FLEXRIC_SRC", INTERFACE), tree("FLEXRIC_BUILD", TC_MODEL)
-    check_settings(build)
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f".{NAME}.new"
     command = [
         *shlex.split(os.environ.get("CC", "cc")),
         *("-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden"),
-        *("-Wall", "-Wextra", "-Werror", f"-D{E2AP}", f"-D{KPM}"),
+        *("-Wall", "-Wextra", "-Werror", *versions(build)),
         f'-DSOJOURN_TC_MADE_FOR="{build_id(build / TC_MODEL)}"',
         *("-I", str(HERE / "include"), "-isystem", str(source / "src")),
         *shlex.split(os.environ.get("CFLAGS", "")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,16 +14,25 @@ INTERFACE = HERE.parent / "service-model" / "include"
 SYMBOL = "sojourn_tc_interface"
 
 
+def cmake_setting(build: Path, name: str) -> str:
+    """A setting of FlexRIC's build tree."""
+    found = re.search(rf"^{name}:\w+=(\w+)$", (build / "CMakeCache.txt").read_text(), re.MULTILINE)
+    assert found is not None, name
+    return found[1]
+
+
 def build_echo_node(folder: Path) -> Path:
     """The program, linked with FlexRIC's agent as `flexric-node` is."""
     source, build = Path(os.environ["FLEXRIC_SRC"]), Path(os.environ["FLEXRIC_BUILD"])
     program = folder / "echo_node"
+    e2ap, kpm = (cmake_setting(build, name) for name in ("E2AP_VERSION", "KPM_VERSION"))
+    kpm_model = f"kpm_sm_v0{kpm.removeprefix('KPM_V').replace('_', '.')}"
     command = [
         *("cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"),
-        *("-DE2AP_V2", "-DKPM_V2_03", "-I", str(INTERFACE), "-isystem", str(source / "src")),
+        *(f"-D{e2ap}", f"-D{kpm}", "-I", str(INTERFACE), "-isystem", str(source / "src")),
         str(HERE / "echo_node.c"),
         str(build / "src/agent/libe2_agent.a"),
-        str(build / "src/sm/kpm_sm/kpm_sm_v02.03/libkpm_sm_static.a"),
+        str(build / "src/sm/kpm_sm" / kpm_model / "libkpm_sm_static.a"),
         *("-Wl,-z,execstack", f"-Wl,--export-dynamic-symbol={SYMBOL}"),
         *("-lsctp", "-ldl", "-lm", "-lpthread", "-o", str(program)),
     ]

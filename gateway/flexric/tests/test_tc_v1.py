@@ -126,6 +126,18 @@ def test_the_node_announces_its_own_definition(session: Session) -> None:
     assert "deficit_round_robin" in definition["capabilities"]["schedulers"]
 
 
+# Before the vectors, some of which take the node's lease for others.
+def test_equal_controls_have_an_outcome_each(session: Session) -> None:
+    session.subscribe_v1(LAB_NODE, trigger("on_change"), b"")
+    header = e2sm_tc.encode("control-header", {"style": 4, "correlation_id": 9})
+    lease = {"node_lease": {"owner": "test", "lease_ms": 60_000}}
+    taken = e2sm_tc.encode("control", lease)
+    given_up = e2sm_tc.encode("control", {"node_lease": {"owner": "test", "lease_ms": None}})
+    for message, lease_ms in ((taken, 60_000), (taken, 60_000), (given_up, None)):
+        outcome = e2sm_tc.decode("control-outcome", session.control_v1(LAB_NODE, header, message))
+        assert outcome["accepted"]["lease_ms"] == lease_ms
+
+
 def test_every_control_reaches_the_pipeline_and_its_outcome_comes_back(
     lab: Node, session: Session
 ) -> None:
@@ -138,17 +150,6 @@ def test_every_control_reaches_the_pipeline_and_its_outcome_comes_back(
     assert lines(lab.controls)[before:] == sent
     assert outcomes[-1]["refused"]["cause"] == "malformed"
     assert lab.alive()
-
-
-def test_equal_controls_have_an_outcome_each(session: Session) -> None:
-    session.subscribe_v1(LAB_NODE, trigger("on_change"), b"")
-    header = e2sm_tc.encode("control-header", {"style": 4, "correlation_id": 9})
-    lease = {"node_lease": {"owner": "test", "lease_ms": 60_000}}
-    taken = e2sm_tc.encode("control", lease)
-    given_up = e2sm_tc.encode("control", {"node_lease": {"owner": "test", "lease_ms": None}})
-    for message, lease_ms in ((taken, 60_000), (taken, 60_000), (given_up, None)):
-        outcome = e2sm_tc.decode("control-outcome", session.control_v1(LAB_NODE, header, message))
-        assert outcome["accepted"]["lease_ms"] == lease_ms
 
 
 def test_subscriptions_arrive_as_they_were_sent(lab: Node, session: Session) -> None:

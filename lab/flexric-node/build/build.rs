@@ -35,9 +35,6 @@ mod flexric {
 
     use super::{build_id::build_id, struct_sizes};
 
-    /// What this code was written and tested against; other versions have other structs.
-    const E2AP: &str = "E2AP_V2";
-    const KPM: &str = "KPM_V2_03";
     /// The C side of an E2 node.
     const C_SIDE: &str = "../../gateway/flexric/node";
     /// The interface of E2SM-TC v1's service model.
@@ -47,8 +44,10 @@ mod flexric {
         let source = folder("FLEXRIC_SRC", "src/agent/e2_agent_api.h")?;
         let build = folder("FLEXRIC_BUILD", "CMakeCache.txt")?;
         let cache = Cache::read(&build)?;
-        cache.expect("E2AP_VERSION", E2AP)?;
-        cache.expect("KPM_VERSION", KPM)?;
+        let (e2ap, kpm) = (cache.version("E2AP")?, cache.version("KPM")?);
+        // FlexRIC names the folder of KPM_V3_00 kpm_sm_v03.00.
+        let kpm_model = kpm.trim_start_matches("KPM_V").replace('_', ".");
+        let kpm_model = format!("kpm_sm/kpm_sm_v0{kpm_model}");
 
         let mut compiler = cc::Build::new();
         compiler
@@ -62,8 +61,8 @@ mod flexric {
             // FlexRIC's headers are not ours to mend.
             .flag("-isystem")
             .flag(source.join("src").display().to_string())
-            .define(E2AP, None)
-            .define(KPM, None);
+            .define(e2ap, None)
+            .define(kpm, None);
         for flag in cache.words("CMAKE_C_FLAGS").filter(|flag| flag != "-w") {
             compiler.flag(flag);
         }
@@ -77,9 +76,12 @@ mod flexric {
             .map_err(|error| format!("{C_SIDE} does not compile: {error}"))?;
 
         for (library, folder) in
-            [("e2_agent", "src/agent"), ("kpm_sm_static", "src/sm/kpm_sm/kpm_sm_v02.03")]
+            [("e2_agent", "agent"), ("kpm_sm_static", &format!("sm/{kpm_model}"))]
         {
-            println!("cargo::rustc-link-search=native={}", build.join(folder).display());
+            println!(
+                "cargo::rustc-link-search=native={}",
+                build.join("src").join(folder).display()
+            );
             println!("cargo::rustc-link-lib=static:-bundle={library}");
         }
         // FlexRIC's clean-up at the end of a block is a nested function that lives on the stack.
@@ -97,7 +99,7 @@ mod flexric {
             ("MAC", "mac_sm/libmac_sm.so"),
             ("RLC", "rlc_sm/librlc_sm.so"),
             ("TC", "tc_sm/libtc_sm.so"),
-            ("KPM", "kpm_sm/kpm_sm_v02.03/libkpm_sm.so"),
+            ("KPM", &format!("{kpm_model}/libkpm_sm.so")),
         ] {
             let path = build.join("src/sm").join(file);
             println!("cargo::rerun-if-changed={}", path.display());
@@ -146,12 +148,13 @@ mod flexric {
             self.value(name).split_whitespace().map(str::to_owned)
         }
 
-        fn expect(&self, name: &str, expected: &str) -> Result<(), String> {
-            let value = self.value(name);
-            if value == expected {
-                return Ok(());
+        /// The macro of a version that FlexRIC was built with, such as `KPM_V2_03`.
+        fn version(&self, of: &str) -> Result<&str, String> {
+            let value = self.value(&format!("{of}_VERSION"));
+            if value.strip_prefix(of).is_some_and(|version| version.starts_with("_V")) {
+                return Ok(value);
             }
-            Err(format!("FlexRIC was built with {name}={value:?}; expected {expected}"))
+            Err(format!("FlexRIC was built with {of}_VERSION={value:?}; expected {of}_V…"))
         }
     }
 }

@@ -36,8 +36,8 @@ PRELOADS: Final = {
 """Libraries for FlexRIC's own programs, and what they are for."""
 SWIG_AT_LEAST: Final = (4, 1)
 
-E2AP: Final = {"E2AP_V2": "v2.03"}
-KPM: Final = {"KPM_V2_03": "v2.03"}
+E2AP: Final = {"E2AP_V2": "v2.03", "E2AP_V3": "v3.01"}
+KPM: Final = {"KPM_V2_03": "v2.03", "KPM_V3_00": "v3.00"}
 REQUIRED: Final = {
     "E2AP_ENCODING": "ASN",
     "XAPP_DB": "SQLITE3_XAPP",

@@ -14,7 +14,7 @@ from flexric_bridge.settings import KpmSettings
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from ric.sm import KPM_OID
+from ric.sm import KPM_OID, kpm
 
 NAMES = ("DRB.UEThpDl", "RRU.PrbTotDl")
 names = st.text(
@@ -28,6 +28,13 @@ def test_only_measurements_of_the_per_ue_style_are_available() -> None:
     asked = (*NAMES, "DRB.Nonsense")
     assert offered(kpm_definition(NAMES), asked) == (NAMES, ("DRB.Nonsense",))
     assert offered(kpm_definition(("DRB.UEThpUl",)), asked) == ((), asked)
+
+
+def test_kpm_of_every_version_is_one_function_towards_xapps() -> None:
+    for oid in kpm.OIDS:
+        function = RanFunction(KPM, oid, 1, kpm_definition(NAMES))
+        known = NodeRegistry(None).connected(replace(node(0xE00), functions=(function,)))
+        assert [function.oid for function in known.message.ran_functions] == [KPM_OID]
 
 
 @pytest.mark.parametrize("styles", [(1,), (2, 3, 5)])

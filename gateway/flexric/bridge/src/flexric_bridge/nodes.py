@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
-from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V0_OID, TC_V1_OID, kpm
 from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.kpm_units import KpmUnits
@@ -29,7 +29,9 @@ REPORTED: Final = (RLC_OID, MAC_OID, KPM_OID, TC_V0_OID)
 
 
 def oid_of(function: RanFunction) -> str:
-    """The OID of a RAN function."""
+    """The OID of a RAN function towards xApps."""
+    if function.oid in kpm.OIDS:
+        return KPM_OID
     return function.oid or _OID_OF_ID.get(function.id, "")
 
 

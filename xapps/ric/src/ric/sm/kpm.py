@@ -12,10 +12,21 @@ from ric.e2 import Indication, KpmReport, KpmUe
 from ric.errors import ServiceModelError
 from ric.sm.plain import event_trigger
 
-__all__ = ["MEASUREMENTS", "OID", "KpmReport", "KpmUe", "column", "event_trigger", "report_of"]
+__all__ = [
+    "MEASUREMENTS",
+    "OID",
+    "OIDS",
+    "KpmReport",
+    "KpmUe",
+    "column",
+    "event_trigger",
+    "report_of",
+]
 
 OID: Final = "1.3.6.1.4.1.53148.1.2.2.2"
-"""E2SM-KPM v2 and v3, O-RAN.WG3.E2SM-KPM §7.3.1."""
+"""E2SM-KPM, O-RAN.WG3.E2SM-KPM §7.3.1: of every version towards xApps, as the gateway types it."""
+OIDS: Final = (OID, "1.3.6.1.4.1.53148.1.3.2.2")
+"""What nodes announce: most that of v2 with each version, FlexRIC with KPM_V3_00 the other."""
 
 MEASUREMENTS: Final[dict[str, str]] = {
     "DRB.PdcpSduVolumeDL": "kbit or Mbit per period",
