@@ -110,6 +110,8 @@ def _controller(
     ):
         outcome = program | {"purpose": "base", "result": result}
         yield "sojourn_controller_controls_total", outcome, course
+    asked = program | {"purpose": "own", "result": "not_owner"}
+    yield "sojourn_controller_controls_total", asked, 0 if owner else PerStep(20)
     for node in nodes:
         own = program | node
         yield "sojourn_controller_node_owner", own, int(owner)
