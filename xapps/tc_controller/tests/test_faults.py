@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tc_controller.core.controller import Controller
+from tc_controller.core.inputs import NodeDown, NodeEvent, NodeUp
 from tc_controller.core.node.faults import Fault
 from tc_controller.explain_state import State
 from tc_controller.policy_file import parse_policy
@@ -65,6 +66,31 @@ def test_a_lost_gateway_is_not_a_fault_of_the_node() -> None:
     cut.do(cut.controller.on_tick(cut.now_us))
     # The gateway is back; the node itself is still to be heard.
     assert present(cut) == {Fault.SILENT}
+
+
+@pytest.mark.parametrize("event", [NodeUp(NODE, {"node_lease": True}), NodeDown(NODE)])
+def test_the_faults_of_a_node_end_when_it_connects_again_or_is_gone(event: NodeEvent) -> None:
+    cut = world()
+    cut.run(3_000)
+    cut.controller.gateway_connected = False
+    cut.now_us += 1_000_000
+    cut.do(cut.controller.on_tick(cut.now_us))
+    assert "no connection to the E2 gateway" in str(State.of(cut.records))
+    cut.controller.gateway_connected = True
+    cut.do(cut.controller.on_node_event(cut.now_us, event))
+    assert faults(cut) == [("gateway_lost", "began"), ("gateway_lost", "ended")]
+    assert "gateway" not in str(State.of(cut.records))
+
+
+def test_a_fault_that_a_killed_controller_logged_is_over_when_the_node_is_back() -> None:
+    killed = world()
+    killed.run(3_000)
+    killed.controller.gateway_connected = False
+    killed.now_us += 1_000_000
+    killed.do(killed.controller.on_tick(killed.now_us))
+    # A new process appends to the same log.
+    text = str(State.of([*killed.records, *world().records]))
+    assert "gateway" not in text
 
 
 def test_a_node_without_bearers_may_report_nothing() -> None:

@@ -26,7 +26,7 @@ async def test_watches_decides_acts_and_verifies(lab: Lab) -> None:
     assert lab.metric("compliance_seconds_total", **served, state="met") >= 1
     await lab.stop()
     events = [record["event"] for record in lab.records()]
-    assert events == ["decided", "answered", "verified", "compliance", "stats"]
+    assert events == ["node_up", "decided", "answered", "verified", "compliance", "stats"]
     assert lab.model.tc.names() == ["fq_codel"]
     assert lab.records("verified")[0]["verdict"] == "satisfied"
     assert (

@@ -55,6 +55,9 @@ class State:
             self.defaults[record["node"]] = record
         elif event == "fault":
             self.faults[record["node"], record["fault"]] = record
+        elif event == "node_up":
+            node = record["node"]
+            self.faults = {key: kept for key, kept in self.faults.items() if key[0] != node}
         elif event == "compliance":
             self.bearers[bearer_name(record), record.get("class_name") or ""] = record
         elif event == "class_gone":

@@ -190,12 +190,13 @@ class Controller:
     def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
         """A node connected or disconnected. After a restart its counters restart, and its pipelines
         are read before controls are sent."""
-        node = self.nodes.pop(event.node_id, None)
+        node, actions = self.nodes.pop(event.node_id, None), []
         if node is not None:
             self._outbox.forget_node(event.node_id)
+            actions += node.faults.end(now_us)
         if not isinstance(event, NodeUp):
             self.counters.forget_node(event.node_id)
-            return []
+            return actions
         self.nodes[event.node_id] = Node(
             event.node_id,
             event.capabilities,
@@ -205,7 +206,8 @@ class Controller:
             beside=self._beside(),
         )
         self._reclaim_at_us[event.node_id] = now_us + _RECLAIM_US
-        actions = self._note_unkept(now_us)
+        # A controller that was killed could not log that its faults ended.
+        actions += [records.of_node("node_up", now_us, event.node_id), *self._note_unkept(now_us)]
         return actions + (self._own(now_us) if self.acting else [])
 
     def _beside(self) -> Beside:

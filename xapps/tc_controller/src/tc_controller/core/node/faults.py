@@ -7,7 +7,7 @@ ends. Whether a bearer meets its objective is another question (`compliance`).
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -164,6 +164,18 @@ class NodeFaults:
             found[fault].since_us = former[fault].since_us
         began = {fault: each for fault, each in found.items() if fault not in former}
         ended = {fault: each for fault, each in former.items() if fault not in found}
+        return self._records("began", began, len(every), now_us) + self._records(
+            "ended", ended, len(every), now_us
+        )
+
+    def end(self, now_us: int) -> list[Action]:
+        """End all faults: the node is gone, or has connected again and is judged anew."""
+        former, self.present = self.present, {}
+        return self._records("ended", former, 0, now_us)
+
+    def _records(
+        self, what: str, faults: Mapping[Fault, Finding], of: int, now_us: int
+    ) -> list[Action]:
         return [
             records.of_node(
                 "fault",
@@ -173,9 +185,8 @@ class NodeFaults:
                 what=what,
                 reason=each.reason,
                 bearers=each.bearers,
-                of=len(every),
+                of=of,
             )
-            for what, faults in (("began", began), ("ended", ended))
             for fault, each in faults.items()
         ]
 
