@@ -282,6 +282,7 @@ async def test_the_back_off_restarts_after_a_long_outage(ric: FakeRic) -> None:
             await asyncio.sleep(1)
             ric.down()
             await asyncio.sleep(outage_s)
+            assert outage_s < 1 or "not available: " in gateway.metrics.problem
             ric.up()
             back_at_s = asyncio.get_running_loop().time()
             while not gateway.connected:

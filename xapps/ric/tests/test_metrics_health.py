@@ -190,6 +190,9 @@ async def test_liveness_and_readiness(address: str, gateway_metrics: GatewayMetr
     status, _, body = await ask(address, get("/readyz"))
     assert status == 503
     assert json.loads(body)["conditions"]["gateway"] == {"ok": False, "detail": "not connected"}
+    gateway_metrics.problem = "E2 gateway 10.0.0.1:36421: not available: Connection refused"
+    _, _, body = await ask(address, get("/readyz"))
+    assert json.loads(body)["conditions"]["gateway"]["detail"].endswith("Connection refused")
     gateway_metrics.connected = True
     gateway_metrics.indication_stats("gnb-1", RLC_OID).last_handled_at_us = 1
     status, _, body = await ask(address, get("/readyz?verbose"))

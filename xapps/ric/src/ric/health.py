@@ -60,9 +60,9 @@ class Readiness:
         """Add those of an xApp: the gateway is connected, the newest indication is fresh."""
 
         def connected() -> Condition:
-            return Condition(
-                metrics.connected, "connected" if metrics.connected else "not connected"
-            )
+            if metrics.connected:
+                return Condition(True, "connected")
+            return Condition(False, ": ".join(filter(None, ("not connected", metrics.problem))))
 
         def fresh() -> Condition:
             last_us = metrics.last_handled_at_us

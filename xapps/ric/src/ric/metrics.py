@@ -196,6 +196,8 @@ class GatewayMetrics:
 
     def __init__(self) -> None:
         self.connected = False
+        self.problem = ""
+        """What the last attempt to reach the gateway said."""
         self.connects = 0
         self.losses = 0
         self.nodes: set[str] = set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
+from typing import Final
 
 import structlog
 
@@ -20,6 +21,8 @@ from ric.gateway.link import GatewayLink
 from ric.metrics import GatewayMetrics
 
 _log = structlog.get_logger()
+_MOST_CHARACTERS: Final = 300
+"""Of an error in `/readyz` and on the live page."""
 
 
 class NodeTable:
@@ -141,6 +144,7 @@ class NodeTable:
         elif self._backoff.failures == 0:
             _log.warning("gateway not reachable yet", address=self._link.address, error=str(error))
         self.connected = self._metrics.connected = False
+        self._metrics.problem = " ".join(str(error).split())[:_MOST_CHARACTERS]
 
     async def _replace(self, nodes: Iterable[Node]) -> None:
         """Replace the table; differences become events."""
