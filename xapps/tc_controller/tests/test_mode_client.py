@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+from tc_controller.cli import main
 from tc_controller.mode_client import switch
 from tc_controller.peer_client import Target
 
@@ -50,3 +52,12 @@ def test_a_controller_that_hangs_does_not_make_the_others_wait() -> None:
         shown, problems = switch([first, second], {"configured": "off"})
     assert problems == []
     assert [line.split(": ")[0] for line in shown] == [first.name, second.name]
+
+
+def test_who_asks_one_controller_reads_that_there_may_be_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["mode", "--metrics-listen", "127.0.0.1:1"]) == 1
+    one, nobody = capsys.readouterr().err.splitlines()
+    assert "peers.address" in one
+    assert "no controller runs there" in nobody

@@ -25,6 +25,8 @@ def run(options: argparse.Namespace) -> int:
     except AskError as error:
         complain("tc-controller", error)
         return int(not options.configured)
+    if settings.peers.address is None:
+        complain("tc-controller", "asks one controller; peers.address names all of the site")
     shown, problems = switch(found, document)
     show("".join(f"{line}\n" for line in shown))
     for problem in problems:
