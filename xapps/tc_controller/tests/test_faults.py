@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tc_controller.core.controller import Controller
-from tc_controller.core.inputs import NodeDown, NodeEvent, NodeUp
+from tc_controller.core.inputs import Denied, NodeDown, NodeEvent, NodeUp
 from tc_controller.core.node.faults import Fault
 from tc_controller.explain_state import State
 from tc_controller.policy_file import parse_policy
@@ -114,6 +114,26 @@ def test_controls_without_answers_are_a_fault_of_the_node() -> None:
     mute.tc.refuse = lambda _: {"cause": "unsupported"}
     mute.run(5_000)
     assert present(mute) == {Fault.UNANSWERED}
+
+
+def test_controls_that_the_gateway_refuses_are_no_fault_of_the_node() -> None:
+    barred = world()
+    barred.answering = False
+    barred.tc.refuse = lambda _: {"cause": "unsupported"}
+    words = "E2 gateway g: access denied: client tc-controller: no right to control"
+    for _ in range(5_000):
+        known = len(barred.sent)
+        barred.step()
+        for _, control in barred.sent[known:]:
+            answer = barred.controller.on_control_answer
+            barred.do(answer(barred.now_us, control.control_id, Denied(words)))
+    assert present(barred) == {Fault.DENIED}
+    text = str(State.of(barred.records))
+    assert words in text
+    assert "restart neither" in text
+    # Its own node no longer answers: that is another fault.
+    barred.run(5_000)
+    assert present(barred) == {Fault.UNANSWERED}
 
 
 def test_a_refused_base_is_a_fault_and_blocks_decisions_by_name() -> None:

@@ -8,8 +8,11 @@ import os
 import signal
 
 import pytest
+from ric.e2 import ControlAnswer
+from ric.errors import AccessDenied
 from ric.health import Condition
 from ric.sm import RLC_OID, TC_V1_OID
+from structlog.testing import capture_logs
 from tc_controller.core.act.ownership import Role
 from tc_controller.core.act.sharing import Replica
 from tc_controller.settings import ReplicaSettings
@@ -263,6 +266,26 @@ async def test_an_unusable_state_file_is_moved_aside(lab: Lab) -> None:
     assert (lab.directory / "state.json.unusable").exists()
     assert json.loads(state.read_text())["desired"][0]["template"] == "fq_codel"
     assert lab.model.tc.names() == ["fq_codel"]
+
+
+@in_lab
+async def test_the_words_of_a_gateway_that_refuses_controls_are_logged_once(lab: Lab) -> None:
+    def refuse(_: bytes, __: bytes) -> ControlAnswer:
+        raise AccessDenied("g", "client c: no right to control")
+
+    lab.add_node()
+    assert lab.fake is not None
+    lab.fake.on_control(TC_V1_OID, refuse)
+    with capture_logs() as logged:
+        lab.start()
+        await asyncio.sleep(10)
+        await lab.stop()
+    assert len(lab.ric.controls) > 4
+    (record,) = lab.records("fault")
+    assert (record["fault"], record["what"]) == ("denied", "began")
+    words = "E2 gateway g: access denied: client c: no right to control"
+    (line,) = [each for each in logged if each["event"] == "fault"]
+    assert (line["log_level"], line["fault"], line["reason"]) == ("warning", "denied", words)
 
 
 @in_lab

@@ -11,7 +11,7 @@ import structlog
 from ric.backoff import Backoff
 from ric.clock import Clock
 from ric.e2 import E2Gateway
-from ric.errors import GatewayError, ServiceModelError
+from ric.errors import AccessDenied, GatewayError, ServiceModelError
 from ric.health import Condition
 from ric.sm import TC_V1_OID, tc
 from ric.state_file import StateFile
@@ -21,6 +21,7 @@ from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRe
 from tc_controller.core.inputs import (
     Accepted,
     BearerKey,
+    Denied,
     Ie,
     Outcome,
     PipelineReport,
@@ -119,6 +120,8 @@ class ControlSender:
             if not answer.outcome:
                 return Unanswered(f"answer without outcome: {answer.detail}")
             return parse_outcome(tc.decode("control-outcome", answer.outcome))
+        except AccessDenied as error:
+            return Denied(str(error))
         except (GatewayError, ServiceModelError) as error:
             return Unanswered(str(error))
 
@@ -165,6 +168,8 @@ class RecordWriter:
             event = record["event"]
             if event == "ownership" and record["role"] == Role.DUPLICATE.label:
                 _log.warning("another controller has this one's identity", **_brief(record))
+            elif event == "fault" and record["what"] == "began":
+                _log.warning(event, **_brief(record))
             elif event != "answered":
                 _log.info(event, **_brief(record))
             elif "unanswered" not in record["outcome"]:
@@ -250,7 +255,7 @@ class Actuator:
 
 _BRIEF: Final = (
     *("id", "bearer", "verdict", "state", "reason", "reasons", "blocker", "pipeline"),
-    *("node", "role", "holder", "rule", "void", "summary", "by_us"),
+    *("node", "role", "holder", "rule", "void", "summary", "by_us", "fault", "what"),
 )
 
 

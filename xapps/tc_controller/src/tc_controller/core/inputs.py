@@ -277,6 +277,11 @@ class Unanswered:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Denied(Unanswered):
+    """The gateway did not let the control through to the node: this client lacks the right."""
+
+
 Outcome: TypeAlias = Accepted | Refused | Unanswered
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from tc_controller.core.act.reconcile import REAPPLIED_IN_VAIN
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer.bearer import Bearer
-from tc_controller.core.inputs import BearerKey, Outcome, Unanswered
+from tc_controller.core.inputs import BearerKey, Denied, Outcome, Unanswered
 from tc_controller.core.observe.bearer_view import BearerView, standing_us
 from tc_controller.core.report import records
 from tc_controller.core.verify.compliance import Compliance
@@ -59,6 +59,12 @@ class Fault(enum.Enum):
         "unanswered",
         "the node answers no control",
         "Controls do not arrive, or their answers do not. Check the RIC and the node's E2 agent.",
+    )
+    DENIED = (
+        "denied",
+        "the E2 gateway refuses the controls of this controller",
+        "The node is not at fault: restart neither it nor its E2 agent. Give this client the right "
+        "`control` in the gateway's access file; `ric doctor --config` says what it lacks.",
     )
     REFUSED = (
         "refused",
@@ -127,6 +133,8 @@ class NodeFaults:
     def __init__(self, node_id: str, now_us: int) -> None:
         self._node_id = node_id
         self._unanswered = 0
+        #: What the gateway said to the newest control, if it refused it.
+        self._denied: str | None = None
         #: Controller time of the newest RLC report, and of the newest pipeline status.
         self.reported_at_us = self.status_at_us = now_us
         #: Bearers whose RLC alone violates the objective.
@@ -137,6 +145,7 @@ class NodeFaults:
     def answered(self, outcome: Outcome) -> None:
         """A control was answered, or was not in time."""
         self._unanswered = self._unanswered + 1 if isinstance(outcome, Unanswered) else 0
+        self._denied = outcome.detail if isinstance(outcome, Denied) else None
 
     def assess(
         self,
@@ -201,7 +210,9 @@ class NodeFaults:
         if silent_us > max(_SILENT_US, _LOST_REPORTS * way.rlc_us):
             return Fault.SILENT, f"no RLC report for {silent_us / 1e6:.1f} s"
         if self._unanswered >= _UNANSWERED:
-            return Fault.UNANSWERED, f"no answer to the last {self._unanswered} controls"
+            unanswered = f"no answer to the last {self._unanswered} controls"
+            denied = self._denied
+            return (Fault.UNANSWERED, unanswered) if denied is None else (Fault.DENIED, denied)
         if way.status_us is None:
             return None
         silent_us = now_us - self.status_at_us
