@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from chart_readme import CHART
 from chart_tools import template
-from loop import ROOT, controlled, loop_in, pipeline_status
+from loop import ANY_PORT, ROOT, controlled, loop_in, pipeline_status
 
 BIN = Path(sys.executable).parent
 OURS = {"ric", "tc-controller", "rlc-forecaster", "rlc-model", "flexric-bridge"}
@@ -154,12 +154,13 @@ async def test_commands_of_the_demo_do_what_they_say(tmp_path: Path) -> None:
     """A reader runs them in a folder with the programs on loopback; here at free ports."""
     (tmp_path / "xapps").symlink_to(ROOT / "xapps")
     async with loop_in(tmp_path, place="base") as loop:
-        gnb = await loop.gnb()
+        gnb = await loop.gnb("--metrics-listen", ANY_PORT)
         gateway = gnb.ready["listen"]
         forecaster = await loop.forecaster(gateway)
         controller = await loop.controller(gateway)
         await pipeline_status(gateway, controlled)
         ports = {
+            "127.0.0.1:9103": gnb.ready["metrics"],
             "127.0.0.1:36421": gateway,
             "127.0.0.1:9100": controller.ready["metrics"],
             "127.0.0.1:9101": forecaster.ready["metrics"],
