@@ -137,6 +137,15 @@ def test_an_xapp_may_add_conditions() -> None:
     assert readiness.conditions()["model"].detail == "no model loaded"
 
 
+def test_a_condition_that_holds_may_be_degraded() -> None:
+    readiness = Readiness()
+    readiness.note("model", lambda: "tried again after 15 s")
+    readiness.require("state", lambda: Condition(True, "not saved", degraded=True))
+    readiness.require("policy", lambda: Condition(True, "used"))
+    assert readiness.ready
+    assert readiness.degraded() == {"state": "not saved", "model": "tried again after 15 s"}
+
+
 # ------------------------------------------------------------------------- HTTP
 
 

@@ -32,8 +32,8 @@ class Cells:
     def __init__(self, nodes: int, bearers: int, now_us: int, owner: str = "") -> None:
         self.controller = Controller(parse_policy(POLICY), acting=False, owner=owner)
         self.decisions = RecentDecisions()
-        conditions = {"gateway": Condition(True, "connected")}
-        self.feed = Feed(self.controller, self.decisions, lambda: conditions, {}, 300)
+        self.conditions = {"gateway": Condition(True, "connected")}
+        self.feed = Feed(self.controller, self.decisions, lambda: self.conditions, {}, 300)
         self.names = [f"gnb-{number:03}" for number in range(1, nodes + 1)]
         self._random = np.random.default_rng(1)
         self._rows = np.zeros(bearers, RLC_FIELDS)

@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 from ric.errors import SettingsError
+from ric.health import Condition
 from ric.sm import tc
 from tc_controller import cli
+from tc_controller.actuator import RecordWriter
 from tc_controller.core.controller import Controller
 from tc_controller.decision_log import DecisionLog, read_log, rotated
+from tc_controller.latency import LoopLatencies
 from tc_controller.policy_file import parse_policy
 from tc_world import World, bulk, ping
 
@@ -96,13 +99,17 @@ def test_the_log_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
 def test_records_are_lost_while_the_folder_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "log.jsonl"
     with DecisionLog(path) as log:
-        log.write({"event": "a"})
+        writer = RecordWriter(log, LoopLatencies(), lambda _: None)
+        writer.write({"event": "a"})
+        assert writer.condition() == Condition(True, "written; 0 records lost")
         _wait(lambda: path.exists() and path.read_text() != "")
         path.unlink()
         path.parent.rmdir()
         path.parent.write_text("a file in place of the folder")
         log.write({"event": "b"})
         _wait(lambda: log.lost == 1)
+        assert writer.condition().ok
+        assert writer.condition().degraded
         path.parent.unlink()
         log.write({"event": "c"})
     assert [record["event"] for record in read_log(path)] == ["c"]

@@ -14,6 +14,7 @@ import pytest
 from live_cells import Cells
 from ric.clock import SystemClock
 from ric.endpoint_settings import AccessSettings
+from ric.health import Condition
 from ric.http import HttpServer
 from ric.security import Security
 from ric.settings import HttpSettings
@@ -259,6 +260,15 @@ async def test_states_and_search_narrow_the_list() -> None:
         await shows(page, "#count", "3 of 60 bearers")
         await page.fill("#find", "no such bearer")
         await shows(page, "#count", "No bearer fits. Clear the search or the states.")
+
+
+async def test_the_header_says_what_is_wrong_while_the_controller_is_ready() -> None:
+    async with site(1, 1) as served:
+        page = await served.open()
+        await shows(page, "#conditions", "● gateway ok")
+        lost = Condition(True, "written; 18 records lost", degraded=True)
+        served.cells.conditions = {"decision_log": lost}
+        await shows(page, "#conditions", "▲ decision_log: written; 18 records lost")
 
 
 async def test_a_link_selects_its_bearer() -> None:

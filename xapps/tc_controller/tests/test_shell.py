@@ -301,11 +301,13 @@ async def test_a_state_that_cannot_be_saved_is_saved_when_there_is_room(lab: Lab
     condition = lab.xapp.readiness.conditions()["state_file"]
     assert condition.ok
     assert condition.detail.startswith("not saved, retrying: ")
+    assert lab.xapp.readiness.degraded() == {"state_file": condition.detail}
     full.unlink()
     await asyncio.sleep(11)
     assert json.loads((full / "state.json").read_text())["desired"][0]["template"] == "fq_codel"
     assert lab.registry.get_sample_value(failing) == 0
     assert lab.xapp.readiness.conditions()["state_file"].detail == "saved"
+    assert lab.xapp.readiness.degraded() == {}
 
 
 @in_lab
@@ -323,7 +325,8 @@ async def test_a_policy_is_read_off_the_loop_and_a_strange_one_refused(lab: Lab)
     assert lab.metric("policy_reloads_total", result="refused") == 1
     assert lab.metric("policy_refused") == 1
     condition = lab.xapp.readiness.conditions()["policy"]
-    assert (condition.ok, condition.detail) == (True, "policy.yaml: newest refused")
+    why = "policy.yaml: newest refused, `tc-controller check` says why"
+    assert condition == Condition(True, why, degraded=True)
     policy.unlink()
     policy.write_text("rules: [" + "1, " * 330_000 + "]")
     await asyncio.sleep(2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
@@ -23,6 +23,8 @@ class Condition:
 
     ok: bool
     detail: str
+    degraded: bool = False
+    """It holds, but something is wrong, as the detail says."""
 
 
 class Readiness:
@@ -38,9 +40,11 @@ class Readiness:
         self._notes[name] = why
 
     def degraded(self) -> dict[str, str]:
-        """The present reasons of what is degraded."""
+        """The present reasons of what is degraded, those of conditions that hold included."""
         found = {name: why() for name, why in self._notes.items()}
-        return {name: reason for name, reason in found.items() if reason is not None}
+        reasons = {name: reason for name, reason in found.items() if reason is not None}
+        conditions = self.conditions().items()
+        return {name: each.detail for name, each in conditions if each.degraded} | reasons
 
     def require(self, name: str, condition: Callable[[], Condition]) -> None:
         """Add a condition."""
@@ -102,7 +106,9 @@ def add_health_routes(
         ready = all(condition.ok for condition in conditions.values())
         shown: dict[str, object] = {
             "ready": ready,
-            "conditions": {name: asdict(condition) for name, condition in conditions.items()},
+            "conditions": {
+                name: {"ok": each.ok, "detail": each.detail} for name, each in conditions.items()
+            },
         }
         if degraded := readiness.degraded():
             shown["degraded"] = degraded

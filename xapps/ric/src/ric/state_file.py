@@ -116,7 +116,9 @@ class StateFile:
         """Condition of readiness. A full disk delays no control: the program stays ready."""
         if self.path is None:
             return Condition(True, "not kept")
-        return Condition(True, f"not saved, retrying: {self.problem}" if self.problem else "saved")
+        if self.problem:
+            return Condition(True, f"not saved, retrying: {self.problem}", degraded=True)
+        return Condition(True, "saved")
 
 
 def check_state_path(path: Path) -> None:

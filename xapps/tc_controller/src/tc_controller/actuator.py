@@ -149,8 +149,9 @@ class RecordWriter:
         """Condition of readiness. Control continues without a log: the program stays ready."""
         if self._file is None:
             return Condition(True, "off")
-        state = f"not written: {self._file.problem}" if self._file.problem else "written"
-        return Condition(True, f"{state}; {self._file.lost} records lost")
+        problem, lost = self._file.problem, self._file.lost
+        state = f"not written: {problem}" if problem else "written"
+        return Condition(True, f"{state}; {lost} records lost", degraded=bool(problem or lost))
 
     def add(self, action: WriteRecord) -> None:
         """Write a record after the controls of the same report are sent: controls are urgent."""

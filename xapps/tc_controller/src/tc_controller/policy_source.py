@@ -72,7 +72,11 @@ class PolicySource:
 
     def condition(self) -> Condition:
         """Condition of readiness: with a policy in force the program is ready."""
-        return Condition(True, f"{self._path.name}: {'newest refused' if self.refused else 'used'}")
+        if not self.refused:
+            return Condition(True, f"{self._path.name}: used")
+        # Not the problem itself: probes need no right, and it quotes the policy.
+        why = f"{self._path.name}: newest refused, `tc-controller check` says why"
+        return Condition(True, why, degraded=True)
 
     def _stamp(self) -> tuple[int, int, int] | None:
         """Changes whenever the file does; with the inode, because editors replace files."""

@@ -22,7 +22,7 @@ from ric.metrics import GatewayMetrics
 
 _log = structlog.get_logger()
 _MOST_CHARACTERS: Final = 300
-"""Of an error in `/readyz` and on the live page."""
+"""Length of an error in `/readyz` and on the live page, at most."""
 
 
 class NodeTable:

@@ -18,9 +18,9 @@ export function drawController(place, controller) {
   );
 }
 
-/** Those that hold as words, those that do not with their detail. */
+/** Those in order as words, those that do not hold or are degraded with their detail. */
 export function drawConditions(place, conditions) {
-  const items = Object.entries(conditions).map(([name, { ok, detail }]) => ({ name, ok, detail }));
+  const items = Object.entries(conditions).map(([name, { ok, degraded, detail }]) => ({ name, ok: ok && !degraded, detail }));
   const shown = JSON.stringify(items.map(({ name, ok, detail }) => [name, ok, ok ? "" : detail]));
   if (place.dataset.shown === shown) return;
   place.dataset.shown = shown;
