@@ -36,7 +36,7 @@ from tc_controller.settings import ForecastsSettings
 ACCESS = """
 clients:
   - {name: controller, certificates: [xapp], may: [read, subscribe, control], nodes: ["gnb-1*"]}
-  - {name: token, token_file: xapp.token, may: [read, subscribe]}
+  - {name: token, token_file: known.token, may: [read, subscribe]}
 """
 TOKEN = "0123456789abcdef0123456789abcdef"
 PATIENCE_S = 60.0
@@ -52,7 +52,8 @@ class Gateway:
         self.ca.issue("server", dns=("localhost",))
         self.ca.issue("xapp")
         (where / "access.yaml").write_text(ACCESS)
-        (where / "xapp.token").write_text(TOKEN)
+        for name in ("known.token", "xapp.token"):
+            (where / name).write_text(TOKEN)
         self.port = 0
         self.security = Security()
         self._server: GrpcServer | None = None
@@ -166,7 +167,7 @@ async def test_a_token_is_read_at_each_call(gateway: Gateway, tmp_path: Path) ->
         (tmp_path / "xapp.token").write_text(TOKEN[::-1])
         with pytest.raises(AccessDenied, match="unknown client: token not known"):
             await link.list_nodes()
-        gateway.security.check()
+        (tmp_path / "xapp.token").write_text(TOKEN)
         assert len(await link.list_nodes()) == 2
         (tmp_path / "xapp.token").unlink()
         with pytest.raises(GatewayUnavailable, match=r"gateway\.token_file: .*; expected"):
@@ -247,7 +248,7 @@ async def test_the_controller_follows_forecasts_by_tls_and_token(tmp_path: Path)
     ca = Authority(tmp_path)
     pem, key = ca.issue("server", dns=("localhost",))
     (tmp_path / "access.yaml").write_text(ACCESS)
-    (tmp_path / "xapp.token").write_text(TOKEN)
+    (tmp_path / "known.token").write_text(TOKEN)
     hub = Hub(Layout(), SystemClock())
     serving = ForecastServerSettings(listen="localhost:0", certificate_file=pem, key_file=key)
     registry = CollectorRegistry()
@@ -258,7 +259,7 @@ async def test_the_controller_follows_forecasts_by_tls_and_token(tmp_path: Path)
         {
             "address": f"localhost:{server.port}",
             "tls": {"enabled": True, "ca_file": ca.file},
-            "token_file": tmp_path / "xapp.token",
+            "token_file": tmp_path / "known.token",
         }
     )
     following = asyncio.create_task(follow_forecasts(settings, SystemClock(), lambda _: None))
