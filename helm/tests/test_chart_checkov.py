@@ -20,7 +20,14 @@ OF_A_FILE = {
 """Checks that fail on purpose in one example alone."""
 DIGESTS = [
     f"--set={component}.image.digest=sha256:{'0' * 64}"
-    for component in ("controller", "forecaster", "flexricBridge", "lab", "training")
+    for component in (
+        "controller",
+        "forecaster",
+        "flexricBridge",
+        "flexricBridge.sdk",
+        "lab",
+        "training",
+    )
 ]
 
 
