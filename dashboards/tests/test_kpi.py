@@ -17,6 +17,7 @@ from threading import Thread
 
 import pytest
 from ric.cli import ric
+from sojourn_dashboards.api import Api
 from sojourn_dashboards.kpi.command import periods, span_s
 from sojourn_dashboards.kpi.measures import MEASURES, quantile_s
 from sojourn_dashboards.kpi.totals import PIECE_S, QUERIES, Totals, read_piece
@@ -206,6 +207,20 @@ def test_what_is_no_prometheus_with_controllers_is_an_error_in_words(
         server.server_close()
     shown = capsys.readouterr().err
     assert shown.startswith("ric report: " + error.replace("URL", url))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_controllers_that_had_no_bearer_are_an_error_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(_: Api, path: str, **parameters: str) -> dict[str, list[object]]:
+        exists = parameters["query"].startswith("count(")
+        return {"result": [{"metric": {}, "value": [0, "2"]}] if exists else []}
+
+    monkeypatch.setattr(Api, "get", answer)
+    arguments = ["--prometheus", "http://127.0.0.1:9090", "--out", str(tmp_path)]
+    assert ric.main(["report", *arguments]) == 1
+    assert "controllers without a bearer; expected" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

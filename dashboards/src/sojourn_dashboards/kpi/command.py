@@ -137,6 +137,8 @@ def _read(
             course[site][end_s].add(piece)
     if sys.stderr.isatty():
         sys.stderr.write("\n")
+    if not any(totals):
+        raise QueryError(f"{api.url}: controllers without a bearer; expected some that had one")
     lines: dict[Site, list[tuple[int, float]]] = {}
     for site, ends in course.items():
         means = ((end_s, ends[end_s].ratio("kind_sum", "kind_count", "sparse")) for end_s in ends)
