@@ -16,6 +16,7 @@ impl Gnb for Sink {
 }
 
 const SLOTS: usize = 20_000;
+const SLOT_US: u32 = 500;
 /// A block of 106 PRB at a high MCS carries seven SDUs of 1500 B.
 const PACKETS: usize = 7;
 const BLOCK_BYTES: u32 = 10_600;
@@ -56,8 +57,8 @@ fn main() {
         let packet = measure(|now_us| {
             host.packet_in(0, 1, &sdu, now_us);
             if now_us % 3_500 == 0 {
-                host.status_asked(0, 4, 0, now_us);
-                host.block_pulled(0, 4, BLOCK_BYTES, 0, now_us);
+                host.status_asked(0, 4, SLOT_US, 0, now_us);
+                host.block_pulled(0, 4, SLOT_US, BLOCK_BYTES, 0, now_us);
             }
         });
         print(format!("a packet, {pipeline}"), packet);
@@ -68,8 +69,8 @@ fn main() {
                 host.packet_in(0, 1, &sdu, now_us);
             }
             let started = Instant::now();
-            host.status_asked(0, 4, 0, now_us + 100);
-            host.block_pulled(0, 4, BLOCK_BYTES, 0, now_us + 110);
+            host.status_asked(0, 4, SLOT_US, 0, now_us + 100);
+            host.block_pulled(0, 4, SLOT_US, BLOCK_BYTES, 0, now_us + 110);
             slot.push(started.elapsed().as_nanos());
         }
         slot.sort_unstable();
@@ -79,7 +80,7 @@ fn main() {
     let host = host("low_latency", 64);
     let idle = measure(|now_us| {
         for ue in 0..64 {
-            black_box(host.status_asked(ue, 4, 0, now_us));
+            black_box(host.status_asked(ue, 4, SLOT_US, 0, now_us));
         }
     });
     print("questions about 64 idle UEs, low_latency".to_owned(), idle);

@@ -195,21 +195,6 @@ impl Bearer {
         bytes
     }
 
-    /// The last answer to the MAC's question.
-    pub(crate) fn status_missed(&self, now_us: u64) -> u32 {
-        self.asked_us.store(now_us, Ordering::Relaxed);
-        if self.bypassed.load(Ordering::Relaxed) {
-            return 0;
-        }
-        self.pullable_bytes.load(Ordering::Relaxed)
-    }
-
-    /// A transport block is built without SDUs of the bearer's pipeline.
-    pub(crate) fn block_missed(&self) {
-        self.counts.blocks.add(1);
-        self.counts.pdcp_missed.add(1);
-    }
-
     /// Fills a transport block: hands SDUs down until the RLC has what the block carries.
     pub(crate) fn block(
         &self,

@@ -255,7 +255,8 @@ pub unsafe extern "C" fn sojourn_gnb_packet_in(
     }
 }
 
-/// The MAC asks for the status of an RLC buffer that holds `rlc_bytes`; returns the bytes to add.
+/// The MAC asks, in a slot of `slot_us`, for the status of an RLC buffer that holds `rlc_bytes`; returns
+/// the bytes to add.
 ///
 /// # Safety
 /// `gnb` must be null or live.
@@ -264,31 +265,16 @@ pub unsafe extern "C" fn sojourn_gnb_status_asked(
     gnb: *mut SojournGnb,
     rnti: u16,
     lcid: u8,
+    slot_us: u32,
     rlc_bytes: u32,
     now_us: u64,
 ) -> u32 {
     // SAFETY: as documented under Safety.
-    unsafe { call(gnb, 0, |host| host.status_asked(rnti, lcid, rlc_bytes, now_us)) }
+    unsafe { call(gnb, 0, |host| host.status_asked(rnti, lcid, slot_us, rlc_bytes, now_us)) }
 }
 
-/// Answers as `sojourn_gnb_status_asked` while PDCP is in use, so that nothing can be handed down:
-/// the last answer.
-///
-/// # Safety
-/// `gnb` must be null or live.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sojourn_gnb_status_missed(
-    gnb: *mut SojournGnb,
-    rnti: u16,
-    lcid: u8,
-    now_us: u64,
-) -> u32 {
-    // SAFETY: as documented under Safety.
-    unsafe { call(gnb, 0, |host| host.status_missed(rnti, lcid, now_us)) }
-}
-
-/// The MAC is about to take `block_bytes` from the RLC, which holds `rlc_bytes`: hands down what fills
-/// the block.
+/// The MAC is about to take `block_bytes` from the RLC, which holds `rlc_bytes`, in a slot of `slot_us`:
+/// hands down what fills the block.
 ///
 /// # Safety
 /// `gnb` must be null or live.
@@ -297,43 +283,33 @@ pub unsafe extern "C" fn sojourn_gnb_block_pulled(
     gnb: *mut SojournGnb,
     rnti: u16,
     lcid: u8,
+    slot_us: u32,
     block_bytes: u32,
     rlc_bytes: u32,
     now_us: u64,
 ) {
+    let pulled =
+        |host: &Host| host.block_pulled(rnti, lcid, slot_us, block_bytes, rlc_bytes, now_us);
     // SAFETY: as documented under Safety.
-    unsafe { call(gnb, (), |host| host.block_pulled(rnti, lcid, block_bytes, rlc_bytes, now_us)) }
+    unsafe { call(gnb, (), pulled) }
 }
 
-/// The MAC takes a block for which nothing could be handed down: PDCP was in use. For the status.
+/// A slot of a cell has passed, in which calls of the host by the thread that schedules took `own_ns`
+/// together, and what the host called for them, PDCP and RLC, `below_ns`; 0 if there was none. Cells
+/// count from 0. For the status.
 ///
 /// # Safety
 /// `gnb` must be null or live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sojourn_gnb_block_missed(gnb: *mut SojournGnb, rnti: u16, lcid: u8) {
+pub unsafe extern "C" fn sojourn_gnb_slot_took(
+    gnb: *mut SojournGnb,
+    cell: u32,
+    slot_us: u32,
+    own_ns: u64,
+    below_ns: u64,
+) {
     // SAFETY: as documented under Safety.
-    unsafe { call(gnb, (), |host| host.block_missed(rnti, lcid)) }
-}
-
-/// Length of a slot.
-///
-/// # Safety
-/// `gnb` must be null or live.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sojourn_gnb_set_tti(gnb: *mut SojournGnb, tti_us: u32) {
-    // SAFETY: as documented under Safety.
-    unsafe { call(gnb, (), |host| host.set_tti(tti_us)) }
-}
-
-/// A slot has passed, in which calls of the host by the thread that schedules took `own_ns` together,
-/// and what the host called for them, PDCP and RLC, `below_ns`; 0 if there was none. For the status.
-///
-/// # Safety
-/// `gnb` must be null or live.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sojourn_gnb_slot_took(gnb: *mut SojournGnb, own_ns: u64, below_ns: u64) {
-    // SAFETY: as documented under Safety.
-    unsafe { call(gnb, (), |host| host.slot_took(own_ns, below_ns)) }
+    unsafe { call(gnb, (), |host| host.slot_took(cell, slot_us, own_ns, below_ns)) }
 }
 
 /// Does the housekeeping. To be called a few times per second by a thread that is not real-time.

@@ -31,7 +31,6 @@ pub(crate) struct Counts {
     pub(crate) marked: Count,
     pub(crate) blocks: Count,
     pub(crate) lock_missed: Count,
-    pub(crate) pdcp_missed: Count,
     /// Present values, not counts.
     pub(crate) waiting_packets: AtomicU32,
     pub(crate) waiting_bytes: AtomicU64,
@@ -70,8 +69,6 @@ pub struct BearerCounts {
     pub rlc_bytes: u32,
     /// Questions of the MAC that found the bearer in use for longer than a slot may wait.
     pub lock_missed: u64,
-    /// Blocks for which PDCP was in use for longer than a slot may wait.
-    pub pdcp_missed: u64,
 }
 
 impl Counts {
@@ -91,7 +88,6 @@ impl Counts {
             block_bytes: self.block_bytes.load(Ordering::Relaxed),
             rlc_bytes: self.rlc_bytes.load(Ordering::Relaxed),
             lock_missed: self.lock_missed.get(),
-            pdcp_missed: self.pdcp_missed.get(),
         }
     }
 }

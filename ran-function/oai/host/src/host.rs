@@ -1,6 +1,6 @@
 //! The host: what the gNB's threads call.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -14,7 +14,7 @@ use crate::events::{Event, EventLog, Happening};
 use crate::gnb::Gnb;
 use crate::journal::{Journal, Position};
 use crate::sdu::{BufferPool, Sdu};
-use crate::slot_times::SlotTimes;
+use crate::slot_times::Cells;
 use crate::subscriptions::Subscriptions;
 use crate::surroundings::Surroundings;
 
@@ -22,8 +22,6 @@ use crate::surroundings::Surroundings;
 const MAX_DRB: u8 = 32;
 /// A bearer about which the MAC has not asked for so long is polled: four radio frames.
 const SILENCE_US: u64 = 40_000;
-/// Slot of numerology 1, until the gNB says what it is (38.211 §4.3.2).
-const TTI_US: u32 = 500;
 
 /// How a host is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,10 +89,8 @@ pub struct Host {
     /// Position in the journal up to which the status file has shown events.
     pub(crate) shown: Mutex<Position>,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) slot_times: SlotTimes,
-    pub(crate) own_slot_times: SlotTimes,
+    pub(crate) cells: Cells,
     initial: Pipeline,
-    tti_us: AtomicU32,
     pub(crate) settings: Settings,
 }
 
@@ -125,10 +121,8 @@ impl Host {
             journal: Journal::default(),
             shown: Mutex::default(),
             subscriptions: Subscriptions::default(),
-            slot_times: SlotTimes::new(),
-            own_slot_times: SlotTimes::new(),
+            cells: Cells::default(),
             initial,
-            tti_us: AtomicU32::new(TTI_US),
             settings,
         })
     }
@@ -229,50 +223,41 @@ impl Host {
         Taken::Yes
     }
 
-    /// The MAC asks for the RLC's buffer status, which is `rlc_bytes`; returns the bytes to add.
-    pub fn status_asked(&self, rnti: u16, lcid: u8, rlc_bytes: u32, now_us: u64) -> u32 {
+    /// The MAC asks, in a slot of `slot_us`, for the RLC's buffer status, which is `rlc_bytes`; returns the
+    /// bytes to add.
+    pub fn status_asked(
+        &self,
+        rnti: u16,
+        lcid: u8,
+        slot_us: u32,
+        rlc_bytes: u32,
+        now_us: u64,
+    ) -> u32 {
         let directory = self.directory.load();
         let Some(bearer) = directory.of_channel(rnti, lcid) else { return 0 };
-        bearer.status_asked(&self.around, rlc_bytes, self.tti_us.load(Ordering::Relaxed), now_us)
+        bearer.status_asked(&self.around, rlc_bytes, slot_us, now_us)
     }
 
-    /// Answers as [`Host::status_asked`] when the gNB cannot take SDUs: the last answer.
-    pub fn status_missed(&self, rnti: u16, lcid: u8, now_us: u64) -> u32 {
-        let directory = self.directory.load();
-        directory.of_channel(rnti, lcid).map_or(0, |bearer| bearer.status_missed(now_us))
-    }
-
-    /// The MAC is about to take `block_bytes` from the RLC, which has `rlc_bytes`: hands down what
-    /// fills the block.
-    pub fn block_pulled(&self, rnti: u16, lcid: u8, block_bytes: u32, rlc_bytes: u32, now_us: u64) {
+    /// The MAC is about to take `block_bytes` from the RLC, which has `rlc_bytes`, in a slot of `slot_us`:
+    /// hands down what fills the block.
+    pub fn block_pulled(
+        &self,
+        rnti: u16,
+        lcid: u8,
+        slot_us: u32,
+        block_bytes: u32,
+        rlc_bytes: u32,
+        now_us: u64,
+    ) {
         let directory = self.directory.load();
         let Some(bearer) = directory.of_channel(rnti, lcid) else { return };
-        let tti_us = self.tti_us.load(Ordering::Relaxed);
-        bearer.block(&self.around, block_bytes, rlc_bytes, tti_us, now_us);
+        bearer.block(&self.around, block_bytes, rlc_bytes, slot_us, now_us);
     }
 
-    /// The MAC takes a block for which the gNB could not hand anything down; for the status.
-    pub fn block_missed(&self, rnti: u16, lcid: u8) {
-        if let Some(bearer) = self.directory.load().of_channel(rnti, lcid) {
-            bearer.block_missed();
-        }
-    }
-
-    /// A slot has passed, in which the MAC's calls took `own_ns` together, and PDCP and RLC for the SDUs
-    /// that they handed down `below_ns`; for the status.
-    pub fn slot_took(&self, own_ns: u64, below_ns: u64) {
-        self.slot_times.record(own_ns + below_ns);
-        self.own_slot_times.record(own_ns);
-    }
-
-    /// Length of a slot, µs.
-    pub(crate) fn tti_us(&self) -> u32 {
-        self.tti_us.load(Ordering::Relaxed)
-    }
-
-    /// Length of a slot.
-    pub fn set_tti(&self, tti_us: u32) {
-        self.tti_us.store(tti_us.max(1), Ordering::Relaxed);
+    /// A slot of a cell has passed, in which the MAC's calls took `own_ns` together, and PDCP and RLC for
+    /// the SDUs that they handed down `below_ns`; for the status.
+    pub fn slot_took(&self, cell: u32, slot_us: u32, own_ns: u64, below_ns: u64) {
+        self.cells.record(cell, slot_us, own_ns, below_ns);
     }
 
     /// Returns packets of removed bearers, and serves bearers whose UE the MAC does not schedule.

@@ -1,7 +1,7 @@
 //! The TC RAN function inside a gNB that others make.
 //!
 //! [`Host`] is what the gNB's threads call; `sojourn_gnb.h` (`c_api.rs`) is the same in C. Adapters put
-//! the calls into the gNB: `ran-function/oai/2026.w11` for OpenAirInterface.
+//! the calls into the gNB: `ran-function/oai/adapter` for OpenAirInterface.
 //!
 //! - **Packets** wait above PDCP, one pipeline per (UE, DRB): `bearer.rs`, buffers in `sdu.rs`.
 //! - **Names**: PDCP says (UE, DRB), the MAC says (RNTI, logical channel), E2 says (RNTI, DRB):
@@ -34,5 +34,5 @@ pub use counts::BearerCounts;
 pub use events::ShownEvent;
 pub use gnb::{Address, Gnb};
 pub use host::{Host, HostError, Settings, Taken};
-pub use slot_times::SlotTimeStatus;
+pub use slot_times::{CellStatus, SlotTimeStatus};
 pub use status::{BearerStatus, StatusReport};

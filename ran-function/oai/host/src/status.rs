@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::counts::BearerCounts;
 use crate::events::ShownEvent;
-use crate::slot_times::SlotTimeStatus;
+use crate::slot_times::{CellStatus, SlotTimeStatus};
 use crate::{Host, host};
 
 /// State of a bearer.
@@ -40,8 +40,8 @@ pub struct StatusReport {
     pub version: &'static str,
     /// Time of the report, µs of the gNB's clock.
     pub at_us: u64,
-    /// Time of the radio, µs: slots since the start by their length. Slower than the gNB's clock
-    /// where a simulated radio does not keep up with it.
+    /// Time of the radio, µs: slots of a cell since the start by their length, of the cell that has most.
+    /// Slower than the gNB's clock where a simulated radio does not keep up with it.
     pub radio_us: u64,
     /// Pipeline that bearers start with.
     pub initial_pipeline: String,
@@ -54,10 +54,12 @@ pub struct StatusReport {
     /// Reports of E2SM-TC v1 that had no room for all that was due; the next ones have the rest.
     pub partial_reports: u64,
     /// What traffic control takes of the MAC's thread, with PDCP and RLC for the SDUs that it hands
-    /// down, which without it other threads do.
+    /// down, which without it other threads do; per slot of a cell, of all cells together.
     pub slot_times: SlotTimeStatus,
     /// What it takes by itself.
     pub slot_times_own: SlotTimeStatus,
+    /// The same of each cell, by its number.
+    pub cells: Vec<CellStatus>,
     /// Bearers, by UE and DRB.
     pub bearers: Vec<BearerStatus>,
     /// Events.
@@ -87,17 +89,19 @@ impl Host {
             }
         });
         let bearers = bearers.collect();
+        let cells = self.cells.read();
         StatusReport {
             version: env!("CARGO_PKG_VERSION"),
             at_us: now_us,
-            radio_us: self.slot_times.passed() * u64::from(self.tti_us()),
+            radio_us: cells.iter().map(|cell| cell.radio_us).max().unwrap_or(0),
             initial_pipeline: settings.pipeline.clone(),
             buffers_free: around.pool.free(),
             buffers_exhausted: around.pool.exhausted(),
             oversize_packets: around.pool.oversize(),
             partial_reports: self.subscriptions.partial_reports.get(),
-            slot_times: self.slot_times.read(),
-            slot_times_own: self.own_slot_times.read(),
+            slot_times: self.cells.all(),
+            slot_times_own: self.cells.all_own(),
+            cells,
             bearers,
             events: self
                 .journal

@@ -18,8 +18,8 @@ fn traffic(host: &Host, packets: &[Vec<u8>], from: u64, to: u64) {
         for packet in packets {
             host.packet_in(UE, DRB, packet, now_us + 50);
         }
-        host.status_asked(RNTI, LCID, 0, now_us + 200);
-        host.block_pulled(RNTI, LCID, 4_000, 0, now_us + 210);
+        host.status_asked(RNTI, LCID, SLOT_US, 0, now_us + 200);
+        host.block_pulled(RNTI, LCID, SLOT_US, 4_000, 0, now_us + 210);
     }
 }
 

@@ -90,7 +90,7 @@ fn a_bearer_that_is_set_up_starts_with_the_node_default() {
     assert_eq!(status.bearers[0].pipeline.as_deref(), Some("low_latency"));
     let events: Vec<_> = status.events.iter().map(|event| event.what).collect();
     assert!(events.ends_with(&["bearer_up", "pipeline_changed"]), "{events:?}");
-    assert_eq!(host.status_asked(RNTI, LCID, 0, 500_030), 0);
+    assert_eq!(host.status_asked(RNTI, LCID, SLOT_US, 0, 500_030), 0);
     host.packet_in(UE, DRB, &packet(1, 0, 100), 500_040);
     assert!(!fake.0.lock().expect("unpoisoned").rlc.contains_key(&(UE, DRB)));
     assert!(slot(&host, &fake, 1_500, 500_500).is_some(), "the MAC asks and gets it");

@@ -16,6 +16,7 @@ pub(crate) const BELOW: usize = 1 + 3;
 pub(crate) const UE: u64 = 1;
 pub(crate) const RNTI: u16 = 0x4601;
 pub(crate) const LCID: u8 = 4;
+pub(crate) const SLOT_US: u32 = 500;
 pub(crate) const DRB: u8 = 1;
 
 /// An SDU in the RLC.
@@ -130,12 +131,12 @@ pub(crate) fn read(sdu: &[u8]) -> (u16, u32) {
 /// carried.
 pub(crate) fn slot(host: &Host, fake: &Fake, block_bytes: u32, now_us: u64) -> Option<usize> {
     let rlc_bytes = fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB);
-    let added = host.status_asked(RNTI, LCID, rlc_bytes, now_us);
+    let added = host.status_asked(RNTI, LCID, SLOT_US, rlc_bytes, now_us);
     let rlc_bytes = fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB);
     if rlc_bytes + added == 0 {
         return None;
     }
-    host.block_pulled(RNTI, LCID, block_bytes, rlc_bytes, now_us);
+    host.block_pulled(RNTI, LCID, SLOT_US, block_bytes, rlc_bytes, now_us);
     Some(fake.0.lock().expect("unpoisoned").transmit(UE, DRB, block_bytes as usize))
 }
 

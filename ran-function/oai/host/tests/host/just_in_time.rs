@@ -4,7 +4,7 @@ use sojourn_gnb::Taken;
 
 use crate::fake::*;
 
-const SLOT_US: u64 = 500;
+const STEP_US: u64 = SLOT_US as u64;
 /// 30 Mbit/s in every slot.
 const BLOCK: u32 = 1_875;
 
@@ -14,7 +14,7 @@ fn without_a_pacer_packets_go_on_at_once_and_the_mac_sees_the_rlc_alone() {
     for number in 0..20 {
         assert_eq!(host.packet_in(UE, DRB, &packet(1, number, 1_000), 10), Taken::Yes);
     }
-    assert_eq!(host.status_asked(RNTI, LCID, 20_060, 500), 0);
+    assert_eq!(host.status_asked(RNTI, LCID, SLOT_US, 20_060, 500), 0);
     let below = fake.0.lock().expect("unpoisoned");
     let queue = &below.rlc[&(UE, DRB)];
     let numbers: Vec<_> = queue.iter().map(|one| (read(&one.sdu).1, one.sequence)).collect();
@@ -28,7 +28,7 @@ fn blocks_are_filled_and_the_rlc_holds_the_rest_of_one_sdu() {
     let mut number = 0;
     let (mut carried, mut blocks) = (0, 0);
     for n in 0..4_000_u64 {
-        let now_us = n * SLOT_US;
+        let now_us = n * STEP_US;
         // 60 Mbit/s offered: twice what the radio carries.
         for _ in 0..(2 + n % 3) {
             host.packet_in(UE, DRB, &packet(1, number, 1_250), now_us + 100);
@@ -51,12 +51,12 @@ fn an_rlc_that_cannot_send_gets_no_more_than_a_block() {
     let (host, fake) = host("low_latency");
     let mut most = 0;
     for n in 0..200_u64 {
-        let now_us = n * SLOT_US;
+        let now_us = n * STEP_US;
         host.packet_in(UE, DRB, &packet(1, n as u32, 1_250), now_us + 100);
         // A stalled window: blocks are granted and carry nothing, and the RLC says what it holds.
         let in_rlc = fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB);
-        host.status_asked(RNTI, LCID, in_rlc, now_us + 300);
-        host.block_pulled(RNTI, LCID, BLOCK, in_rlc, now_us + 300);
+        host.status_asked(RNTI, LCID, SLOT_US, in_rlc, now_us + 300);
+        host.block_pulled(RNTI, LCID, SLOT_US, BLOCK, in_rlc, now_us + 300);
         most = most.max(fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB));
     }
     assert!(most <= BLOCK + 1_253, "{most} B wait in an RLC that sends nothing");
@@ -68,7 +68,7 @@ fn a_call_beside_an_overload_waits_for_a_slot_not_for_the_overload() {
     let (mut bulk, mut voice, mut worst_us) = (0, 0, 0);
     let mut sent_us = vec![];
     for n in 0..8_000_u64 {
-        let now_us = n * SLOT_US;
+        let now_us = n * STEP_US;
         for _ in 0..3 {
             host.packet_in(UE, DRB, &packet(1, bulk, 1_400), now_us);
             bulk += 1;
@@ -83,12 +83,12 @@ fn a_call_beside_an_overload_waits_for_a_slot_not_for_the_overload() {
         for one in below.air.drain(..) {
             let (flow, number) = read(&one.sdu);
             if flow == 2 {
-                worst_us = worst_us.max(now_us + SLOT_US - sent_us[number as usize]);
+                worst_us = worst_us.max(now_us + STEP_US - sent_us[number as usize]);
             }
         }
     }
     assert_eq!(voice, 200);
-    assert!(worst_us <= 2 * SLOT_US, "{worst_us} µs");
+    assert!(worst_us <= 2 * STEP_US, "{worst_us} µs");
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn pdcp_numbers_in_the_order_of_the_air_without_gaps() {
     let (host, fake) = host("low_latency");
     for n in 0..2_000_u64 {
         for flow in 0..3 {
-            host.packet_in(UE, DRB, &packet(flow, n as u32, 1_400), n * SLOT_US);
+            host.packet_in(UE, DRB, &packet(flow, n as u32, 1_400), n * STEP_US);
         }
-        slot(&host, &fake, BLOCK, n * SLOT_US + 200);
+        slot(&host, &fake, BLOCK, n * STEP_US + 200);
     }
     let below = fake.0.lock().expect("unpoisoned");
     assert!(below.air.len() > 2_000);
@@ -114,18 +114,18 @@ fn pdcp_numbers_in_the_order_of_the_air_without_gaps() {
 #[test]
 fn a_block_with_no_room_worth_a_segment_is_left_to_padding() {
     let (host, fake) = host("low_latency");
-    host.status_asked(RNTI, LCID, 0, 100);
+    host.status_asked(RNTI, LCID, SLOT_US, 0, 100);
     host.packet_in(UE, DRB, &packet(1, 0, 1_400), 200);
-    assert_eq!(host.status_asked(RNTI, LCID, 0, 600), 1_400 + 6, "with its headers");
-    host.block_pulled(RNTI, LCID, 40, 0, 600);
+    assert_eq!(host.status_asked(RNTI, LCID, SLOT_US, 0, 600), 1_400 + 6, "with its headers");
+    host.block_pulled(RNTI, LCID, SLOT_US, 40, 0, 600);
     assert_eq!(fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB), 0);
-    host.block_pulled(RNTI, LCID, 400, 0, 700);
+    host.block_pulled(RNTI, LCID, SLOT_US, 400, 0, 700);
     assert_eq!(
         fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB),
         1_403,
         "begun, to be segmented"
     );
-    assert_eq!(host.status_asked(RNTI, LCID, 1_007, 1_100), 0);
+    assert_eq!(host.status_asked(RNTI, LCID, SLOT_US, 1_007, 1_100), 0);
 }
 
 #[test]

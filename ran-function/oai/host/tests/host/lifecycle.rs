@@ -16,16 +16,16 @@ fn a_ue_that_is_reestablished_keeps_pipeline_packets_and_order() {
     let sojourn = templates::by_name("low_latency").expect("a template");
     let outcome = install(&host, RNTI, sojourn, 1_000);
     assert!(matches!(outcome, ControlOutcome::Accepted { revision: 2, .. }), "{outcome:?}");
-    host.status_asked(RNTI, LCID, 0, 1_500);
+    host.status_asked(RNTI, LCID, SLOT_US, 0, 1_500);
     for number in 0..50 {
         host.packet_in(UE, DRB, &packet(1, number, 500), 2_000);
     }
     // 38.331 §5.3.7: a new C-RNTI; in OAI the RLC is notified, then the CU.
     host.rnti_changed(RNTI, 0x5555);
-    assert_eq!(host.status_asked(RNTI, LCID, 0, 2_500), 0, "the old name is void");
+    assert_eq!(host.status_asked(RNTI, LCID, SLOT_US, 0, 2_500), 0, "the old name is void");
     host.ue_is(UE, 0x5555, 2_600);
-    assert!(host.status_asked(0x5555, LCID, 0, 3_000) > 25_000);
-    host.block_pulled(0x5555, LCID, 30_000, 0, 3_000);
+    assert!(host.status_asked(0x5555, LCID, SLOT_US, 0, 3_000) > 25_000);
+    host.block_pulled(0x5555, LCID, SLOT_US, 30_000, 0, 3_000);
     let below = fake.0.lock().expect("unpoisoned");
     let queue = &below.rlc[&(UE, DRB)];
     let numbers: Vec<_> = queue.iter().map(|one| read(&one.sdu).1).collect();
@@ -41,14 +41,14 @@ fn a_ue_that_is_reestablished_keeps_pipeline_packets_and_order() {
 #[test]
 fn what_waits_for_a_removed_bearer_is_dropped_and_its_buffers_return() {
     let (host, _fake) = host("low_latency");
-    host.status_asked(RNTI, LCID, 0, 100);
+    host.status_asked(RNTI, LCID, SLOT_US, 0, 100);
     for number in 0..100 {
         host.packet_in(UE, DRB, &packet(1, number, 500), 200);
     }
     assert_eq!(host.status(300).buffers_free, 4_096 - 100);
     host.bearer_down(UE, DRB, 400);
     assert_eq!(host.packet_in(UE, DRB, &packet(1, 0, 500), 500), Taken::No, "as without a host");
-    assert_eq!(host.status_asked(RNTI, LCID, 0, 500), 0);
+    assert_eq!(host.status_asked(RNTI, LCID, SLOT_US, 0, 500), 0);
     host.poll(600);
     let status = host.status(700);
     assert_eq!((status.buffers_free, status.bearers.len()), (4_096, 0));
@@ -57,14 +57,18 @@ fn what_waits_for_a_removed_bearer_is_dropped_and_its_buffers_return() {
 #[test]
 fn a_bearer_that_is_set_up_anew_starts_anew() {
     let (host, fake) = host("low_latency");
-    host.status_asked(RNTI, LCID, 0, 100);
+    host.status_asked(RNTI, LCID, SLOT_US, 0, 100);
     host.packet_in(UE, DRB, &packet(1, 7, 500), 200);
     host.bearer_up(UE, DRB, false, 300).expect("a DRB identity");
     host.poll(400);
-    assert_eq!(host.status_asked(RNTI, LCID, 0, 500), 0, "the packet was the old bearer's");
+    assert_eq!(
+        host.status_asked(RNTI, LCID, SLOT_US, 0, 500),
+        0,
+        "the packet was the old bearer's"
+    );
     host.packet_in(UE, DRB, &packet(1, 8, 500), 600);
-    host.status_asked(RNTI, LCID, 0, 1_000);
-    host.block_pulled(RNTI, LCID, 2_000, 0, 1_000);
+    host.status_asked(RNTI, LCID, SLOT_US, 0, 1_000);
+    host.block_pulled(RNTI, LCID, SLOT_US, 2_000, 0, 1_000);
     let below = fake.0.lock().expect("unpoisoned");
     assert_eq!(below.rlc[&(UE, DRB)].iter().map(|one| read(&one.sdu).1).collect::<Vec<_>>(), [8]);
 }
@@ -74,7 +78,7 @@ fn bearers_of_many_ues_do_not_mix() {
     let (host, fake) = host("low_latency");
     for ue in 2..40_u64 {
         attach(&host, ue, RNTI + ue as u16);
-        host.status_asked(RNTI + ue as u16, LCID, 0, 100);
+        host.status_asked(RNTI + ue as u16, LCID, SLOT_US, 0, 100);
     }
     for ue in 2..40_u64 {
         host.packet_in(ue, DRB, &packet(ue as u16, 0, 300), 200);
@@ -82,9 +86,9 @@ fn bearers_of_many_ues_do_not_mix() {
     host.ue_gone(20, 300);
     host.rnti_gone(RNTI + 20);
     for ue in (2..40_u64).rev() {
-        let added = host.status_asked(RNTI + ue as u16, LCID, 0, 400);
+        let added = host.status_asked(RNTI + ue as u16, LCID, SLOT_US, 0, 400);
         assert_eq!(added > 0, ue != 20, "UE {ue}");
-        host.block_pulled(RNTI + ue as u16, LCID, 1_000, 0, 400);
+        host.block_pulled(RNTI + ue as u16, LCID, SLOT_US, 1_000, 0, 400);
     }
     let below = fake.0.lock().expect("unpoisoned");
     for ((ue, _), queue) in &below.rlc {
@@ -121,7 +125,7 @@ fn settings_that_cannot_be_used_are_refused_with_what_was_expected() {
 fn a_bearer_of_which_the_mac_does_not_ask_goes_on_by_polls() {
     let (host, fake) = host("low_latency");
     // A question makes the pacer wait for blocks; then the UE is not scheduled any more.
-    host.status_asked(RNTI, LCID, 0, 1_000);
+    host.status_asked(RNTI, LCID, SLOT_US, 0, 1_000);
     for number in 0..30 {
         host.packet_in(UE, DRB, &packet(1, number, 1_000), 1_100);
     }

@@ -46,8 +46,8 @@ fn the_mac_does_not_wait_for_whoever_has_the_bearer() {
         let holder = scope.spawn(|| host.packet_in(UE, DRB, &packet(1, 0, 500), 10));
         is_reached.recv().expect("the bearer is held");
         // These return although the bearer is held: the test would hang else.
-        assert_eq!(host.status_asked(RNTI, LCID, 0, 500), 0);
-        host.block_pulled(RNTI, LCID, 1_000, 0, 510);
+        assert_eq!(host.status_asked(RNTI, LCID, SLOT_US, 0, 500), 0);
+        host.block_pulled(RNTI, LCID, SLOT_US, 1_000, 0, 510);
         host.packet_in(UE, DRB, &packet(1, 1, 500), 520);
         go_on.send(()).expect("the holder waits");
         holder.join().expect("no panic");
@@ -95,9 +95,9 @@ fn all_threads_at_once_lose_nothing_and_keep_order() {
             while !done.load(Ordering::Relaxed) {
                 for ue in STAY {
                     let rlc_bytes = fake.0.lock().expect("unpoisoned").rlc_bytes(ue, DRB);
-                    let added = host.status_asked(rnti(ue), LCID, rlc_bytes, now_us());
+                    let added = host.status_asked(rnti(ue), LCID, SLOT_US, rlc_bytes, now_us());
                     if rlc_bytes + added > 0 {
-                        host.block_pulled(rnti(ue), LCID, 8_000, rlc_bytes, now_us());
+                        host.block_pulled(rnti(ue), LCID, SLOT_US, 8_000, rlc_bytes, now_us());
                         fake.0.lock().expect("unpoisoned").transmit(ue, DRB, 8_000);
                     }
                 }
