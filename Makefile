@@ -23,11 +23,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Distributions installed editable, in the order of their dependencies.
 PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract nonrt-ric/report gateway/server xapps/ric xapps/ric_doctor \
-            xapps/tc_controller xapps/rlc_forecaster gateway/flexric/bridge lab/tc_evaluate datasets nonrt-ric/training demo dashboards
+            xapps/tc_controller xapps/rlc_forecaster gateway/flexric/bridge ran-function/oai/plan lab/tc_evaluate datasets nonrt-ric/training demo dashboards
 PACKAGE_FILES := $(addsuffix /pyproject.toml,$(PACKAGES))
 TYPED_TESTS := $(patsubst %,xapps/%/tests,ric ric_doctor tc_controller) gateway/server/tests gateway/flexric/bridge/tests
 PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) gateway/serving/python/py lab/python/py gateway/flexric/service-model $(wildcard gateway/flexric/bridge/swig/*.py) \
-                  $(TYPED_TESTS) gateway/flexric/tests ran-function/oai/tests ran-function/c-abi/tests dashboards/tests demo/tests benchmarks tests docs/site helm deploy
+                  $(TYPED_TESTS) gateway/flexric/tests ran-function/oai/tests ran-function/oai/plan/tests ran-function/c-abi/tests dashboards/tests demo/tests benchmarks tests docs/site helm deploy
 # Those that the demo runs.
 DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract nonrt-ric/report xapps/ric \
                  xapps/tc_controller xapps/rlc_forecaster demo
@@ -148,6 +148,12 @@ demo-flexric: flexric-bridge flexric-sm flexric-node ## The same loop through a 
 .PHONY: demo-oai
 demo-oai: flexric-bridge flexric-sm ## The same loop with the OpenAirInterface gNB of OAI_BUILD (FLEXRIC_SRC, FLEXRIC_BUILD)
 	$(BIN)/sojourn-demo --through oai --out $(OUT)/demo-oai $(OAI_DEMO)
+
+# Python alone; with OAI_BUILD, OAI's configured build tree, the adapter is compiled against its headers as well.
+.PHONY: oai-check
+oai-check: ## Does the source tree OAI=folder fit, and which generation is it; nothing of it need be built (JSON=1 for programs)
+	@PYTHONPATH=ran-function/oai/plan/src $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m oai_plan.check "$(OAI)" \
+	  $(if $(OAI_BUILD),--build "$(OAI_BUILD)") $(if $(JSON),--json)
 
 .PHONY: test-oai
 test-oai: flexric-bridge flexric-sm ## Tests in the OpenAirInterface gNB of OAI_BUILD (FLEXRIC_SRC, FLEXRIC_BUILD)
