@@ -1,5 +1,6 @@
-/* Preloaded where the kernel has no SCTP: one-to-many SCTP sockets over loopback TCP, as far as
- * FlexRIC uses them. For tests and demonstrations on one machine.
+/* Preloaded where the kernel has no SCTP: SCTP sockets over loopback TCP, one-to-many as far as
+ * FlexRIC uses them, one-to-one as far as an OAI gNB that connects to its AMF does. For tests and
+ * demonstrations on one machine.
  *
  * The file descriptor of the program's socket is an epoll instance over the TCP connections. So a
  * message wakes only the thread that waits for it, as with SCTP.
@@ -24,7 +25,7 @@
 
 #include <linux/sctp.h> /* needs the headers above */
 
-enum { DESCRIPTORS = 65536, MESSAGE_BYTES = 1 << 20 };
+enum { DESCRIPTORS = 65536, MESSAGE_BYTES = 1 << 20, STREAMS = 16 };
 
 typedef struct {
     uint32_t bytes, ppid;
@@ -54,18 +55,22 @@ typedef struct {
     pthread_mutex_t mutex; /* protects the fields below */
     association_t *associations;
     notice_t *notices, **last_notice;
-    sctp_assoc_t last_id;
     association_t *readable; /* used by the receiving thread only */
     pthread_t accepting;
 } endpoint_t;
 
 static endpoint_t *endpoints[DESCRIPTORS];
+static sctp_assoc_t last_id; /* of all endpoints: OAI knows associations by their number alone */
 
-/* Declaration of <netinet/sctp.h>, which is not installed everywhere. */
+/* Declarations of <netinet/sctp.h>, which is not installed everywhere. */
 int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, socklen_t to_length,
                  uint32_t ppid, uint32_t flags, uint16_t stream, uint32_t ttl, uint32_t context);
 int sctp_recvmsg(int fd, void *to, size_t room, struct sockaddr *from, socklen_t *from_length,
                  struct sctp_sndrcvinfo *info, int *flags);
+int sctp_bindx(int fd, struct sockaddr *addresses, int count, int flags);
+int sctp_connectx(int fd, struct sockaddr *addresses, int count, sctp_assoc_t *id);
+int sctp_getpaddrs(int fd, sctp_assoc_t id, struct sockaddr **addresses);
+int sctp_freepaddrs(struct sockaddr *addresses);
 
 typedef struct {
     int (*socket)(int, int, int);
@@ -170,7 +175,7 @@ static association_t *join(endpoint_t *ep, int fd, const struct sockaddr_in *pee
     memset(joined->peer.sin_zero, 0, sizeof joined->peer.sin_zero);
     pthread_mutex_init(&joined->sending, NULL);
     pthread_mutex_lock(&ep->mutex);
-    joined->id = ++ep->last_id;
+    joined->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     joined->next = ep->associations;
     ep->associations = joined;
     pthread_mutex_unlock(&ep->mutex);
@@ -220,6 +225,17 @@ static association_t *with(endpoint_t *ep, const struct sockaddr_in *peer)
     while (found != NULL &&
            (found->fd < 0 || found->peer.sin_port != peer->sin_port ||
             found->peer.sin_addr.s_addr != peer->sin_addr.s_addr))
+        found = found->next;
+    pthread_mutex_unlock(&ep->mutex);
+    return found;
+}
+
+/* The association of a one-to-one socket. */
+static association_t *only(endpoint_t *ep)
+{
+    pthread_mutex_lock(&ep->mutex);
+    association_t *found = ep->associations;
+    while (found != NULL && found->fd < 0)
         found = found->next;
     pthread_mutex_unlock(&ep->mutex);
     return found;
@@ -298,6 +314,48 @@ int connect(int fd, const struct sockaddr *address, socklen_t length)
     return set_up(ep, peer) != NULL ? 0 : -1;
 }
 
+/* RFC 6458 §9.1. A port of 0 is an address that a client sends from. */
+int sctp_bindx(int fd, struct sockaddr *addresses, int count, int flags)
+{
+    (void)count, (void)flags;
+    if (((const struct sockaddr_in *)addresses)->sin_port == 0)
+        return 0;
+    return bind(fd, addresses, sizeof(struct sockaddr_in));
+}
+
+/* RFC 6458 §9.9. */
+int sctp_connectx(int fd, struct sockaddr *addresses, int count, sctp_assoc_t *id)
+{
+    (void)count;
+    if (connect(fd, addresses, sizeof(struct sockaddr_in)) != 0)
+        return -1;
+    endpoint_t *ep = endpoint_of(fd);
+    association_t *made = ep != NULL ? only(ep) : NULL;
+    if (id != NULL && made != NULL)
+        *id = made->id;
+    return 0;
+}
+
+/* RFC 6458 §9.3. */
+int sctp_getpaddrs(int fd, sctp_assoc_t id, struct sockaddr **addresses)
+{
+    (void)id;
+    endpoint_t *ep = endpoint_of(fd);
+    association_t *of = ep != NULL ? only(ep) : NULL;
+    struct sockaddr_in *found = of != NULL ? malloc(sizeof *found) : NULL;
+    if (found == NULL)
+        return -1;
+    *found = of->peer;
+    *addresses = (struct sockaddr *)found;
+    return 1;
+}
+
+int sctp_freepaddrs(struct sockaddr *addresses)
+{
+    free(addresses);
+    return 0;
+}
+
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
     endpoint_t *ep = endpoint_of(fd);
@@ -310,9 +368,18 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 
 int getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
-    if (endpoint_of(fd) == NULL)
+    endpoint_t *ep = endpoint_of(fd);
+    if (ep == NULL)
         return next()->getsockopt(fd, level, name, value, length);
     memset(value, 0, *length);
+    if (level == IPPROTO_SCTP && name == SCTP_STATUS && *length >= sizeof(struct sctp_status)) {
+        const association_t *of = only(ep);
+        *(struct sctp_status *)value =
+            (struct sctp_status){.sstat_assoc_id = of != NULL ? of->id : 0,
+                                 .sstat_state = of != NULL ? SCTP_ESTABLISHED : SCTP_CLOSED,
+                                 .sstat_instrms = STREAMS,
+                                 .sstat_outstrms = STREAMS};
+    }
     if (level == SOL_SOCKET && name == SO_TYPE && *length >= sizeof(int))
         *(int *)value = SOCK_SEQPACKET;
     return 0;
@@ -382,12 +449,16 @@ int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, 
 {
     (void)to_length, (void)flags, (void)ttl, (void)context;
     endpoint_t *ep = endpoint_of(fd);
-    if (ep == NULL || to == NULL) {
-        errno = EBADF;
+    const struct sockaddr_in *peer = (const struct sockaddr_in *)to;
+    association_t *over = NULL;
+    if (ep != NULL)
+        over = peer != NULL ? with(ep, peer) : only(ep);
+    if (ep == NULL || (peer == NULL && over == NULL)) {
+        errno = ep == NULL ? EBADF : ENOTCONN;
         return -1;
     }
-    const struct sockaddr_in *peer = (const struct sockaddr_in *)to;
-    association_t *over = with(ep, peer);
+    if (peer == NULL)
+        peer = &over->peer;
     if (over == NULL && ep->listening < 0 && (over = set_up(ep, peer)) == NULL)
         return -1;
     bool sent = false;

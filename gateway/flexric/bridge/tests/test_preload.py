@@ -183,6 +183,39 @@ show(cut=len(cut), truncated=flags == TRUNC, next=receive(server, 1000)[0].decod
     assert facts == {"cut": 1000, "truncated": True, "next": "next"}
 
 
+def test_a_one_to_one_socket_connects_as_a_gnb_to_its_amf(sctp_over_tcp: str) -> None:
+    """As OAI does: bind to an address alone, connect, ask for streams, send without an address."""
+    facts = output_of(
+        sctp_over_tcp,
+        LIBRARY
+        + """
+server, clients = endpoint(PORT), []
+for _ in range(2):
+    fd = libc.socket(socket.AF_INET, socket.SOCK_STREAM, SCTP)
+    unconnected = libc.sctp_sendmsg(fd, b"early", 5, None, 0, 60, 0, 1, 0, 0)
+    assert libc.setsockopt(fd, SCTP, EVENTS, bytes([1, 1, 0, 0, 0, 1, 0, 0]), 8) == 0
+    assert libc.sctp_bindx(fd, address(0), 1, 1) == 0
+    made = ctypes.c_int(0)
+    assert libc.sctp_connectx(fd, address(PORT), 1, ctypes.byref(made)) == 0
+    message, _, flags, _, _ = receive(fd)
+    assert flags & NOTIFICATION and struct.unpack_from("=H6xH", message) == (ASSOC_CHANGE, COMM_UP)
+    status, room = ctypes.create_string_buffer(176), ctypes.c_int(176)
+    assert libc.getsockopt(fd, SCTP, 14, status, ctypes.byref(room)) == 0
+    number, _, _, _, _, incoming, outgoing = struct.unpack_from("=iiIHHHH", status.raw)
+    clients.append([number == made.value, number, min(incoming, outgoing) > 1, unconnected])
+    assert libc.sctp_sendmsg(fd, b"hello", 5, None, 0, 60, 0, 1, 0, 0) == 5
+    got, peer, _, stream, ppid = receive(server)
+    send(server, peer, b"back")
+    clients[-1] += [got.decode(), stream, ppid, receive(fd)[0].decode()]
+show(clients=clients, distinct=clients[0][1] != clients[1][1])
+""",
+    )
+    for same, _, streams, unconnected, *exchanged in facts["clients"]:
+        assert (same, streams, unconnected) == (True, True, -1)
+        assert exchanged == ["hello", 1, 60, "back"]
+    assert facts["distinct"]
+
+
 def test_association_events_are_delivered_when_enabled(sctp_over_tcp: str) -> None:
     facts = output_of(
         sctp_over_tcp,
