@@ -34,10 +34,11 @@ DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract 
 CLI := gnb-lab e2sm-tc
 TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask
 # Crates that are Python modules.
-MODULES := e2sm-tc-spec/codec/python gateway/serving/python nonrt-ric/model_contract/native/python lab/python
+MODULES := e2sm-tc-spec/codec/python gateway/serving/python nonrt-ric/model_contract/native/python \
+           xapps/tc_controller/windows/python lab/python
 DEMO_MODULES := $(filter-out lab/python,$(MODULES))
 # What they are built of, and files beside it: too many rather than one too few.
-MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec gateway/serving nonrt-ric/model_contract deploy/shared_features interfaces/proto ran-function lab -type f -not -path '*/__pycache__/*' -not -path '*/.*')
+MODULE_SOURCES := $(shell find Cargo.toml Cargo.lock e2sm-tc-spec gateway/serving nonrt-ric/model_contract xapps/tc_controller/windows deploy/shared_features interfaces/proto ran-function lab -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 STEP := @.ci/step
 # The lab is a Cargo workspace of its own.
 LAB := --manifest-path lab/Cargo.toml

@@ -25,6 +25,7 @@ PRODUCT_CRATES = (
     "e2sm-tc",
     "tc-pipelines",
     "rlc-native",
+    "rlc-windows",
     "tc-rf",
     "ip-header",
     "gnb-host",

@@ -15,7 +15,7 @@ from ric.clock import SystemClock
 from ric.e2 import ControlAnswer
 from ric.lifecycle import Service
 from ric.settings import HttpSettings, ServiceSettings
-from ric.sm import RLC_OID, TC_V1_OID, rlc, tc
+from ric.sm import RLC_OID, TC_V1_OID, tc
 from ric.testing import FakeRic
 from ric.testing.fake_server import FakeGatewayServer
 from sojourn_demo.programs import Program, Programs
@@ -58,13 +58,10 @@ class NodeWithoutLease:
         """Install a pipeline under another owner: an xApp, or an operator at the gNB."""
         self._model.tc.install(tc.pipeline(template, {}), self._model.now_us, "another")
 
-    def _rlc(self, now_us: int) -> bytes:
+    def _rlc(self, _now_us: int) -> bytes:
         for _ in range(PERIOD_MS):
             self._model.advance()
-        rows, model = rlc.zeros(1), self._model.rlc_rows()
-        for name in model.dtype.names:
-            rows[name] = model[name]
-        return rlc.encode(rows, now_us)
+        return self._model.rlc_message()
 
     def _status(self, _now_us: int) -> bytes:
         return tc.encode("indication", {"pipeline_status": [self._model.status()]})

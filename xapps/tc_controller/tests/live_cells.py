@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from ric.health import Condition
+from ric.sm import rlc
 from tc_controller.core.actions import WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import NodeDown, NodeUp, PipelineReport, RlcReport
 from tc_controller.live.decisions import RecentDecisions
 from tc_controller.live.feed import Feed
 from tc_controller.policy_file import parse_policy
-from tc_world import RLC_FIELDS, statuses
+from tc_world import statuses
 
 POLICY = """
 version: 1
@@ -36,7 +37,7 @@ class Cells:
         self.feed = Feed(self.controller, self.decisions, lambda: self.conditions, {}, 300)
         self.names = [f"gnb-{number:03}" for number in range(1, nodes + 1)]
         self._random = np.random.default_rng(1)
-        self._rows = np.zeros(bearers, RLC_FIELDS)
+        self._rows = rlc.zeros(bearers)
         self._rows["rnti"] = 0x4601 + np.arange(bearers)
         self._rows["rbid"] = 1
         self._drift_ms = np.full((nodes, bearers), 4.0)
@@ -90,7 +91,7 @@ class Cells:
                 rows["txpdu_bytes"][number] = 0
         if wait_ms.size > _STALLED:
             rows["txpdu_bytes"][_STALLED] = 0
-        self.controller.on_indication(at_us, RlcReport(name, at_us, rows.copy()))
+        self.controller.on_indication(at_us, RlcReport(name, at_us, rlc.encode(rows, at_us)))
         self.controller.on_indication(at_us, PipelineReport(name, at_us, self._status))
 
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from ric.e2 import ControlAnswer
 from ric.lifecycle import XApp
 from ric.settings import HttpSettings
-from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, mac, rlc, tc
+from ric.sm import MAC_OID, RLC_OID, TC_V1_OID, tc
 from ric.testing import FakeNode, FakeRic, on_virtual_time
 from ric.testing.virtual_time import EPOCH_US
 from tc_controller.app import ControllerApp
@@ -64,16 +64,10 @@ class Lab:
     def _rlc(self, now_us: int) -> bytes:
         self.model.now_us = now_us - 1_000
         self.model.advance()
-        rows = rlc.zeros(1)
-        small = self.model.rlc_rows()
-        for name in small.dtype.names:
-            rows[name] = small[name]
-        return rlc.encode(rows, now_us)
+        return self.model.rlc_message()
 
-    def _mac(self, now_us: int) -> bytes:
-        rows = mac.zeros(1)
-        rows["rnti"], rows["dl_aggr_prb"] = RNTI, self.model.mac_rows()["dl_aggr_prb"]
-        return mac.encode(rows, now_us)
+    def _mac(self, _now_us: int) -> bytes:
+        return self.model.mac_message()
 
     def _status(self, now_us: int) -> bytes:
         return tc.encode("indication", {"pipeline_status": [self.model.status()]})

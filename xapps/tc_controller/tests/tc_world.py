@@ -14,8 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from ric.sm import tc
+from ric.sm import mac, rlc, tc
 from tc_controller.core.actions import Action, SaveDesired, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import (
@@ -34,17 +33,26 @@ RNTI, DRB = 0x4601, 1
 PACED_MS, CODEL_MS = 3, 20
 PRB_PER_MS = 106.0
 
-RLC_FIELDS = np.dtype(
-    [
-        ("txpdu_bytes", "<u4"),
-        ("txbuf_occ_bytes", "<u4"),
-        ("txsdu_avg_time_to_tx", "<f8"),
-        ("txsdu_wt_us", "<u4"),
-        ("rnti", "<u4"),
-        ("rbid", "u1"),
-    ]
+RLC_FIELDS = (
+    *("txpdu_bytes", "txbuf_occ_bytes", "txsdu_avg_time_to_tx", "txsdu_wt_us"),
+    *("rnti", "rbid"),
 )
-MAC_FIELDS = np.dtype([("rnti", "<u4"), ("dl_aggr_prb", "<u4")])
+
+
+def rlc_message(*bearers: tuple[float, ...]) -> bytes:
+    """An RLC report with the `RLC_FIELDS` of each bearer; µs."""
+    rows = rlc.zeros(len(bearers))
+    for name, column in zip(RLC_FIELDS, zip(*bearers, strict=True), strict=False):
+        rows[name] = column
+    return rlc.encode(rows, 0)
+
+
+def mac_message(*ues: tuple[int, int]) -> bytes:
+    """A MAC report with C-RNTI and PRBs of each UE."""
+    rows = mac.zeros(len(ues))
+    for row, (rnti, prbs) in zip(rows, ues, strict=True):
+        row["rnti"], row["dl_aggr_prb"] = rnti, prbs
+    return mac.encode(rows, 0)
 
 
 def statuses(*items: dict[str, Any]) -> Any:
@@ -290,14 +298,12 @@ class NodeModel:
             return 1 if source.port in ports else 0
         return 1 if source.kbps >= 1_000 else 0
 
-    def rlc_rows(self) -> Any:
-        rows = np.zeros(1, RLC_FIELDS)
+    def rlc_message(self) -> bytes:
         recent = self.hol_us[-100:]
         mean = sum(recent) / len(recent) if recent else 0.0
         age = self.rlc.age_us(self.now_us)
         occupancy = int(self.rlc.bytes)
-        rows[0] = (int(self.rlc_bytes) % 2**32, occupancy, mean, age, RNTI, DRB)
-        return rows
+        return rlc_message((int(self.rlc_bytes) % 2**32, occupancy, mean, age, RNTI, DRB))
 
     def status(self) -> dict[str, Any]:
         pipeline = self.tc.pipeline
@@ -349,10 +355,8 @@ class NodeModel:
             "flows": flows,
         }
 
-    def mac_rows(self) -> Any:
-        rows = np.zeros(1, MAC_FIELDS)
-        rows[0] = (RNTI, int(self.prbs) % 2**32)
-        return rows
+    def mac_message(self) -> bytes:
+        return mac_message((RNTI, int(self.prbs) % 2**32))
 
 
 class World(NodeModel):
@@ -438,9 +442,9 @@ class World(NodeModel):
         feed = self.controller.on_indication
         now_us = self.now_us
         at_us = now_us + self.node_clock_us
-        self.do(feed(now_us, RlcReport(NODE, at_us, self.rlc_rows())))
+        self.do(feed(now_us, RlcReport(NODE, at_us, self.rlc_message())))
         if now_us % 10_000 == 0:
-            self.do(feed(now_us, MacReport(NODE, at_us, self.mac_rows())))
+            self.do(feed(now_us, MacReport(NODE, at_us, self.mac_message())))
             if self.reports_pipelines:
                 self.do(feed(now_us, PipelineReport(NODE, at_us, statuses(self.status()))))
         if now_us % 50_000 == 0 or len(self.hol_us) == 1:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-import numpy as np
 import pytest
 from ric.late_reports import SET_BACK_AFTER
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import BearerKey, NodeUp, RlcReport
 from tc_controller.policy_file import parse_policy
-from tc_world import DRB, RLC_FIELDS, RNTI, Source, World, bulk, ping
+from tc_world import DRB, RNTI, Source, World, bulk, ping, rlc_message
 
 
 def controller(ladder: str, rule: str = "", top: str = "", **options: object) -> Controller:
@@ -337,7 +336,7 @@ def test_a_bearer_removed_while_a_control_is_in_flight() -> None:
     world = World(controller(FQ), bulk(), ping())
     world.answer_delay_us = 400_000
     world.run_until("decided")
-    world.rlc_rows = lambda: np.zeros(0, RLC_FIELDS)  # type: ignore[method-assign]
+    world.rlc_message = rlc_message  # type: ignore[method-assign]
     world.run(600)
     assert world.event("bearer_gone")["id"] == world.event("decided")["id"]
     assert world.controller.counters.ignored["late_answer"] == 1
@@ -409,7 +408,7 @@ def test_a_violation_after_a_clock_was_set_back_is_acted_on() -> None:
 def test_a_report_of_the_far_future_is_followed_by_others_after_a_while() -> None:
     world = World(controller(FQ), ping())
     world.run(500)
-    far = RlcReport("gnb-1", world.now_us + HOUR_US, world.rlc_rows())
+    far = RlcReport("gnb-1", world.now_us + HOUR_US, world.rlc_message())
     world.do(world.controller.on_indication(world.now_us, far))
     world.run(SET_BACK_AFTER + 10)
     assert world.controller.counters.clock_resets == 1
@@ -423,7 +422,7 @@ def test_doubled_and_late_reports_among_those_in_time_are_no_clock_that_was_set_
     world = World(controller(FQ), ping())
     for _ in range(2_000):
         world.step()
-        late = RlcReport("gnb-1", world.now_us - by_us, world.rlc_rows())
+        late = RlcReport("gnb-1", world.now_us - by_us, world.rlc_message())
         world.do(world.controller.on_indication(world.now_us, late))
     assert world.controller.counters.ignored["late_report"] == 2_000
     assert world.controller.counters.clock_resets == 0
@@ -433,9 +432,9 @@ def test_doubled_and_late_reports_among_those_in_time_are_no_clock_that_was_set_
 def test_a_backlog_that_arrives_in_reverse_is_no_clock_that_was_set_back() -> None:
     world = World(controller(FQ), ping())
     world.run(200)
-    rows, newest_us = world.rlc_rows(), world.now_us
+    message, newest_us = world.rlc_message(), world.now_us
     for late in range(200):
-        report = RlcReport("gnb-1", newest_us - 100 - 1_000 * late, rows)
+        report = RlcReport("gnb-1", newest_us - 100 - 1_000 * late, message)
         world.do(world.controller.on_indication(newest_us, report))
     assert world.controller.counters.clock_resets == 0
 

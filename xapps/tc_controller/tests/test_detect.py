@@ -9,20 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tc_controller.core.inputs import BearerKey
-from tc_controller.core.observe.detect import Detector
 from tc_controller.core.observe.rlc_windows import RlcWindows
 from tc_controller.core.policy.schema import Objective
-from tc_world import RLC_FIELDS
+from tc_world import rlc_message
 
 MS = 1_000
 
 
-def rows(*bearers: tuple[int, float, float]) -> Any:
-    """Rows of (C-RNTI, head-of-line ms, mean ms)."""
-    table = np.zeros(len(bearers), RLC_FIELDS)
-    for index, (rnti, hol_ms, mean_ms) in enumerate(bearers):
-        table[index] = (0, 0, mean_ms * MS, hol_ms * MS, rnti, 1)
-    return table
+def rows(*bearers: tuple[int, float, float]) -> bytes:
+    """A report of (C-RNTI, head-of-line ms, mean ms) of each bearer."""
+    return rlc_message(
+        *((0, 0, mean_ms * MS, hol_ms * MS, rnti, 1) for rnti, hol_ms, mean_ms in bearers)
+    )
+
+
+def changes(windows: RlcWindows, ms: int, message: bytes) -> tuple[list[int], list[int]]:
+    """Take a report; slots of the bearers that are new and C-RNTIs of those that are gone."""
+    found = windows.take(ms * MS, message)
+    return ([], []) if found is None else (found.new, [code >> 8 for code in found.gone])
 
 
 class Bench:
@@ -30,19 +34,21 @@ class Bench:
 
     def __init__(self, **objective: Any) -> None:
         self.objective = Objective(**objective)
-        self.windows = RlcWindows("n", 256)
-        self.detector = Detector(self.windows, MS)
+        self.windows = RlcWindows("n", 256, MS)
         self.at_us = 0
         self.began: list[tuple[int, int]] = []
         self.ended: list[tuple[int, int]] = []
 
     def report(self, *bearers: tuple[int, float, float]) -> None:
         self.at_us += MS
-        changes = self.windows.update(self.at_us, rows(*bearers))
-        assert changes is not None
-        for slot in changes[0]:
-            self.detector.watch(slot, self.objective)
-        began, ended = self.detector.step()
+        found = self.windows.take(self.at_us, rows(*bearers))
+        if found is None:
+            return
+        began, ended = found.began, found.ended
+        for slot in found.new:
+            self.windows.promise(slot, self.objective)
+        if found.new or found.gone:
+            began, ended = self.windows.judge()
         ms = self.at_us // MS
         self.began += [(ms, slot) for slot in began]
         self.ended += [(ms, slot) for slot in ended]
@@ -56,7 +62,7 @@ def test_a_head_of_line_above_the_bound_is_a_violation_after_the_confirm_time() 
     bench = Bench(bound_ms=10, confirm_ms=3)
     bench.series(9, 9, 10, 11, 12, 13)
     assert bench.began == [(6, 0)]
-    assert bench.detector.over_for_us(0) == 3 * MS
+    assert bench.windows.over_for_us(0) == 3 * MS
 
 
 def test_the_mean_confirms_at_once() -> None:
@@ -96,9 +102,13 @@ def test_hysteresis_needs_the_clear_time_below_the_clear_ratio() -> None:
 def test_a_late_or_duplicate_report_changes_nothing() -> None:
     bench = Bench(bound_ms=10, confirm_ms=1)
     bench.series(1, 1)
-    assert bench.windows.update(bench.at_us, rows((7, 50, 0))) is None
-    assert bench.windows.update(bench.at_us - 500, rows((7, 50, 0))) is None
-    assert not bench.detector.violating.any()
+    for at_us in (bench.at_us, bench.at_us - 500):
+        found = bench.windows.take(at_us, rows((7, 50, 0)))
+        assert found is not None
+        assert found.late
+    assert bench.windows.reports == 2
+    assert bench.windows.sojourn_us(0) == MS
+    assert not bench.windows.violating()
 
 
 def test_bearers_are_identified_when_they_appear_vanish_and_change_rows() -> None:
@@ -107,7 +117,7 @@ def test_bearers_are_identified_when_they_appear_vanish_and_change_rows() -> Non
     bench.report((2, 20, 0), (1, 0, 0))
     bench.report((3, 0, 0), (2, 20, 0), (1, 0, 0))
     (began,) = bench.began
-    key = bench.windows.keys[began[1]]
+    key = bench.windows.key_at(began[1])
     assert key is not None
     assert key.rnti == 2
 
@@ -116,10 +126,9 @@ def test_a_new_bearer_in_an_old_slot_starts_clean() -> None:
     bench = Bench(bound_ms=10, confirm_ms=50)
     for _ in range(6):
         bench.report((1, 20, 0))
-    key = bench.windows.keys[0]
+    key = bench.windows.key_at(0)
     assert key is not None
     bench.windows.forget(key)
-    bench.detector.watch(0, None)
     began_before = len(bench.began)
     bench.report((2, 20, 0))
     assert len(bench.began) == began_before, "one sample above, not seven"
@@ -127,35 +136,31 @@ def test_a_new_bearer_in_an_old_slot_starts_clean() -> None:
 
 def test_bearers_that_cannot_be_addressed_are_counted_and_left_out() -> None:
     windows = RlcWindows("n", 16)
-    table = rows((1, 0, 0), (70_000, 0, 0), (2, 0, 0))
-    table["rbid"][2] = 0
-    windows.update(MS, table)
+    windows.take(MS, rlc_message(*((0, 0, 0, 0, *name) for name in ((1, 1), (70_000, 1), (2, 0)))))
     assert windows.bearers == 1
     assert windows.unaddressable == 2
 
 
 def test_a_report_without_bearers_after_the_only_one_was_removed() -> None:
     windows = RlcWindows("n", 16)
-    windows.update(MS, rows((1, 20, 0)))
-    key = windows.keys[0]
+    windows.take(MS, rows((1, 20, 0)))
+    key = windows.key_at(0)
     assert key is not None
     windows.forget(key)
-    assert windows.update(2 * MS, rows()) == ([], [])
+    assert changes(windows, 2, rows()) == ([], [])
     assert windows.bearers == 0
-    assert windows.update(3 * MS, rows((1, 5, 0))) == ([0], [])
-    assert windows.sojourn_us[0] == 5 * MS
+    assert changes(windows, 3, rows((1, 5, 0))) == ([0], [])
+    assert windows.sojourn_us(0) == 5 * MS
 
 
 def test_a_bearer_is_gone_after_it_was_missing_for_a_while() -> None:
     windows = RlcWindows("n", 16, gone_after=5)
-    windows.update(MS, rows((1, 0, 0), (2, 0, 0)))
+    windows.take(MS, rows((1, 0, 0), (2, 0, 0)))
     gone = []
     for ms in range(2, 12):
-        changes = windows.update(ms * MS, rows((1, 0, 0)))
-        assert changes is not None
-        gone += [(ms, key.rnti) for key in changes[1]]
-        for key in changes[1]:
-            windows.forget(key)
+        for rnti in changes(windows, ms, rows((1, 0, 0)))[1]:
+            gone.append((ms, rnti))
+            windows.forget(BearerKey("n", rnti, 1))
     assert gone == [(7, 2)]
 
 
@@ -164,11 +169,9 @@ def test_missing_is_counted_from_the_last_report_that_named_the_bearer() -> None
     gone = []
     for ms in range(1, 60):
         named = ((1, 0, 0), (2, 0, 0)) if ms < 40 else ((1, 0, 0),)
-        changes = windows.update(ms * MS, rows(*named))
-        assert changes is not None
-        gone += [(ms, key.rnti) for key in changes[1]]
-        for key in changes[1]:
-            windows.forget(key)
+        for rnti in changes(windows, ms, rows(*named))[1]:
+            gone.append((ms, rnti))
+            windows.forget(BearerKey("n", rnti, 1))
     assert gone == [(45, 2)]
 
 
@@ -180,10 +183,10 @@ def test_missing_is_counted_from_the_last_report_that_named_the_bearer() -> None
 def test_drain_rate_does_not_see_the_counter_wrap(start: int, steps: list[int]) -> None:
     windows = RlcWindows("n", 128)
     counter = start
-    windows.update(MS, _counting(counter))
+    windows.take(MS, _counting(counter))
     for index, step in enumerate(steps):
         counter = (counter + step) % 2**32
-        windows.update((index + 2) * MS, _counting(counter))
+        windows.take((index + 2) * MS, _counting(counter))
     expected = sum(steps) * 8 / len(steps)
     assert windows.drain_kbps(0, 0) == pytest.approx(expected)
 
@@ -191,14 +194,12 @@ def test_drain_rate_does_not_see_the_counter_wrap(start: int, steps: list[int]) 
 def test_a_restarted_counter_is_no_traffic() -> None:
     windows = RlcWindows("n", 16)
     for ms, counter in ((1, 3_000), (2, 4_000), (3, 0), (4, 500)):
-        windows.update(ms * MS, _counting(counter))
-    assert windows.drained_bytes[0] == 1_500
+        windows.take(ms * MS, _counting(counter))
+    assert windows.drained_bytes(0) == 1_500
 
 
-def _counting(counter: int) -> Any:
-    table = rows((1, 0, 0))
-    table["txpdu_bytes"] = counter
-    return table
+def _counting(counter: int) -> bytes:
+    return rlc_message((counter, 0, 0, 0, 1, 1))
 
 
 @settings(max_examples=50, deadline=None)
@@ -228,7 +229,7 @@ def test_counting_agrees_with_the_percentile(
             violating = bool(now > 10 * MS and above > tolerated)
         elif now <= np.float32(10 * MS * 0.7):
             violating = False
-        assert bool(bench.detector.violating[0]) == violating
+        assert bench.windows.violates(0) == violating
 
 
 _HOL_MS = st.one_of(st.just(0.0), st.floats(0, 30))
@@ -262,7 +263,7 @@ def test_the_verdict_of_a_bearer_does_not_depend_on_others(
         slot = together.windows.slot(BearerKey("n", rnti, 1))
         assert [ms for ms, at in together.began if at == slot] == [ms for ms, _ in bench.began]
         assert [ms for ms, at in together.ended if at == slot] == [ms for ms, _ in bench.ended]
-        assert together.detector.over_for_us(slot or 0) == bench.detector.over_for_us(0)
+        assert together.windows.over_for_us(slot or 0) == bench.windows.over_for_us(0)
 
 
 @settings(max_examples=50, deadline=None)

@@ -26,7 +26,6 @@ from tc_controller.core.inputs import (
     Unanswered,
     parse_outcome,
 )
-from tc_controller.core.observe.drain_history import DrainHistory
 from tc_controller.core.observe.inventory import FlowView, read_inventory
 from tc_controller.core.observe.pipeline_view import PipelineView
 from tc_controller.core.observe.prb_window import PrbRate, PrbWindow
@@ -36,15 +35,15 @@ from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
 from tc_controller.warm_up import rehearse
 from tc_world import (
-    MAC_FIELDS,
     NODE,
-    RLC_FIELDS,
     RNTI,
     Source,
     World,
     bulk,
     inventories,
+    mac_message,
     ping,
+    rlc_message,
     statuses,
 )
 
@@ -55,10 +54,8 @@ BEARER = BearerKey(NODE, RNTI, 1)
 
 
 def mac(at_us: int, **prbs: int) -> MacReport:
-    rows = np.zeros(len(prbs), MAC_FIELDS)
-    for index, (name, count) in enumerate(prbs.items()):
-        rows[index] = (int(name[1:]), count % 2**32)
-    return MacReport("n", at_us, rows)
+    counts = ((int(name[1:]), count % 2**32) for name, count in prbs.items())
+    return MacReport("n", at_us, mac_message(*counts))
 
 
 @given(
@@ -150,19 +147,17 @@ def test_a_percentage_or_an_unknown_unit_is_no_number_of_prbs(units: dict[str, s
 # --------------------------------------------------------------------------- history
 
 
-def fed(*segments: tuple[int, int]) -> DrainHistory:
+def fed(*segments: tuple[int, int]) -> RlcWindows:
     """Segments of 100 ms: (bytes drained per ms, bytes left in the RLC)."""
     windows = RlcWindows("n", 16)
-    history = DrainHistory(windows)
     drained, at_us = 0, 0
     for per_ms, left in segments:
         for _ in range(100):
             drained, at_us = drained + per_ms, at_us + 1_000
-            rows = np.zeros(1, RLC_FIELDS)
-            rows[0] = (drained % 2**32, left, 0, 0, 1, 1)
-            windows.update(at_us, rows)
-            history.step()
-    return history
+            found = windows.take(at_us, rlc_message((drained % 2**32, left, 0, 0, 1, 1)))
+            if found is not None and found.new:
+                windows.judge()
+    return windows
 
 
 def test_the_lowest_drain_rate_is_measured_under_backlog_only() -> None:
@@ -179,10 +174,13 @@ def test_history_forgets_after_its_span() -> None:
 
 
 def test_the_history_of_a_slot_starts_with_its_bearer() -> None:
-    history = fed((5_000, 9), (5_000, 9))
-    history.born(0)
-    assert history.mean_kbps(0) is None
-    assert history.lowest_kbps(0, 100_000) is None
+    windows = fed((5_000, 9), (5_000, 9))
+    assert windows.mean_kbps(0) is not None
+    windows.forget(BearerKey("n", 1, 1))
+    windows.take(201_000, rlc_message((0, 9, 0, 0, 2, 1)))
+    assert windows.slot(BearerKey("n", 2, 1)) == 0
+    assert windows.mean_kbps(0) is None
+    assert windows.lowest_kbps(0, 100_000) is None
 
 
 # ------------------------------------------------------------------- pipeline view

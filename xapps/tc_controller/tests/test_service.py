@@ -17,7 +17,7 @@ from tc_controller.core.verify.kinds import Kind
 from tc_controller.core.verify.service import PacketMeter, ServiceMeter, ServiceTotals
 from tc_controller.core.verify.unresponsive import tcp_packets_per_s
 from tc_controller.worst_bearers import WorstBearers
-from tc_world import RLC_FIELDS, Source, inventories
+from tc_world import Source, inventories, rlc_message
 
 MINUTE_US = 60_000_000
 
@@ -40,13 +40,13 @@ class Bench:
     def report(self, hol_ms: dict[int, float], sent: tuple[int, ...] = ()) -> None:
         """One report; ``sent``: bearers that drained bytes."""
         self.at_us += 1_000
-        rows = np.zeros(len(self.rntis), RLC_FIELDS)
-        for index, rnti in enumerate(self.rntis):
-            self.sent[rnti] += 100 * (rnti in sent)
-            rows[index] = (self.sent[rnti], 0, 0.0, int(hol_ms.get(rnti, 0) * 1000), rnti, 1)
-        changes = self.windows.update(self.at_us, rows)
-        assert changes is not None
-        for slot in changes[0]:
+        for rnti in sent:
+            self.sent[rnti] += 100
+        message = rlc_message(
+            *((self.sent[rnti], 0, 0, hol_ms.get(rnti, 0) * 1000, rnti, 1) for rnti in self.rntis)
+        )
+        found = self.windows.take(self.at_us, message)
+        for slot in [] if found is None else found.new:
             self.meter.assign(slot, self.totals, new=True)
 
 

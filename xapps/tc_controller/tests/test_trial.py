@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 from tc_controller.core.inputs import BearerKey
 from tc_controller.core.observe.bearer_view import BearerView
-from tc_controller.core.observe.drain_history import DrainHistory
 from tc_controller.core.observe.prb_window import PrbWindow
 from tc_controller.core.observe.rlc_windows import RlcWindows
 from tc_controller.core.policy.trial import Trial
@@ -26,7 +25,7 @@ from tc_controller.core.trials.meter import Measured, TrialMeter
 from tc_controller.core.trials.results import BearerResults, Effects, PairResults
 from tc_controller.core.trials.schedule import Arm, Schedule, arm_of_bearer
 from tc_controller.core.trials.stop import Verdict, at_end, decided
-from tc_world import RLC_FIELDS
+from tc_world import rlc_message
 
 PERIOD_US = 1_000_000
 
@@ -86,14 +85,12 @@ def test_bearers_keep_their_arm_and_as_many_as_the_share_are_on_the_former_pipel
 def test_the_histogram_gives_percentiles_to_a_twentieth(scale_us: float) -> None:
     values = np.random.default_rng(1).exponential(scale_us, 5_000).astype(np.float32)
     windows, key = RlcWindows("gnb-1", 4), BearerKey("gnb-1", 1, 1)
-    rows = np.zeros(1, RLC_FIELDS)
-    rows["rnti"] = rows["rbid"] = 1
-    windows.update(1, rows)
-    view = BearerView(windows, DrainHistory(windows), PrbWindow(1_000), 0, 1, None, None)
+    windows.take(1, rlc_message((0, 0, 0, 0, 1, 1)))
+    view = BearerView(windows, PrbWindow(1_000), 0, 1, None, None)
     meter = TrialMeter(windows, lambda _: view, [key])
     for number, value in enumerate(values):
-        rows["txsdu_wt_us"], rows["txpdu_bytes"] = value, 1_000 * (number + 1)
-        windows.update(1_000 * (number + 2), rows)
+        message = rlc_message((1_000 * (number + 1), 0, 0, float(value), 1, 1))
+        windows.take(1_000 * (number + 2), message)
         meter.sample()
         meter.sample()
     found = meter.finish(windows, [key], 95.0)[key]

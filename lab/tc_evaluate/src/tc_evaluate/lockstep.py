@@ -56,11 +56,16 @@ class Lockstep:
 
     def run(self, until_s: float) -> None:
         """Go on until this virtual time."""
-        until_us = round(until_s * 1e6)
-        while self.world.now_us < until_us:
-            for indication in self.world.step_until(min(until_us, self.world.now_us + STEP_US)):
-                report = self._report(indication)
-                self._do(self.controller.on_indication(self.world.now_us, report))
+        until_us, world, report_of = round(until_s * 1e6), self.world, self._report
+        step_until, on_indication = world.step_until, self.controller.on_indication
+        now_us = world.now_us
+        while now_us < until_us:
+            end_us = now_us + STEP_US
+            for indication in step_until(end_us if end_us < until_us else until_us):
+                now_us = world.now_us
+                if actions := on_indication(now_us, report_of(indication)):
+                    self._do(actions)
+            now_us = world.now_us
 
     def _report(self, indication: Indication) -> Report:
         at_us, values = indication.collected_at_us, indication.kpm

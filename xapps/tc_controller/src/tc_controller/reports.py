@@ -16,8 +16,8 @@ from tc_controller.core.inputs import (
     KpmReport,
     MacReport,
     PipelineReport,
+    RlcReport,
 )
-from tc_controller.core.inputs import RlcReport as Rlc
 
 
 def report_of(indication: E2Indication) -> Indication:
@@ -39,9 +39,11 @@ def report_of(indication: E2Indication) -> Indication:
 def read_report(node_id: str, oid: str, at_us: int, message: bytes) -> Indication:
     """The report in the message of an indication, which is not of KPM."""
     if oid == RLC_OID:
-        return Rlc(node_id, at_us, rlc.decode(message).records)
+        rlc.check(message)
+        return RlcReport(node_id, at_us, message)
     if oid == MAC_OID:
-        return MacReport(node_id, at_us, mac.decode(message).records)
+        mac.check(message)
+        return MacReport(node_id, at_us, message)
     content = tc.decode_indication(message)
     if content[0] == "pipeline_status":
         return PipelineReport(node_id, at_us, content[1])

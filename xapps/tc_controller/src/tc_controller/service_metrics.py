@@ -109,8 +109,8 @@ def _present(controller: Controller) -> dict[ServiceKey, _Present]:
             each = found.setdefault(service, _Present(bearer.rule))
             each.watched += 1
             each.profile = bearer.requirement[0]
-            slot, violating = node.slot_of(key), node.detector.violating
-            each.violating += slot is not None and bool(violating[slot])
+            slot = node.slot_of(key)
+            each.violating += slot is not None and node.windows.violates(slot)
             if bearer.desired is not None:
                 each.templates[bearer.desired.template] += 1
                 each.base_kept += bearer.kept is not None

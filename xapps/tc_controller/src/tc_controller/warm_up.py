@@ -37,10 +37,11 @@ def rehearse(policy: Policy) -> int:
     rows["txsdu_wt_us"] = rows["txsdu_avg_time_to_tx"] = _BLOATED_US
     sent = 0
     period_us = policy.reports.rlc_period_ms * 1000
-    for report in range(1, 400):
-        at_us = report * period_us
+    for number in range(1, 400):
+        at_us = number * period_us
         rows["txpdu_bytes"] += 5_000
-        for action in scratch.on_indication(at_us, RlcReport("rehearsal", at_us, rows)):
+        report = RlcReport("rehearsal", at_us, rlc.encode(rows, at_us))
+        for action in scratch.on_indication(at_us, report):
             if isinstance(action, SendControl):
                 sent += 1
                 with contextlib.suppress(ServiceModelError):

@@ -18,6 +18,7 @@ __all__ = [
     "OID",
     "RECORD",
     "Table",
+    "check",
     "decode",
     "encode",
     "event_trigger",
@@ -76,5 +77,5 @@ RECORD: Final[np.dtype[np.void]] = np.dtype(
 _MODEL: Final = PlainModel("mac", RECORD, rows_key="ue")
 
 
-decode, encode, zeros = _MODEL.decode, _MODEL.encode, _MODEL.zeros
+check, decode, encode, zeros = _MODEL.check, _MODEL.decode, _MODEL.encode, _MODEL.zeros
 to_json, from_json = _MODEL.to_json, _MODEL.from_json

@@ -48,7 +48,13 @@ class PlainModel:
         self._record_bytes = dtype.itemsize
 
     def decode(self, message: Buffer) -> Table:
-        """View `message` as records, without a copy.
+        """View `message` as records, without a copy; raises as `check` does."""
+        count = self.check(message)
+        records: Records = np.frombuffer(message, self.dtype, count, _COUNT.size)
+        return Table(records, _TSTAMP.unpack_from(message, len(message) - _TSTAMP.size)[0])
+
+    def check(self, message: Buffer) -> int:
+        """The number of records in `message`.
 
         Raises `ServiceModelError` when the length does not match the count in front. The values
         themselves are not judged: any bit pattern is a number.
@@ -58,17 +64,16 @@ class PlainModel:
             raise ServiceModelError(
                 self.name, "message", f"{length} bytes", f"at least {_FRAME_BYTES}"
             )
-        (count,) = _COUNT.unpack_from(message)
+        count: int = _COUNT.unpack_from(message)[0]
         expected_bytes = _FRAME_BYTES + count * self._record_bytes
-        if length != expected_bytes:
-            raise ServiceModelError(
-                self.name,
-                "message",
-                f"{length} bytes for {count} records",
-                f"{expected_bytes} (12 + {count} × {self._record_bytes})",
-            )
-        records: Records = np.frombuffer(message, self.dtype, count, _COUNT.size)
-        return Table(records, _TSTAMP.unpack_from(message, length - _TSTAMP.size)[0])
+        if length == expected_bytes:
+            return count
+        raise ServiceModelError(
+            self.name,
+            "message",
+            f"{length} bytes for {count} records",
+            f"{expected_bytes} (12 + {count} × {self._record_bytes})",
+        )
 
     def encode(self, records: Records, tstamp_us: int) -> bytes:
         """The message that `decode` turns into `records` and `tstamp_us`."""

@@ -23,6 +23,7 @@ from tc_controller.core.inputs import (
     FlowReport,
     ForecastReport,
     Indication,
+    KpmReport,
     MacReport,
     NodeEvent,
     NodeUp,
@@ -103,6 +104,7 @@ class Controller:
         self._assessed_at_us: int | None = None
         self._sample_at_us = 0
         self._rematch = policy.depends_on_flows
+        self._carried = policy.depends_on_carried
         self._unkept: set[str] = set()
         #: Whether the E2 gateway is connected; set by the shell.
         self.gateway_connected = True
@@ -133,14 +135,16 @@ class Controller:
         if node is None:
             self.counters.ignored["unknown_node"] += 1
             return []
-        actions = self._handle(node, indication, now_us)
+        # Nearly all reports are of the RLC, and change nothing but the windows.
+        if type(indication) is RlcReport:
+            actions = self._rlc(node, indication, now_us)
+        else:
+            actions = self._handle(node, indication, now_us)
         if now_us - self._ticked_at_us >= TICK_US:
             actions += self.on_tick(now_us)
         return actions
 
     def _handle(self, node: Node, indication: Indication, now_us: int) -> list[Action]:
-        if isinstance(indication, RlcReport):
-            return self._rlc(node, indication, now_us)
         if isinstance(indication, PipelineReport):
             return self._pipelines(node, indication, now_us)
         if isinstance(indication, EventReport):
@@ -151,7 +155,7 @@ class Controller:
             node.prbs.mac(indication)
         elif isinstance(indication, FlowReport):
             self._inventories(node, indication, now_us)
-        elif self.policy.reports.mac_period_ms is None:
+        elif isinstance(indication, KpmReport) and self.policy.reports.mac_period_ms is None:
             node.prbs.kpm(indication)
         return []
 
@@ -181,7 +185,7 @@ class Controller:
                     actions += node.remedy.tick(bearer, view, now_us)
                     actions += node.events.tick(bearer, view, now_us)
                     node.sync(bearer, now_us)
-        return actions + self._reclaim(now_us)
+        return actions + self._reclaim(now_us) if self._reclaim_at_us else actions
 
     def on_control_answer(self, now_us: int, control_id: int, outcome: Outcome) -> list[Action]:
         """A control was answered."""
@@ -236,6 +240,7 @@ class Controller:
         self.policy = policy = self.mode.applied(self._given_policy)
         self._outbox.per_second = policy.max_controls_per_s
         self._rematch = policy.depends_on_flows
+        self._carried = policy.depends_on_carried
         actions: list[Action] = []
         self._shared.bases = _bases(self._given_policy)
         for node in self.nodes.values():
@@ -280,12 +285,17 @@ class Controller:
     # ------------------------------------------------------------------- reports
 
     def _rlc(self, node: Node, report: RlcReport, now_us: int) -> list[Action]:
-        actions = node.rlc(report, now_us)
-        if actions is None:
+        found = node.windows.take(report.collected_at_us, report.message)
+        if found is None:
+            # No bearer came or went, and none violates its objective.
+            node.reported_at_us = now_us
+            return []
+        if found.late:
             self.counters.ignored["late_report"] += 1
-            if node.windows.clock_set_back:
+            if node.windows.shows_clock_set_back(report.collected_at_us):
                 return self._clock_set_back(node, report.collected_at_us, now_us)
             return []
+        actions = node.reported(found, now_us)
         node.reported_at_us = now_us
         return actions + node.remedy.reported(now_us)
 
@@ -300,7 +310,7 @@ class Controller:
         # 100 000 times a second with 1000 bearers at 10 ms: no attribute is looked up twice.
         node.faults.status_at_us = now_us
         key_of, note, acting = node.key, node.note_pipeline, node.acts
-        unknown = self.policy.depends_on_carried
+        unknown = self._carried
         find_flows, find_bearer, at_us = (
             node.inventories.get,
             node.bearers.get,
@@ -392,14 +402,18 @@ class Controller:
         """Ask for the nodes that are to be asked for, and renew the leases of those owned."""
         if self._stopping:
             return []
-        owned, actions = self._owned(), []
+        owned: int | None = None
+        actions: list[Action] = []
         for node in self.nodes.values():
-            former = node.ownership.role
-            lease_ms = node.ownership.due(owned, now_us)
-            actions += self._role_changed(node, former, now_us)
-            if lease_ms is not None:
-                owned += node.ownership.role is not Role.OWNER
-                actions.append(self._outbox.node_lease(now_us, node.node_id, lease_ms))
+            ownership = node.ownership
+            if not ownership.rests(now_us):
+                owned = self._owned() if owned is None else owned
+                former = ownership.role
+                lease_ms = ownership.due(owned, now_us)
+                actions += self._role_changed(node, former, now_us)
+                if lease_ms is not None:
+                    owned += ownership.role is not Role.OWNER
+                    actions.append(self._outbox.node_lease(now_us, node.node_id, lease_ms))
             actions += self._set_default(node, now_us)
         return actions
 

@@ -53,22 +53,20 @@ class BearerKey(NamedTuple):
 class RlcReport(NamedTuple):
     """RLC statistics of all bearers of a node.
 
-    ``bearers`` is a structured array with at least the fields ``rnti``, ``rbid``,
-    ``txsdu_wt_us`` (age of the head of line, µs, 0 when empty), ``txsdu_avg_time_to_tx`` (mean
-    sojourn over 100 ms, µs), ``txbuf_occ_bytes`` and ``txpdu_bytes`` (cumulative, wraps at 2³²).
+    ``message`` is that of the service model (`ric.sm.rlc`), which `ric.sm.rlc.check` found sound.
     """
 
     node_id: str
     collected_at_us: int
-    bearers: NDArray[np.void]
+    message: bytes
 
 
 class MacReport(NamedTuple):
-    """MAC statistics; ``ues`` has at least ``rnti`` and ``dl_aggr_prb`` (cumulative, wraps)."""
+    """MAC statistics of all UEs of a node; ``message`` as in `RlcReport` (`ric.sm.mac`)."""
 
     node_id: str
     collected_at_us: int
-    ues: NDArray[np.void]
+    message: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,8 @@ class Outbox:
 
     def overdue(self, now_us: int) -> list[Pending]:
         """Remove and return the controls that were not answered in time."""
+        if not self._pending:
+            return []
         late = [
             item for item in self._pending.values() if now_us - item.sent_at_us >= self._timeout_us
         ]

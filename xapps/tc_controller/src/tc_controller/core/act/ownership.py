@@ -104,6 +104,15 @@ class Ownership:
         first_us = 0 if first else self._lease_us // 6
         return first_us + min(owned * _SPREAD_US, self._lease_us // 12)
 
+    def rests(self, now_us: int) -> bool:
+        """Whether this controller owns the node, and `due` has nothing to do yet."""
+        return (
+            self.role is Role.OWNER
+            and now_us < self._ask_at_us
+            and now_us < self._until_us
+            and now_us < self._yield_at_us
+        )
+
     def due(self, owned: int, now_us: int) -> int | None:
         """Lease to ask for now, ms; ``None``: not now. ``owned``: nodes owned or asked for."""
         if self.role in (Role.OBSERVER, Role.UNLEASED):

@@ -3,9 +3,6 @@ and again when a rung was verified not to suffice."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tc_controller.core.act.decision import Proposal
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer.bearer import Bearer, Occurrence, Shared
@@ -38,7 +35,7 @@ class LadderRemedy:
         """The windows of the node begin anew."""
         self._predictor = Predictor()
         #: Slots whose bearer may be acted on.
-        self._ready: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._ready: set[int] = set()
 
     # -------------------------------------------------------------------- inputs
 
@@ -46,12 +43,12 @@ class LadderRemedy:
         """An RLC report was taken in."""
         node = self._node
         actions: list[Action] = []
-        if not node.acts or not node.detector.any_violating:
+        if not node.acts or not node.windows.any_violating:
             return []
-        for slot in self._decidable().tolist():
+        for slot in self._decidable():
             bearer = node.at(slot)
             if bearer is not None and not self._radio_pauses(bearer, now_us):
-                over_us = node.detector.over_for_us(slot)
+                over_us = node.windows.over_for_us(slot)
                 actions += self._decide(bearer, now_us, "violation", over_us)
         return actions
 
@@ -98,24 +95,22 @@ class LadderRemedy:
 
     def sync(self, bearer: Bearer, slot: int, now_us: int) -> None:
         """Anything happened to the bearer of a slot."""
-        node = self._node
-        if self._ready.size < node.windows.capacity:
-            self._ready = np.pad(self._ready, (0, node.windows.capacity - self._ready.size))
-        self._ready[slot] = _is_ready(bearer, now_us)
+        if _is_ready(bearer, now_us):
+            self._ready.add(slot)
+        else:
+            self._ready.discard(slot)
 
     def forget(self, key: BearerKey, slot: int | None) -> None:
         """A bearer is gone."""
         self._predictor.forget(key)
         if slot is not None:
-            self._ready[slot] = False
+            self._ready.discard(slot)
 
     # -------------------------------------------------------------------- decide
 
-    def _decidable(self) -> NDArray[np.intp]:
+    def _decidable(self) -> list[int]:
         """Slots of the bearers that violate their objective and may be acted on."""
-        violating = self._node.detector.violating
-        size = min(self._ready.size, violating.size)
-        return np.flatnonzero(violating[:size] & self._ready[:size])
+        return [slot for slot in self._node.windows.violating() if slot in self._ready]
 
     def _radio_pauses(self, bearer: Bearer, now_us: int) -> bool:
         """Whether a controlled bearer waits for the radio, not behind a queue.

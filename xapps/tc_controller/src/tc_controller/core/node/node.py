@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rlc_windows import Report
+
 from tc_controller.core.act.node_default import NodeDefault
 from tc_controller.core.act.ownership import Ownership
 from tc_controller.core.actions import Action
@@ -21,13 +23,10 @@ from tc_controller.core.inputs import (
     FlowInventory,
     Ie,
     PipelineStatus,
-    RlcReport,
 )
 from tc_controller.core.node.faults import NodeFaults
 from tc_controller.core.node.strategies import Remedy, Trials
 from tc_controller.core.observe.bearer_view import BearerView
-from tc_controller.core.observe.detect import Detector
-from tc_controller.core.observe.drain_history import DrainHistory
 from tc_controller.core.observe.inventory import FlowView
 from tc_controller.core.observe.pipeline_view import PipelineView
 from tc_controller.core.observe.prb_window import PrbWindow
@@ -97,9 +96,9 @@ class Node:
     def _open_windows(self, policy: Policy) -> None:
         period_ms = policy.reports.rlc_period_ms
         self._depth = depth(policy)
-        self.windows = RlcWindows(self.node_id, self._depth, gone_after=max(50, 200 // period_ms))
-        self.detector = Detector(self.windows, period_ms * 1000)
-        self.history = DrainHistory(self.windows)
+        self.windows = RlcWindows(
+            self.node_id, self._depth, period_ms * 1000, gone_after=max(50, 200 // period_ms)
+        )
         self.prbs = PrbWindow(self._depth * period_ms * 1000)
         self.service = ServiceMeter(self.windows, period_ms)
         self._slots.clear()
@@ -111,7 +110,6 @@ class Node:
             return None
         return BearerView(
             self.windows,
-            self.history,
             self.prbs,
             slot,
             key.rnti,
@@ -127,19 +125,18 @@ class Node:
         key = self._keys.get(rnti << 8 | drb)
         return BearerKey(self.node_id, rnti, drb) if key is None else key
 
-    def rlc(self, report: RlcReport, now_us: int) -> list[Action] | None:
-        """Take a report in; ``None`` if it is not newer than the last one."""
-        changes = self.windows.update(report.collected_at_us, report.bearers)
-        if changes is None:
-            return None
-        new, gone = changes
+    def reported(self, found: Report, now_us: int) -> list[Action]:
+        """Bearers came, went or exceed their bounds with the newest RLC report."""
+        new, gone = found.new, found.gone
+        if not (new or gone):
+            self._note(found.began, found.ended)
+            return []
         actions: list[Action] = []
-        for key in gone:
-            actions += self.remove(key, now_us)
+        for code in gone:
+            actions += self.remove(self.windows.key(code), now_us)
         for slot in new:
             actions += self.add(slot, now_us)
-        self.history.step()
-        self._note(*self.detector.step())
+        self._note(*self.windows.judge())
         return actions
 
     def _note(self, began: Sequence[int], ended: Sequence[int]) -> None:
@@ -155,17 +152,16 @@ class Node:
 
     def at(self, slot: int) -> Bearer | None:
         """The bearer of a slot."""
-        key = self.windows.keys[slot]
+        key = self.windows.key_at(slot)
         return None if key is None else self.bearers.get(key)
 
     def add(self, slot: int, now_us: int) -> list[Action]:
         """A report has a new bearer."""
-        key = self.windows.keys[slot]
+        key = self.windows.key_at(slot)
         if key is None:
             return []
         self._slots[key] = slot
         self._keys[key.rnti << 8 | key.drb] = key
-        self.history.born(slot)
         bearer = self.bearers.get(key)
         if bearer is None:
             rule, role = self._rule(key), self.ownership.role
@@ -173,7 +169,7 @@ class Node:
             self._count_with_others(bearer)
             self.bearers[key] = bearer
             self.trials.joined(bearer, now_us)
-        self.detector.watch(slot, None if bearer.rule is None else bearer.rule.objective)
+        self.windows.promise(slot, None if bearer.rule is None else bearer.rule.objective)
         self.service.assign(slot, bearer.service, new=True)
         pipeline = self.pipelines.get(key)
         actions: list[Action] = []
@@ -191,7 +187,7 @@ class Node:
         self.pipelines[key] = pipeline
         slot = self._slots.get(key)
         if slot is not None:
-            self.windows.pipeline_us[slot] = pipeline.ungreedy_sojourn_us
+            self.windows.set_pipeline_us(slot, pipeline.ungreedy_sojourn_us)
 
     def note_carried(self, key: BearerKey, status: PipelineStatus, now_us: int) -> None:
         """The first status of a bearer: rules may select it by what it carries."""
@@ -215,7 +211,6 @@ class Node:
         self._keys.pop(key.rnti << 8 | key.drb, None)
         slot = self._slots.pop(key, None)
         if slot is not None:
-            self.detector.watch(slot, None)
             self.service.assign(slot, None)
             self.windows.forget(key)
         self.pipelines.pop(key, None)
@@ -246,7 +241,7 @@ class Node:
             rule_changed(bearer, rule)
             self.trials.joined(bearer, now_us)
             if slot is not None:
-                self.detector.watch(slot, None if rule is None else rule.objective)
+                self.windows.promise(slot, None if rule is None else rule.objective)
         self._count_with_others(bearer)
         if slot is not None:
             self.service.assign(slot, bearer.service)

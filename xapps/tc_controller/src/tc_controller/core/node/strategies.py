@@ -49,7 +49,7 @@ class Trials(Protocol):
     def set_policy(self, policy: Policy) -> None:
         """Another policy is in force."""
 
-    def kept_instead(self) -> dict[str, Rung]:
+    def kept_instead(self) -> Mapping[str, Rung]:
         """The pipelines that stay instead of the base, by rule."""
 
     def joined(self, bearer: Bearer, now_us: int) -> None:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tc_controller.core.observe.drain_history import DrainHistory
 from tc_controller.core.observe.inventory import FlowView
 from tc_controller.core.observe.pipeline_view import PipelineView
 from tc_controller.core.observe.prb_window import PrbRate, PrbWindow
@@ -22,7 +21,6 @@ class BearerView:
     """Reads the windows of one bearer; valid until its slot is freed."""
 
     windows: RlcWindows
-    history: DrainHistory
     prbs: PrbWindow
     slot: int
     rnti: int
@@ -37,27 +35,27 @@ class BearerView:
     @property
     def hol_us(self) -> float:
         """Age of the RLC's head of line."""
-        return float(self.windows.hol_us[self.slot])
+        return self.windows.hol_us(self.slot)
 
     @property
     def mean_us(self) -> float:
         """Mean RLC sojourn over 100 ms."""
-        return float(self.windows.mean_us[self.slot])
+        return self.windows.mean_us(self.slot)
 
     @property
     def sojourn_us(self) -> float:
         """Age of the RLC head of line plus the sojourn of ungreedy flows in the pipeline."""
-        return float(self.windows.sojourn_us[self.slot])
+        return self.windows.sojourn_us(self.slot)
 
     @property
     def occupancy_bytes(self) -> int:
         """RLC transmission buffer."""
-        return int(self.windows.occupancy_bytes[self.slot])
+        return self.windows.occupancy_bytes(self.slot)
 
     @property
     def drained_bytes(self) -> int:
         """Bytes the MAC has taken since the bearer was first seen."""
-        return int(self.windows.drained_bytes[self.slot])
+        return self.windows.drained_bytes(self.slot)
 
     def sojourn_percentile(self, since_us: int, percentile: float) -> float | None:
         """Percentile of the sojourn after ``since_us``, µs."""
@@ -65,8 +63,7 @@ class BearerView:
 
     def always_queued(self, since_us: int) -> bool:
         """Whether packets waited in all reports after ``since_us``."""
-        rows = self.windows.rows_since(since_us)
-        return bool(rows.size) and bool((self.windows.sojourn_ring[rows, self.slot] > 0).all())
+        return self.windows.always_queued(self.slot, since_us)
 
     def drain_kbps(self, since_us: int) -> float | None:
         """Drain rate after ``since_us``."""
@@ -75,11 +72,11 @@ class BearerView:
     @property
     def mean_kbps(self) -> float | None:
         """Drain rate over the last seconds."""
-        return self.history.mean_kbps(self.slot)
+        return self.windows.mean_kbps(self.slot)
 
     def lowest_kbps(self, span_us: int) -> float | None:
         """Lowest drain rate under backlog over any such span of the last seconds."""
-        return self.history.lowest_kbps(self.slot, span_us)
+        return self.windows.lowest_kbps(self.slot, span_us)
 
     @property
     def standing_bytes(self) -> int:

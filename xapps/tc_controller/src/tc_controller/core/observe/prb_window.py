@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from ric.sm import mac
+
 from tc_controller.core.inputs import KpmReport, MacReport
 
 _WRAP = 1 << 32
@@ -50,9 +52,8 @@ class PrbWindow:
 
     def _count(self, report: MacReport) -> None:
         present = {}
-        for rnti, counter in zip(
-            report.ues["rnti"].tolist(), report.ues["dl_aggr_prb"].tolist(), strict=True
-        ):
+        ues = mac.decode(report.message).records
+        for rnti, counter in zip(ues["rnti"].tolist(), ues["dl_aggr_prb"].tolist(), strict=True):
             step = (counter - self._last.get(rnti, counter)) % _WRAP
             step = 0 if step >= _RESTART else step
             self._cell += step

@@ -78,7 +78,7 @@ class TrialMeter:
         self._sampled_us = newest_us
         self._samples += 1
         # Slots of bearers that came later are not measured.
-        sojourn_us = self._windows.sojourn_us[: self._rows.size]
+        sojourn_us = self._windows.all_sojourns_us()[: self._rows.size]
         self._counts[self._rows, np.searchsorted(_EDGES_US, sojourn_us)] += 1
 
     def finish(

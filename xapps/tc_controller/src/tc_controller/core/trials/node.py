@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from tc_controller.core.actions import Action
 from tc_controller.core.bearer.bearer import Bearer, Shared
 from tc_controller.core.node.node import Node
 from tc_controller.core.policy.rung import Rung
 from tc_controller.core.policy.schema import Policy
 from tc_controller.core.trials.run import Phase, TrialRun, digest
+
+#: No trial.
+_NONE: Final[Mapping[str, Rung]] = {}
 
 
 class NodeTrials:
@@ -39,15 +45,17 @@ class NodeTrials:
             if node_id == own_id and name not in self.runs:
                 del documents[node_id, name]
 
-    def kept_instead(self) -> dict[str, Rung]:
+    def kept_instead(self) -> Mapping[str, Rung]:
         """The pipelines that trials which have ended keep instead of the base, by rule."""
+        if not self.runs:
+            return _NONE
         runs = self.runs.items()
         return {name: run.trial.against for name, run in runs if run.keeps_tried}
 
     @property
     def active(self) -> bool:
         """Whether a trial has not ended: it measures at each tick."""
-        return any(run.phase is not Phase.ENDED for run in self.runs.values())
+        return bool(self.runs) and any(run.phase is not Phase.ENDED for run in self.runs.values())
 
     def joined(self, bearer: Bearer, now_us: int) -> None:
         """The bearer is new, or another rule or policy holds."""

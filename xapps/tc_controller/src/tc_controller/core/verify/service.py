@@ -186,18 +186,12 @@ class ServiceMeter:
         """Take the samples of the reports since the last call, as far as the windows hold them."""
         self._fit()
         windows, stride = self._windows, self._stride
-        # A sample is compared with the one before it.
-        oldest = max(self._taken + 1, windows.reports - windows.depth + 1 + stride)
+        slots, values = windows.samples(self._taken, stride)
         self._taken = windows.reports
-        numbers = np.arange(-(-oldest // stride) * stride, windows.reports + 1, stride)
-        if not len(numbers) or not self._totals:
+        if not len(slots) or not self._totals:
             return
-        rows = (windows.row - (windows.reports - numbers)) % windows.depth
-        sojourn_us, drained = windows.sojourn_ring[rows], windows.drained_ring
-        # An empty bearer that sent nothing has no packet that could wait.
-        active = (sojourn_us > 0) | (drained[rows] > drained[rows - stride])
-        active &= self._of_slot >= 0
-        slots, values = active.nonzero()[1], sojourn_us[active]
+        counted = self._of_slot[slots] >= 0
+        slots, values = slots[counted], values[counted]
         places = slots * BUCKETS + np.searchsorted(EDGES_US, values, side="left")
         counts = np.bincount(places, minlength=windows.capacity * BUCKETS)
         by_slot = counts.reshape(windows.capacity, BUCKETS)
