@@ -42,7 +42,11 @@ _OIDS = {"rlc": RLC_OID, "mac": MAC_OID, "kpm": KPM_OID, "tc_v0": TC_V0_OID, "tc
 
 COMMANDS: Final = "ric.commands"
 """Entry-point group of subcommands: each entry names a module with the functions of `Command`."""
-_ELSEWHERE: Final = {"doctor": "sojourn-ric-doctor", "report": "sojourn-dashboards"}
+_ELSEWHERE: Final = {
+    "doctor": "sojourn-ric-doctor",
+    "plan": "sojourn-oai-plan",
+    "report": "sojourn-dashboards",
+}
 """Subcommands of other distributions of ours."""
 
 
