@@ -24,7 +24,7 @@
 #define DRB 1
 #define SDUS_OF_A_DELIVERY 8
 #define UNCONFIGURED_SLOTS 40
-#define PATIENCE_US 1000000
+#define PATIENCE_US 10000000
 #define FULL_BYTES 500000
 
 static atomic_bool done;
@@ -147,8 +147,12 @@ static void device(void) {
   ++deliveries;
 }
 
+/* Begins when slots have begun: before, PDUs take OAI's path, by PDCP's lock. */
 static void* receive(void* argument) {
   (void)argument;
+  while (atomic_load(&arrived) == 0) {
+    sleep_us(100);
+  }
   for (ue_id_t ue = 1; !atomic_load(&received); ue = ue % ues + 1) {
     mock_pdcp_receive(ue, DRB);
     sleep_us(2000);
