@@ -148,16 +148,17 @@ def configured(root: Path, folder: Path) -> Path:
 def test_a_configured_tree_is_compiled(tmp_path: Path) -> None:
     if shutil.which("cc") is None or not (Path(sys.prefix) / "include/sojourn_gnb.h").is_file():
         pytest.skip("no cc or no sojourn_gnb.h (make setup) here")
-    root = oai_tree(tmp_path / "oai")
+    root = oai_tree(tmp_path / "oai", e2=False)
     build = configured(root, tmp_path / "build")
     fit = check(root, build=build)
+    assert fit.generation == "2026.w11"
     compiled = [finding.what for finding in fit.findings if finding.found == "compiles"]
     assert {"mac.c", "bearer.c", "generation/one_cell.c"} <= set(compiled)
     # What no reader of declarations sees.
     declared = "bool nr_rlc_update_id(int from_id, int to_id);"
     other = declared.replace("int from_id", "long from_id")
     change(root / RLC, declared, f"#if 0\n{declared}\n#else\n{other}\n#endif")
-    assert check(root).status == 0
+    assert check(root).generation is not None
     fit = check(root, build=build)
     assert (fit.generation, fit.status) == (None, 2)
     assert any("nr_rlc_update_id has other arguments" in each.found for each in failures(fit))

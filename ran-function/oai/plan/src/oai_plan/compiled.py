@@ -12,7 +12,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from oai_plan.fit import COMMON, Finding, Fit, Level
+from oai_plan.fit import COMMON, FLEXRIC, FLEXRIC_FILE, Finding, Fit, Level
+from oai_plan.shapes import E2
 
 NINJA: Final = "build.ninja"
 CACHE: Final = "CMakeCache.txt"
@@ -66,10 +67,14 @@ def compile_all(fit: Fit, build: Path, adapter: Path, host: Path) -> list[Findin
         found = f"{build}: compiles no nr-softmodem: declarations were read alone"
         return [Finding(Level.WARN, "compiler", found)]
     findings = []
-    for source in ("adapter.c", *COMMON, *fit.sources):
+    codec = adapter.parents[2] / "gateway/flexric"
+    folders = (host, codec / "node", codec / "service-model/include", fit.root / FLEXRIC / "src")
+    includes = [word for folder in folders for word in ("-I", str(folder))]
+    e2 = E2 if (fit.root / FLEXRIC / FLEXRIC_FILE).is_file() else ()
+    for source in ("adapter.c", *COMMON, *fit.sources, *e2):
         done = subprocess.run(
             [
-                *(compiler, "-I", str(host), *with_options),
+                *(compiler, *includes, *with_options),
                 *("-Wfatal-errors", "-fsyntax-only", str(adapter / source)),
             ],
             cwd=build,
