@@ -25,10 +25,13 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 U64 = st.integers(0, 2**64 - 1)
 
 
-@given(st.binary(max_size=300), U64, U64, U64, U64, st.binary(max_size=20))
-def test_the_parts_of_an_indication_are_its_protobuf_message(  # noqa: PLR0917
-    message: bytes, collected: int, received: int, sequence: int, dropped: int, header: bytes
+@given(
+    *(st.binary(max_size=300), U64, U64, st.tuples(U64, U64, U64), st.binary(max_size=20)),
+)
+def test_the_parts_of_an_indication_are_its_protobuf_message(
+    message: bytes, collected: int, received: int, of_reader: tuple[int, int, int], header: bytes
 ) -> None:
+    sequence, dropped, coalesced = of_reader
     source = encode_source("n", 143, "1.2") + encode_header(header)
     report = encode_report(source, message, collected, received)
     expected = pb.Indication(
@@ -41,8 +44,9 @@ def test_the_parts_of_an_indication_are_its_protobuf_message(  # noqa: PLR0917
         collected_at_us=collected,
         received_at_us=received,
         dropped=dropped,
+        coalesced=coalesced,
     )
-    numbers = encode_numbers(sequence, dropped)
+    numbers = encode_numbers(sequence, dropped, coalesced)
     assert pb.Indication.FromString(report + numbers) == expected
     event = encode_event(encode_subscription_id(sequence), "indication", report, numbers)
     (found,) = pb.SubscribeResponse.FromString(b"".join(event)).events
@@ -53,7 +57,7 @@ def test_a_kpm_report_can_be_extended_for_one_reader() -> None:
     ue = pb.KpmUe(rnti=7, values={"DRB.UEThpDl": 2.5})
     report = encode_kpm_report(encode_source("n", 2, "1.3"), pb.KpmReport(ues=[ue]), 1, 2)
     lacking = encode_kpm(pb.KpmReport(unsupported=["A", "B"]))
-    mine = pb.Indication.FromString(report + lacking + encode_numbers(0, 0))
+    mine = pb.Indication.FromString(report + lacking + encode_numbers(0, 0, 0))
     assert list(mine.kpm.unsupported) == ["A", "B"]
     assert list(mine.kpm.ues) == [ue]
     assert (mine.collected_at_us, mine.received_at_us) == (1, 2)
@@ -100,6 +104,24 @@ async def test_an_outbox_wakes_who_waits_for_an_item_and_for_the_end() -> None:
     outbox.end(ValueError("over"))
     assert str(await end) == "over"
     assert await outbox.get() == (1, "b")
+
+
+def test_an_outbox_of_the_newest_keeps_10_ms_and_gives_back_what_it_held() -> None:
+    room, now_s = Bytes(100), iter([ms / 1000 for ms in (*range(25), 1024)])
+    outbox: Outbox[bytes] = Outbox(64, room=room, newest=True, now_s=lambda: next(now_s))
+    for _ in range(10):
+        outbox.put(b"a")
+    assert (outbox.coalesced, room.free) == (0, 90), "no reader is late yet"
+    for _ in range(15):
+        outbox.put(b"b")
+    taken = []
+    while (item := outbox.take()) is not None:
+        taken.append(item[0])
+    assert taken == [20, 21, 22, 23, 24], "the second time all of 10 to 19"
+    assert (outbox.coalesced, outbox.dropped, room.free) == (20, 0, 100)
+    outbox.put(b"c")
+    assert outbox.take() == (25, b"c"), "nothing waited"
+    assert outbox.coalesced == 20
 
 
 class Bytes:

@@ -18,7 +18,11 @@ use tonic::Status;
 
 use serving::limits::Refused;
 
-use super::{limits::NodeAccount, outbox::OutboxStream, slot_lateness::SlotLateness};
+use super::{
+    limits::NodeAccount,
+    outbox::{OutboxStream, Reading},
+    slot_lateness::SlotLateness,
+};
 
 /// Called with each report of a subscription by the thread that steps the world, one at a time; it
 /// must return at once and not call the gateway. `Break` ends its subscription.
@@ -31,7 +35,7 @@ pub(super) const COMMAND_QUEUE: usize = 1024;
 pub(super) enum Command {
     Subscribe {
         request: SubscriptionRequest,
-        queue_depth: usize,
+        reading: Reading,
         account: Arc<NodeAccount>,
         reply: oneshot::Sender<Result<OutboxStream, AdmissionError>>,
     },

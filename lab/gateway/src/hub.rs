@@ -21,7 +21,7 @@ use super::{
     metrics::GatewayMetrics,
     node::{E2Node, OutputSink},
     nodes::NodeTable,
-    outbox::{Outbox, OutboxCounters, OutboxStream, SharedReport},
+    outbox::{Outbox, OutboxCounters, OutboxStream, Reading, SharedReport},
 };
 
 type ReplySender = oneshot::Sender<Result<ControlReply, ControlFailure>>;
@@ -128,7 +128,7 @@ impl Hub {
         &mut self,
         world: &mut impl E2Node,
         request: SubscriptionRequest,
-        queue_depth: usize,
+        reading: Reading,
         account: &Arc<NodeAccount>,
     ) -> Result<OutboxStream, AdmissionError> {
         self.prune(world);
@@ -136,7 +136,7 @@ impl Hub {
         let hold = account.subscription(cost(&load)).map_err(AdmissionError::Limited)?;
         let fanout = self.fanout(world, request, load)?;
         let counters = fanout.counters.clone();
-        let (outbox, stream) = Outbox::new(queue_depth, counters, Arc::clone(account));
+        let (outbox, stream) = Outbox::new(reading, counters, Arc::clone(account));
         fanout.readers.push(Reader { outbox, hold });
         Ok(stream)
     }

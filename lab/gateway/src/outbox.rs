@@ -1,7 +1,8 @@
 //! The bounded queue between the world's thread and one subscription's stream.
 //!
 //! The world never waits for a reader: a queue that is full, or whose client has no share of the bytes
-//! left, drops its oldest report. Reports are shared between readers; only the gRPC framing is per stream.
+//! left, drops its oldest report. For a reader of the newest a report replaces those queued once the oldest of
+//! them has waited for [`LATE_US`]. Reports are shared between readers; only the gRPC framing is per stream.
 
 use std::{
     collections::VecDeque,
@@ -24,6 +25,10 @@ use super::{limits::NodeAccount, proto};
 /// Bytes of a queued report beside its content.
 const ENTRY_BYTES: usize = 128;
 
+/// Wait after which the newest report replaces those queued: ten reports each ms, so that a reader that is held
+/// up for a moment loses none.
+const LATE_US: u64 = 10_000;
+
 /// Bytes of indications in one message: half of HTTP/2's initial window, since those in flight can no
 /// longer be dropped.
 pub(super) const MAX_BATCH_BYTES: usize = 32 << 10;
@@ -43,7 +48,7 @@ impl SharedReport {
         (self.report.len_bytes() + ENTRY_BYTES) as u64
     }
 
-    fn to_indication(&self, sequence: u64, dropped: u64) -> proto::Indication {
+    fn to_indication(&self, sequence: u64, lost: Lost) -> proto::Indication {
         proto::Indication {
             node_id: self.node_id.as_ref().to_owned(),
             ran_function_id: self.ran_function.id(),
@@ -52,7 +57,8 @@ impl SharedReport {
             header: self.report.header.clone(),
             collected_at_us: self.report.collected_at_us,
             received_at_us: self.received_at_us,
-            dropped,
+            dropped: lost.dropped,
+            coalesced: lost.coalesced,
             payload: Some(match &self.report.payload {
                 Payload::Message(bytes) => proto::indication::Payload::Message(bytes.clone()),
                 Payload::Kpm(report) => proto::indication::Payload::Kpm(kpm_to_proto(report)),
@@ -82,22 +88,40 @@ fn kpm_to_proto(report: &KpmReport) -> proto::KpmReport {
 pub(super) struct OutboxCounters {
     pub(super) sent: Counter,
     pub(super) dropped: Counter,
+    pub(super) coalesced: Counter,
+}
+
+/// Reports that a reader did not get.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    dropped: u64,
+    /// Replaced by newer ones.
+    coalesced: u64,
 }
 
 #[derive(Debug)]
 struct Inner {
     queue: VecDeque<(u64, Arc<SharedReport>)>,
     next_sequence: u64,
-    dropped: u64,
+    lost: Lost,
     end: Option<Status>,
     waker: Option<Waker>,
+}
+
+/// How a client reads a subscription.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Most reports queued.
+    pub(super) depth: usize,
+    /// Whether a late reader gets the newest report alone.
+    pub(super) newest: bool,
 }
 
 /// Writer of the queue.
 #[derive(Debug)]
 pub(super) struct Outbox {
     inner: Mutex<Inner>,
-    depth: usize,
+    reading: Reading,
     reader_gone: AtomicBool,
     counters: OutboxCounters,
     account: Arc<NodeAccount>,
@@ -107,7 +131,7 @@ impl Outbox {
     /// A queue of at most `depth` reports, whose bytes are within the share of the client, and its
     /// reader.
     pub(super) fn new(
-        depth: usize,
+        reading: Reading,
         counters: OutboxCounters,
         account: Arc<NodeAccount>,
     ) -> (Arc<Self>, OutboxStream) {
@@ -115,11 +139,11 @@ impl Outbox {
             inner: Mutex::new(Inner {
                 queue: VecDeque::new(),
                 next_sequence: 0,
-                dropped: 0,
+                lost: Lost::default(),
                 end: None,
                 waker: None,
             }),
-            depth: depth.max(1),
+            reading,
             reader_gone: AtomicBool::new(false),
             counters,
             account,
@@ -140,7 +164,15 @@ impl Outbox {
         }
         let sequence = inner.next_sequence;
         inner.next_sequence += 1;
-        while inner.queue.len() >= self.depth {
+        let since_us = inner.queue.front().map(|(_, oldest)| oldest.received_at_us);
+        let now_us = report.received_at_us;
+        if self.reading.newest && since_us.is_some_and(|at_us| now_us >= at_us + LATE_US) {
+            while self.pop(&mut inner).is_some() {
+                inner.lost.coalesced += 1;
+                self.counters.coalesced.inc();
+            }
+        }
+        while inner.queue.len() >= self.reading.depth.max(1) {
             self.drop_oldest(&mut inner);
         }
         while !self.account.try_queue(report.len_bytes()) {
@@ -168,7 +200,7 @@ impl Outbox {
     }
 
     fn count_drop(&self, inner: &mut Inner) {
-        inner.dropped += 1;
+        inner.lost.dropped += 1;
         self.counters.dropped.inc();
     }
 
@@ -208,10 +240,10 @@ impl Stream for OutboxStream {
         let outbox = &self.outbox;
         let mut inner = outbox.lock();
         if let Some((sequence, report)) = outbox.pop(&mut inner) {
-            let dropped = inner.dropped;
+            let lost = inner.lost;
             drop(inner);
             outbox.counters.sent.inc();
-            return Poll::Ready(Some(Ok(report.to_indication(sequence, dropped))));
+            return Poll::Ready(Some(Ok(report.to_indication(sequence, lost))));
         }
         if let Some(status) = inner.end.take() {
             // A stream is not polled for more after its error.
@@ -254,7 +286,11 @@ mod tests {
     }
 
     fn outbox(depth: usize, counters: OutboxCounters) -> (Arc<Outbox>, OutboxStream) {
-        Outbox::new(depth, counters, account(&limits(), "a"))
+        outbox_of(Reading { depth, newest: false }, counters)
+    }
+
+    fn outbox_of(reading: Reading, counters: OutboxCounters) -> (Arc<Outbox>, OutboxStream) {
+        Outbox::new(reading, counters, account(&limits(), "a"))
     }
 
     fn report(collected_at_us: u64) -> Arc<SharedReport> {
@@ -270,7 +306,7 @@ mod tests {
                 payload: Payload::Message(message),
                 collected_at_us,
             },
-            received_at_us: 0,
+            received_at_us: collected_at_us,
         })
     }
 
@@ -294,14 +330,58 @@ mod tests {
     }
 
     #[test]
+    fn a_late_reader_of_the_newest_gets_what_is_10_ms_old_at_most_and_loses_nothing() {
+        let counters = OutboxCounters::default();
+        let (outbox, mut stream) = outbox_of(Reading { depth: 64, newest: true }, counters.clone());
+        let mut got = Vec::new();
+        for ms in 0..1000 {
+            outbox.push(report(ms * 1000));
+            // Held up for 9 ms, then for 500 ms.
+            if ms < 100 && ms % 10 == 9 || ms == 600 {
+                while let Poll::Ready(Some(Ok(indication))) = poll(&mut stream) {
+                    assert!(ms * 1000 - indication.collected_at_us <= LATE_US);
+                    assert_eq!(
+                        (indication.dropped, indication.sequence * 1000),
+                        (0, indication.collected_at_us)
+                    );
+                    got.push(indication);
+                }
+            }
+        }
+        let unread = outbox.lock().queue.len() as u64;
+        assert_eq!(got[..100].iter().map(|each| each.coalesced).max(), Some(0), "none was late");
+        assert!(got.len() < 112, "of 501 reports the newest");
+        assert_eq!(got.len() as u64 + counters.coalesced.get() + unread, 1000);
+        assert_eq!(counters.dropped.get(), 0);
+    }
+
+    #[test]
+    fn a_report_is_encoded_once_however_many_read_it() {
+        let shared = report_of(7, Bytes::from(vec![1; 152_012]));
+        let mut streams: Vec<_> = (0..10)
+            .map(|_| outbox(2, OutboxCounters::default()))
+            .inspect(|(outbox, _)| outbox.push(Arc::clone(&shared)))
+            .collect();
+        let Payload::Message(encoded) = &shared.report.payload else { panic!("a message") };
+        for (_, stream) in &mut streams {
+            let Poll::Ready(Some(Ok(indication))) = poll(stream) else { panic!("queued") };
+            let Some(proto::indication::Payload::Message(read)) = indication.payload else {
+                panic!("a message")
+            };
+            assert_eq!(read.as_ptr(), encoded.as_ptr(), "the same bytes, not a copy");
+        }
+    }
+
+    #[test]
     fn memory_is_bounded_if_the_reader_does_not_read() {
         let limits = limits();
         let (slow, brisk) = (account(&limits, "slow"), account(&limits, "brisk"));
         let large = Bytes::from(vec![0; 1 << 20]);
         let counters = OutboxCounters::default();
+        let all = Reading { depth: 4096, newest: false };
         let queues: Vec<_> =
-            (0..3).map(|_| Outbox::new(4096, counters.clone(), Arc::clone(&slow))).collect();
-        let (other, mut others_stream) = Outbox::new(4096, OutboxCounters::default(), brisk);
+            (0..3).map(|_| Outbox::new(all, counters.clone(), Arc::clone(&slow))).collect();
+        let (other, mut others_stream) = Outbox::new(all, OutboxCounters::default(), brisk);
         for at_us in 0..400 {
             for (outbox, _) in &queues {
                 outbox.push(report_of(at_us, large.clone()));

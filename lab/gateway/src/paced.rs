@@ -241,9 +241,9 @@ impl<W: E2Node> Paced<W> {
                     self.metrics.forecasts(outcome, 1);
                 }
             }
-            Command::Subscribe { request, queue_depth, account, reply } => {
+            Command::Subscribe { request, reading, account, reply } => {
                 let world = &mut self.world;
-                let _ = reply.send(self.hub.subscribe(world, request, queue_depth, &account));
+                let _ = reply.send(self.hub.subscribe(world, request, reading, &account));
             }
             Command::AddCallback { request, callback, reply } => {
                 let _ = reply.send(self.hub.add_callback(&mut self.world, request, callback));

@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use e2sm_tc::v1::{self, EventTrigger};
 use futures_util::{
     FutureExt, Stream, StreamExt, TryStreamExt,
     future::BoxFuture,
@@ -26,7 +27,7 @@ use super::{
     command::{AdmissionError, Command, Commands, stopped},
     limits::{NodeAccount, NodePools},
     metrics::GatewayMetrics,
-    outbox::{MAX_BATCH_BYTES, OutboxStream},
+    outbox::{MAX_BATCH_BYTES, OutboxStream, Reading},
     proto::{self, subscribe_request::Procedure, subscription_event::Event},
 };
 
@@ -122,6 +123,13 @@ impl SubscribeHandler {
                 )));
             }
         };
+        let newest = request.reading() == proto::subscription::Reading::Newest;
+        if newest && request.ran_function_oid == v1::OID && !is_periodic(&request) {
+            return Err(Status::invalid_argument(
+                "reading: NEWEST with an event trigger that is not periodic, of which no report replaces \
+                 another; expected HISTORY",
+            ));
+        }
         if let Some(slice) = &request.kpm_slice
             && (slice.sst, slice.sd) != (1, None)
         {
@@ -140,7 +148,7 @@ impl SubscribeHandler {
                 action_definitions: request.action_definitions,
                 kpm_measurements: request.kpm_measurements,
             },
-            queue_depth: usize::try_from(queue_depth).unwrap_or(usize::MAX),
+            reading: Reading { depth: usize::try_from(queue_depth).unwrap_or(usize::MAX), newest },
             account: self.pools.of(&client.account),
             reply,
         })?;
@@ -306,6 +314,12 @@ impl SubscribeStream {
         }
         events
     }
+}
+
+/// Whether E2SM-TC reports come in a period. A trigger that cannot be decoded is refused by the RAN function.
+fn is_periodic(request: &proto::Subscription) -> bool {
+    let trigger = v1::decode::<EventTrigger>(&request.event_trigger);
+    trigger.map_or(true, |trigger| matches!(trigger, EventTrigger::Periodic { .. }))
 }
 
 /// The last event of a subscription.

@@ -19,6 +19,7 @@ from ric.e2 import (
     Node,
     NodeEvent,
     NodeEventKind,
+    Reading,
     SNssai,
     SubscriptionRequest,
 )
@@ -137,6 +138,39 @@ async def test_indications_dropped_for_a_slow_reader_are_counted_once(ric: FakeR
         assert [i.sequence for i in got] == [7, 8, 9, 10]
         assert [i.missed for i in got] == [6, 0, 0, 0]
         assert gateway.metrics.indications["gnb-1", RLC_OID].missed_at_gateway == 6
+
+
+@on_virtual_time
+async def test_a_late_reader_of_the_newest_gets_it_and_nothing_counts_as_missed(
+    ric: FakeRic,
+) -> None:
+    async with subscribed(ric, reading=Reading.NEWEST) as (node, gateway, stream):
+        for _ in range(200):
+            await asyncio.sleep(0.001)
+            node.report(RLC_OID)
+        got = [await anext(stream)]
+        while got[-1].sequence < 200:
+            got.append(await anext(stream))
+        assert len(got) <= 10
+        assert (got[0].coalesced, got[-1].coalesced) == (200 - len(got),) * 2
+        assert {each.missed for each in got} == {0}
+        stats = gateway.metrics.indications["gnb-1", RLC_OID]
+        assert (stats.coalesced, stats.missed_at_gateway) == (200 - len(got), 0)
+        node.skip(RLC_OID, 3)
+        node.report(RLC_OID)
+        assert (await anext(stream)).missed == 3, "a loss is one still"
+        assert stats.coalesced == 200 - len(got)
+
+
+@on_virtual_time
+async def test_a_reader_of_the_newest_that_keeps_up_gets_every_indication(ric: FakeRic) -> None:
+    async with subscribed(ric, reading=Reading.NEWEST) as (node, gateway, stream):
+        for number in range(100):
+            await asyncio.sleep(0.001)
+            node.report(RLC_OID)
+            if number % 9 == 8:
+                assert [(await anext(stream)).coalesced for _ in range(9)] == [0] * 9
+        assert gateway.metrics.indications["gnb-1", RLC_OID].coalesced == 0
 
 
 @on_virtual_time

@@ -17,7 +17,16 @@ import pytest
 from e2_gateway_server import SERVICE
 from ric._grpc import VARIABLE
 from ric.clock import SystemClock
-from ric.e2 import ControlAnswer, KpmReport, KpmUe, Node, NodeType, RanFunction, SubscriptionRequest
+from ric.e2 import (
+    ControlAnswer,
+    KpmReport,
+    KpmUe,
+    Node,
+    NodeType,
+    RanFunction,
+    Reading,
+    SubscriptionRequest,
+)
 from ric.errors import (
     AccessDenied,
     ControlTimeout,
@@ -101,6 +110,30 @@ async def test_indications_of_one_message_are_yielded_one_by_one(
     assert {(one.node_id, one.oid, one.ran_function_id) for one in got} == {
         ("gnb-1", RLC_OID, got[0].ran_function_id)
     }
+
+
+async def test_a_late_reader_of_the_newest_skips_what_has_arrived_meanwhile(
+    ric: FakeRic, server: FakeGatewayServer, fast_gateway: GatewaySettings
+) -> None:
+    node, count, began_us = ric.add_node("gnb-1", RLC_OID), 60, 1_700_000_000_000_000
+    link = GrpcLink(at(fast_gateway, server.address))
+    request = SubscriptionRequest(
+        "gnb-1", RLC_OID, TRIGGER, queue_depth=200, reading=Reading.NEWEST
+    )
+    async with asyncio.timeout(30), aclosing(link.indications(request)) as stream:
+        first = asyncio.ensure_future(anext(stream))
+        while not ric.subscriptions:
+            await asyncio.sleep(0.001)
+        for number in range(count):
+            # The gateway has them one by one each ms, and they come in one message.
+            node.report(RLC_OID, received_at_us=began_us + 1_000 * number)
+        got = [await first]
+        while got[-1].sequence < count - 1:
+            got.append(await anext(stream))
+    await link.close()
+    assert len(got) < count / 2, "the newest alone"
+    assert len(got) + got[-1].coalesced == count
+    assert {one.missed for one in got} == {0}
 
 
 async def test_indications_in_the_connection_are_bounded(

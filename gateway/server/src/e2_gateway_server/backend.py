@@ -36,7 +36,7 @@ class Backend(Protocol):
     ) -> AbstractAsyncContextManager[None]:
         """One RIC subscription, which lives until the context exits.
 
-        The backend puts encoded `Indication`s without `sequence` and `dropped` into `outbox` (see
+        The backend puts encoded `Indication`s without the numbers of a reader into `outbox` (see
         `e2_gateway_server.indication`) and ends it with a `ProcedureError` if the subscription is
         lost.
         """

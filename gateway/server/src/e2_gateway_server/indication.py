@@ -1,8 +1,8 @@
 """Protobuf encoding of indications by hand: a report is encoded once for all of its readers.
 
 An `Indication` is the concatenation of a part that the readers of a report share and of the
-reader's own `sequence` and `dropped`: fields may come in any order (Protobuf encoding, "Field
-order"). The same holds for its envelope, the `SubscriptionEvent`.
+reader's own `sequence`, `dropped` and `coalesced`: fields may come in any order (Protobuf encoding,
+"Field order"). The same holds for its envelope, the `SubscriptionEvent`.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ _COLLECTED: Final = _TAGS["collected_at_us"]
 _RECEIVED: Final = _TAGS["received_at_us"]
 _SEQUENCE: Final = _TAGS["sequence"]
 _DROPPED: Final = _TAGS["dropped"]
+_COALESCED: Final = _TAGS["coalesced"]
 _EVENT_TAGS: Final = _tags(pb.SubscriptionEvent)
 _EVENTS: Final = _tags(pb.SubscribeResponse)["events"]
 
@@ -80,7 +81,7 @@ def encode_header(header: bytes) -> bytes:
 def encode_report(
     source: bytes, message: bytes, collected_at_us: int, received_at_us: int
 ) -> bytes:
-    """An indication of a service model, without `sequence` and `dropped`."""
+    """An indication of a service model, without the numbers of a reader."""
     times = (_COLLECTED, time_varint(collected_at_us), _RECEIVED, time_varint(received_at_us))
     return b"".join((source, _MESSAGE, varint(len(message)), message, *times))
 
@@ -99,10 +100,12 @@ def encode_kpm(report: pb.KpmReport) -> bytes:
     return _KPM + varint(len(raw)) + raw
 
 
-def encode_numbers(sequence: int, dropped: int) -> bytes:
-    """The fields `sequence` and `dropped`."""
+def encode_numbers(sequence: int, dropped: int, coalesced: int) -> bytes:
+    """The fields `sequence`, `dropped` and `coalesced`."""
     numbers = _SEQUENCE + varint(sequence)
-    return numbers + _DROPPED + varint(dropped) if dropped else numbers
+    if dropped:
+        numbers += _DROPPED + varint(dropped)
+    return numbers + _COALESCED + varint(coalesced) if coalesced else numbers
 
 
 def encode_subscription_id(subscription_id: int) -> bytes:

@@ -1,11 +1,20 @@
-"""The bounded queue between a source and one reader, which drops the oldest item when full."""
+"""The bounded queue between a source and one reader, which drops the oldest item when full.
+
+A reader that wants the newest alone is late once the oldest item has waited for `LATE_S`: a new
+item then replaces those queued.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
+
+LATE_S: Final = 0.010
+"""Wait after which the newest item replaces those queued: ten reports each ms, so that one that is
+held up for a moment loses none."""
 
 Item = TypeVar("Item")
 
@@ -26,12 +35,12 @@ class Outbox(Generic[Item]):
     """Numbers its items from 0. A depth of 0 is unbounded.
 
     `on_change` is called when an item was added or the end is known. With `room` items are bytes,
-    and the oldest are dropped while there is none.
+    and the oldest are dropped while there is none. `newest`: a late reader gets the newest alone.
     """
 
     __slots__ = (
-        *("_depth", "_ending", "_next", "_on_change", "_queue", "_reader", "_room"),
-        *("closed", "dropped", "ended"),
+        *("_depth", "_ending", "_newest", "_next", "_now_s", "_on_change", "_queue", "_reader"),
+        *("_room", "_times_s", "closed", "coalesced", "dropped", "ended"),
     )
 
     def __init__(
@@ -39,8 +48,14 @@ class Outbox(Generic[Item]):
         depth: int = 0,
         on_change: Callable[[], None] | None = None,
         room: Room | None = None,
+        *,
+        newest: bool = False,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._room = room
+        self._newest = newest
+        self._now_s = now_s
+        self._times_s: deque[float] = deque()
         self._depth = depth
         self._on_change = on_change
         self._queue: deque[tuple[int, Item]] = deque()
@@ -49,6 +64,8 @@ class Outbox(Generic[Item]):
         self._ending: asyncio.Future[Exception] | None = None
         self.dropped = 0
         """Items dropped because the reader was slow."""
+        self.coalesced = 0
+        """Items replaced by newer ones."""
         self.ended: Exception | None = None
         """Why no more items follow."""
         self.closed = False
@@ -59,6 +76,12 @@ class Outbox(Generic[Item]):
         if self.closed:
             return
         queue = self._queue
+        if self._newest:
+            now_s, times_s = self._now_s(), self._times_s
+            if times_s and now_s - times_s[0] >= LATE_S:
+                self.coalesced += len(queue)
+                while queue:
+                    self._taken(queue.popleft())
         if self._depth and len(queue) >= self._depth:
             self._taken(queue.popleft())
             self.dropped += 1
@@ -70,6 +93,8 @@ class Outbox(Generic[Item]):
                 self._taken(queue.popleft())
                 self.dropped += 1
         queue.append((self._next, item))
+        if self._newest:
+            times_s.append(now_s)
         self._next += 1
         self._changed()
 
@@ -113,6 +138,8 @@ class Outbox(Generic[Item]):
         return await self._ending
 
     def _taken(self, queued: tuple[int, Item]) -> tuple[int, Item]:
+        if self._newest:
+            self._times_s.popleft()
         if self._room is not None and isinstance(queued[1], bytes):
             self._room.give(len(queued[1]))
         return queued

@@ -128,7 +128,8 @@ class SubscribeCall:
     async def _run(self, subscription: _Subscription, request: pb.Subscription) -> None:
         depth = self._depth_of(request.queue_depth)
         changed = partial(self._changed, subscription)
-        subscription.outbox = Outbox(depth, changed, self._room)
+        newest = request.reading == pb.Subscription.NEWEST
+        subscription.outbox = Outbox(depth, changed, self._room, newest=newest)
         try:
             async with self._backend.subscribe(request, subscription.outbox):
                 error = await subscription.outbox.until_ended()
@@ -171,7 +172,7 @@ class SubscribeCall:
             outbox = subscription.outbox
             while outbox is not None and (queued := outbox.take()) is not None:
                 sequence, indication = queued
-                numbers = encode_numbers(sequence, outbox.dropped)
+                numbers = encode_numbers(sequence, outbox.dropped, outbox.coalesced)
                 parts += encode_event(subscription.id, "indication", indication, numbers)
                 size += len(indication)
                 if size >= BATCH_BYTES:

@@ -55,6 +55,7 @@ struct ForecastLabels {
 pub(super) struct GatewayMetrics {
     sent: Family<RanFunctionLabels, Counter>,
     dropped: Family<RanFunctionLabels, Counter>,
+    coalesced: Family<RanFunctionLabels, Counter>,
     subscriptions: Family<SubscriptionLabels, Counter>,
     controls: Family<ControlLabels, Counter>,
     lateness: Histogram,
@@ -71,6 +72,7 @@ impl Default for GatewayMetrics {
         Self {
             sent: Family::default(),
             dropped: Family::default(),
+            coalesced: Family::default(),
             subscriptions: Family::default(),
             controls: Family::default(),
             lateness: Histogram::new([100e-6, 1e-3, 10e-3, 100e-3, 1.0]),
@@ -90,6 +92,7 @@ impl GatewayMetrics {
         OutboxCounters {
             sent: self.sent.get_or_create_owned(&labels),
             dropped: self.dropped.get_or_create_owned(&labels),
+            coalesced: self.coalesced.get_or_create_owned(&labels),
         }
     }
 
@@ -162,6 +165,11 @@ impl GatewayMetrics {
             "gateway_indications_dropped",
             "Indications dropped because a reader was slow",
             self.dropped.clone(),
+        );
+        registry.register(
+            "gateway_indications_coalesced",
+            "Indications replaced by newer ones because a reader of the newest was late",
+            self.coalesced.clone(),
         );
         registry.register(
             "gateway_subscriptions",

@@ -67,6 +67,7 @@ fn busy() -> GatewayMetrics {
     let counters = metrics.indications("1.143");
     counters.sent.inc_by(3);
     counters.dropped.inc();
+    counters.coalesced.inc_by(2);
     metrics.control_answered(&ControlReply {
         acknowledged: false,
         outcome: Bytes::new(),
@@ -105,6 +106,7 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
             "sojourn_node_time_seconds_total 2.5",
             r#"sojourn_gateway_indications_total{ran_function_oid="1.143"} 3"#,
             r#"sojourn_gateway_indications_dropped_total{ran_function_oid="1.143"} 1"#,
+            r#"sojourn_gateway_indications_coalesced_total{ran_function_oid="1.143"} 2"#,
             r#"sojourn_gateway_controls_total{outcome="failed",cause="stale_revision"} 1"#,
             r#"sojourn_gateway_step_lateness_seconds_bucket{le="0.0001"} 1"#,
             "sojourn_gateway_indication_streams 2",

@@ -61,6 +61,7 @@ from ric.e2 import (
     NodeEventKind,
     NodeType,
     RanFunction,
+    Reading,
     SNssai,
     SubscriptionRequest,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "NodeEventKind",
     "NodeType",
     "RanFunction",
+    "Reading",
     "SNssai",
     "SubscriptionRequest",
     "XApp",

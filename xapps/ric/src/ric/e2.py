@@ -96,6 +96,17 @@ class SNssai:
     """Slice differentiator, 0 to 0xffffff."""
 
 
+class Reading(enum.Enum):
+    """What a reader gets that is late."""
+
+    HISTORY = "history"
+    """Every indication, in order; the oldest are lost once a queue is full."""
+    NEWEST = "newest"
+    """The newest: an indication replaces those that wait for the reader once the oldest of them is
+    10 ms older. For reports of state, of which each makes those before it needless; not for events,
+    and not for what needs every sample."""
+
+
 @dataclass(frozen=True, slots=True)
 class SubscriptionRequest:
     """One RIC subscription: RAN function, event trigger, actions."""
@@ -109,6 +120,7 @@ class SubscriptionRequest:
     """Indications the gateway queues before it drops the oldest; 0: the gateway's default."""
     kpm_slice: SNssai | None = None
     """KPM only: the slice whose UEs are reported; `None`: the gateway chooses, by default SST 1."""
+    reading: Reading = Reading.HISTORY
 
 
 @dataclass(slots=True)
@@ -136,6 +148,9 @@ class Indication:
     """Wall clock of this xApp when the indication reached it."""
     dropped: int = 0
     """Dropped by the gateway since `subscription` began, because this reader was slow."""
+    coalesced: int = 0
+    """Replaced by newer ones since `subscription` began, by the gateway and here
+    (`Reading.NEWEST`)."""
     missed: int = 0
     """Indications lost right before this one (a gap in `sequence`, or our own bounded buffer)."""
     subscription: int = 1
@@ -184,6 +199,7 @@ class E2Gateway(Protocol):
         queue_depth: int = 0,
         keep_newest: int = 0,
         kpm_slice: SNssai | None = None,
+        reading: Reading = Reading.HISTORY,
     ) -> AsyncGenerator[Indication]:
         """Indications of one RAN function, without end, across losses of node or gateway.
 

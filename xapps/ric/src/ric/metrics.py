@@ -12,6 +12,7 @@ metric families at each scrape. The caller owns the registry.
 | `sojourn_e2_indications_total` | counter | `node` |
 | `sojourn_e2_last_indication_timestamp_seconds` | gauge | `node` |
 | `sojourn_e2_indications_missed_total` | counter | `reason` |
+| `sojourn_e2_indications_coalesced_total` | counter: replaced by newer ones | |
 | `sojourn_e2_indications_bad_total` | counter | `ran_function` |
 | `sojourn_e2_indication_latency_seconds` | histogram: from the node to the handler | |
 | `sojourn_e2_indication_leg_seconds` | summary: sum and count | `leg` |
@@ -169,6 +170,7 @@ class IndicationStats:
 
     __slots__ = (
         "bad",
+        "coalesced",
         "gateway_to_handler",
         "handling",
         "last_handled_at_us",
@@ -182,6 +184,7 @@ class IndicationStats:
     def __init__(self) -> None:
         self.received = 0
         self.bad = 0
+        self.coalesced = 0
         self.missed_at_gateway = 0
         self.missed_by_slow_handler = 0
         self.last_handled_at_us = 0
@@ -281,6 +284,9 @@ class GatewayCollector(Collector):
         }
         text = "Indications that never reached a handler."
         yield counter("sojourn_e2_indications_missed", text, ("reason",), missed)
+        text = "Indications replaced by newer ones, as the reader of the newest was late."
+        coalesced = {(): sum(stats.coalesced for stats in every.values())}
+        yield counter("sojourn_e2_indications_coalesced", text, (), coalesced)
         text = "Indications whose message the service model refused."
         yield counter("sojourn_e2_indications_bad", text, ("ran_function",), bad)
         text = "Age of an indication when its handler gets it."

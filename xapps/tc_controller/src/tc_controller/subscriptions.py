@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
-from ric.e2 import E2Gateway, Indication, Node, SNssai
+from ric.e2 import E2Gateway, Indication, Node, Reading, SNssai
 from ric.errors import RanFunctionUnknown, ServiceModelError, SubscriptionRefused
 from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V1_OID, kpm, mac, rlc, tc
 
@@ -33,6 +33,8 @@ class Wanted:
     actions: tuple[bytes, ...] = ()
     measurements: tuple[str, ...] = ()
     kpm_slice: SNssai | None = None
+    #: The state counts, not its history. Each event counts, and KPM counts in periods.
+    reading: Reading = Reading.NEWEST
 
 
 def wanted(node: Node, reports: Reports) -> list[Wanted]:
@@ -45,7 +47,12 @@ def wanted(node: Node, reports: Reports) -> list[Wanted]:
         chosen = reports.kpm_slice
         kpm_slice = None if chosen is None else SNssai(chosen.sst, chosen.sd)
         every.append(
-            Wanted("kpm", KPM_OID, trigger, measurements=_MEASUREMENTS, kpm_slice=kpm_slice)
+            Wanted(
+                *("kpm", KPM_OID, trigger),
+                measurements=_MEASUREMENTS,
+                kpm_slice=kpm_slice,
+                reading=Reading.HISTORY,
+            )
         )
     if node.ran_function(TC_V1_OID) is not None:
         every += [
@@ -91,6 +98,7 @@ async def subscribe_all(
                 item.actions,
                 item.measurements,
                 kpm_slice=item.kpm_slice,
+                reading=item.reading,
             )
             async with aclosing(stream) as indications:
                 async for indication in indications:
@@ -114,4 +122,5 @@ def _tc(style: str, trigger: dict[str, Any] | str, reports: Reports) -> Wanted:
         TC_V1_OID,
         tc.encode("event-trigger", trigger),
         (tc.encode("action-definition", action),),
+        reading=Reading.HISTORY if trigger == "on_change" else Reading.NEWEST,
     )

@@ -88,6 +88,8 @@ class BridgeCollector(Collector):
             yield make(_P + name, text, (), {(): value})
         text = "Indications dropped because an xApp was slow."
         yield counter(f"{_P}indications_dropped", text, (), {(): metrics.dropped})
+        text = "Indications replaced by newer ones because an xApp that wants these was late."
+        yield counter(f"{_P}indications_coalesced", text, (), {(): metrics.coalesced})
         text = "Reports without a subscription: it is not known yet, or was ended."
         yield counter(f"{_P}reports_unknown", text, (), {(): metrics.unknown_reports})
 

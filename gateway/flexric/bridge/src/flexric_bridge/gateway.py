@@ -133,6 +133,7 @@ class Gateway:
         finally:
             self.metrics.readers -= 1
             self.metrics.dropped += outbox.dropped
+            self.metrics.coalesced += outbox.coalesced
 
     @asynccontextmanager
     async def _read_tc(
@@ -140,6 +141,7 @@ class Gateway:
     ) -> AsyncGenerator[None]:
         """E2SM-TC v1 reports, translated from v0."""
         asked = wanted(subscription.event_trigger, subscription.action_definitions)
+        _check_reading(subscription, asked.period_ms)
         reader = Reader(outbox, asked.period_ms or 1)
         await self.traffic.subscribe(known, asked, reader)
         try:
@@ -155,6 +157,7 @@ class Gateway:
         wanted_of_node = selections(subscription.event_trigger, subscription.action_definitions)
         async with AsyncExitStack() as stack:
             for selection in wanted_of_node:
+                _check_reading(subscription, selection.period_ms)
                 reader = Reader(outbox, selection.period_ms or LONGEST_MS)
                 stack.callback(self.hub.leave, known, TC_V1_OID, reader, selection)
                 await self.hub.read(
@@ -294,6 +297,15 @@ def _procedure_errors() -> Iterator[None]:
 def _poll_ms(selection: V1Selection) -> int:
     """Within what FlexRIC takes for a period; the trigger has the node's own."""
     return min(selection.period_ms or LONGEST_MS, LONGEST_MS)
+
+
+def _check_reading(subscription: pb.Subscription, period_ms: int | None) -> None:
+    """An event replaces no other."""
+    if subscription.reading == pb.Subscription.NEWEST and period_ms is None:
+        raise UnsupportedSubscription(
+            "reading: NEWEST with an event trigger that is not periodic, of which no report"
+            " replaces another; expected HISTORY"
+        )
 
 
 def _kpm_slice(request: pb.Subscription) -> SNssai | None:

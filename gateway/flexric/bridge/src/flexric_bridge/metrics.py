@@ -21,7 +21,7 @@
 | `sojourn_flexric_report_delay_seconds` | histogram | |
 | `sojourn_flexric_report_lag_seconds` | gauge | `node` |
 | `sojourn_flexric_reports_unknown_total` | counter | |
-| `sojourn_flexric_indications_dropped_total` | counter | |
+| `sojourn_flexric_indications_dropped_total`, `…_coalesced_total` | counter | |
 | `sojourn_flexric_controls_total` | counter | `outcome` |
 | `sojourn_flexric_control_seconds` | histogram | |
 | `sojourn_flexric_controls_waiting`, `…_superseded_total` | gauge, counter | |
@@ -29,7 +29,8 @@
 | `sojourn_flexric_node_queries_total` | counter | `outcome` |
 
 `lost` counts reports dropped in the SDK's ring, `missing` periods for which none came from the
-node, `dropped` indications dropped for a slow xApp. `delay` is the time of a report from node to
+node, `dropped` indications dropped for a slow xApp, `coalesced` those replaced by newer ones. The
+`delay` is the time of a report from node to
 SDK including the offset of the clocks, `lag` the excess over the smallest delay, of the RAN
 function that lags most: a RIC that is behind. `node_queries` counts short sessions that ask the RIC
 for its nodes. `ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub`
@@ -79,6 +80,7 @@ class Metrics:
         self.unknown_reports = 0
         self.bad_blocks = 0
         self.dropped = 0
+        self.coalesced = 0
         self.readers = 0
         self.controls = Counter(acknowledged=0, failed=0)
         """Number of controls by outcome ("acknowledged", "failed", "gone", …)."""

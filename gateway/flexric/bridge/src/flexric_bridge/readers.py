@@ -55,7 +55,7 @@ class Reader:
         self._suffix = suffix
 
     def put(self, indication: bytes) -> None:
-        """Queue an encoded indication without `sequence` and `dropped`."""
+        """Queue an encoded indication without the numbers of a reader."""
         self._outbox.put(indication + self._suffix)
 
     def end(self, error: ProcedureError) -> None:

@@ -25,7 +25,7 @@ use crate::hub::Hub;
 use crate::limits::NodePools;
 use crate::metrics::GatewayMetrics;
 use crate::node::E2Node;
-use crate::outbox::OutboxStream;
+use crate::outbox::{OutboxStream, Reading};
 use serving::limits::{ClientKey, Limits, Refusals};
 
 /// Longest step: short enough that many have no arrival.
@@ -166,7 +166,9 @@ impl Run {
                 let request = SubscriptionRequest::periodic(&node, RanFunction::Rlc, *period_ms);
                 let account = self.limits.account(&ClientKey::named(&client.to_string()));
                 let account = self.pools.of(&account);
-                if let Ok(stream) = self.hub.subscribe(&mut self.node, request, 8, &account) {
+                // Every other client skips to the newest when it is late.
+                let reading = Reading { depth: 8, newest: client % 2 == 1 };
+                if let Ok(stream) = self.hub.subscribe(&mut self.node, request, reading, &account) {
                     self.clients[*client].streams.push((stream, None));
                 }
             }

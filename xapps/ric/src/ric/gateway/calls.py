@@ -21,6 +21,9 @@ from ric.gateway.channel import WINDOW_BYTES
 
 DEFAULT_QUEUE_DEPTH: Final = 64
 """Indications that a gateway queues for a reader that requests no depth."""
+LATE_US: Final = 10_000
+"""For a reader of the newest, an indication replaces those that the gateway received so long before
+it."""
 CLIENT_QUEUE: Final = 256
 """Indications of one subscription that may be queued here beyond its queue depth while they are at
 most `WINDOW_BYTES`: with a call of its own they would be in its connection."""
@@ -145,11 +148,14 @@ class SubscribeCall(_Call[pb.SubscribeRequest, pb.SubscribeResponse]):
         """One RIC subscription; closing the generator ends it.
 
         If the handler is slow, the oldest indications are dropped and counted in `missed` of the
-        next. Raises `grpc.aio.AioRpcError` with the code of the subscription's end, or of the whole
+        next, or replaced and counted in `coalesced`.
+
+        Raises `grpc.aio.AioRpcError` with the code of the subscription's end, or of the whole
         call if that ended.
         """
         number = self._next_id()
-        queue = _IndicationQueue(subscription.queue_depth or DEFAULT_QUEUE_DEPTH)
+        depth = subscription.queue_depth or DEFAULT_QUEUE_DEPTH
+        queue = _IndicationQueue(depth, newest=subscription.reading == pb.Subscription.NEWEST)
         self._queues[number] = queue
         self._send(pb.SubscribeRequest(subscription_id=number, subscribe=subscription))
         try:
@@ -185,9 +191,12 @@ class SubscribeCall(_Call[pb.SubscribeRequest, pb.SubscribeResponse]):
 class _IndicationQueue:
     """Received indications of one subscription that its reader has not taken yet."""
 
-    __slots__ = ("_bytes", "_changed", "_depth", "end", "waiting")
+    __slots__ = ("_bytes", "_changed", "_coalesced", "_depth", "_newest", "end", "waiting")
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, *, newest: bool = False) -> None:
+        self._newest = newest
+        #: Indications replaced here.
+        self._coalesced = 0
         self.waiting: deque[Indication] = deque()
         self.end: grpc.aio.AioRpcError | None = None
         self._depth = depth
@@ -195,8 +204,18 @@ class _IndicationQueue:
         self._changed: asyncio.Future[None] | None = None
 
     def put(self, indication: Indication) -> None:
-        """Append; drops the oldest if there is no room."""
+        """Append; drops the oldest if there is no room, or replaces all of a late reader."""
         waiting = self.waiting
+        if (
+            self._newest
+            and waiting
+            and indication.received_at_us - waiting[0].received_at_us >= LATE_US
+        ):
+            self._coalesced += len(waiting)
+            indication.missed += sum(each.missed for each in waiting)
+            waiting.clear()
+            self._bytes = 0
+        indication.coalesced += self._coalesced
         waiting.append(indication)
         self._bytes += len(indication.message)
         while len(waiting) > self._depth and (

@@ -13,7 +13,7 @@ import structlog
 
 from ric.backoff import Backoff
 from ric.clock import Clock, SystemClock
-from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, SNssai, SubscriptionRequest
+from ric.e2 import ControlAnswer, Indication, Node, NodeEvent, Reading, SNssai, SubscriptionRequest
 from ric.errors import (
     AccessDenied,
     ControlTimeout,
@@ -126,6 +126,7 @@ class E2GatewayClient:
         queue_depth: int = 0,
         keep_newest: int = 0,
         kpm_slice: SNssai | None = None,
+        reading: Reading = Reading.HISTORY,
     ) -> AsyncGenerator[Indication]:
         """Indications of the RAN function `oid` of a node, forever.
 
@@ -136,6 +137,9 @@ class E2GatewayClient:
         `queue_depth` bounds the gateway's queue for a slow reader; `keep_newest` (0: off) bounds
         the queue here for a handler that awaits, see `Subscription.newest`.
         `kpm_slice` is the slice whose UEs KPM reports.
+        `reading` is what a reader that is late gets: `Reading.HISTORY`, or `Reading.NEWEST` for one
+        that wants the state and not its history; those left out are counted in
+        `Indication.coalesced` and not in `missed`.
 
         Raises `SubscriptionRefused` and `RanFunctionUnknown`, which a retry would not cure. Close
         the iterator (`contextlib.aclosing`) to end the RIC subscription.
@@ -149,6 +153,7 @@ class E2GatewayClient:
             kpm_measurements=tuple(kpm_measurements),
             queue_depth=queue_depth,
             kpm_slice=kpm_slice,
+            reading=reading,
         )
         subscription = Subscription(
             request,

@@ -16,6 +16,7 @@ from ric.e2 import (
     NodeEventKind,
     NodeType,
     RanFunction,
+    Reading,
     SNssai,
     SubscriptionRequest,
 )
@@ -28,6 +29,12 @@ _NODE_TYPES: Final = {
     pb.Node.ENB: NodeType.ENB,
 }
 _NODE_TYPES_TO_PB: Final = {ours: theirs for theirs, ours in _NODE_TYPES.items()}
+
+_READINGS: Final = {
+    pb.Subscription.HISTORY: Reading.HISTORY,
+    pb.Subscription.NEWEST: Reading.NEWEST,
+}
+_READINGS_TO_PB: Final = {ours: theirs for theirs, ours in _READINGS.items()}
 
 _EVENT_KINDS: Final = {
     pb.NodeEvent.CONNECTED: NodeEventKind.CONNECTED,
@@ -89,6 +96,7 @@ def subscription_to_pb(request: SubscriptionRequest) -> pb.Subscription:
         kpm_measurements=request.kpm_measurements,
         queue_depth=request.queue_depth,
         kpm_slice=None if kpm_slice is None else pb.SNssai(sst=kpm_slice.sst, sd=kpm_slice.sd),
+        reading=_READINGS_TO_PB[request.reading],
     )
 
 
@@ -104,6 +112,7 @@ def subscription_from_pb(request: pb.Subscription) -> SubscriptionRequest:
         kpm_measurements=tuple(request.kpm_measurements),
         queue_depth=request.queue_depth,
         kpm_slice=SNssai(kpm_slice.sst, sd) if request.HasField("kpm_slice") else None,
+        reading=_READINGS.get(request.reading, Reading.HISTORY),
     )
 
 
@@ -121,6 +130,7 @@ def indication_from_pb(message: pb.Indication) -> Indication:
         message.received_at_us,
         0,
         message.dropped,
+        message.coalesced,
     )
 
 
@@ -135,6 +145,7 @@ def indication_to_pb(indication: Indication) -> pb.Indication:
         collected_at_us=indication.collected_at_us,
         received_at_us=indication.received_at_us,
         dropped=indication.dropped,
+        coalesced=indication.coalesced,
     )
     if indication.kpm is not None:
         message.kpm.CopyFrom(kpm_to_pb(indication.kpm))

@@ -56,6 +56,7 @@ class Subscription:
         self._stats: IndicationStats = metrics.indication_stats(request.node_id, request.oid)
         self._number = 0
         self._expected: int | None = None
+        self._coalesced = 0
 
     async def indications(self) -> AsyncGenerator[Indication]:
         """Indications in order, with subscription number, handling time and `missed` set."""
@@ -139,6 +140,7 @@ class Subscription:
             raise RanFunctionUnknown(self._request.node_id, self._request.oid)
         self._number += 1
         self._expected = None
+        self._coalesced = 0
         try:
             async with aclosing(self._link.indications(self._request)) as stream:
                 yield stream
@@ -158,13 +160,16 @@ class Subscription:
         handled_at_us = self._clock.now_us()
         sequence, expected = indication.sequence, self._expected
         if sequence != expected:
+            coalesced = indication.coalesced - self._coalesced
+            self._coalesced = indication.coalesced
+            stats.coalesced += coalesced
             if expected is None:
                 self._count("started")
                 self._backoff.reset()
                 # Dropped before the first was received; later drops show as gaps of `sequence`.
                 at_gateway = indication.dropped
             else:
-                at_gateway = max(0, sequence - expected - indication.missed)
+                at_gateway = max(0, sequence - expected - indication.missed - coalesced)
             # `missed` so far: dropped by the link because the handler was slow.
             stats.missed_by_slow_handler += indication.missed
             stats.missed_at_gateway += at_gateway

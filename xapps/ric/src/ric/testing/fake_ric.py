@@ -20,6 +20,7 @@ from ric.e2 import (
     NodeEventKind,
     NodeType,
     RanFunction,
+    Reading,
     SubscriptionRequest,
 )
 from ric.errors import (
@@ -331,13 +332,23 @@ class FakeLink:
     async def indications(self, request: SubscriptionRequest) -> AsyncGenerator[Indication]:
         """See `GatewayLink.indications`."""
         self._check_open()
-        outbox: Outbox[Indication] = Outbox(request.queue_depth or 64)
+        clock = self._ric.clock
+        outbox: Outbox[Indication] = Outbox(
+            request.queue_depth or 64,
+            newest=request.reading is Reading.NEWEST,
+            now_s=lambda: clock.monotonic_ns() / 1e9,
+        )
         subscription = self._ric.open_subscription(request, outbox.put, outbox.skip, outbox.end)
         try:
             while True:
                 sequence, indication = await outbox.get()
                 # A copy, because several subscriptions may share the indication.
-                yield replace(indication, sequence=sequence, dropped=outbox.dropped)
+                yield replace(
+                    indication,
+                    sequence=sequence,
+                    dropped=outbox.dropped,
+                    coalesced=outbox.coalesced,
+                )
         finally:
             self._ric.close_subscription(subscription)
 
