@@ -562,3 +562,26 @@ def test_limits_of_v0_are_no_failure_of_a_node_behind_a_translating_gateway() ->
     assert exit_status(judge(facts)) == 0
     # For a node with v1 of its own it is a failure.
     assert only(replace(facts, nodes=HEALTHY.nodes)).level is Level.WARN
+
+
+# ------------------------------------------------------------------------- this host
+
+
+def test_a_busy_host_is_one_finding_that_explains_late_reports() -> None:
+    late = stream(node_age=Age(200, 42_000), gateway_age=Age(50, 41_000))
+    host, gateway, node = troubles(replace(HEALTHY, streams=(late,), core_wait_us=40_000.0))
+    assert host.subject == "this host"
+    assert host.what == "is too busy: reports wait 40.0 ms for a core"
+    assert "this host first" in gateway.remedy
+    assert "gateway first" in node.remedy
+
+
+def test_late_reports_on_an_idle_host_are_the_gateways_or_the_networks() -> None:
+    late = stream(node_age=Age(200, 300), gateway_age=Age(50, 41_000))
+    finding = only(replace(HEALTHY, streams=(late,), core_wait_us=40.0))
+    assert finding.subject == "gateway"
+    assert "busy gateway" in finding.remedy
+
+
+def test_a_host_on_which_reports_wait_little_is_no_finding() -> None:
+    assert troubles(replace(HEALTHY, core_wait_us=900.0)) == []

@@ -84,6 +84,18 @@ class ControlTimeout(GatewayError):  # noqa: N818 - says what happened
         self.timeout_s = timeout_s
 
 
+class PriorityRefused(RicError):  # noqa: N818 - says what happened
+    """The system does not permit a nice value; `present` stays."""
+
+    def __init__(self, nice: int, present: int) -> None:
+        super().__init__(
+            f"nice: {nice} is not permitted; expected {present} or more, CAP_SYS_NICE, or a limit"
+            f" RLIMIT_NICE of {20 - nice}"
+        )
+        self.nice = nice
+        self.present = present
+
+
 class ServiceModelError(RicError):
     """A message or value that violates its service model.
 

@@ -17,11 +17,12 @@ from prometheus_client import CollectorRegistry, Counter
 from ric import logs
 from ric.backoff import Backoff
 from ric.clock import Clock, SystemClock
-from ric.errors import RicError
+from ric.errors import PriorityRefused, RicError
 from ric.gateway import E2GatewayClient, GatewayLink
 from ric.health import Readiness, add_health_routes
 from ric.http import HttpServer
 from ric.metrics import GatewayCollector, GatewayMetrics, register_program
+from ric.priority import NiceCollector, set_nice
 from ric.security import Security
 from ric.settings import LogSettings, ServiceSettings, XAppSettings, printable
 
@@ -121,6 +122,7 @@ class Service(Generic[AnySettings]):
         Then stop gracefully; an exception of `main` is raised here afterwards, in a group.
         """
         self.log.info("starting", settings=printable(self.settings))
+        self._set_nice()
         try:
             if self.settings.http.listen:
                 self.http_address = await self.http.start()
@@ -134,6 +136,18 @@ class Service(Generic[AnySettings]):
             await self.http.stop()
             self.security.close()
         self.log.info("stopped")
+
+    def _set_nice(self) -> None:
+        nice = self.settings.nice
+        if nice is None:
+            return
+        self.registry.register(NiceCollector())
+        try:
+            set_nice(nice)
+        except PriorityRefused as error:
+            self.log.warning("priority not set", error=str(error))
+        else:
+            self.log.info("priority set", nice=nice)
 
     async def _open(self, stack: AsyncExitStack) -> None:
         """Enter what `main` needs and what outlives the graceful stop."""

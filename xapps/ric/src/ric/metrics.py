@@ -12,20 +12,23 @@ metric families at each scrape. The caller owns the registry.
 | `sojourn_e2_indications_total` | counter | `node` |
 | `sojourn_e2_last_indication_timestamp_seconds` | gauge | `node` |
 | `sojourn_e2_indications_missed_total` | counter | `reason` |
-| `sojourn_e2_indications_coalesced_total` | counter: replaced by newer ones | |
+| `sojourn_e2_indications_coalesced_total` | counter, of a reader of the newest | |
 | `sojourn_e2_indications_bad_total` | counter | `ran_function` |
 | `sojourn_e2_indication_latency_seconds` | histogram: from the node to the handler | |
 | `sojourn_e2_indication_leg_seconds` | summary: sum and count | `leg` |
 | `sojourn_e2_indication_handling_seconds` | summary: sum and count | |
 | `sojourn_e2_controls_total` | counter | `outcome` |
 | `sojourn_e2_control_seconds` | histogram, of programs that sent a control | |
+| `sojourn_process_run_queue_wait_seconds_total` | counter, Linux | |
+| `sojourn_process_nice` | gauge, if the setting `nice` is there | |
 | `sojourn_build_info` | gauge, always 1 | `program`, `version` |
 
 `leg` is `node_to_gateway` or `gateway_to_handler`; the clocks of three machines are in it, with
 their offsets. Only what has an objective is a histogram, which costs a series per bound. `reason`
 is `gateway` (a gap in the sequence) or `slow_handler`. Only two families have a series per node:
 with many nodes the number of series stays small. It is absent while the node is not connected; its
-counter goes on afterwards. `process_*` are those of the Prometheus client.
+counter goes on afterwards. The rate of `run_queue_wait_seconds` is the mean number of threads that
+wait for a core, which delays reports. `process_*` are those of the Prometheus client.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from ric.core_wait import CoreWaitCollector
 from ric.sm import ran_function_name
 from ric.version import VERSION
 
@@ -144,8 +148,10 @@ def summary(
 
 
 def register_program(registry: CollectorRegistry, program: str) -> None:
-    """Adds `sojourn_build_info` and the `process_*` metrics of the Prometheus client."""
+    """Adds `sojourn_build_info`, the `process_*` metrics of the Prometheus client, and how long the
+    process waited for a core."""
     registry.register(BuildInfo(program))
+    registry.register(CoreWaitCollector())
     ProcessCollector(registry=registry)
 
 
@@ -203,6 +209,8 @@ class GatewayMetrics:
         """What the last attempt to reach the gateway said."""
         self.connects = 0
         self.losses = 0
+        self.reads_newest = False
+        """Whether a subscription is read so that late indications are replaced."""
         self.nodes: set[str] = set()
         """Ids of the nodes that are connected."""
         self.subscriptions: Counter[tuple[str, str, str]] = Counter()
@@ -284,9 +292,10 @@ class GatewayCollector(Collector):
         }
         text = "Indications that never reached a handler."
         yield counter("sojourn_e2_indications_missed", text, ("reason",), missed)
-        text = "Indications replaced by newer ones, as the reader of the newest was late."
-        coalesced = {(): sum(stats.coalesced for stats in every.values())}
-        yield counter("sojourn_e2_indications_coalesced", text, (), coalesced)
+        if self._metrics.reads_newest:
+            text = "Indications replaced by newer ones, as the reader of the newest was late."
+            coalesced = {(): sum(stats.coalesced for stats in every.values())}
+            yield counter("sojourn_e2_indications_coalesced", text, (), coalesced)
         text = "Indications whose message the service model refused."
         yield counter("sojourn_e2_indications_bad", text, ("ran_function",), bad)
         text = "Age of an indication when its handler gets it."

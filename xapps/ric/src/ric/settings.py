@@ -171,6 +171,14 @@ class ServiceSettings(ProgramSettings):
         description="Who may do what, and the audit log.",
     )
     log: LogSettings = Field(default_factory=LogSettings, title="Logging", description="Logging.")
+    nice: int | None = Field(
+        default=None,
+        ge=-20,
+        le=19,
+        description="Nice value of the program's threads; unset: as it was started. Below that it"
+        " gets a core before other programs and needs CAP_SYS_NICE or RLIMIT_NICE; refused, it is a"
+        " warning, and sojourn_process_nice stays.",
+    )
     stop_timeout_s: PositiveSeconds = Field(
         default=5.0,
         description="Longest time a graceful stop may take, s; what runs then is cancelled.",

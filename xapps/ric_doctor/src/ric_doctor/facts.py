@@ -176,6 +176,8 @@ class Facts:
     """`None` when the gateway was not usable."""
     passed_over: tuple[str, ...] = ()
     """Nodes beyond the limit, not subscribed to."""
+    core_wait_us: float | None = None
+    """Mean wait of this process for a core while nodes were listened to; `None`: not counted."""
     definitions: tuple[Definition, ...] = ()
     streams: tuple[Stream, ...] = ()
     dry_runs: tuple[DryRun, ...] = ()

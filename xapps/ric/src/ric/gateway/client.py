@@ -145,6 +145,7 @@ class E2GatewayClient:
         the iterator (`contextlib.aclosing`) to end the RIC subscription.
         """
         link, table = self._open()
+        self.metrics.reads_newest |= reading is Reading.NEWEST
         request = SubscriptionRequest(
             node_id=node_id,
             oid=oid,

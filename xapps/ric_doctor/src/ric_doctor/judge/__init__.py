@@ -22,7 +22,7 @@ def judge(facts: Facts) -> list[Finding]:
     listed = facts.nodes.listed
     lowered = {n.id for n in listed if n.ran_function(TC_V0_OID) and n.ran_function(TC_V1_OID)}
     findings += nodes.judge(facts.nodes, facts.passed_over)
-    findings += fresh.judge(facts.streams)
+    findings += fresh.judge(facts.streams, facts.core_wait_us)
     for node in listed:
         findings += functions.judge(node)
     for definition in facts.definitions:

@@ -19,10 +19,12 @@ OLD_US: Final = 20_000
 OLD_FAIL_US: Final = 500_000
 """The controller confirms a violation within a few reports; after half a second the queue has long
 grown."""
+CORE_WAIT_US: Final = 2_000
+"""Reports that come each millisecond come in twos and threes."""
 
 
-def judge(streams: Sequence[Stream]) -> list[Finding]:
-    """One finding for the gateway, one for each node."""
+def judge(streams: Sequence[Stream], core_wait_us: float | None = None) -> list[Finding]:
+    """One finding for the gateway, one for each node; one for this host if it is too busy."""
     gateway: list[Age] = []
     nodes: defaultdict[str, list[Age]] = defaultdict(list)
     for stream in streams:
@@ -32,8 +34,10 @@ def judge(streams: Sequence[Stream]) -> list[Finding]:
     if not gateway:
         return []
     by_gateway = _youngest(gateway)
+    busy = core_wait_us is not None and core_wait_us > CORE_WAIT_US
     return [
-        _gateway(by_gateway),
+        *([_host(core_wait_us)] if core_wait_us is not None and busy else []),
+        _gateway(by_gateway, busy=busy),
         *(_node(node_id, _youngest(ages), by_gateway) for node_id, ages in nodes.items()),
     ]
 
@@ -42,7 +46,16 @@ def _youngest(ages: Sequence[Age]) -> Age:
     return Age(min(age.least_us for age in ages), min(age.median_us for age in ages))
 
 
-def _gateway(age: Age) -> Finding:
+def _host(core_wait_us: float) -> Finding:
+    return Check(_CHECK, "this host").found(
+        _level(core_wait_us, OLD_FAIL_US),
+        f"is too busy: reports wait {duration(core_wait_us)} for a core",
+        "Reports and controls of xApps here wait as long.",
+        "Take load off, or give the programs own cores or a higher priority.",
+    )
+
+
+def _gateway(age: Age, *, busy: bool) -> Finding:
     check = Check(_CHECK, "gateway")
     if age.least_us < -AHEAD_US:
         return check.found(
@@ -56,8 +69,10 @@ def _gateway(age: Age) -> Finding:
             _level(age.median_us, OLD_FAIL_US),
             f"forwards reports {duration(age.median_us)} after it has them, by its clock",
             "The controller acts on old state; the queue has grown since.",
-            "Compare the clocks first (`chronyc tracking`); if they agree, look for a queue: a busy"
-            " gateway, a slow network, this machine under load.",
+            _OF_HOST
+            if busy
+            else "Compare the clocks first (`chronyc tracking`); if they agree, look for a queue: a"
+            " busy gateway, a slow network.",
         )
     return check.ok(f"reports are here after {duration(age.median_us)}, by its clock")
 
@@ -87,8 +102,9 @@ def _node(node_id: str, age: Age, gateway: Age) -> Finding:
 
 
 _CLOCKS: Final = "Run NTP or PTP on the node and here (`chronyc tracking`)."
+_OF_HOST: Final = "Correct what is found of this host first."
 _OURS: Final = "Correct what is found of the gateway first: it may explain this."
 
 
-def _level(us: int, fail_us: int) -> Level:
+def _level(us: float, fail_us: int) -> Level:
     return Level.FAIL if us >= fail_us else Level.WARN

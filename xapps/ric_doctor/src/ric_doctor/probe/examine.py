@@ -13,6 +13,7 @@ from typing import ClassVar
 import grpc.aio
 from pydantic import Field, field_validator
 from ric.clock import Clock, SystemClock
+from ric.core_wait import CoreWaitMeter
 from ric.e2 import Node
 from ric.errors import GatewayError
 from ric.gateway import GrpcLink
@@ -152,6 +153,8 @@ async def _behind(
     nodes = await _nodes(link, settings.connect_timeout_s)
     wanted = [node for node in nodes.listed if patience.only in (None, node.id)]
     seen = NodeFacts()
+    meter = CoreWaitMeter()
+    before = meter.read()
     for node in wanted[: patience.nodes]:
         progress(f"node {node.id}, {patience.seconds:g} s")
         timeout_s = settings.control_timeout_s
@@ -160,9 +163,11 @@ async def _behind(
         seen.streams += one.streams
         seen.dry_runs += one.dry_runs
         seen.definitions += one.definitions
+    wait = meter.read()
     return replace(
         facts,
         nodes=replace(nodes, only=patience.only),
+        core_wait_us=None if wait is None or before is None else wait.since(before).mean_us,
         passed_over=tuple(node.id for node in wanted[patience.nodes :]),
         definitions=tuple(seen.definitions),
         streams=tuple(seen.streams),
