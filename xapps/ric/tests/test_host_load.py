@@ -53,7 +53,7 @@ def test_a_program_exports_its_wait() -> None:
 
 
 def test_a_nice_value_is_that_of_all_threads() -> None:
-    """In a program of its own: a nice value is not taken back without a right."""
+    """Runs a program of its own: a nice value is not taken back without a right."""
     text = """
 import os, threading
 from pathlib import Path

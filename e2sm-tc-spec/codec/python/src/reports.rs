@@ -106,6 +106,41 @@ impl PipelineStatus {
     fn queues(&self) -> Vec<QueueStatus> {
         self.0.queues.iter().copied().map(QueueStatus).collect()
     }
+
+    fn ungreedy_queues(&self, used: Option<Vec<u16>>) -> Vec<QueueStatus> {
+        self.of_ungreedy(used.as_deref()).copied().map(QueueStatus).collect()
+    }
+
+    fn ungreedy_sojourn_us(&self, used: Option<Vec<u16>>) -> u32 {
+        let sojourn_us = |queue: &v1::QueueStatus| match queue.mean_sojourn_us {
+            // A queue that forwards nothing has no mean over 100 ms; its last counts.
+            0 if queue.backlog_bytes > 0 => queue.last_sojourn_us,
+            mean_us => mean_us,
+        };
+        self.of_ungreedy(used.as_deref()).map(sojourn_us).max().unwrap_or(0)
+    }
+}
+
+impl PipelineStatus {
+    /// The queues that ungreedy flows use; `used`: those that the inventory has such a flow in.
+    ///
+    /// The delay of a greedy flow in a queue of its own harms no other flow: its own congestion control built
+    /// that queue. Without an inventory flows cannot be assigned to queues: one queue is shared by all; of
+    /// several, the one that forwarded most is taken as the greedy flow's.
+    fn of_ungreedy<'a>(
+        &'a self,
+        used: Option<&'a [u16]>,
+    ) -> impl Iterator<Item = &'a v1::QueueStatus> {
+        let queues = &self.0.queues;
+        let most = queues.iter().map(|queue| queue.forwarded_bytes).max();
+        let busiest = queues.iter().position(|queue| Some(queue.forwarded_bytes) == most);
+        let greedy = busiest.filter(|_| used.is_none() && queues.len() > 1);
+        let of_others = move |(index, queue): (usize, &'a v1::QueueStatus)| {
+            let taken = used.is_none_or(|used| used.contains(&queue.id)) && Some(index) != greedy;
+            taken.then_some(queue)
+        };
+        queues.iter().enumerate().filter_map(of_others)
+    }
 }
 
 #[pymethods]

@@ -192,7 +192,8 @@ def shape(found: object) -> Any:
     if type(found).__module__ != "e2sm_tc":
         return found
     names = [name for name in dir(found) if not name.startswith("_")]
-    return {name: shape(getattr(found, name)) for name in names}
+    values = {name: getattr(found, name) for name in names}
+    return {name: shape(value) for name, value in values.items() if not callable(value)}
 
 
 def test_the_objects_of_an_indication_have_the_values_of_the_decoded_one():
@@ -234,3 +235,39 @@ def test_pacer_limits_are_those_of_the_decoded_status():
     assert found
     with pytest.raises(e2sm_tc.CodecError):
         e2sm_tc.pacer_limits(b"\xff")
+
+
+def test_the_longest_sojourn_of_ungreedy_queues():
+    def status(*queues: tuple[int, int, int, int, int]) -> Any:
+        counters = dict.fromkeys(
+            ("backlog_packets", "forwarded_packets", "dropped_packets", "marked_packets"), 0
+        )
+        keys = ("id", "forwarded_bytes", "backlog_bytes", "mean_sojourn_us", "last_sojourn_us")
+        given = [
+            {
+                **counters,
+                "policed_packets": 0,
+                "shaped": False,
+                **dict(zip(keys, each, strict=True)),
+            }
+            for each in queues
+        ]
+        reported = (vector["value"].get("pipeline_status") for vector in vectors_of_indications())
+        value = next(each for each in reported if each)[0]
+        message = {"pipeline_status": [{**value, "queues": given}]}
+        return e2sm_tc.decode_indication(e2sm_tc.encode("indication", message))[1][0]
+
+    def ids(found: list[Any]) -> list[int]:
+        return [queue.id for queue in found]
+
+    three = status((4, 9, 0, 500, 7), (2, 9_000, 1, 90_000, 8), (7, 10, 1, 0, 900))
+    assert ids(three.ungreedy_queues((2, 7))) == [2, 7]
+    assert three.ungreedy_sojourn_us((2, 7)) == 90_000
+    assert three.ungreedy_sojourn_us((7,)) == 900, "none left: the last of what waits"
+    assert (ids(three.ungreedy_queues(())), three.ungreedy_sojourn_us(())) == ([], 0)
+    assert ids(three.ungreedy_queues(None)) == [4, 7], "the busiest is the greedy flow's"
+    assert three.ungreedy_sojourn_us(None) == 900
+    alone = status((3, 9, 0, 600, 7))
+    assert (ids(alone.ungreedy_queues(None)), alone.ungreedy_sojourn_us(None)) == ([3], 600)
+    assert status((3, 9, 0, 0, 7)).ungreedy_sojourn_us(None) == 0, "nothing waits"
+    assert status().ungreedy_sojourn_us(None) == 0

@@ -13,7 +13,7 @@ _TASKS: Final = Path("/proc/self/task")
 
 
 class CoreWait(NamedTuple):
-    """Of all threads since their start."""
+    """Waits of all threads since their start."""
 
     waited_s: float
     """Time on a run queue, ready to run."""

@@ -50,6 +50,12 @@ class PipelineStatus:
     def dropped_packets(self) -> int: ...
     @property
     def queues(self) -> list[QueueStatus]: ...
+    def ungreedy_queues(self, used: Sequence[int] | None, /) -> list[QueueStatus]:
+        """The queues that ungreedy flows use: those of ``used``, in which an inventory has such
+        flows; without an inventory all but the one that forwarded most, if there are several."""
+    def ungreedy_sojourn_us(self, used: Sequence[int] | None, /) -> int:
+        """The longest sojourn in them: the mean over 100 ms, or the last where packets wait and
+        none left; 0 without such queues."""
 
 class QueueStatus:
     """``QueueStatus`` of a report. Immutable."""

@@ -22,8 +22,8 @@ from ric.gateway.channel import WINDOW_BYTES
 DEFAULT_QUEUE_DEPTH: Final = 64
 """Indications that a gateway queues for a reader that requests no depth."""
 LATE_US: Final = 10_000
-"""For a reader of the newest, an indication replaces those that the gateway received so long before
-it."""
+"""Age of the oldest that waits, by the gateway's clock, at which a new indication replaces those of
+a reader of the newest."""
 CLIENT_QUEUE: Final = 256
 """Indications of one subscription that may be queued here beyond its queue depth while they are at
 most `WINDOW_BYTES`: with a call of its own they would be in its connection."""

@@ -85,12 +85,13 @@ class FlowView:
         return any(flow.ecn == ECT1 and flow.rate_kbps > 0 for flow in self.reported)
 
     @cached_property
-    def queues_of_ungreedy(self) -> frozenset[int]:
-        """Queues that an ungreedy flow used last."""
+    def queues_of_ungreedy(self) -> tuple[int, ...] | None:
+        """Queues that an ungreedy flow used last; ``None`` if no flow is reported."""
+        if not self.reported:
+            return None
         greedy = self.greedy_until_us
-        if not greedy:
-            return frozenset(flow.queue for flow in self.reported)
-        return frozenset(flow.queue for flow in self.reported if flow.five_tuple not in greedy)
+        flows = (flow for flow in self.reported if flow.five_tuple not in greedy)
+        return tuple({flow.queue for flow in flows})
 
     def in_queue(self, queue: int, queues: int) -> int:
         """Flows that one of ``queues`` has, at least 1; those not reported are spread evenly."""

@@ -18,25 +18,16 @@ class PipelineView:
         flows: maps flows to queues.
     """
 
-    __slots__ = ("_queues", "_status", "_ungreedy", "collected_at_us", "ungreedy_sojourn_us")
+    __slots__ = ("_status", "_used", "collected_at_us", "ungreedy_sojourn_us")
 
     def __init__(
         self, collected_at_us: int, status: PipelineStatus, flows: FlowView | None
     ) -> None:
         self.collected_at_us = collected_at_us
         self._status = status
-        self._queues = self._ungreedy = queues = status.queues
-        longest_us = 0
-        if queues:
-            self._ungreedy = queues = _ungreedy_queues(queues, flows)
-            for queue in queues:
-                sojourn_us = queue.mean_sojourn_us
-                if sojourn_us == 0 and queue.backlog_bytes > 0:
-                    # A queue that forwards nothing has no mean over 100 ms; its last counts.
-                    sojourn_us = queue.last_sojourn_us
-                longest_us = max(longest_us, sojourn_us)
+        self._used = used = None if flows is None else flows.queues_of_ungreedy
         #: Sojourn of ungreedy flows in the pipeline, µs.
-        self.ungreedy_sojourn_us = float(longest_us)
+        self.ungreedy_sojourn_us = float(status.ungreedy_sojourn_us(used))
 
     @property
     def revision(self) -> int:
@@ -76,22 +67,22 @@ class PipelineView:
     @property
     def queues(self) -> Sequence[QueueStatus]:
         """All queues."""
-        return self._queues
+        return self._status.queues
 
     @property
     def ungreedy_queues(self) -> Sequence[QueueStatus]:
         """The queues that ungreedy flows use."""
-        return self._ungreedy
+        return self._status.ungreedy_queues(self._used)
 
     @property
     def backlog_bytes(self) -> int:
         """Backlog of all queues."""
-        return sum(queue.backlog_bytes for queue in self._queues)
+        return sum(queue.backlog_bytes for queue in self.queues)
 
     @property
     def ungreedy_backlog_bytes(self) -> int:
         """Backlog of the queues that ungreedy flows use."""
-        return sum(queue.backlog_bytes for queue in self._ungreedy)
+        return sum(queue.backlog_bytes for queue in self.ungreedy_queues)
 
     @property
     def dropped_packets(self) -> int:
@@ -101,22 +92,4 @@ class PipelineView:
     @property
     def marked_packets(self) -> int:
         """Cumulative."""
-        return sum(queue.marked_packets for queue in self._queues)
-
-
-def _ungreedy_queues(
-    queues: Sequence[QueueStatus], flows: FlowView | None
-) -> Sequence[QueueStatus]:
-    """The queues that ungreedy flows use; the largest sojourn among them counts.
-
-    The delay of a greedy flow in a queue of its own harms no other flow: its own congestion control
-    built that queue. Without an inventory flows cannot be assigned to queues: one queue is shared
-    by all; of several, the one that forwarded most is taken as the greedy flow's.
-    """
-    if flows is not None and flows.reported:
-        used = flows.queues_of_ungreedy
-        return [queue for queue in queues if queue.id in used]
-    if len(queues) == 1:
-        return queues
-    busiest = max(queues, key=lambda queue: queue.forwarded_bytes)
-    return [queue for queue in queues if queue is not busiest]
+        return sum(queue.marked_packets for queue in self.queues)
