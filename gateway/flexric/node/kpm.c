@@ -8,8 +8,14 @@
 
 #include "node.h"
 
-/* PER of six measurements of a UE takes some 250 B, and FlexRIC's receive buffer bounds a message. */
-#define MAX_UES 100
+/* FlexRIC's encoder aborts on a message that is longer than its buffer, which is the smallest in versions
+   before 2026. */
+#define MESSAGE_BYTES 2048
+/* Most of what PER takes for a message, a UE without measurements, and a measurement without its name: its
+   record, and its label. */
+#define AROUND_BYTES 16
+#define UE_BYTES 32
+#define MEASUREMENT_BYTES 24
 
 /* Measurements in the order of their definition to the RIC. */
 static const char* const measurements[] = {
@@ -70,11 +76,11 @@ static kpm_ind_msg_format_1_t measure(size_t ue, const kpm_act_def_format_1_t* w
   return msg;
 }
 
-/* OAI sends the wall clock in µs, of which 32 bits are left. */
-static uint32_t now_us(void) {
+/* OAI sends the wall clock in µs, of which KPM v2 has room for 32 bits. */
+static uint64_t now_us(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  return (uint32_t)((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+  return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* This node has no AMF: the UE's C-RNTI stands for the id the AMF would give it. */
@@ -86,6 +92,21 @@ static ue_id_e2sm_t ue_id(uint32_t rnti) {
   };
 }
 
+/* Number of UEs with these measurements for which a message has room. */
+static size_t room_for(const kpm_act_def_format_1_t* wanted) {
+  size_t ue_bytes = UE_BYTES;
+  for (size_t i = 0; i < wanted->meas_info_lst_len; ++i) {
+    const meas_type_t* type = &wanted->meas_info_lst[i].meas_type;
+    ue_bytes += MEASUREMENT_BYTES + (type->type == NAME_MEAS_TYPE ? type->name.len : 0);
+  }
+  return (MESSAGE_BYTES - AROUND_BYTES) / ue_bytes;
+}
+
+/* The first UE of a report with room for some: all have their turn, in the reports that follow. */
+static size_t first_of(size_t room, size_t ues, uint64_t period_ms) {
+  return room < ues ? now_us() / (1000 * (period_ms > 0 ? period_ms : 1)) * room % ues : 0;
+}
+
 bool node_read_kpm(void* ind_data) {
   kpm_rd_ind_data_t* kpm = ind_data;
   /* Every UE fulfils every condition: the lab knows nothing that conditions ask for. */
@@ -93,8 +114,9 @@ bool node_read_kpm(void* ind_data) {
     return false;
   }
   const kpm_act_def_format_1_t* wanted = &kpm->act_def->frm_4.action_def_format_1;
-  size_t ues = node.kpm_begin(node.context, (uintptr_t)kpm->act_def);
-  ues = ues < MAX_UES ? ues : MAX_UES;
+  size_t const all = node.kpm_begin(node.context, (uintptr_t)kpm->act_def);
+  size_t const room = room_for(wanted), ues = room < all ? room : all;
+  size_t const first = first_of(room, all, wanted->gran_period_ms);
   if (ues == 0 || wanted->meas_info_lst_len == 0) {
     return false;
   }
@@ -103,8 +125,9 @@ bool node_read_kpm(void* ind_data) {
   kpm->ind.msg.type = FORMAT_3_INDICATION_MESSAGE;
   kpm->ind.msg.frm_3.ue_meas_report_lst_len = ues;
   kpm->ind.msg.frm_3.meas_report_per_ue = calloc(ues, sizeof(meas_report_per_ue_t));
-  for (size_t ue = 0; ue < ues; ++ue) {
-    meas_report_per_ue_t* report = &kpm->ind.msg.frm_3.meas_report_per_ue[ue];
+  for (size_t i = 0; i < ues; ++i) {
+    size_t const ue = (first + i) % all;
+    meas_report_per_ue_t* report = &kpm->ind.msg.frm_3.meas_report_per_ue[i];
     report->ue_meas_report_lst = ue_id(node.kpm_rnti(node.context, ue));
     report->ind_msg_format_1 = measure(ue, wanted);
   }

@@ -20,6 +20,13 @@ KINDS = ("gnb", "gnb_du")
 """Kinds of emulated nodes that run in every FlexRIC; in that of 2026 the others abort at start."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Numbers that are small by default, because all tests run with each FlexRIC."""
+    parser.addoption("--kills", type=int, default=10, help="how often each part is killed")
+    parser.addoption("--ues", type=int, default=60, help="UEs of the crowded cell")
+    parser.addoption("--controls", type=int, default=1000, help="controls under load")
+
+
 _outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 

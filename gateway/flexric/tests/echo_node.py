@@ -26,13 +26,13 @@ def build_echo_node(folder: Path) -> Path:
     source, build = Path(os.environ["FLEXRIC_SRC"]), Path(os.environ["FLEXRIC_BUILD"])
     program = folder / "echo_node"
     e2ap, kpm = (cmake_setting(build, name) for name in ("E2AP_VERSION", "KPM_VERSION"))
-    kpm_model = f"kpm_sm_v0{kpm.removeprefix('KPM_V').replace('_', '.')}"
+    (kpm_model,) = (build / "src/sm/kpm_sm").glob("*/libkpm_sm_static.a")
     command = [
         *("cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"),
         *(f"-D{e2ap}", f"-D{kpm}", "-I", str(INTERFACE), "-isystem", str(source / "src")),
         str(HERE / "echo_node.c"),
         str(build / "src/agent/libe2_agent.a"),
-        str(build / "src/sm/kpm_sm" / kpm_model / "libkpm_sm_static.a"),
+        str(kpm_model),
         *("-Wl,-z,execstack", f"-Wl,--export-dynamic-symbol={SYMBOL}"),
         *("-lsctp", "-ldl", "-lm", "-lpthread", "-o", str(program)),
     ]

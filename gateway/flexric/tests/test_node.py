@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from flexric_bridge.records import kpm_report
 from flexric_processes import PATIENCE_S, Network, environment, make_site
 from ric import sm
 from sdk_session import Report, Session
@@ -122,7 +123,7 @@ def test_the_ric_sees_the_lab_with_the_functions_it_serves(session: Session) -> 
     assert (node.id, node.type, node.mcc, node.mnc, node.nb_id) == (NODE, "gnb", 1, 1, 0xE00)
     announced = {function.id: function.oid for function in node.functions}
     # KPM's is that of the version that FlexRIC was built with.
-    assert announced.pop(KPM) in sm.kpm.OIDS
+    assert sm.kpm.version_of(announced.pop(KPM)) is not None
     assert announced == OIDS
     kpm = next(function for function in node.functions if function.id == KPM)
     assert b"DRB.UEThpDl" in kpm.definition
@@ -161,18 +162,10 @@ def test_kpm_is_measured_and_what_the_lab_lacks_is_left_out(session: Session) ->
 
 
 def _kpm(message: bytes) -> dict[str, float]:
-    """The values of the only UE."""
-    period_ms, ues, rnti, count = (
-        int.from_bytes(message[at : at + 4], "little") for at in range(0, 16, 4)
-    )
-    assert (period_ms, ues, rnti) == (100, 1, 17921)
-    values, at = {}, 16
-    for _ in range(count):
-        end = at + 1 + message[at]
-        name = message[at + 1 : end].decode()
-        (values[name],) = memoryview(message[end : end + 8]).cast("d")
-        at = end + 8
-    assert at == len(message)
+    """The values of the only UE, whose RNTI stands for its AMF-UE-NGAP-ID."""
+    report = kpm_report(message)
+    ((ids, values),) = report.ues
+    assert (report.period_ms, ids.amf_ue_ngap_id) == (100, 17921)
     return values
 
 

@@ -45,9 +45,7 @@ mod flexric {
         let build = folder("FLEXRIC_BUILD", "CMakeCache.txt")?;
         let cache = Cache::read(&build)?;
         let (e2ap, kpm) = (cache.version("E2AP")?, cache.version("KPM")?);
-        // FlexRIC names the folder of KPM_V3_00 kpm_sm_v03.00.
-        let kpm_model = kpm.trim_start_matches("KPM_V").replace('_', ".");
-        let kpm_model = format!("kpm_sm/kpm_sm_v0{kpm_model}");
+        let kpm_model = kpm_model(&build.join("src/sm/kpm_sm"))?;
 
         let mut compiler = cc::Build::new();
         compiler
@@ -76,7 +74,7 @@ mod flexric {
             .map_err(|error| format!("{C_SIDE} does not compile: {error}"))?;
 
         for (library, folder) in
-            [("e2_agent", "agent"), ("kpm_sm_static", &format!("sm/{kpm_model}"))]
+            [("e2_agent", "agent"), ("kpm_sm_static", &format!("sm/kpm_sm/{kpm_model}"))]
         {
             println!(
                 "cargo::rustc-link-search=native={}",
@@ -99,7 +97,7 @@ mod flexric {
             ("MAC", "mac_sm/libmac_sm.so"),
             ("RLC", "rlc_sm/librlc_sm.so"),
             ("TC", "tc_sm/libtc_sm.so"),
-            ("KPM", &format!("{kpm_model}/libkpm_sm.so")),
+            ("KPM", &format!("kpm_sm/{kpm_model}/libkpm_sm.so")),
         ] {
             let path = build.join("src/sm").join(file);
             println!("cargo::rerun-if-changed={}", path.display());
@@ -107,6 +105,21 @@ mod flexric {
             println!("cargo::rustc-env=FLEXRIC_{model}_SM={id}");
         }
         Ok(())
+    }
+
+    /// The folder of the only version of KPM that was built, named after it.
+    fn kpm_model(models: &Path) -> Result<String, String> {
+        let shown = models.display();
+        let mut built: Vec<String> = fs::read_dir(models)
+            .map_err(|error| format!("{shown}: {error}"))?
+            .filter_map(Result::ok)
+            .filter(|entry| entry.path().join("libkpm_sm.so").is_file())
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        match (built.pop(), built.is_empty()) {
+            (Some(only), true) => Ok(only),
+            _ => Err(format!("{shown}: expected one folder with libkpm_sm.so")),
+        }
     }
 
     /// The folder that an environment variable names, which must hold `file`.

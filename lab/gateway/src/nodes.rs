@@ -99,8 +99,11 @@ pub(super) fn to_proto(node: &NodeInfo) -> proto::Node {
                 oid: info.function.oid().to_owned(),
                 revision: info.function.revision(),
                 definition: info.definition.clone(),
+                announced_oid: String::new(),
             })
             .collect(),
+        base_station_id: node.id.clone(),
+        part_id: None,
     }
 }
 

@@ -76,7 +76,11 @@ fn kpm_to_proto(report: &KpmReport) -> proto::KpmReport {
         ues: report
             .ues
             .iter()
-            .map(|ue| proto::KpmUe { rnti: ue.rnti.into(), values: values(ue) })
+            .map(|ue| proto::KpmUe {
+                rnti: ue.rnti.into(),
+                values: values(ue),
+                ..proto::KpmUe::default()
+            })
             .collect(),
         unsupported: report.unsupported.to_vec(),
         units: units.collect(),

@@ -165,3 +165,17 @@ def test_without_asn1tools_the_missing_module_is_named(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "asn1tools", None)
     with pytest.raises(ServiceModelUnavailable, match="asn1tools"):
         decode("indication", FORMAT_1)
+
+
+def test_a_label_with_everything_is_read_as_another_compiler_wrote_it() -> None:
+    """Written by pycrate 0.8.1: PLMN, slice, 5QI, QFI, QCIs, ARPs and the rest."""
+    message = (
+        "0c0000000100640000000041013ffffe00f110404000000500097e0102037000fffe000000000000"
+        "0000010000022103e7"
+    )
+    shown = decode("indication", message)["indicationMessage-Format1"]["measInfoList"][0]
+    ((label, *_),) = (shown["labelInfoList"],)
+    assert label["measLabel"]["qCI"] == 1
+    assert label["measLabel"]["qCImax"] == 2
+    assert label["measLabel"]["aRPmax"] == 15
+    assert len(label["measLabel"]) == 21

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,8 +37,12 @@ PRELOADS: Final = {
 """Libraries for FlexRIC's own programs, and what they are for."""
 SWIG_AT_LEAST: Final = (4, 1)
 
-E2AP: Final = {"E2AP_V2": "v2.03", "E2AP_V3": "v3.01"}
-KPM: Final = {"KPM_V2_03": "v2.03", "KPM_V3_00": "v3.00"}
+VERSIONS: Final = {
+    "E2AP": ("lib/e2ap/e2ap_global_node_id_wrapper.h", r"/e2ap/v(\d+)_(\d+)/", (2, 0)),
+    "KPM": ("sm/kpm_sm/kpm_data_ie_wrapper.h", r"/kpm_sm_v(\d+)\.(\d+)/", (2, 3)),
+}
+"""What FlexRIC has in several versions: the header that chooses one by a macro, the folder of the
+one that is chosen, and the oldest that this module supports."""
 REQUIRED: Final = {
     "E2AP_ENCODING": "ASN",
     "XAPP_DB": "SQLITE3_XAPP",
@@ -60,10 +65,10 @@ class Flexric:
 
     source: Path
     library: Path
-    e2ap: str
-    """E2AP version as a macro of its C code, a key of `E2AP`."""
-    kpm: str
-    """KPM version as a macro of its C code, a key of `KPM`."""
+    macros: Mapping[str, str]
+    """The macros of its C code that choose the versions of E2AP and KPM."""
+    versions: Mapping[str, str]
+    """The versions that they choose, as "v2.03"."""
     unsupplied: frozenset[str] = frozenset()
     """Undefined symbols of the library that none of its dependencies has."""
     supply: Path | None = None
@@ -72,7 +77,7 @@ class Flexric:
     @property
     def defines(self) -> list[str]:
         """Macros that FlexRIC's headers need."""
-        return [f"-D{self.e2ap}", f"-D{self.kpm}", "-DASN", "-DSQLITE3_XAPP"]
+        return [f"-D{macro}" for macro in (*self.macros.values(), "ASN", "SQLITE3_XAPP")]
 
 
 def directory(variable: str, what: str) -> Path:
@@ -103,13 +108,8 @@ def find_flexric() -> Flexric:
     if not (source / "src/xApp/e42_xapp_api.h").is_file():
         raise MissingError(f"FLEXRIC_SRC is {source}, which has no src/xApp/e42_xapp_api.h")
     settings = cmake_settings(build)
-    for name, known in (("E2AP_VERSION", E2AP), ("KPM_VERSION", KPM)):
-        found = settings.get(name, "")
-        if found not in known:
-            raise MissingError(
-                f"FlexRIC was built with {name}={found}; this module knows {', '.join(known)}: "
-                f"build FlexRIC with -D{name}={next(iter(known))}"
-            )
+    macros = {of: settings.get(f"{of}_VERSION", "") for of in VERSIONS}
+    versions = {of: find_version(source, of, macros[of]) for of in VERSIONS}
     for name, expected in REQUIRED.items():
         if settings.get(name, expected) != expected:
             raise MissingError(
@@ -120,8 +120,35 @@ def find_flexric() -> Flexric:
         raise MissingError(f"there is no {library}: build FlexRIC's target e42_xapp_shared")
     check_replaced(library)
     unsupplied, supply = find_supply(library, build)
-    e2ap, kpm = settings["E2AP_VERSION"], settings["KPM_VERSION"]
-    return Flexric(source, library, e2ap, kpm, unsupplied, supply)
+    return Flexric(source, library, macros, versions, unsupplied, supply)
+
+
+def find_version(source: Path, of: str, macro: str) -> str:
+    """The version that a macro of FlexRIC's build chooses, by its headers and the compiler."""
+    header, folder, oldest = VERSIONS[of]
+    command = [*find_compiler(), f"-D{macro or 'NONE'}", "-DASN", "-E", "-M", "-x", "c"]
+    asked = subprocess.run(
+        [*command, "-isystem", str(source / "src"), str(source / "src" / header)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    chosen = re.search(folder, asked.stdout)
+    found = None if chosen is None else (int(chosen[1]), int(chosen[2]))
+    expected = f"expected {of} {shown(oldest)} or later"
+    if found is None:
+        raise MissingError(
+            f"FlexRIC was built with {of}_VERSION={macro}, which its src/{header} does not know; "
+            f"{expected}"
+        )
+    if found < oldest:
+        raise MissingError(f"FlexRIC was built with {of} {shown(found)} ({macro}); {expected}")
+    return shown(found)
+
+
+def shown(version: tuple[int, int]) -> str:
+    """A version as FlexRIC writes it."""
+    return f"v{version[0]}.{version[1]:02}"
 
 
 def check_replaced(library: Path) -> None:
@@ -239,8 +266,8 @@ def write_versions(flexric: Flexric, package: Path) -> None:
     properties = query_module(package)
     check_sizes(flexric, properties["struct_bytes"])
     built = {
-        "e2ap": E2AP[flexric.e2ap],
-        "kpm": KPM[flexric.kpm],
+        "e2ap": flexric.versions["E2AP"],
+        "kpm": flexric.versions["KPM"],
         "library": str(flexric.library),
         "library_sha256": hashlib.sha256(flexric.library.read_bytes()).hexdigest(),
         **properties,
@@ -315,7 +342,8 @@ def build() -> str:
         shutil.rmtree(made)
         raise
     put_in_place(made, package)
-    lines = [f"{package}: for E2AP {E2AP[flexric.e2ap]}, KPM {KPM[flexric.kpm]}, {flexric.library}"]
+    versions = ", ".join(f"{of} {version}" for of, version in flexric.versions.items())
+    lines = [f"{package}: for {versions}, {flexric.library}"]
     if flexric.supply is not None:
         lines.append(f"{flexric.supply}: linked in for symbols that FlexRIC's library lacks")
     lines += [f"{preloaded(source)}: {purpose}" for source, purpose in PRELOADS.items()]

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "exchange.h"
-#include "kpm.h"
+#include "kpm_report.h"
 #include "session.h"
 #include "xApp/msg_handler_xapp.h"
 
@@ -60,7 +60,8 @@ static void pass_on(const ric_indication_t *report)
         fx_ring_push(&fx_reports, head, report->msg.buf);
         return;
     }
-    uint8_t *message = fx_kpm_unpack(report, fx_period_ms(head.handle), &head);
+    uint8_t *message = fx_kpm_unpack(report->hdr.buf, report->hdr.len, report->msg.buf, report->msg.len,
+                                     fx_period_ms(head.handle), &head);
     if (message != NULL)
         fx_ring_push(&fx_reports, head, message);
     free(message);

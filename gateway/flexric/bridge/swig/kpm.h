@@ -1,4 +1,4 @@
-/* KPM: subscriptions and reports. */
+/* KPM: subscriptions as the installed FlexRIC encodes them. */
 #ifndef SOJOURN_FLEXRIC_KPM_H
 #define SOJOURN_FLEXRIC_KPM_H
 
@@ -21,11 +21,5 @@ typedef struct {
 bool fx_kpm_subscription(const char *const *names, size_t count, uint32_t period_ms,
                          fx_s_nssai_t slice, kpm_sub_data_t *subscription, fx_error_t *error);
 void fx_kpm_free(kpm_sub_data_t *subscription);
-
-/* Unpacks a report: u32 granularity period in ms (`period_ms` where the report does not say), u32
- * number of UEs, for each UE u32 id, u32 number of values, for each value u8 bytes of the name, the
- * name, f64. Fills in the head's length and the time of collection. The caller frees it; NULL if the
- * report is of a format that has no UEs. */
-uint8_t *fx_kpm_unpack(const ric_indication_t *report, uint32_t period_ms, fx_record_head_t *head);
 
 #endif

@@ -114,13 +114,13 @@ PyObject *subscribe(const char *node_id, int function_id, unsigned int period_ms
     if (PyBytes_AsStringAndSize(trigger, &trigger_at, &trigger_bytes) != 0 ||
         PyBytes_AsStringAndSize(action, &action_at, &action_bytes) != 0)
         return NULL;
-    const fx_v1_subscription_t v1 = {.trigger = (const uint8_t *)trigger_at,
-                                     .trigger_bytes = (size_t)trigger_bytes,
-                                     .action = (const uint8_t *)action_at,
-                                     .action_bytes = (size_t)action_bytes};
+    const fx_encoded_t sent = {.trigger = (const uint8_t *)trigger_at,
+                               .trigger_bytes = (size_t)trigger_bytes,
+                               .action = (const uint8_t *)action_at,
+                               .action_bytes = (size_t)action_bytes};
     Py_BEGIN_ALLOW_THREADS
     good = fx_subscribe(node_id, function_id, period_ms, names, (size_t)count,
-                        (fx_s_nssai_t){.sst = sst, .sd = sd}, &v1, &handle, &error);
+                        (fx_s_nssai_t){.sst = sst, .sd = sd}, &sent, &handle, &error);
     Py_END_ALLOW_THREADS
     return good ? PyLong_FromUnsignedLong(handle) : failed(&error);
 }

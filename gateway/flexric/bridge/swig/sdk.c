@@ -266,9 +266,10 @@ static void make_subscription(const e2_node_connected_t *node, int ran_function,
 
 bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
                   const char *const *kpm_names, size_t kpm_count, fx_s_nssai_t slice,
-                  const fx_v1_subscription_t *v1, uint32_t *handle, fx_error_t *error)
+                  const fx_encoded_t *sent, uint32_t *handle, fx_error_t *error)
 {
     const bool is_v1 = ran_function == FX_TC_V1;
+    const bool encoded = is_v1 || (ran_function == FX_KPM && sent->trigger_bytes > 0);
     fx_request_t request = {.period_ms = period_ms,
                             .ran_function = ran_function,
                             .plain_trigger = ran_function != FX_KPM && !is_v1};
@@ -284,11 +285,11 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
                        "reports of RAN function %d; expected %d (KPM), %d (MAC), %d (RLC), %d (TC) or "
                        "%d (TC v1)",
                        ran_function, FX_KPM, FX_MAC, FX_RLC, FX_TC, FX_TC_V1);
-    if (is_v1 && v1->trigger_bytes == 0)
+    if (is_v1 && sent->trigger_bytes == 0)
         return fx_fail(error, FX_BAD_MESSAGE, "E2SM-TC v1: no event trigger");
-    if (is_v1 && v1->trigger_bytes + v1->action_bytes > FX_MAX_CONTROL_BYTES)
+    if (encoded && sent->trigger_bytes + sent->action_bytes > FX_MAX_CONTROL_BYTES)
         return fx_fail(error, FX_BAD_MESSAGE, "a subscription of %zu bytes; expected at most %d",
-                       v1->trigger_bytes + v1->action_bytes, FX_MAX_CONTROL_BYTES);
+                       sent->trigger_bytes + sent->action_bytes, FX_MAX_CONTROL_BYTES);
     if (period_ms < 1 || period_ms > MAX_PERIOD_MS)
         return fx_fail(error, FX_BAD_MESSAGE, "the period is %u ms; expected 1 to %d", period_ms,
                        MAX_PERIOD_MS);
@@ -296,15 +297,15 @@ bool fx_subscribe(const char *name, int ran_function, uint32_t period_ms,
         return fx_fail(error, FX_REFUSED, "there are %d subscriptions, and no more can be numbered",
                        FX_RING_HANDLES);
 
-    if (is_v1) {
-        request.trigger = v1->trigger;
-        request.trigger_bytes = v1->trigger_bytes;
-        request.action = v1->action;
-        request.action_bytes = v1->action_bytes;
-        if (v1->action_bytes == 0)
+    if (encoded) {
+        request.trigger = sent->trigger;
+        request.trigger_bytes = sent->trigger_bytes;
+        request.action = sent->action;
+        request.action_bytes = sent->action_bytes;
+        if (is_v1 && sent->action_bytes == 0)
             request.period_ms = FX_OUTCOMES;
     }
-    if (ran_function == FX_KPM) {
+    if (ran_function == FX_KPM && !encoded) {
         kpm_sub_data_t kpm;
         if (!fx_kpm_subscription(kpm_names, kpm_count, period_ms, slice, &kpm, error))
             return false;

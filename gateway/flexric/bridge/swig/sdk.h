@@ -39,17 +39,19 @@ bool fx_open(const char *ric_address, const char *configuration, const char *lib
 /* The nodes; the caller frees them with free_e2_node_arr(). */
 bool fx_nodes(e2_node_arr_t *nodes, fx_error_t *error);
 
-/* EventTrigger and ActionDefinition of E2SM-TC v1; without the latter, outcomes of controls. */
+/* Event trigger and action definition of E2SM-TC v1 or E2SM-KPM, as they are sent; of v1 without the latter:
+ * for outcomes of controls. */
 typedef struct {
     const uint8_t *trigger, *action;
     size_t trigger_bytes, action_bytes;
-} fx_v1_subscription_t;
+} fx_encoded_t;
 
-/* Starts reports every `period_ms` of RLC, MAC, KPM or TC, or of E2SM-TC v1 as `v1` has it; the handle is
- * above 0. Names and slice are for KPM only. */
+/* Starts reports every `period_ms` of RLC, MAC, KPM or TC; of E2SM-TC v1, and of KPM where it has a trigger,
+ * as `sent` has it, else of KPM with these names and this slice as the installed FlexRIC encodes them. The
+ * handle is above 0. */
 bool fx_subscribe(const char *node, int ran_function, uint32_t period_ms,
                   const char *const *kpm_names, size_t kpm_count, fx_s_nssai_t slice,
-                  const fx_v1_subscription_t *v1, uint32_t *handle, fx_error_t *error);
+                  const fx_encoded_t *sent, uint32_t *handle, fx_error_t *error);
 bool fx_unsubscribe(uint32_t handle, fx_error_t *error);
 
 /* One RIC control of E2SM-TC, as bytes. */

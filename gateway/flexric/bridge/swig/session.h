@@ -28,7 +28,7 @@ typedef struct {
     size_t header_bytes, message_bytes;
     /* Whether the outcome of E2SM-TC v1 comes as a report (sojourn_tc_sm.h). */
     bool outcome_reported;
-    /* Subscription of E2SM-TC v1, as it is sent; without action definition it is for outcomes. */
+    /* Subscription of E2SM-TC v1 or KPM, as it is sent; of v1 without action definition it is for outcomes. */
     const uint8_t *trigger, *action;
     size_t trigger_bytes, action_bytes;
     /* Period of a subscription. */

@@ -264,8 +264,8 @@ def rlc_message(bearers: tuple[tuple[int, int], ...] = ((17, 1),), **fields: int
 
 
 def kpm_message(period_ms: int, values: dict[str, float], rnti: int = 17) -> bytes:
-    """A KPM report of one UE as the SDK delivers it."""
-    out = struct.pack("<IIII", period_ms, 1, rnti, len(values))
+    """A KPM report of one UE as the SDK delivers it, whose AMF-UE-NGAP-ID is its RNTI."""
+    out = struct.pack("<IIBQI", period_ms, 1, 1, rnti, len(values))
     for name, value in values.items():
         out += bytes((len(name),)) + name.encode() + struct.pack("<d", value)
     return out

@@ -335,3 +335,24 @@ async def test_a_graceful_stop_answers_the_control_under_way(world: BridgeWorld)
         release.set()
         assert (await control).acknowledged
         await stopping
+
+
+async def test_reports_that_are_full_are_counted_and_logged_once(
+    world: BridgeWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RLC of 240 bearers arrives whole over two reports, of which each has 214."""
+    bridge = await world.start(ONE)
+    flow = bridge.metrics.flow(ONE.id, RLC_OID)
+    turns = itertools.count()
+
+    def some_bearers() -> bytes:
+        first = next(turns) * 214
+        return rlc_message(tuple((17 + (first + n) % 240, 1) for n in range(214)))
+
+    world.reporting(ONE.id, RLC, some_bearers)
+    async with world.client(ONE.id) as client:
+        got = await some(client.subscribe(ONE.id, RLC_OID, rlc.event_trigger(1)), 20)
+    assert flow.full == flow.reports >= 20
+    rntis = [set(rlc.decode(each.message).records["rnti"].tolist()) for each in got]
+    assert all(len(one | two) == 240 for one, two in itertools.pairwise(rntis))
+    assert capsys.readouterr().out.count("each is in every second, third … one") == 1

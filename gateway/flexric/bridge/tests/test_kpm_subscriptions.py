@@ -29,7 +29,8 @@ async def test_kpm_is_typed_and_unknown_measurements_are_not_sent_to_the_gnb(
         assert (item.names, item.period_ms) == (("DRB.UEThpDl", "RRU.PrbTotDl"), 100)
         report = kpm.report_of(got)
         assert report.unsupported == ("DRB.Nonsense",)
-        assert (report.period_ms, report.ues[0].rnti, report.ues[0].values) == (100, 17, values)
+        (ue,) = report.ues
+        assert (report.period_ms, ue.rnti, ue.amf_ue_ngap_id, ue.values) == (100, 0, 17, values)
         assert report.units == {"DRB.UEThpDl": "kbit/s"}  # 10 may be a count or percent
         with pytest.raises(SubscriptionRefused, match=r"DRB\.Nonsense"):
             await some(client.subscribe(ONE.id, KPM_OID, trigger, (), names[1:2]), 1)

@@ -21,6 +21,8 @@ class NodeType(enum.Enum):
     GNB_CU = "gnb-cu"
     GNB_DU = "gnb-du"
     ENB = "enb"
+    GNB_CU_CP = "gnb-cu-cp"
+    GNB_CU_UP = "gnb-cu-up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class RanFunction:
     oid: str
     revision: int = 1
     definition: bytes = b""
+    announced_oid: str = ""
+    """OID as the node announces it, where it is another: that of KPM names its version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class Node:
     mnc: int = 0
     nb_id: int = 0
     ran_functions: tuple[RanFunction, ...] = ()
+    base_station_id: str = ""
+    """Id of the base station that it is a part of: O-DU, O-CU-CP and O-CU-UP of one gNB have the
+    same; "" where the gateway does not say."""
+    part_id: int | None = None
+    """gNB-DU-ID or gNB-CU-UP-ID of a part that has one."""
 
     def ran_function(self, oid: str) -> RanFunction | None:
         """The RAN function with this OID, `None` when the node lacks it."""
@@ -68,10 +77,20 @@ class NodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class KpmUe:
-    """Measurements of one UE: name of 28.552 → value in the unit of `KpmReport.units`."""
+    """Measurements of one UE: name of 28.552 → value in the unit of `KpmReport.units`.
+
+    Its identities are those that its node reports, and those that other parts of the gNB report of
+    the same UE; `None`: unknown.
+    """
 
     rnti: int
+    """C-RNTI; 0: unknown, since KPM does not have it."""
     values: dict[str, float]
+    amf_ue_ngap_id: int | None = None
+    gnb_cu_ue_f1ap_id: int | None = None
+    gnb_cu_cp_ue_e1ap_id: int | None = None
+    ran_ue_id: int | None = None
+    """Its eight octets as a number, the first octet highest."""
 
 
 @dataclass(frozen=True, slots=True)

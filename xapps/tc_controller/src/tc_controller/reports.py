@@ -28,7 +28,8 @@ def report_of(indication: E2Indication) -> Indication:
             indication.node_id,
             indication.collected_at_us,
             report.period_ms,
-            {ue.rnti: ue.values for ue in report.ues},
+            # A UE without an RNTI counts for the cell alone; no RNTI is negative.
+            {ue.rnti or -1 - n: ue.values for n, ue in enumerate(report.ues)},
             report.units,
         )
     return read_report(

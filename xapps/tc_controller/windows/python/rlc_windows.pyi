@@ -22,9 +22,10 @@ class Fields:
         head_of_line_age: int,
         rnti: int,
         rbid: int,
+        most_records: int,
     ) -> Fields:
         """All fields are u32, the mean sojourn f64 and the DRB u8; `record` is the length of a
-        record. Raises ValueError for a field that does not lie within it."""
+        record. Bearers that a report of `most_records` leaves out keep their queue. Raises ValueError for a field that does not lie within it."""
 
 @final
 class Report:

@@ -22,6 +22,8 @@ pub struct Fields {
     pub rnti: usize,
     /// `rbid`, u8.
     pub rbid: usize,
+    /// Records for which a message has room: one with as many may leave out others, which the next ones have.
+    pub most_records: usize,
 }
 
 /// A field that ends behind its record.
@@ -108,6 +110,11 @@ impl<'a> Rows<'a> {
             return Err(wrong);
         }
         Ok(Self { bytes: &rest[..bytes], fields })
+    }
+
+    /// Whether bearers may be left out for want of room.
+    pub(crate) fn are_full(self) -> bool {
+        self.bytes.len() == self.fields.most_records.saturating_mul(self.fields.record)
     }
 
     fn records(self) -> impl Iterator<Item = &'a [u8]> {

@@ -132,7 +132,7 @@ impl Windows {
         self.reports += 1;
         self.newest_us = at_us;
         self.at_us[self.row] = at_us;
-        if self.absent() {
+        if self.absent() && !rows.are_full() {
             self.hol_us.fill(0.0);
         }
         self.store(rows);

@@ -14,6 +14,7 @@ const FIELDS: Fields = Fields {
     head_of_line_age: 16,
     rnti: 20,
     rbid: 24,
+    most_records: 214,
 };
 const DEPTH: usize = 64;
 const OBJECTIVE: Objective = Objective {

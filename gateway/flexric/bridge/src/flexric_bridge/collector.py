@@ -102,6 +102,9 @@ class BridgeCollector(Collector):
         missing = {key: flow.missing.count for key, flow in flows.items()}
         text = "Periods of a node without a report."
         yield counter(f"{_P}reports_missing", text, labels, missing)
+        text = "Reports without room for another bearer: the node reports the others in turn."
+        full = {key: flow.full for key, flow in flows.items()}
+        yield counter(f"{_P}reports_full", text, labels, full)
         of_node: dict[str, list[Flow]] = {}
         for (node, _), flow in flows.items():
             of_node.setdefault(node, []).append(flow)

@@ -14,15 +14,16 @@ from typing import Any, Final, TypeVar
 import structlog
 from ric.clock import Clock
 from ric.errors import ServiceModelError
-from ric.sm import KPM_OID, TC_V1_OID
+from ric.sm import KPM_OID, TC_V1_OID, ran_function_name
 
 from flexric_bridge.budget import BudgetSpent
 from flexric_bridge.freshness import Freshness
+from flexric_bridge.kpm_subscription import action_definition, event_trigger
 from flexric_bridge.metrics import Metrics
 from flexric_bridge.nodes import KnownNode, NodeRegistry
 from flexric_bridge.readers import Reader, Tap
-from flexric_bridge.records import BlockError, Record, records
-from flexric_bridge.sdk import E2Node, ReportRequest, SdkError
+from flexric_bridge.records import BlockError, Record, is_full, records
+from flexric_bridge.sdk import E2Node, ReportRequest, SdkError, SNssai
 from flexric_bridge.session import Session, SessionDown
 from flexric_bridge.settings import NodeSettings, SubscriptionSettings
 from flexric_bridge.subscription import (
@@ -268,6 +269,15 @@ class Hub:
         flow.lost += record.lost
         flow.last_ns = now_ns
         flow.message_bytes = len(record.message)
+        if is_full(shared.oid, record.message):
+            flow.full += 1
+            if flow.full == 1:
+                _log.warning(
+                    "reports have no room for all bearers: each is in every second, third … one",
+                    node=shared.known.id,
+                    ran_function=ran_function_name(shared.oid),
+                    bytes=len(record.message),
+                )
         flow.delay.observe_us(record.received_at_us - record.collected_at_us)
         flow.missing.observe(record.collected_at_us, record.lost)
         flow.lag.observe(record.collected_at_us, record.received_at_us - ahead_us)
@@ -382,5 +392,16 @@ def _request(shared: SharedSubscription, period_ms: int, names: tuple[str, ...])
             period_ms,
             trigger=variant.trigger,
             action=variant.action,
+        )
+    if shared.oid == KPM_OID and not shared.known.is_flexrics:
+        own = variant or SNssai(sst=1)
+        return ReportRequest(
+            shared.known.id,
+            shared.function_id,
+            period_ms,
+            names,
+            own,
+            trigger=event_trigger(period_ms),
+            action=action_definition(names, period_ms, own),
         )
     return ReportRequest(shared.known.id, shared.function_id, period_ms, names, variant)

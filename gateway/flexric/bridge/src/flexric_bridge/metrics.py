@@ -17,6 +17,7 @@
 | `sojourn_flexric_reports_lost_total` | counter | `node` |
 | `sojourn_flexric_reports_missing_total` | counter | `node`, `ran_function` |
 | `sojourn_flexric_reports_bad_total` | counter | `node` |
+| `sojourn_flexric_reports_full_total` | counter | `node`, `ran_function` |
 | `sojourn_flexric_last_report_timestamp_seconds` | gauge | `node` |
 | `sojourn_flexric_report_delay_seconds` | histogram | |
 | `sojourn_flexric_report_lag_seconds` | gauge | `node` |
@@ -29,16 +30,16 @@
 | `sojourn_flexric_node_queries_total` | counter | `outcome` |
 
 `lost` counts reports dropped in the SDK's ring, `missing` periods for which none came from the
-node, `dropped` indications dropped for a slow xApp, `coalesced` those replaced by newer ones. The
-`delay` is the time of a report from node to
-SDK including the offset of the clocks, `lag` the excess over the smallest delay, of the RAN
-function that lags most: a RIC that is behind. `node_queries` counts short sessions that ask the RIC
-for its nodes. `ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub`
-is 1 for nodes whose TC function acknowledges controls without effect, `build_info` has the FlexRIC
-that the native module was built for. Where a policy names a slice for KPM, `ran_function` is `kpm
-SST 2` or `kpm SST 2 SD 0x010203`; of a node with E2SM-TC v1 it is `tc_v1 pipeline_status each 10
-ms`, for each subscription. Series with `node` are absent while the node is not connected;
-their counters go on afterwards.
+node, `dropped` indications dropped for a slow xApp, `coalesced` those replaced by newer ones. `full` counts RLC and MAC reports without room
+for another bearer or UE within FlexRIC's 32 KiB: the node reports the others in turn. `delay` is
+the time of a report from node to SDK including the offset of the clocks, `lag` the excess over the
+smallest delay, of the RAN function that lags most: a RIC that is behind. `node_queries` counts
+short sessions that ask the RIC for its nodes. `ric_state` is 1 for the current state
+(`ric_state.RicState` lists them), `tc_stub` is 1 for nodes whose TC function acknowledges controls
+without effect, `build_info` has the FlexRIC that the native module was built for. Where a policy
+names a slice for KPM, `ran_function` is `kpm SST 2` or `kpm SST 2 SD 0x010203`; of a node with
+E2SM-TC v1 it is `tc_v1 pipeline_status each 10 ms`, for each subscription. Series with `node` are
+absent while the node is not connected; their counters go on afterwards.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Flow:
     """The reports of one RAN function of one node."""
 
     __slots__ = (
-        *("bad", "delay", "lag", "last_ns", "lost", "message_bytes", "missing", "period_ms"),
+        *("bad", "delay", "full", "lag", "last_ns", "lost", "message_bytes", "missing"),
+        "period_ms",
         "reports",
     )
 
@@ -63,6 +65,7 @@ class Flow:
         self.reports = 0
         self.lost = 0
         self.bad = 0
+        self.full = 0
         self.last_ns = 0
         self.message_bytes = 0
         """Size of the newest report."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -12,6 +13,7 @@ from sojourn_interfaces import e2_gateway_pb2 as pb
 
 from flexric_bridge.kpm_units import KpmUnits
 from flexric_bridge.sdk import E2Node, RanFunction
+from flexric_bridge.ue_identities import Rntis, UeIdentities
 from flexric_bridge.v1_reports import announces_v1
 
 _log = structlog.get_logger()
@@ -21,6 +23,8 @@ _TYPES: Final = {
     "gnb-cu": pb.Node.GNB_CU,
     "gnb-du": pb.Node.GNB_DU,
     "enb": pb.Node.ENB,
+    "gnb-cucp": pb.Node.GNB_CU_CP,
+    "gnb-cuup": pb.Node.GNB_CU_UP,
 }
 _OID_OF_ID: Final = {2: KPM_OID, 142: MAC_OID, 143: RLC_OID, 146: TC_V0_OID, 147: TC_V1_OID}
 """FlexRIC's ids of the RAN functions the SDK can report, for nodes that announce no OID."""
@@ -30,9 +34,26 @@ REPORTED: Final = (RLC_OID, MAC_OID, KPM_OID, TC_V0_OID)
 
 def oid_of(function: RanFunction) -> str:
     """The OID of a RAN function towards xApps."""
-    if function.oid in kpm.OIDS:
+    version = kpm.version_of(function.oid)
+    if version is not None and version >= kpm.OLDEST:
         return KPM_OID
     return function.oid or _OID_OF_ID.get(function.id, "")
+
+
+def unsupported(function: RanFunction) -> str:
+    """Why a RAN function is not offered, in a sentence; "" where it is or where nothing is known of
+    it."""
+    version = kpm.version_of(function.oid)
+    if version is not None and version < kpm.OLDEST:
+        return f"E2SM-KPM version {version}; expected {kpm.OLDEST} or later, which report UEs"
+    return ""
+
+
+def base_station_of(node: E2Node) -> str:
+    """Id of the base station that a node is a part of: as that of a node in one piece."""
+    station = node.type.removesuffix("-cucp").removesuffix("-cuup")
+    station = station.removesuffix("-cu").removesuffix("-du")
+    return f"{station}-{node.mcc:03}-{node.mnc:0{node.mnc_digits}}-{node.nb_id:#x}"
 
 
 class KnownNode:
@@ -43,8 +64,12 @@ class KnownNode:
         node: E2Node,
         tc_definition: bytes | None,
         kpm_units: Callable[[str], Mapping[str, str]],
+        identities: UeIdentities,
     ) -> None:
+        """`identities`: of the UEs of the gNB that it is a part of."""
         self.present = True
+        self.identities = identities
+        self.rntis = Rntis()
         self.no_tc = ""
         """Why its TC function is not used, though it announces one."""
         self._kpm_units = kpm_units
@@ -66,12 +91,16 @@ class KnownNode:
             for function in node.functions
             if oid_of(function) != TC_V1_OID or announces_v1(function.definition)
         ]
+        for function in announced:
+            if why := unsupported(function):
+                _log.warning("RAN function not used", node=node.id, why=why)
         functions = [
             pb.RanFunction(
                 id=function.id,
                 oid=oid_of(function),
                 revision=function.revision,
                 definition=function.definition,
+                announced_oid=function.oid if function.oid != oid_of(function) else "",
             )
             for function in announced
         ]
@@ -88,6 +117,8 @@ class KnownNode:
             mnc=node.mnc,
             nb_id=node.nb_id,
             ran_functions=functions,
+            base_station_id=base_station_of(node),
+            part_id=node.cu_du_id,
         )
         changed = getattr(self, "message", None) != message
         self.node, self.message = node, message
@@ -97,6 +128,11 @@ class KnownNode:
     def id(self) -> str:
         """Its id, as in the gateway's messages."""
         return self.node.id
+
+    @property
+    def is_flexrics(self) -> bool:
+        """Whether its agent is FlexRIC's, by the service models that no other has."""
+        return RLC_OID in self.functions or MAC_OID in self.functions
 
     @property
     def has_v1(self) -> bool:
@@ -120,6 +156,8 @@ class NodeRegistry:
         """`kpm_units`: the units that the settings state for a node id, by measurement."""
         self._tc_definition = tc_definition
         self._kpm_units = kpm_units
+        self._identities: defaultdict[str, UeIdentities] = defaultdict(UeIdentities)
+        """Identities of UEs by base station."""
         self.known: dict[str, KnownNode] = {}
         self.on_disconnected: Callable[[str], None] = lambda _node_id: None
         """Called with the id of each node that disconnects."""
@@ -138,7 +176,9 @@ class NodeRegistry:
         """A node is connected, for the first time or still."""
         known = self.known.get(node.id)
         if known is None:
-            known = self.known[node.id] = KnownNode(node, self._tc_definition, self._kpm_units)
+            identities = self._identities[base_station_of(node)]
+            known = KnownNode(node, self._tc_definition, self._kpm_units, identities)
+            self.known[node.id] = known
             self._publish(pb.NodeEvent.CONNECTED, known)
             return known
         if not known.present:
@@ -164,6 +204,8 @@ class NodeRegistry:
         """A node is no longer connected."""
         if known.present:
             known.present = False
+            known.rntis = Rntis()
+            known.identities.forget(known.id)
             _log.warning("node disconnected", node=known.id, why=why)
             self._publish(pb.NodeEvent.DISCONNECTED, known)
             self.on_disconnected(known.id)

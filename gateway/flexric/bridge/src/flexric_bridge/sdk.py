@@ -5,8 +5,10 @@ The native module implements it with the library; tests implement it in Python.
 
 Reports leave through a stream socket as blocks of records, little-endian and packed: `BLOCK_HEAD`,
 then one `RECORD_HEAD` and the message for each report. RLC, MAC and TC messages are FlexRIC's plain
-layouts; a KPM message is u32 granularity period in ms, u32 number of UEs, and for each UE u32 RNTI
-(or UE id), u32 number of values, and for each value u8 length of the name, the name, f64. A report
+layouts; a KPM message is u32 granularity period in ms, u32 number of UEs, and for each UE u8
+identities that are known (bits in the order of `ue_identities.IN_KPM`), u64 for each of these, u32
+number of values, and for each value u8 length of the name, the name, f64; or `KPM_UNREADABLE` and,
+as text, what is wrong with the report. A report
 of E2SM-TC v1 is `V1_HEAD`, the indication header and the indication message; its time of collection
 is in the header, and 0 in the record.
 """
@@ -26,6 +28,9 @@ RECORD_HEAD: Final = struct.Struct("<IIQQI")
 """u32 handle of the subscription, u32 length of the message in bytes, u64 collected at and u64
 received at (wall clock, µs since the Unix epoch), u32 reports of this handle that were dropped
 since its last record because they were not read in time."""
+
+KPM_UNREADABLE: Final = 0xFFFF_FFFF
+"""Period of a KPM report that does not decode."""
 
 V1_HEAD: Final = struct.Struct("<H")
 """u16 length of the indication header."""
@@ -161,10 +166,11 @@ class ReportRequest:
     kpm_slice: SNssai | None = None
     """KPM reports the UEs of this slice; if None, of SST 1."""
     trigger: bytes = b""
-    """Event trigger of E2SM-TC v1."""
+    """Event trigger of E2SM-TC v1; of KPM, where it is not to be encoded as the installed FlexRIC
+    does it."""
     action: bytes = b""
-    """Action definition of E2SM-TC v1; without one the subscription is for the outcomes of
-    controls, and none is reported: `Sdk.control` returns them."""
+    """Action definition of the same; of E2SM-TC v1, without one the subscription is for the
+    outcomes of controls, and none is reported: `Sdk.control` returns them."""
 
 
 class Sdk(Protocol):

@@ -100,6 +100,7 @@ class SharedSubscription:
         if self.oid == KPM_OID:
             self._deliver_kpm(record)
             return
+        self.known.rntis.observe(self.oid, record.message)
         every_us = self.period_ms * 1000
         collected_at_us = record.collected_at_us
         encoded: bytes | None = None
@@ -128,16 +129,17 @@ class SharedSubscription:
     def _deliver_kpm(self, record: Record) -> None:
         """Deliver a KPM report: to each reader the measurements that it requested, without those of
         other readers and those subscribed to infer units."""
-        report = kpm_report(record.message)
-        units = self.known.units
-        units.learn(report.period_ms, [ue.values for ue in report.ues])
+        known, report = self.known, kpm_report(record.message)
+        units = known.units
+        units.learn(report.period_ms, [values for _, values in report.ues])
+        ues = known.identities.learn(known.id, [ids for ids, _ in report.ues], known.rntis.known())
         times = (record.collected_at_us, record.received_at_us)
         encoded: dict[tuple[str, ...], bytes] = {}
         for reader in self.readers:
             if reader.thinning.due(record.collected_at_us, self.period_ms * 1000):
                 names = reader.measurements
                 if names not in encoded:
-                    own = kpm_selection(report, names, units.of(names))
+                    own = kpm_selection(report, ues, names, units.of(names))
                     encoded[names] = encode_kpm_report(self.source, own, *times)
                 reader.put(encoded[names])
 

@@ -27,16 +27,18 @@ class RecordHead(ctypes.Structure):
 class Fence:
     """Bytes that end where the process may not read on: whoever does is ended on the spot."""
 
+    ROOM = 16 * mmap.PAGESIZE
+
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+        self._memory = mmap.mmap(-1, self.ROOM + mmap.PAGESIZE)
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         libc = ctypes.CDLL(None, use_errno=True)
-        forbidden = ctypes.c_void_p(self._address + mmap.PAGESIZE)
+        forbidden = ctypes.c_void_p(self._address + self.ROOM)
         assert libc.mprotect(forbidden, mmap.PAGESIZE, 0) == 0
 
     def place(self, data: bytes) -> ctypes.c_void_p:
         """Address of `data`, whose last byte is the last before the fence."""
-        assert len(data) <= mmap.PAGESIZE
-        start = mmap.PAGESIZE - len(data)
-        self._memory[start : mmap.PAGESIZE] = data
+        assert len(data) <= self.ROOM
+        start = self.ROOM - len(data)
+        self._memory[start : self.ROOM] = data
         return ctypes.c_void_p(self._address + start)

@@ -13,7 +13,7 @@ from c_parts import Fence
 
 SOURCES = (
     *("error.c", "tc_v0.c", "reports.c", "ring.c", "outlet.c", "exchange.c"),
-    "libraries.c",
+    *("libraries.c", "per.c", "kpm_report.c"),
 )
 WARNINGS = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-g")
 HERE = Path(__file__).parent.parent
@@ -40,6 +40,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
             "-fPIC",
             "-pthread",
             *sources,
+            "-lm",
             "-o",
             str(made),
         ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import json
 import re
 import sys
@@ -152,12 +153,15 @@ def node_to_json(node: Node) -> dict[str, Any]:
         "mcc": node.mcc,
         "mnc": node.mnc,
         "nb_id": node.nb_id,
+        "base_station": node.base_station_id,
+        "part_id": node.part_id,
         "ran_functions": [
             {
                 "id": function.id,
                 "oid": function.oid,
                 "name": ran_function_name(function.oid),
                 "revision": function.revision,
+                "announced_oid": function.announced_oid or function.oid,
                 "definition": function.definition.hex(),
             }
             for function in node.ran_functions
@@ -167,16 +171,23 @@ def node_to_json(node: Node) -> dict[str, Any]:
 
 def node_table(nodes: Sequence[Node]) -> str:
     """Nodes as text, a line for each RAN function."""
-    rows = [("NODE", "TYPE", "PLMN", "FUNCTION", "ID", "OID", "REVISION")]
-    for node in nodes:
+    rows = [("NODE", "TYPE", "PLMN", "FUNCTION", "ID", "OID", "REVISION", "PART OF")]
+    for node in sorted(nodes, key=lambda node: (node.base_station_id, node.id)):
+        whole = node.base_station_id
+        part_of = whole if whole and whole != node.id else "-"
         plmn = f"{node.mcc:03}-{node.mnc:02}"
         for f in node.ran_functions or (None,):
             function = (
                 ("-", "-", "-", "-")
                 if f is None
-                else (ran_function_name(f.oid), str(f.id), f.oid, str(f.revision))
+                else (
+                    ran_function_name(f.oid),
+                    str(f.id),
+                    f.announced_oid or f.oid,
+                    str(f.revision),
+                )
             )
-            rows.append((node.id, node.type.value, plmn, *function))
+            rows.append((node.id, node.type.value, plmn, *function, part_of))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -210,7 +221,7 @@ def _decoded(indication: Indication) -> Any:
         report = indication.kpm
         return {
             "period_ms": report.period_ms,
-            "ues": [{"rnti": ue.rnti, "values": ue.values} for ue in report.ues],
+            "ues": [dataclasses.asdict(ue) for ue in report.ues],
             "unsupported": list(report.unsupported),
         }
     if indication.oid == RLC_OID:

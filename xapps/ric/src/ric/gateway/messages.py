@@ -27,6 +27,8 @@ _NODE_TYPES: Final = {
     pb.Node.GNB_CU: NodeType.GNB_CU,
     pb.Node.GNB_DU: NodeType.GNB_DU,
     pb.Node.ENB: NodeType.ENB,
+    pb.Node.GNB_CU_CP: NodeType.GNB_CU_CP,
+    pb.Node.GNB_CU_UP: NodeType.GNB_CU_UP,
 }
 _NODE_TYPES_TO_PB: Final = {ours: theirs for theirs, ours in _NODE_TYPES.items()}
 
@@ -53,9 +55,11 @@ def node_from_pb(node: pb.Node) -> Node:
         mnc=node.mnc,
         nb_id=node.nb_id,
         ran_functions=tuple(
-            RanFunction(function.id, function.oid, function.revision, function.definition)
-            for function in node.ran_functions
+            RanFunction(f.id, f.oid, f.revision, f.definition, f.announced_oid)
+            for f in node.ran_functions
         ),
+        base_station_id=node.base_station_id,
+        part_id=node.part_id if node.HasField("part_id") else None,
     )
 
 
@@ -68,9 +72,17 @@ def node_to_pb(node: Node) -> pb.Node:
         mnc=node.mnc,
         nb_id=node.nb_id,
         ran_functions=[
-            pb.RanFunction(id=f.id, oid=f.oid, revision=f.revision, definition=f.definition)
+            pb.RanFunction(
+                id=f.id,
+                oid=f.oid,
+                revision=f.revision,
+                definition=f.definition,
+                announced_oid=f.announced_oid,
+            )
             for f in node.ran_functions
         ],
+        base_station_id=node.base_station_id,
+        part_id=node.part_id,
     )
 
 
@@ -158,17 +170,35 @@ def kpm_from_pb(report: pb.KpmReport) -> KpmReport:
     """One KPM report."""
     return KpmReport(
         report.period_ms,
-        tuple(KpmUe(ue.rnti, dict(ue.values)) for ue in report.ues),
+        tuple(map(_kpm_ue_from_pb, report.ues)),
         tuple(report.unsupported),
         dict(report.units),
     )
+
+
+_UE_IDS: Final = ("amf_ue_ngap_id", "gnb_cu_ue_f1ap_id", "gnb_cu_cp_ue_e1ap_id", "ran_ue_id")
+
+
+def _kpm_ue_from_pb(ue: pb.KpmUe) -> KpmUe:
+    known = {name: getattr(ue, name) for name in _UE_IDS if ue.HasField(name)}
+    return KpmUe(ue.rnti, dict(ue.values), **known)
 
 
 def kpm_to_pb(report: KpmReport) -> pb.KpmReport:
     """The inverse of `kpm_from_pb`."""
     return pb.KpmReport(
         period_ms=report.period_ms,
-        ues=[pb.KpmUe(rnti=ue.rnti, values=ue.values) for ue in report.ues],
+        ues=[
+            pb.KpmUe(
+                rnti=ue.rnti,
+                values=ue.values,
+                amf_ue_ngap_id=ue.amf_ue_ngap_id,
+                gnb_cu_ue_f1ap_id=ue.gnb_cu_ue_f1ap_id,
+                gnb_cu_cp_ue_e1ap_id=ue.gnb_cu_cp_ue_e1ap_id,
+                ran_ue_id=ue.ran_ue_id,
+            )
+            for ue in report.ues
+        ],
         unsupported=report.unsupported,
         units=report.units,
     )

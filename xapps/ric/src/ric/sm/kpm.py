@@ -6,6 +6,7 @@ Names are those of 3GPP TS 28.552. Units are those of the node, which may differ
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ric.e2 import Indication, KpmReport, KpmUe
@@ -15,18 +16,20 @@ from ric.sm.plain import event_trigger
 __all__ = [
     "MEASUREMENTS",
     "OID",
-    "OIDS",
+    "OLDEST",
     "KpmReport",
     "KpmUe",
     "column",
     "event_trigger",
     "report_of",
+    "version_of",
 ]
 
 OID: Final = "1.3.6.1.4.1.53148.1.2.2.2"
 """E2SM-KPM, O-RAN.WG3.E2SM-KPM §7.3.1: of every version towards xApps, as the gateway types it."""
-OIDS: Final = (OID, "1.3.6.1.4.1.53148.1.3.2.2")
-"""What nodes announce: most that of v2 with each version, FlexRIC with KPM_V3_00 the other."""
+_ANNOUNCED: Final = re.compile(r"1\.3\.6\.1\.4\.1\.53148\.1\.([1-9][0-9]?)\.2\.2")
+OLDEST: Final = 2
+"""Version of E2SM-KPM from which on reports have UEs."""
 
 MEASUREMENTS: Final[dict[str, str]] = {
     "DRB.PdcpSduVolumeDL": "kbit or Mbit per period",
@@ -40,6 +43,17 @@ MEASUREMENTS: Final[dict[str, str]] = {
 """What an OAI gNB serves, and the units in which gNBs do."""
 
 
+def version_of(oid: str) -> int | None:
+    """The version of E2SM-KPM that an OID names; `None` for one of another service model.
+
+    It is that of the ASN.1 module, which most nodes leave at 2 with each version: FlexRIC with
+    KPM_V3 and KPM_V5_00 announces 3 and 5, OCUDU has v5 and announces 2. Messages of all versions
+    from `OLDEST` on are read alike: what a later one adds is skipped.
+    """
+    found = _ANNOUNCED.fullmatch(oid)
+    return None if found is None else int(found[1])
+
+
 def report_of(indication: Indication) -> KpmReport:
     """The report in `indication`; raises `ServiceModelError` when it carries none."""
     if indication.kpm is None:
@@ -50,5 +64,7 @@ def report_of(indication: Indication) -> KpmReport:
 
 
 def column(report: KpmReport, measurement: str) -> dict[int, float]:
-    """RNTI → value of one measurement, for the UEs that have it."""
-    return {ue.rnti: ue.values[measurement] for ue in report.ues if measurement in ue.values}
+    """RNTI → value of one measurement, for the UEs that have it and whose RNTI is known."""
+    return {
+        ue.rnti: ue.values[measurement] for ue in report.ues if ue.rnti and measurement in ue.values
+    }

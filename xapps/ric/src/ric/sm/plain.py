@@ -21,6 +21,9 @@ _COUNT: Final = struct.Struct("<I")
 _TSTAMP: Final = struct.Struct("<q")
 _FRAME_BYTES: Final = _COUNT.size + _TSTAMP.size
 
+MOST_BYTES: Final = (32 << 10) - 128
+"""Longest message through FlexRIC, whose nodes and RIC receive 32 KiB with E2AP around it."""
+
 PERIOD_MS_MAX: Final = 0xFFFF_FFFF
 """Largest period of an event trigger, a u32."""
 
@@ -46,6 +49,13 @@ class PlainModel:
         self.dtype = dtype
         self.rows_key = rows_key
         self._record_bytes = dtype.itemsize
+        self.most_records = (MOST_BYTES - _FRAME_BYTES) // dtype.itemsize
+        """Records for which FlexRIC has room."""
+
+    def is_full(self, message: Buffer) -> bool:
+        """Whether a message has as many records as FlexRIC has room for: nodes with more report the
+        others in the next messages, in turn."""
+        return len(message) == _FRAME_BYTES + self.most_records * self._record_bytes
 
     def decode(self, message: Buffer) -> Table:
         """View `message` as records, without a copy; raises as `check` does."""

@@ -32,6 +32,7 @@ __all__ = [
     "encode",
     "event_trigger",
     "from_json",
+    "is_full",
     "to_json",
     "zeros",
 ]
@@ -97,4 +98,5 @@ _MODEL: Final = PlainModel("rlc", RECORD, rows_key="rb")
 
 
 check, decode, encode, zeros = _MODEL.check, _MODEL.decode, _MODEL.encode, _MODEL.zeros
+is_full, MOST_RECORDS = _MODEL.is_full, _MODEL.most_records
 to_json, from_json = _MODEL.to_json, _MODEL.from_json

@@ -15,7 +15,7 @@ struct Fields(rlc_windows::Fields);
 #[pymethods]
 impl Fields {
     #[new]
-    #[pyo3(signature = (*, record, pdu_bytes, occupancy_bytes, mean_sojourn, head_of_line_age, rnti, rbid))]
+    #[pyo3(signature = (*, record, pdu_bytes, occupancy_bytes, mean_sojourn, head_of_line_age, rnti, rbid, most_records))]
     fn new(
         record: usize,
         pdu_bytes: usize,
@@ -24,6 +24,7 @@ impl Fields {
         head_of_line_age: usize,
         rnti: usize,
         rbid: usize,
+        most_records: usize,
     ) -> PyResult<Self> {
         let fields = rlc_windows::Fields {
             record,
@@ -33,6 +34,7 @@ impl Fields {
             head_of_line_age,
             rnti,
             rbid,
+            most_records,
         };
         fields.checked().map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
     }

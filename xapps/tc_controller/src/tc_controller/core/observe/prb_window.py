@@ -30,6 +30,7 @@ class PrbWindow:
         self._span_us = span_us
         self._last: dict[int, int] = {}
         self._total: dict[int, int] = {}
+        self._seen_us: dict[int, int] = {}
         self._cell = 0
         self._history: deque[tuple[int, int, dict[int, int]]] = deque()
         self._newest_us: int | None = None
@@ -49,18 +50,30 @@ class PrbWindow:
             self._history.clear()
             self._last.clear()
             self._total.clear()
+            self._seen_us.clear()
 
     def _count(self, report: MacReport) -> None:
-        present = {}
+        full = mac.is_full(report.message)
+        present = self._left_out(report.collected_at_us) if full else {}
         ues = mac.decode(report.message).records
         for rnti, counter in zip(ues["rnti"].tolist(), ues["dl_aggr_prb"].tolist(), strict=True):
             step = (counter - self._last.get(rnti, counter)) % _WRAP
             step = 0 if step >= _RESTART else step
             self._cell += step
             self._last[rnti] = counter
+            self._seen_us[rnti] = report.collected_at_us
             present[rnti] = self._total[rnti] = self._total.get(rnti, 0) + step
         self._forget_absent(present)
         self._push(report.collected_at_us, present)
+
+    def _left_out(self, at_us: int) -> dict[int, int]:
+        """UEs that a full report may leave out, as they were: they are in one of the next."""
+        oldest_us = at_us - self._span_us
+        return {
+            rnti: total
+            for rnti, total in self._total.items()
+            if self._seen_us.get(rnti, 0) > oldest_us
+        }
 
     def kpm(self, report: KpmReport) -> None:
         """Add a KPM report; UEs without the measurement count as zero.
@@ -107,6 +120,7 @@ class PrbWindow:
         for rnti in [rnti for rnti in self._total if rnti not in present]:
             del self._total[rnti]
             self._last.pop(rnti, None)
+            self._seen_us.pop(rnti, None)
 
     def _push(self, at_us: int, present: dict[int, int]) -> None:
         self._history.append((at_us, self._cell, present))

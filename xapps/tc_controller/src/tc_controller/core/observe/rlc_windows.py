@@ -30,6 +30,7 @@ _FIELDS: Final = Fields(
     head_of_line_age=_offset("txsdu_wt_us"),
     rnti=_offset("rnti"),
     rbid=_offset("rbid"),
+    most_records=rlc.MOST_RECORDS,
 )
 
 
