@@ -25,7 +25,8 @@ class Fields:
         most_records: int,
     ) -> Fields:
         """All fields are u32, the mean sojourn f64 and the DRB u8; `record` is the length of a
-        record. Bearers that a report of `most_records` leaves out keep their queue. Raises ValueError for a field that does not lie within it."""
+        record. Bearers that a report of `most_records` leaves out keep their queue. Raises
+        ValueError for a field that does not lie within it."""
 
 @final
 class Report:

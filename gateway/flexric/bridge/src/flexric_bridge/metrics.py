@@ -30,16 +30,17 @@
 | `sojourn_flexric_node_queries_total` | counter | `outcome` |
 
 `lost` counts reports dropped in the SDK's ring, `missing` periods for which none came from the
-node, `dropped` indications dropped for a slow xApp, `coalesced` those replaced by newer ones. `full` counts RLC and MAC reports without room
-for another bearer or UE within FlexRIC's 32 KiB: the node reports the others in turn. `delay` is
-the time of a report from node to SDK including the offset of the clocks, `lag` the excess over the
-smallest delay, of the RAN function that lags most: a RIC that is behind. `node_queries` counts
-short sessions that ask the RIC for its nodes. `ric_state` is 1 for the current state
-(`ric_state.RicState` lists them), `tc_stub` is 1 for nodes whose TC function acknowledges controls
-without effect, `build_info` has the FlexRIC that the native module was built for. Where a policy
-names a slice for KPM, `ran_function` is `kpm SST 2` or `kpm SST 2 SD 0x010203`; of a node with
-E2SM-TC v1 it is `tc_v1 pipeline_status each 10 ms`, for each subscription. Series with `node` are
-absent while the node is not connected; their counters go on afterwards.
+node, `dropped` indications dropped for a slow xApp, `coalesced` those replaced by newer ones.
+`full` counts RLC and MAC reports without room for another bearer or UE within FlexRIC's 32 KiB: the
+node reports the others in turn. `delay` is the time of a report from node to SDK including the
+offset of the clocks, `lag` the excess over the smallest delay, of the RAN function that lags most:
+a RIC that is behind. `node_queries` counts short sessions that ask the RIC for its nodes.
+`ric_state` is 1 for the current state (`ric_state.RicState` lists them), `tc_stub` is 1 for nodes
+whose TC function acknowledges controls without effect, `build_info` has the FlexRIC that the native
+module was built for. Where a policy names a slice for KPM, `ran_function` is `kpm SST 2` or `kpm
+SST 2 SD 0x010203`; of a node with E2SM-TC v1 it is `tc_v1 pipeline_status each 10 ms`, for each
+subscription. Series with `node` are absent while the node is not connected; their counters go on
+afterwards.
 """
 
 from __future__ import annotations
