@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ric.e2 import Node, RanFunction
-from ric.sm import TC_V1_OID, tc
+from ric.sm import KPM_OID, TC_V1_OID, tc
 from tc_controller.core.actions import Action, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Indication as Report
@@ -68,11 +68,11 @@ class Lockstep:
             now_us = world.now_us
 
     def _report(self, indication: Indication) -> Report:
-        at_us, values = indication.collected_at_us, indication.kpm
-        if values is not None:
+        oid, at_us = indication.ran_function_oid, indication.collected_at_us
+        if oid == KPM_OID and (values := indication.kpm) is not None:
             ues = {ue["rnti"]: ue["values"] for ue in values["ues"]}
             return KpmReport(self._node_id, at_us, values["period_ms"], ues, {KPM_PRB: "PRB"})
-        return read_report(self._node_id, indication.ran_function_oid, at_us, indication.message)
+        return read_report(self._node_id, oid, at_us, indication.message)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The records of the decision log with this event."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from rlc_windows import Report
+
 from tc_controller.core.act.outbox import Outbox, Pending, Purpose
 from tc_controller.core.act.ownership import Role
 from tc_controller.core.act.reconcile import DesiredStore, digest_of
@@ -135,9 +137,14 @@ class Controller:
         if node is None:
             self.counters.ignored["unknown_node"] += 1
             return []
-        # Nearly all reports are of the RLC, and change nothing but the windows.
-        if type(indication) is RlcReport:
-            actions = self._rlc(node, indication, now_us)
+        actions: list[Action] = []
+        if isinstance(indication, RlcReport):
+            found = node.windows.take(indication.collected_at_us, indication.message)
+            if found is None:
+                # As nearly always: no bearer came or went, and none violates its objective.
+                node.reported_at_us = now_us
+            else:
+                actions = self._rlc(node, indication, found, now_us)
         else:
             actions = self._handle(node, indication, now_us)
         if now_us - self._ticked_at_us >= TICK_US:
@@ -284,12 +291,7 @@ class Controller:
 
     # ------------------------------------------------------------------- reports
 
-    def _rlc(self, node: Node, report: RlcReport, now_us: int) -> list[Action]:
-        found = node.windows.take(report.collected_at_us, report.message)
-        if found is None:
-            # No bearer came or went, and none violates its objective.
-            node.reported_at_us = now_us
-            return []
+    def _rlc(self, node: Node, report: RlcReport, found: Report, now_us: int) -> list[Action]:
         if found.late:
             self.counters.ignored["late_report"] += 1
             if node.windows.shows_clock_set_back(report.collected_at_us):
