@@ -1,9 +1,10 @@
-"""Instructions per packet in the TC function: every queue discipline, and the six stages.
+"""Instructions of the hot paths: a packet in every queue discipline and in the six stages, a
+millisecond of an emulated cell without and with an RLC report, a report to the mix of forecasts.
 
 Counted by Valgrind, so neither the load nor the speed of a machine shows in them. A load runs
-twice, with different numbers of packets; the difference is what packets cost. `instructions.json`
-keeps the counts and the compiler they are of. More than 10 % above a kept count is a failure: exit
-code 1.
+twice, for different times; the difference is what a packet, a millisecond or a report costs.
+`instructions.json` keeps the counts and the compiler they are of. More than 10 % above a kept count
+is a failure: exit code 1.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 KEPT = Path(__file__).with_name("instructions.json")
 BUILD = (
     *("cargo", "build", "--manifest-path", "lab/Cargo.toml", "--release", "--locked", "--quiet"),
-    *("-p", "lab-shared-features", "-p", "gnb-benchmarks", "--bin", "packet-instructions"),
+    *("-p", "lab-shared-features", "-p", "gnb-benchmarks", "--bin", "hot-paths"),
 )
-PROGRAM = ROOT / "target" / "release" / "packet-instructions"
+PROGRAM = ROOT / "target" / "release" / "hot-paths"
+TIMES = {"cell": (2_000, 6_000), "forecasts": (60, 180)}
+"""How often a load is repeated, by the first word of its name. The first run fills tables, grows
+storage and starts the flows."""
 PACKETS = (1 << 14, 3 << 14)
-"""The first fills tables and grows storage."""
+"""The same of all others."""
 TOLERANCE = 0.1
 
 
@@ -38,12 +42,12 @@ def compiler() -> str:
     return f"{version.stdout.split('(')[0].strip()}, {platform.machine()}"
 
 
-def total(name: str, packets: int) -> int:
+def total(name: str, times: int) -> int:
     """Instructions of a whole run."""
     run = subprocess.run(
         (
             *("valgrind", "--tool=cachegrind", "--cache-sim=no"),
-            *("--cachegrind-out-file=/dev/null", PROGRAM, name, str(packets)),
+            *("--cachegrind-out-file=/dev/null", PROGRAM, name, str(times)),
         ),
         capture_output=True,
         text=True,
@@ -55,12 +59,17 @@ def total(name: str, packets: int) -> int:
     return int(refs[1].replace(",", ""))
 
 
+def count(name: str) -> int:
+    """Instructions of a packet, a millisecond or a report of a load."""
+    few, many = TIMES.get(name.partition("_")[0], PACKETS)
+    return round((total(name, many) - total(name, few)) / (many - few))
+
+
 def counts() -> dict[str, float]:
-    """Instructions per packet by load; builds what it counts."""
+    """Instructions by load; builds what it counts."""
     subprocess.run(BUILD, cwd=ROOT, check=True)
     names = subprocess.run((PROGRAM,), capture_output=True, text=True, check=True).stdout.split()
-    few, many = PACKETS
-    return {name: round((total(name, many) - total(name, few)) / (many - few)) for name in names}
+    return {name: count(name) for name in names}
 
 
 def grown(kept: Mapping[str, float], counted: Mapping[str, float]) -> list[str]:
@@ -82,10 +91,10 @@ def main() -> int:
         sys.exit("instructions.py: no valgrind on PATH; Debian has it in the package valgrind")
     counted = counts()
     if arguments.keep:
-        document = {"compiler": compiler(), "per_packet": counted}
+        document = {"compiler": compiler(), "instructions": counted}
         KEPT.write_text(json.dumps(document, indent=2) + "\n")
     document = json.loads(KEPT.read_text())
-    kept = document["per_packet"]
+    kept = document["instructions"]
     show([{"load": name, "kept": kept.get(name), "now": now} for name, now in counted.items()])
     if document["compiler"] != compiler():
         print(f"kept of {document['compiler']}, counted of {compiler()}")

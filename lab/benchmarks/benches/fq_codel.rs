@@ -10,7 +10,7 @@ const ROUND: u64 = 4096;
 #[allow(clippy::expect_used, reason = "a benchmark without its load must not pass in silence")]
 fn loads(criterion: &mut Criterion) {
     for (group, name) in [("fq_codel", "fq_codel"), ("pipeline", "six_stages_1024_flows")] {
-        let mut load = load(name).expect("an accepted pipeline").expect("a known load");
+        let mut load = load(name).expect("a load").expect("a known name");
         let mut group = criterion.benchmark_group(group);
         group.throughput(Throughput::Elements(ROUND));
         group.bench_function(name, |bencher| bencher.iter(|| load.pass(ROUND)));

@@ -110,8 +110,17 @@ fn bytes_of(queues: u16, discipline: &QueueDiscipline) -> u64 {
     allocations.bytes_current.unsigned_abs()
 }
 
+/// Most bytes of a queue, by its discipline: the figures of `docs/figures.md`.
+fn most_bytes_of_a_queue(discipline: &str) -> u64 {
+    match discipline {
+        "fifo" | "codel" | "bode" | "l4s_marking" => 192,
+        "pie" | "red" | "cobalt" => 320,
+        _ => 512,
+    }
+}
+
 #[test]
-fn memory_grows_by_what_is_documented_for_a_queue() {
+fn memory_of_a_queue_and_of_a_bearer_is_what_is_documented() {
     for (name, discipline) in disciplines() {
         if name == "dual_pi2" {
             // Two queues a set.
@@ -119,8 +128,30 @@ fn memory_grows_by_what_is_documented_for_a_queue() {
         }
         let (few, many) = (bytes_of(64, &discipline), bytes_of(1024, &discipline));
         let per_queue = (many - few).div_ceil(1024 - 64);
-        println!("{name}: {few} B with 64 queues, {per_queue} B for each more");
+        assert!(per_queue <= most_bytes_of_a_queue(name), "{name}: {per_queue} B");
+        let bearer = few - 64 * per_queue;
+        assert!(bearer <= 64_000, "{name}: {bearer} B without queues");
     }
+}
+
+#[test]
+fn memory_of_a_backlog_is_bounded_by_the_limit_of_the_buffer() {
+    const PACKETS: u32 = 1_000;
+    let mut pipeline = FqCodel { pacer: Pacer::None, ..FqCodel::default() }.pipeline();
+    pipeline.buffer.packets = PACKETS;
+    let mut tc = control(pipeline);
+    let mut offer = |from: u16, to: u16| {
+        let allocations = allocation_counter::measure(|| {
+            (from..to).for_each(|n| tc.ingress(packet(n % 300, 1500, u64::from(n)), 0, &mut ()));
+        });
+        allocations.bytes_current.unsigned_abs()
+    };
+    let full = offer(0, PACKETS as u16);
+    let of_packet = (size_of::<TestPacket>() + 96) as u64;
+    // The slab grows by doubling.
+    assert!(full <= 2 * u64::from(PACKETS) * of_packet, "{full} B");
+    let beyond = offer(PACKETS as u16, 20_000);
+    assert_eq!(beyond, 0, "packets beyond the limit");
 }
 
 #[test]

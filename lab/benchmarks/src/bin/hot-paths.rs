@@ -1,5 +1,5 @@
-//! Passes packets through a load and ends: what `benchmarks/instructions.py` counts.
-//! `packet-instructions NAME PACKETS`; without arguments it prints the names.
+//! Repeats a load and ends: what `benchmarks/instructions.py` counts.
+//! `hot-paths NAME TIMES`; without arguments it prints the names.
 #![allow(clippy::print_stdout)]
 
 use std::env;
@@ -11,11 +11,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.as_slice() {
         [] => names().for_each(|name| println!("{name}")),
-        [name, packets] => {
+        [name, times] => {
             let expected = || format!("no load {name:?}; expected one printed without arguments");
-            load(name)?.ok_or_else(expected)?.pass(packets.parse()?);
+            load(name)?.ok_or_else(expected)?.pass(times.parse()?);
         }
-        _ => return Err("expected NAME PACKETS, or nothing".into()),
+        _ => return Err("expected NAME TIMES, or nothing".into()),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Loads by name: every queue discipline over up to 1024 queues, and the six stages.
+//! Packets through every queue discipline over up to 1024 queues, and through the six stages.
 
 use std::hint::black_box;
 
@@ -10,6 +10,7 @@ use tc_rf::queueing::Queues;
 use tc_rf::templates::FqCodel;
 use tc_rf::{Ecn, PipelineError, TrafficControl};
 
+use crate::Load;
 use crate::packet::{BenchPacket, packet, spread};
 
 const QUEUES: u16 = 1024;
@@ -36,21 +37,12 @@ pub const DISCIPLINES: [&str; 9] = [
 const PIPELINES: [(&str, u64); 2] = [("six_stages", 16), ("six_stages_1024_flows", PACKETS)];
 
 /// The loads that [`load`] knows.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     DISCIPLINES.into_iter().chain(PIPELINES.map(|(name, _)| name))
 }
 
-/// Something that packets pass.
-pub trait Load {
-    /// Packets in, as many out.
-    fn pass(&mut self, packets: u64);
-}
-
 /// The load of a name; `None` for a name that is not among [`names`].
-///
-/// # Errors
-/// A pipeline that the TC function refuses.
-pub fn load(name: &str) -> Result<Option<Box<dyn Load>>, PipelineError> {
+pub(crate) fn load(name: &str) -> Result<Option<Box<dyn Load>>, PipelineError> {
     if let Some((_, flows)) = PIPELINES.into_iter().find(|(pipeline, _)| *pipeline == name) {
         return Ok(Some(Box::new(BearersLoad::new(1, QUEUES, flows)?)));
     }
