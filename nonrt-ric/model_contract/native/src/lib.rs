@@ -8,6 +8,7 @@ mod forecast;
 mod index;
 mod mix;
 mod naive;
+mod ridge;
 mod sample;
 mod score;
 mod skill;

@@ -202,6 +202,12 @@ impl Past<'_> {
         ((self.sum(tick) - self.sum(tick.wrapping_sub(span.reports))) * span.share) as f32
     }
 
+    /// The value at `tick`, or the mean of the last reports.
+    #[inline]
+    pub(crate) fn value(&self, tick: i64, span: Option<&Span>) -> f32 {
+        span.map_or_else(|| self.at(tick), |span| self.mean(tick, span))
+    }
+
     /// Writes the means of the last reports at `tick`, one for each span.
     pub(crate) fn last_means(&self, tick: i64, spans: &[Span], out: &mut [f32]) {
         for (out, span) in out.iter_mut().zip(spans) {

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from rlc_model.features import FEATURES
 from rlc_model.manifest import Quantity
 
-EXPERTS: Final = ("model", "persistence", "seasonal", "linear")
+EXPERTS: Final = ("model", "persistence", "seasonal", "linear", "ridge")
 """Axis of losses and weights."""
 
 

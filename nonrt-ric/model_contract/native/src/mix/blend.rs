@@ -11,16 +11,18 @@ use crate::weights::{EXPERTS, Weights, naive, product, that_count};
 pub(super) struct Uses {
     pub(super) seasonal: bool,
     pub(super) linear: bool,
+    pub(super) ridge: bool,
     /// Any but the model.
     pub(super) naive: bool,
 }
 
 impl Uses {
     fn add(&mut self, weights: &Weights) {
-        let [_, persistence, seasonal, linear] = weights.map(|weight| weight > 0.0);
+        let [_, persistence, seasonal, linear, ridge] = weights.map(|weight| weight > 0.0);
         self.seasonal |= seasonal;
         self.linear |= linear;
-        self.naive |= persistence || seasonal || linear;
+        self.ridge |= ridge;
+        self.naive |= persistence || seasonal || linear || ridge;
     }
 }
 

@@ -97,12 +97,13 @@ impl Mix {
         weights: &'a [f32],
         buffers: &mut Buffers,
     ) -> (&'a [f32], f32) {
-        let Buffers { naive: mix, season, means } = buffers;
+        let Buffers { naive: mix, season, means, ridge } = buffers;
+        let (slot, quantity) = (series / self.axes.quantities, series % self.axes.quantities);
         let points = self.axes.points;
-        let past = self.pasts.of(series / self.axes.quantities, series % self.axes.quantities);
+        let past = self.pasts.of(slot, quantity);
         let origin = past.origin(tick);
         let weights = &weights[series * points * EXPERTS..][..points * EXPERTS];
-        let [of_model, persistence, seasonal, linear]: [&[f32]; EXPERTS] =
+        let [of_model, persistence, seasonal, linear, of_ridge]: [&[f32]; EXPERTS] =
             std::array::from_fn(|expert| &weights[expert * points..][..points]);
         // Distances to the last value: the weights' sum is 1 within rounding only.
         let last = origin.last;
@@ -132,6 +133,12 @@ impl Mix {
                         + weight * (origin.linear(*ahead) - last)
                         + of_season * (season - last);
                 }
+            }
+        }
+        if uses.ridge {
+            self.ridges.forecast(slot, quantity, tick, ridge);
+            for ((mix, ridge), weight) in mix.iter_mut().zip(ridge).zip(of_ridge) {
+                *mix += weight * (*ridge - last);
             }
         }
         if !spans.is_empty() {
@@ -195,13 +202,15 @@ impl Mix {
 
     /// What the naive experts forecast at `tick`, without offsets; 0 for the model.
     pub(super) fn naive_points(&self, series: usize, point: usize, tick: i64) -> [f32; EXPERTS] {
-        let past = self.pasts.of(series / self.axes.quantities, series % self.axes.quantities);
+        let (slot, quantity) = (series / self.axes.quantities, series % self.axes.quantities);
+        let past = self.pasts.of(slot, quantity);
         let origin = past.origin(tick);
         let spans = self.spans(series).get(point..=point).unwrap_or_default();
         let (mut last, mut seasonal) = ([origin.last], [origin.last]);
         past.last_means(tick, spans, &mut last);
         past.seasonal(tick, &self.seasons, point, spans, &mut seasonal);
-        [0.0, last[0], seasonal[0], origin.linear(self.middles(series)[point])]
+        let ridge = self.ridges.at_point(slot, quantity, point, tick);
+        [0.0, last[0], seasonal[0], origin.linear(self.middles(series)[point]), ridge]
     }
 
     /// The calibrated forecast of one expert; `model` has that of the model, `plain` any other's.
@@ -245,12 +254,13 @@ struct Buffers {
     season: Vec<f32>,
     /// Means of the last reports.
     means: Vec<f32>,
+    ridge: Vec<f32>,
 }
 
 impl Buffers {
     fn new(points: usize) -> Self {
-        let [naive, season, means] = std::array::from_fn(|_| vec![0.0; points]);
-        Self { naive, season, means }
+        let [naive, season, means, ridge] = std::array::from_fn(|_| vec![0.0; points]);
+        Self { naive, season, means, ridge }
     }
 }
 
