@@ -1,4 +1,4 @@
-//! What is served: a mix of the model's forecast and four others, weighted by their losses.
+//! What is served: a mix of the model's forecast and three others, weighted by their losses.
 
 mod blend;
 mod learn;
@@ -14,7 +14,7 @@ use learn::MAX_QUANTILES;
 pub use serve::Forecasts;
 use tracker::Tracker;
 
-/// Number of the model among the experts; persistence, seasonal, linear and ridge follow.
+/// Number of the model among the experts; persistence, seasonal and ridge follow.
 const MODEL: usize = 0;
 
 /// The experts of S slots: offsets of each, weights, and the past of each bearer.
@@ -27,13 +27,9 @@ pub struct Mix {
     quantities: Quantities,
     levels: Vec<f32>,
     ahead: Vec<i64>,
-    /// `ahead` as floats.
-    reports: Vec<f32>,
     /// Reports whose mean the rate of a point is; empty if all are single ones.
     spans: Vec<Span>,
     seasons: Seasons,
-    /// Middles of the spans, after an origin.
-    middles: Vec<f32>,
     /// Learning rate of the weights that points have in common.
     rate: Rate,
     pasts: Pasts,
@@ -127,7 +123,6 @@ impl Mix {
         let axes = Axes { quantities: count, points: ahead.len(), quantiles: levels.len() };
         let farthest = ahead.iter().copied().max().unwrap_or(0).max(0) as usize;
         let spans: Vec<i64> = spans.iter().map(|span| (*span).clamp(1, MAX_SPAN)).collect();
-        let middle = |(ahead, span): (&i64, &i64)| (*ahead as f32) - (*span - 1) as f32 / 2.0;
         let pool = Tracker::new(axes.quantities * axes.points, axes.quantiles);
         let age = farthest.saturating_add(late);
         let longest = spans.iter().copied().max().unwrap_or(1);
@@ -144,8 +139,6 @@ impl Mix {
             quantities,
             levels,
             rate: Rate::of_common(ahead.len()),
-            reports: ahead.iter().map(|ahead| *ahead as f32).collect(),
-            middles: ahead.iter().zip(&spans).map(middle).collect(),
             seasons: Seasons::new(&ahead),
             ahead,
             spans: if spans.iter().any(|span| *span > 1) {
@@ -311,7 +304,7 @@ mod tests {
 
     /// What a bearer adds; the forecaster's documentation has this number.
     #[test]
-    fn a_bearer_of_three_quantities_takes_at_most_37_kb() {
+    fn a_bearer_of_three_quantities_takes_at_most_32_kb() {
         let bytes = |slots| {
             let quantities = Quantities { columns: vec![0, 1, 2], rate: Some(1), limit: None };
             let spans = vec![1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 5, 5, 5, 5, 5, 10, 10, 10, 10, 10];
@@ -332,6 +325,6 @@ mod tests {
         };
         // Pasts are in blocks of 16 slots.
         let bearer = (bytes(32) - bytes(16)) / 16;
-        assert!((36_000..37_000).contains(&bearer), "{bearer}");
+        assert!((31_000..32_000).contains(&bearer), "{bearer}");
     }
 }

@@ -1,4 +1,4 @@
-//! Naive forecasts of a bearer: last value, last season, line.
+//! Naive forecasts of a bearer: last value, last season.
 
 /// Seasons looked for, in reports: TDD patterns (38.331 dl-UL-TransmissionPeriodicity: 10 is a
 /// multiple of all but 3 and 4 ms, 12 of these), voice frames of 20 ms, video of 30 and 25 frames a
@@ -8,20 +8,12 @@ const SEASONS: [usize; 5] = [10, 12, 20, 33, 40];
 const LONGEST: usize = 40;
 /// Weight of the newest difference to a season ago: a memory of 200 reports.
 const SEASON_WEIGHT: f32 = 0.005;
-/// Holt's linear method (Holt 1957): weight of the newest value in the level,
-const LEVEL_WEIGHT: f32 = 0.2;
-/// and of the newest change of the level in the trend.
-const TREND_WEIGHT: f32 = 0.02;
 
 /// What the naive forecasts of a quantity at an origin follow from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Origin {
     /// Last value.
     pub(crate) last: f32,
-    /// Level of the line.
-    pub(crate) level: f32,
-    /// Its change per report.
-    pub(crate) trend: f32,
     /// Season, in reports; 0 before the first known value.
     pub(crate) season: f32,
 }
@@ -284,7 +276,7 @@ impl PastMut<'_> {
             self.begin(tick, value);
         } else {
             self.hold(tick - 1);
-            self.update(elapsed as f32, value);
+            self.now.origin.last = value;
             self.put(tick, value);
         }
         self.now.tick = tick;
@@ -299,8 +291,7 @@ impl PastMut<'_> {
             self.sums[at].0[self.lane] = (number + 1) as f64 * in_sum(value);
         }
         self.choice.differences.fill(0.0);
-        self.now.origin =
-            Origin { last: value, level: value, trend: 0.0, season: SEASONS[0] as f32 };
+        self.now.origin = Origin { last: value, season: SEASONS[0] as f32 };
     }
 
     /// The last value for the reports up to `until`.
@@ -322,15 +313,6 @@ impl PastMut<'_> {
             let before = index(self.sums, tick.wrapping_sub(1));
             self.sums[at].0[self.lane] = self.sums[before].0[self.lane] + in_sum(value);
         }
-    }
-
-    #[inline]
-    fn update(&mut self, elapsed: f32, value: f32) {
-        let now = &mut self.now.origin;
-        let expected = now.level + elapsed * now.trend;
-        let level = expected + LEVEL_WEIGHT * (value - expected);
-        now.trend += TREND_WEIGHT * ((level - now.level) / elapsed - now.trend);
-        (now.level, now.last) = (level, value);
     }
 
     /// Chooses the season by the newest value; not at each report, because it takes longer than the
@@ -398,14 +380,6 @@ impl Origin {
     #[inline]
     pub(crate) fn is_known(&self) -> bool {
         self.season > 0.0
-    }
-
-    /// The line, `ahead` reports after the origin.
-    #[inline]
-    #[must_use]
-    pub(crate) fn linear(&self, ahead: f32) -> f32 {
-        let value = self.level + self.trend * ahead;
-        if value > 0.0 { value } else { 0.0 }
     }
 }
 
@@ -513,16 +487,6 @@ mod tests {
     }
 
     #[test]
-    fn a_ramp_is_continued_over_missing_reports() {
-        let mut past = One::new(60, 1);
-        for tick in (0..3_000).filter(|tick| tick % 7 != 3) {
-            past.add(tick, 50.0 * tick as f32);
-        }
-        let now = past.now().origin(2_998);
-        assert!((now.linear(20.0) - 50.0 * 3_018.0).abs() < 60.0, "{now:?}");
-    }
-
-    #[test]
     fn the_last_value_stands_for_unknown_ones() {
         let (mut reported, mut missed) = (One::new(60, 1), One::new(60, 1));
         reported.add(1, f32::NAN);
@@ -551,7 +515,7 @@ mod tests {
             past.add(tick, 9.0);
             let (now, mut seasonal) = (past.now().origin(tick), [0.0]);
             past.now().seasonal(tick, &Seasons::new(&[30]), 0, &[], &mut seasonal);
-            assert_eq!((now.last, now.linear(30.0), seasonal), (9.0, 9.0, [9.0]));
+            assert_eq!((now.last, seasonal), (9.0, [9.0]));
         }
     }
 }

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn losses(model: f32, persistence: f32) -> [[f32; EXPERTS]; 1] {
-        [[model, persistence, 0.0, 0.0, 0.0]]
+        [[model, persistence, 0.0, 0.0]]
     }
 
     /// Time in ms until the name of the model changes.
@@ -180,8 +180,8 @@ mod tests {
     fn unknown_losses_are_no_evidence_and_means_are_by_point() {
         let mut skill = Skill::new(2, 2);
         skill.grow(1);
-        let known = [2.0, 4.0, 0.0, 0.0, 0.0];
-        let unknown = [f32::NAN, 4.0, 0.0, 0.0, 0.0];
+        let known = [2.0, 4.0, 0.0, 0.0];
+        let unknown = [f32::NAN, 4.0, 0.0, 0.0];
         let found = skill.learn(Index::From(0), Index::One(1), 1, &[unknown, known], 0).unwrap();
         assert_eq!(found, SkillUpdate { outcomes: 1, ..SkillUpdate::default() });
         assert_eq!(

@@ -2,8 +2,10 @@
 
 Experts are the model; persistence (the last value); seasonal (the last value a whole number of
 seasons before, the season chosen among 10, 12, 20, 33 and 40 reports by the mean difference to it);
-linear (Holt 1957). Where a point is the mean over a span (:mod:`rlc_model.outcomes`), these are
-means over as many reports, the line's in the middle of the span. Each is calibrated by quantile
+ridge, a regression of the change until the point on the bearer's last values and moving averages
+over some 5, 25 and 125 reports of all its quantities, by least squares over the last 10 s, shrunk
+towards persistence and fitted anew each 0.45 s. Where a point is the mean over a span
+(:mod:`rlc_model.outcomes`), these are means over as many reports. Each is calibrated by quantile
 tracking (:mod:`rlc_model.calibration`). Their quantiles are averaged level by level, sorted and
 clipped at 0. Those of the model, which may cross, are sorted before they are calibrated as well:
 crossed ones would be shifted until each covers its share, and once sorted the outer two would
@@ -20,8 +22,8 @@ mean of two, both bounds of the loss of the mix less that of the expert: that of
 at the mix, by which experts that err differently share the weight, and that of the loss itself, by
 which an expert that is much better than the others gets all of it.
 
-Memory per bearer: at most 22 kB with three quantities and quantiles and 20 points up to 100 ms.
-Half of it, the past, is allocated for 16 bearers at once.
+Memory per bearer: at most 32 kB with three quantities and quantiles and 20 points up to 100 ms.
+A third of it, the past, is allocated for 16 bearers at once.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from numpy.typing import NDArray
 from rlc_model.features import FEATURES
 from rlc_model.manifest import Quantity
 
-EXPERTS: Final = ("model", "persistence", "seasonal", "linear", "ridge")
+EXPERTS: Final = ("model", "persistence", "seasonal", "ridge")
 """Axis of losses and weights."""
 
 

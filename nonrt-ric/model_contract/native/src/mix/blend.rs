@@ -10,7 +10,6 @@ use crate::weights::{EXPERTS, Weights, naive, product, that_count};
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Uses {
     pub(super) seasonal: bool,
-    pub(super) linear: bool,
     pub(super) ridge: bool,
     /// Any but the model.
     pub(super) naive: bool,
@@ -18,11 +17,10 @@ pub(super) struct Uses {
 
 impl Uses {
     fn add(&mut self, weights: &Weights) {
-        let [_, persistence, seasonal, linear, ridge] = weights.map(|weight| weight > 0.0);
+        let [_, persistence, seasonal, ridge] = weights.map(|weight| weight > 0.0);
         self.seasonal |= seasonal;
-        self.linear |= linear;
         self.ridge |= ridge;
-        self.naive |= persistence || seasonal || linear || ridge;
+        self.naive |= persistence || seasonal || ridge;
     }
 }
 

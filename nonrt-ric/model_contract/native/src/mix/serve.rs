@@ -88,7 +88,7 @@ impl Mix {
         Ok(Forecasts { plain, served, finite })
     }
 
-    /// Weights of the model, and the last value; those of the naive experts into `buffers`.
+    /// Weights of the model, and the last value; that of the other experts into `buffers`.
     fn naive_part<'a>(
         &self,
         series: usize,
@@ -103,7 +103,7 @@ impl Mix {
         let past = self.pasts.of(slot, quantity);
         let origin = past.origin(tick);
         let weights = &weights[series * points * EXPERTS..][..points * EXPERTS];
-        let [of_model, persistence, seasonal, linear, of_ridge]: [&[f32]; EXPERTS] =
+        let [of_model, persistence, seasonal, of_ridge]: [&[f32]; EXPERTS] =
             std::array::from_fn(|expert| &weights[expert * points..][..points]);
         // Distances to the last value: the weights' sum is 1 within rounding only.
         let last = origin.last;
@@ -111,29 +111,12 @@ impl Mix {
         if uses.seasonal {
             past.seasonal(tick, &self.seasons, 0, spans, season);
         }
-        let season = &season[..points];
-        let line = mix[..points].iter_mut().zip(&self.middles(series)[..points]);
-        match (uses.seasonal, uses.linear) {
-            (false, false) => mix.fill(last),
-            (true, false) => {
-                for ((mix, season), weight) in mix.iter_mut().zip(season).zip(seasonal) {
-                    *mix = last + weight * (season - last);
-                }
+        if uses.seasonal {
+            for ((mix, season), weight) in mix.iter_mut().zip(season).zip(seasonal) {
+                *mix = last + weight * (*season - last);
             }
-            (false, true) => {
-                for ((mix, ahead), weight) in line.zip(linear) {
-                    *mix = last + weight * (origin.linear(*ahead) - last);
-                }
-            }
-            (true, true) => {
-                let of_season = season.iter().zip(seasonal);
-                for (((mix, ahead), weight), (season, of_season)) in line.zip(linear).zip(of_season)
-                {
-                    *mix = last
-                        + weight * (origin.linear(*ahead) - last)
-                        + of_season * (season - last);
-                }
-            }
+        } else {
+            mix.fill(last);
         }
         if uses.ridge {
             self.ridges.forecast(slot, quantity, tick, ridge);
@@ -148,11 +131,6 @@ impl Mix {
             }
         }
         (of_model, last)
-    }
-
-    /// Time at which the line has the value of each point: in the middle of its span.
-    fn middles(&self, series: usize) -> &[f32] {
-        if self.spans(series).is_empty() { &self.reports } else { &self.middles }
     }
 
     /// Forecasts of N rows without a model, from the report added at `tick`.
@@ -200,7 +178,7 @@ impl Mix {
         Ok(served)
     }
 
-    /// What the naive experts forecast at `tick`, without offsets; 0 for the model.
+    /// What the experts but the model forecast at `tick`, without offsets; 0 for the model.
     pub(super) fn naive_points(&self, series: usize, point: usize, tick: i64) -> [f32; EXPERTS] {
         let (slot, quantity) = (series / self.axes.quantities, series % self.axes.quantities);
         let past = self.pasts.of(slot, quantity);
@@ -210,7 +188,7 @@ impl Mix {
         past.last_means(tick, spans, &mut last);
         past.seasonal(tick, &self.seasons, point, spans, &mut seasonal);
         let ridge = self.ridges.at_point(slot, quantity, point, tick);
-        [0.0, last[0], seasonal[0], origin.linear(self.middles(series)[point]), ridge]
+        [0.0, last[0], seasonal[0], ridge]
     }
 
     /// The calibrated forecast of one expert; `model` has that of the model, `plain` any other's.
@@ -249,7 +227,7 @@ fn in_units(values: &[f32], factors: &[f32], base: f32, out: &mut [f32], quantil
 
 /// `(M,)` each.
 struct Buffers {
-    /// Mix of the naive experts.
+    /// Mix of all experts but the model.
     naive: Vec<f32>,
     season: Vec<f32>,
     /// Means of the last reports.
