@@ -17,6 +17,8 @@ const KEPT: f32 = 1.0 - STRIDE as f32 / 10_000.0;
 /// Origins before the first coefficients, and between later ones.
 const FIRST: u32 = 48;
 const LATER: u32 = 64;
+/// Points that are forecast together: their sums stay in registers.
+const BLOCK: usize = 4;
 /// Part of a regressor's mean square that is added to it: shrinks towards the last value.
 const RIDGE: f64 = 0.02;
 
@@ -39,7 +41,7 @@ pub(crate) struct Ridges {
     gram: Vec<f32>,
     /// `(S, K, M, width)` products of regressors and targets.
     products: Vec<f32>,
-    /// `(S, K, width, M)`.
+    /// `(S, K, blocks of points, width, BLOCK)`.
     coefficients: Vec<f32>,
     slots: Vec<Slot>,
 }
@@ -79,16 +81,17 @@ impl Ridges {
         self.past.resize(slots * self.ages * width, 0.0);
         self.gram.resize(slots * triangle(width), 0.0);
         self.products.resize(slots * targets * width, 0.0);
-        self.coefficients.resize(slots * targets * width, 0.0);
+        self.coefficients.resize(slots * self.quantities * self.of_series(), 0.0);
         self.slots.resize(slots, Slot::default());
     }
 
     /// Forgets a slot.
     pub(crate) fn reset(&mut self, slot: usize) {
         let (triangle, all) = (triangle(self.width), self.quantities * self.points * self.width);
+        let coefficients = self.quantities * self.of_series();
         self.gram[slot * triangle..][..triangle].fill(0.0);
         self.products[slot * all..][..all].fill(0.0);
-        self.coefficients[slot * all..][..all].fill(0.0);
+        self.coefficients[slot * coefficients..][..coefficients].fill(0.0);
         self.slots[slot] = Slot::default();
     }
 
@@ -199,12 +202,18 @@ impl Ridges {
                 let products = &self.products[(series * points + point) * width..][..width];
                 solve(&factor, products, &mut solution);
                 let finite = solution.iter().all(|one| one.is_finite());
-                for (regressor, one) in solution.iter().enumerate() {
-                    let to = (series * width + regressor) * points + point;
-                    self.coefficients[to] = if finite { *one as f32 } else { 0.0 };
+                let first = series * self.of_series() + point / BLOCK * width * BLOCK;
+                let coefficients = self.coefficients[first..].as_chunks_mut::<BLOCK>().0;
+                for (coefficients, one) in coefficients.iter_mut().zip(&solution) {
+                    coefficients[point % BLOCK] = if finite { *one as f32 } else { 0.0 };
                 }
             }
         }
+    }
+
+    /// Coefficients of a quantity of a slot.
+    fn of_series(&self) -> usize {
+        self.points.div_ceil(BLOCK) * self.width * BLOCK
     }
 
     /// Place of a report's regressors in the past of a slot.
@@ -217,25 +226,29 @@ impl Ridges {
     pub(crate) fn forecast(&self, slot: usize, quantity: usize, tick: i64, out: &mut [f32]) {
         let (width, points) = (self.width, self.points);
         let regressors = &self.past[slot * self.ages * width + self.at(tick)..][..width];
-        let coefficients = &self.coefficients
-            [(slot * self.quantities + quantity) * width * points..][..width * points];
-        let out = &mut out[..points];
-        out.fill(regressors[1 + quantity * OF_QUANTITY]);
-        for (coefficients, regressor) in coefficients.chunks_exact(points).zip(regressors) {
-            for (out, coefficient) in out.iter_mut().zip(coefficients) {
-                *out += coefficient * regressor;
+        let series = slot * self.quantities + quantity;
+        let coefficients = &self.coefficients[series * self.of_series()..][..self.of_series()];
+        let last = regressors[1 + quantity * OF_QUANTITY];
+        let blocks = coefficients.as_chunks::<BLOCK>().0.chunks_exact(width);
+        for (out, block) in out[..points].chunks_mut(BLOCK).zip(blocks) {
+            let mut sums = [last; BLOCK];
+            for (coefficients, regressor) in block.iter().zip(regressors) {
+                for (sum, coefficient) in sums.iter_mut().zip(coefficients) {
+                    *sum += coefficient * regressor;
+                }
             }
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum.max(0.0));
         }
-        out.iter_mut().for_each(|out| *out = out.max(0.0));
     }
 
     /// The same at one point.
     pub(crate) fn at_point(&self, slot: usize, quantity: usize, point: usize, tick: i64) -> f32 {
-        let (width, points) = (self.width, self.points);
+        let width = self.width;
         let regressors = &self.past[slot * self.ages * width + self.at(tick)..][..width];
-        let first = (slot * self.quantities + quantity) * width * points + point;
-        let coefficients = self.coefficients[first..].iter().step_by(points);
-        let change: f32 = coefficients.zip(regressors).map(|(one, other)| one * other).sum();
+        let series = slot * self.quantities + quantity;
+        let first = series * self.of_series() + point / BLOCK * width * BLOCK;
+        let coefficients = self.coefficients[first..].as_chunks::<BLOCK>().0.iter().zip(regressors);
+        let change: f32 = coefficients.map(|(one, other)| one[point % BLOCK] * other).sum();
         (regressors[1 + quantity * OF_QUANTITY] + change).max(0.0)
     }
 

@@ -129,6 +129,7 @@ fn memory_of_a_queue_and_of_a_bearer_is_what_is_documented() {
         let (few, many) = (bytes_of(64, &discipline), bytes_of(1024, &discipline));
         let per_queue = (many - few).div_ceil(1024 - 64);
         assert!(per_queue <= most_bytes_of_a_queue(name), "{name}: {per_queue} B");
+        println!("{name}: {per_queue} B a queue, {} B beside", few - 64 * per_queue);
         let bearer = few - 64 * per_queue;
         assert!(bearer <= 64_000, "{name}: {bearer} B without queues");
     }
