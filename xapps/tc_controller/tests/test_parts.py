@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ric.e2 import Node, RanFunction, Reading
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V1_OID
 from tc_controller.core.act.kept_states import StateError
 from tc_controller.core.act.outbox import Outbox, Purpose
 from tc_controller.core.act.reconcile import DesiredStore
@@ -33,6 +35,7 @@ from tc_controller.core.observe.rlc_windows import RlcWindows
 from tc_controller.core.policy.schema import GreedyFlows
 from tc_controller.latency import Recent
 from tc_controller.policy_file import parse_policy
+from tc_controller.subscriptions import wanted
 from tc_controller.warm_up import rehearse
 from tc_world import (
     NODE,
@@ -475,3 +478,22 @@ def test_percentiles_are_those_of_the_newest_samples() -> None:
     assert summary["p50"] == pytest.approx(50.5, abs=1)
     assert summary["max"] == 100
     json.dumps(summary)
+
+
+# ------------------------------------------------------------------- subscriptions
+
+
+def test_the_state_is_read_newest_and_no_event_is_left_out() -> None:
+    oids = (RLC_OID, MAC_OID, KPM_OID, TC_V1_OID)
+    node = Node(NODE, ran_functions=tuple(RanFunction(i, oid) for i, oid in enumerate(oids)))
+    reports = parse_policy(
+        "version: 1\nreports: {kpm_period_ms: 100}\nrules: [{name: r, ladder: []}]"
+    ).reports
+    assert {item.name: item.reading for item in wanted(node, reports)} == {
+        "rlc": Reading.NEWEST,
+        "mac": Reading.NEWEST,
+        "kpm": Reading.HISTORY,
+        "pipeline_status": Reading.NEWEST,
+        "flow_inventory": Reading.NEWEST,
+        "events": Reading.HISTORY,
+    }

@@ -13,8 +13,8 @@ import pytest
 from bridge_world import PATIENCE_S, BridgeWorld, kill_child
 from fake_flexric import RLC, TC, TC_V1, Subscription, node, record, rlc_message
 from flexric_bridge.sdk import V1_HEAD, V1_REFUSED
-from ric import E2GatewayClient
-from ric.errors import GatewayError
+from ric import E2GatewayClient, Reading
+from ric.errors import GatewayError, SubscriptionRefused
 from ric.sm import TC_V0_OID, TC_V1_OID
 
 CAPABILITIES = {
@@ -169,6 +169,16 @@ async def test_each_action_is_a_subscription_of_its_own(world: BridgeWorld, v1: 
         while len(seen) < len(styles):
             seen |= set(e2sm_tc.decode("indication", (await anext(stream)).message))
         assert {s.action for s in v1.subscriptions()} == set(styles)
+
+
+@pytest.mark.usefixtures("v1")
+async def test_events_cannot_be_read_so_that_newer_ones_replace_them(world: BridgeWorld) -> None:
+    async with world.client(OWN.id) as client, asyncio.timeout(PATIENCE_S):
+        events = client.subscribe(
+            OWN.id, TC_V1_OID, ON_CHANGE, [action("events")], reading=Reading.NEWEST
+        )
+        with pytest.raises(SubscriptionRefused, match=r"NEWEST.*expected HISTORY"):
+            await anext(events)
 
 
 async def test_a_refused_subscription_ends_with_the_nodes_reason(
