@@ -447,7 +447,7 @@ static bool put_format_3(out_t *out, fx_per_t *per, uint32_t period_ms)
     return good;
 }
 
-/* E2SM-KPM-IndicationMessage. Only format 3 is subscribed to, so the alternative tells which choice a node
+/* E2SM-KPM-IndicationMessage. Only format 3 is subscribed to, so the alternative shows which choice a node
  * has: 1 and an addition of the standard's, or index 2 of FlexRIC's. */
 static bool put_message(out_t *out, fx_per_t *per, uint32_t period_ms)
 {
@@ -556,7 +556,7 @@ static void consider_seconds(nearest_t *nearest, uint64_t unix_s, uint64_t fract
 
 uint64_t fx_kpm_collected_at_us(const uint8_t *header, size_t bytes, uint64_t received_at_us)
 {
-    /* A clock that is wrong by more than a day tells no time. */
+    /* A clock that is wrong by more than a day is not used. */
     nearest_t nearest = {received_at_us, received_at_us, 86400ull * 1000000};
     const uint8_t *stamp = stamp_of(header, bytes, 8);
 

@@ -26,7 +26,7 @@ enum {
 /* Unpacks an indication: u32 granularity period in ms (`period_ms` where the report does not say), u32 number
  * of UEs, for each UE u8 identities that are known (FX_…), u64 for each of these, u32 number of values, for
  * each value u8 bytes of the name, the name, f64. Fills in the head's length and the time of collection, that
- * of reception where the node's cannot be told. The caller frees it; NULL without memory. */
+ * of reception where the node's is not known. The caller frees it; NULL without memory. */
 uint8_t *fx_kpm_unpack(const uint8_t *header, size_t header_bytes, const uint8_t *message,
                        size_t message_bytes, uint32_t period_ms, fx_record_head_t *head);
 

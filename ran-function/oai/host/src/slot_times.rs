@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Buckets of 1 µs each; the last one also holds all that is longer.
 const BUCKETS: usize = 256;
 
-/// Cells that are told apart (OAI: `cell_id`); slots of others count in none.
+/// Cells that are distinguished (OAI: `cell_id`); slots of others count in none.
 const CELLS: usize = 16;
 
 /// Time in the host per slot in which the MAC called it. Written by the MAC's threads without a lock.
