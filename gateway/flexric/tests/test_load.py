@@ -1,7 +1,7 @@
 """Many UEs and many controls through a real near-RT RIC.
 
-Sizes are small, because all tests run with each FlexRIC; `--ues 240 --controls 70000` has the full
-ones: more UEs than a report holds, and more outcomes than FlexRIC's pipe has bytes.
+Sizes are small, because all tests run with each FlexRIC. `--ues 240` are more UEs than a report
+holds, `--controls 10000` take requests to five digits; both at once are more than a RIC carries.
 """
 
 from __future__ import annotations

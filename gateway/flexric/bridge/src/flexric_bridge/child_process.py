@@ -133,8 +133,9 @@ class ChildProcess:
         self._watching = asyncio.create_task(self._watch(), name="flexric child")
 
     async def versions(self) -> SdkVersions:
-        """See `Sdk.versions`."""
-        return SdkVersions(**await self._ask(self._deadlines.command_s, "versions"))
+        """See `Sdk.versions`. The first answer comes when the process has started, which takes
+        seconds on a busy machine: to kill it then only makes another one start."""
+        return SdkVersions(**await self._ask(self._deadlines.open_s, "versions"))
 
     async def open(self, connection: Connection) -> None:
         """See `Sdk.open`."""
