@@ -15,7 +15,7 @@ from sojourn_demo.flexric import FlexRic
 from sojourn_demo.oai.build import Oai
 from sojourn_demo.oai.network import enter
 
-HERE = Path(__file__).parent
+TESTS = tuple(Path(__file__).parent / name for name in ("test_gnb.py", "test_sa.py"))
 ENABLED = "SOJOURN_TEST_OAI"
 
 
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         print(f"make test-oai: nothing was tested: {error}")
         return 0
     os.environ[ENABLED] = "1"
-    return enter((sys.executable, "-m", "pytest", "-q", str(HERE / "test_gnb.py"), *arguments))
+    return enter((sys.executable, "-m", "pytest", "-q", *map(str, TESTS), *arguments))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sojourn_demo.load.commands import BY_LINES, ENDS_WITH_PARENT
 from sojourn_demo.oai.build import GNB, UE, Oai
-from sojourn_demo.oai.network import GNB_RADIO, UE_ADDRESS, UeNamespace
+from sojourn_demo.oai.network import UE_ADDRESS, UeNamespace
 from sojourn_demo.programs import Program, Programs
 
 # Without CAP_SYS_NICE OAI neither takes real-time priority nor pins its threads, either of which
@@ -97,7 +97,7 @@ class Cell:
             (
                 *(*self.namespace.prefix, *ENDS_WITH_PARENT, *NOT_REAL_TIME, *BY_LINES),
                 *(str(self.oai.build / UE), "-O", str(self.oai.ue_settings), *WITHOUT_CORE),
-                *("--rfsimulator.[0].serveraddr", GNB_RADIO),
+                *("--rfsimulator.[0].serveraddr", self.namespace.gnb_radio),
                 *("--reconfig-file", reconfiguration, "--rbconfig-file", bearers, *LOG),
             ),
             name=UE,

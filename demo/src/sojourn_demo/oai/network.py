@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -15,8 +16,8 @@ from sojourn_demo import DemoError
 from sojourn_demo.load.commands import ENDS_WITH_PARENT
 from sojourn_demo.programs import Program, Programs
 
-GNB_RADIO, UE_RADIO = "192.168.77.1", "192.168.77.2"
-"""Addresses of the link that carries the samples of the RF simulator."""
+RADIO_NETWORK: Final = IPv4Network("192.168.77.0/24")
+"""Addresses of the links that carry the samples of the RF simulator, four for each UE."""
 UE_ADDRESS: Final = "10.0.1.2"
 """The UE's end of the tunnel, as OAI sets it without a core network."""
 UE_TUN: Final = "oaitun_ue1"
@@ -35,25 +36,29 @@ def enter(command: Sequence[str]) -> NoReturn:
 class UeNamespace:
     """The UE's network namespace, linked to this one. It lasts as long as its holder."""
 
-    def __init__(self, holder: Program) -> None:
-        """`holder` is a process in the namespace."""
+    def __init__(self, holder: Program, number: int) -> None:
+        """`holder` is a process in the namespace, `number` that of the link, from 0."""
         self._namespace = Path(f"/proc/{holder.process.pid}/ns/net")
+        self.gnb_radio, self.ue_radio = (str(RADIO_NETWORK[4 * number + end]) for end in (1, 2))
+        """Addresses of the link's ends."""
 
     @classmethod
-    async def make(cls, programs: Programs) -> UeNamespace:
-        """Makes the namespace and the link; raises `DemoError` if that is not allowed."""
+    async def make(cls, programs: Programs, number: int = 0) -> UeNamespace:
+        """Makes the namespace of a UE and the link, `number` of 0 to 63; raises `DemoError` if that
+        is not allowed."""
         command = (*ENDS_WITH_PARENT, "unshare", "--net", "--", "sleep", "infinity")
         holder = programs.spawn(command, name="ue-namespace", has_ready_line=False)
-        made = cls(holder)
+        made = cls(holder, number)
         await programs.wait_until(holder, made._is_other)
         pid = str(holder.process.pid)
         # The kernel takes its time to remove that of a namespace whose programs have ended.
-        _output(("ip", "link", "delete", "radio0"))
+        radio = f"radio{number}"
+        _output(("ip", "link", "delete", radio))
         _ip("link", "set", "lo", "up")
-        _ip("link", "add", "radio0", "type", "veth", "peer", "name", "radio1", "netns", pid)
+        _ip("link", "add", radio, "type", "veth", "peer", "name", "radio", "netns", pid)
         for prefix, device, address in (
-            ((), "radio0", GNB_RADIO),
-            (made.prefix, "radio1", UE_RADIO),
+            ((), radio, made.gnb_radio),
+            (made.prefix, "radio", made.ue_radio),
         ):
             _ip("address", "add", f"{address}/30", "dev", device, prefix=prefix)
             _ip("link", "set", device, "up", prefix=prefix)

@@ -82,6 +82,7 @@ class UserPlane:
         self._tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(self._tun, TUNSETIFF, struct.pack("16sH22x", device.encode(), IFF_TUN_NO_PI))
         for words in (
+            ("link", "set", "lo", "up"),
             ("address", "add", str(network), "dev", device),
             ("link", "set", device, "up", "txqueuelen", "1000"),
         ):

@@ -1,0 +1,259 @@
+"""An OAI gNB in SA with UEs through the RF simulator, and the core network of these tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn_demo import DemoError
+from sojourn_demo.load.commands import BY_LINES, ENDS_WITH_PARENT
+from sojourn_demo.oai.build import GNB, SETTINGS, UE, Oai
+from sojourn_demo.oai.cell import LOG, NOT_REAL_TIME
+from sojourn_demo.oai.network import UE_TUN, UeNamespace
+from sojourn_demo.programs import Program, Programs
+
+HERE: Final = Path(__file__).parent
+PRELOAD: Final = Path(sys.prefix) / "lib/libflexric_sctp_over_tcp.so"
+GNB_ADDRESS, CORE_ADDRESS = "127.0.0.1", "127.0.0.2"
+KEY, OPC = "fec86ba6eb707ed08905757b1bb44b8f", "C42449363BBAD02B66D16BC975D77CC1"
+FIRST_IMSI: Final = 208990100001100
+CELLS: Final = {
+    106: (
+        "gnb.sa.band78.106prb.rfsim.conf",
+        ("-r", "106", "--numerology", "1", "--band", "78", "-C", "3319680000"),
+    ),
+    24: (
+        "gnb.sa.band78.24prb.rfsim.conf",
+        ("-r", "24", "--ssb", "24", "--numerology", "1", "--band", "78", "-C", "3604800000"),
+    ),
+}
+"""Settings of the gNB among those of OAI's own tests, and the UE's options, by PRBs."""
+SETTLE_S: Final = 0.5
+TELNET: Final = ("127.0.0.1", 9090)
+ATTACH_S: Final = 120.0
+
+
+@dataclass(slots=True)
+class StandaloneUe:
+    """A UE in a namespace of its own; `addresses` are those of its PDU sessions."""
+
+    number: int
+    namespace: UeNamespace
+    sessions: int
+    program: Program | None = None
+    addresses: list[str] = field(default_factory=list)
+
+    @property
+    def imsi(self) -> str:
+        """IMSI, which its number tells."""
+        return str(FIRST_IMSI + self.number)
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Words before a command that run it in its namespace and end it with this program."""
+        return (*self.namespace.prefix, *ENDS_WITH_PARENT)
+
+
+@dataclass(slots=True)
+class Standalone:
+    """Core network, gNB and UEs of one run, in an existing `folder`."""
+
+    oai: Oai
+    programs: Programs
+    folder: Path
+    prbs: int
+    core: Program
+    gnb: Program
+    prefix: Sequence[str]
+    ues: list[StandaloneUe] = field(default_factory=list)
+
+    @classmethod
+    async def start(
+        cls,
+        programs: Programs,
+        folder: Path,
+        *,
+        settings: Mapping[str, str],
+        prbs: int = 106,
+        rlc_um: bool = False,
+        e2: tuple[str, str] | None = None,
+        preloaded: Sequence[str] = (),
+        real_time: bool = False,
+        ues: int = 4,
+        flows: Sequence[str] = ("1:9",),
+        more: Sequence[str] = (),
+    ) -> Standalone:
+        """Starts core network and gNB, and waits for their NG Setup.
+
+        Args:
+            settings: ``SOJOURN_…`` variables of the gNB.
+            rlc_um: Whether DRBs have RLC-UM; RLC-AM otherwise.
+            e2, preloaded: As in `Cell.start`.
+            real_time: Whether OAI may take real-time priority.
+            ues: Subscribers of the core network.
+            flows: QoS flows of each PDU session, as the core network's option.
+            more: Options of the gNB.
+
+        Raises:
+            DemoError: Something does not start.
+        """
+        oai = Oai.found(os.environ)
+        prefix = (*ENDS_WITH_PARENT, *(() if real_time else NOT_REAL_TIME), *BY_LINES)
+        core = programs.spawn(
+            (
+                *(*ENDS_WITH_PARENT, sys.executable, "-m", "core", "--address", CORE_ADDRESS),
+                *("--log", str(folder / "core.jsonl")),
+                *(w for n in range(ues) for w in ("--subscriber", f"{FIRST_IMSI + n}:{KEY}:{OPC}")),
+                *(word for flow in flows for word in ("--flow", flow)),
+            ),
+            name="core",
+            environment={**os.environ, "PYTHONPATH": str(HERE)},
+            has_ready_line=False,
+        )
+        await programs.wait_until(core, (folder / "core.jsonl").exists)
+        # The log is opened before the listener.
+        await programs.wait_until(core, _listens)
+        interfaces = "--gNBs.[0].NETWORK_INTERFACES.GNB_IPV4_ADDRESS_FOR_"
+        options = [
+            *("--gNBs.[0].amf_ip_address.[0].ipv4", CORE_ADDRESS),
+            *(f"{interfaces}NG_AMF", GNB_ADDRESS, f"{interfaces}NGU", GNB_ADDRESS),
+        ]
+        if rlc_um:
+            options += ["--gNBs.[0].um_on_default_drb", "1"]
+        if e2 is not None:
+            options += ["--e2_agent.near_ric_ip_addr", e2[0], "--e2_agent.sm_dir", e2[1]]
+        inherited = os.environ.get("LD_PRELOAD", "").split()
+        libraries = dict.fromkeys([*inherited, *preloaded, str(PRELOAD)])
+        gnb = programs.spawn(
+            (
+                *(*prefix, str(oai.build / GNB), "-O", str(_conf(oai, CELLS[prbs][0]))),
+                *("--rfsim", *options, *LOG, *more),
+            ),
+            name=GNB,
+            environment=oai.environment(
+                SOJOURN_STATUS_FILE=str(folder / "status.json"),
+                SOJOURN_STATUS_MS="100",
+                SOJOURN_PACE="1",
+                LD_PRELOAD=" ".join(libraries),
+                **settings,
+            ),
+            folder=folder,
+            has_ready_line=False,
+        )
+        made = cls(oai, programs, folder, prbs, core, gnb, prefix)
+        await programs.wait_until(gnb, lambda: "ng_setup" in made.happened())
+        return made
+
+    async def attach(
+        self, number: int, sessions: int = 1, more: Sequence[str] = ()
+    ) -> StandaloneUe:
+        """Starts UE `number` and waits for its PDU sessions.
+
+        Raises:
+            DemoError: It does not get them.
+        """
+        ue = next((each for each in self.ues if each.number == number), None)
+        if ue is None:
+            namespace = await UeNamespace.make(self.programs, number)
+            ue = StandaloneUe(number, namespace, sessions)
+            self.ues.append(ue)
+        conf = self.folder / f"ue{number}.conf"
+        wanted = ", ".join(
+            f'{{ id = {each}; dnn = "oai"; nssai_sst = 1; }}' for each in range(1, sessions + 1)
+        )
+        conf.write_text(
+            f'uicc0 = {{ imsi = "{ue.imsi}"; key = "{KEY}"; opc = "{OPC}";'
+            f" pdu_sessions = ({wanted}); }}\n"
+            'thread-pool = "-1,-1,-1,-1";\n'
+            f'rfsimulator = ({{ serveraddr = "{ue.namespace.gnb_radio}"; }});\n'
+        )
+        before = len(self.sessions_of(ue))
+        ue.program = self.programs.spawn(
+            (
+                *(*ue.namespace.prefix, *self.prefix, str(self.oai.build / UE), "-O", str(conf)),
+                *("--rfsim", *CELLS[self.prbs][1], *LOG, *more),
+            ),
+            name=f"ue{number}",
+            environment=self.oai.environment(),
+            folder=self.folder,
+            has_ready_line=False,
+        )
+        await self.programs.wait_until(
+            ue.program, lambda: len(self.sessions_of(ue)) >= before + sessions, ATTACH_S
+        )
+        ue.addresses = self.sessions_of(ue)[-sessions:]
+        return ue
+
+    async def detach(self, ue: StandaloneUe) -> None:
+        """Ends a UE as its user does: it deregisters."""
+        if ue.program is not None:
+            await self.programs.stop(ue.program)
+            ue.program = None
+
+    def sessions_of(self, ue: StandaloneUe) -> list[str]:
+        """Addresses of all PDU sessions that a UE has got."""
+        return [
+            each["address"]
+            for each in self.events()
+            if each["what"] == "session" and each["imsi"] == ue.imsi
+        ]
+
+    def events(self) -> list[dict[str, Any]]:
+        """What the core network logged."""
+        try:
+            lines = (self.folder / "core.jsonl").read_text().splitlines()
+        except OSError:
+            return []
+        # The last line may be half written.
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+    def happened(self) -> list[str]:
+        """Kinds of events, in their order."""
+        return [each["what"] for each in self.events()]
+
+    def status(self) -> dict[str, Any]:
+        """The gNB's status file, or empty before there is one."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def bearers(self) -> list[dict[str, Any]]:
+        """Bearers that the MAC knows."""
+        return [each for each in self.status().get("bearers", []) if each["rnti"] is not None]
+
+    def out_of_tunnel(self, ue: StandaloneUe) -> int:
+        """Packets that a UE's tunnel has handed to its kernel."""
+        found = ue.namespace.packets(UE_TUN, "rx")
+        if found is None:
+            raise DemoError(f"UE {ue.number} has no {UE_TUN}")
+        return found
+
+    def tell(self, command: str) -> str:
+        """The answer of the gNB's telnet server, which ``--telnetsrv`` starts, to a command."""
+        with socket.create_connection(TELNET, timeout=10) as connection:
+            connection.sendall(f"{command}\n".encode())
+            time.sleep(SETTLE_S)
+            connection.settimeout(SETTLE_S)
+            answer = connection.recv(65536)
+        return answer.decode(errors="replace")
+
+
+def _conf(oai: Oai, name: str) -> Path:
+    for folder in (oai.gnb_settings.parent, *(each / SETTINGS for each in oai.build.parents)):
+        if (found := folder / name).is_file():
+            return found
+    raise DemoError(f"no {SETTINGS / name} beside {oai.gnb_settings}")
+
+
+def _listens() -> bool:
+    """Whether the core network listens: port 38412 in /proc/net/tcp."""
+    return ":960C " in Path("/proc/net/tcp").read_text()
