@@ -1,4 +1,4 @@
-"""Traffic control in an OpenAirInterface gNB in SA with a core network, RLC-AM and RLC-UM.
+"""Traffic control in an OpenAirInterface gNB in SA with a core network, RLC-AM and RLC-UM, three UEs.
 
 `make test-oai` runs these where pycrate is installed, which the core network needs.
 """
@@ -141,3 +141,17 @@ async def test_under_overload_the_rlc_holds_what_the_next_blocks_carry(
         assert dropped(bearer) > 0, "the cell carries less than was offered"
         held = sorted(each["rlc_bytes"] for (each,) in seen)
         assert held[len(held) // 2] <= LARGEST_SDU
+
+
+async def test_several_ues_under_load_do_not_take_each_others_packets(tmp_path: Path) -> None:
+    async with standalone(tmp_path, prbs=SMALL_CELL_PRBS) as sa:
+        ues = [await sa.attach(number) for number in range(3)]
+        loads = [await Download.start(sa, ue, 4.0) for ue in ues]
+        await asyncio.sleep(LOAD_S)
+        done = [await load.finish() for load in loads]
+        bearers = sorted(sa.bearers(), key=lambda each: int(each["ue"]))
+        assert len(bearers) == len(ues)
+        assert len({each["rnti"] for each in bearers}) == len(ues)
+        for bearer, (sent, arrived) in zip(bearers, done, strict=True):
+            accounted(bearer, arrived, sent)
+            assert len(arrived.number) > 0
