@@ -1,4 +1,4 @@
-"""Traffic control in an OpenAirInterface gNB in SA with a core network, RLC-AM and RLC-UM, three UEs.
+"""Traffic control in an OpenAirInterface gNB in SA: a core network, RLC-AM, RLC-UM, three UEs.
 
 `make test-oai` runs these where pycrate is installed, which the core network needs.
 """
