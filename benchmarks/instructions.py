@@ -28,7 +28,7 @@ BUILD = (
     *("-p", "lab-shared-features", "-p", "gnb-benchmarks", "--bin", "hot-paths"),
 )
 PROGRAM = ROOT / "target" / "release" / "hot-paths"
-TIMES = {"cell": (2_000, 6_000), "forecasts": (60, 180)}
+TIMES = {"cell": (1_500, 3_000), "forecasts": (60, 120)}
 """How often a load is repeated, by the first word of its name. The first run fills tables, grows
 storage and starts the flows."""
 PACKETS = (1 << 14, 3 << 14)
