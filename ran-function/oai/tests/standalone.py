@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,9 +33,9 @@ CELLS: Final = {
     ),
 }
 """Settings of the gNB among those of OAI's own tests, and the UE's options, by PRBs."""
-SETTLE_S: Final = 0.5
-TELNET: Final = ("127.0.0.1", 9090)
 ATTACH_S: Final = 120.0
+HANDLES_SIGNALS: Final = "Entering ITTI signals handler"
+"""A line of OAI's UE, about 2 s after its start."""
 
 
 @dataclass(slots=True)
@@ -194,6 +192,9 @@ class Standalone:
     async def detach(self, ue: StandaloneUe) -> None:
         """Ends a UE as its user does: it deregisters."""
         if ue.program is not None:
+            log = ue.program.log
+            # Before that line SIGTERM ends it at once.
+            await self.programs.wait_until(ue.program, lambda: HANDLES_SIGNALS in log.read_text())
             await self.programs.stop(ue.program)
             ue.program = None
 
@@ -236,15 +237,6 @@ class Standalone:
         if found is None:
             raise DemoError(f"UE {ue.number} has no {UE_TUN}")
         return found
-
-    def tell(self, command: str) -> str:
-        """The answer of the gNB's telnet server, which ``--telnetsrv`` starts, to a command."""
-        with socket.create_connection(TELNET, timeout=10) as connection:
-            connection.sendall(f"{command}\n".encode())
-            time.sleep(SETTLE_S)
-            connection.settimeout(SETTLE_S)
-            answer = connection.recv(65536)
-        return answer.decode(errors="replace")
 
 
 def _conf(oai: Oai, name: str) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip(
-    "pycrate_asn1dir", reason="no pycrate here, which has the messages of NGAP and 5G NAS"
+    "pycrate_asn1dir", reason="pycrate is not installed; it encodes NGAP and 5G NAS"
 )
 from core import CoreError, keys, nas, ngap
 from core.amf import Amf, Subscriber
@@ -282,6 +282,16 @@ def test_a_ue_registers_gets_two_sessions_and_its_addresses_again(
     assert again.amf_id != ue.amf_id
     wanted = ["registered", "session", "session", "deregistered", "released"]
     assert events(log) == [*wanted, "registered", "session"]
+
+
+def test_a_security_header_type_in_a_protected_message_is_ignored() -> None:
+    """OAI's UE sets it in its deregistration request."""
+    leaving = FGMM.FGMMMODeregistrationRequest(
+        val={"NAS_KSI": 0, "DeregistrationType": 1, "5GSID": b"\xf2" + bytes(10)}
+    ).to_bytes()
+    inside = leaving[:1] + bytes([nas.INTEGRITY_WITH_NEW]) + leaving[2:]
+    header = bytes([nas.EPD_5GMM, nas.CIPHERED]) + bytes(nas.PROTECTED_BYTES - 2)
+    assert nas.read(header + inside) == nas.read(leaving)
 
 
 def test_ues_beside_each_other_have_their_own_addresses(amf: Amf, tunnels: Tunnels) -> None:

@@ -1,4 +1,5 @@
-"""Traffic control in an OpenAirInterface gNB in SA: a core network, RLC-AM, RLC-UM, three UEs.
+"""Traffic control in an OpenAirInterface gNB in SA: a core network, RLC-AM and RLC-UM, several UEs
+and PDU sessions, a UE that comes again.
 
 `make test-oai` runs these where pycrate is installed, which the core network needs.
 """
@@ -9,7 +10,7 @@ import asyncio
 import importlib.util
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ pytestmark = [
     ),
     pytest.mark.skipif(
         importlib.util.find_spec("pycrate_asn1dir") is None,
-        reason="no pycrate here, which the core network of these tests needs",
+        reason="pycrate is not installed; the core network of these tests needs it",
     ),
     pytest.mark.timeout(1200),
 ]
@@ -64,12 +65,13 @@ class Download:
         cls, of: Standalone, ue: StandaloneUe, mbps: float, address: str | None = None
     ) -> Download:
         to = address or ue.addresses[0]
+        port = PORT + int(to.rsplit(".", 1)[1])
         out = of.folder / f"numbered-{to}.csv"
         ready = out.with_suffix(".ready")
         ready.unlink(missing_ok=True)
         receiver = of.programs.spawn(
             (
-                *(*ue.prefix, *python(FLOW), "receive", "--port", str(PORT), "--out", str(out)),
+                *(*ue.prefix, *python(FLOW), "receive", "--port", str(port), "--out", str(out)),
                 *("--ready", str(ready)),
             ),
             name=f"receiver-{to}",
@@ -78,7 +80,7 @@ class Download:
         await of.programs.wait_until(receiver, ready.exists)
         sender = of.programs.spawn(
             (
-                *(*ENDS_WITH_PARENT, *python(FLOW), "send", f"{to}:{PORT}"),
+                *(*ENDS_WITH_PARENT, *python(FLOW), "send", f"{to}:{port}"),
                 *("--bytes", str(PACKET_BYTES), "--period-us", str(8 * PACKET_BYTES / mbps)),
             ),
             name=f"sender-{to}",
@@ -109,6 +111,10 @@ async def watched(of: Standalone, seconds: float) -> list[list[dict[str, Any]]]:
         await asyncio.sleep(0.1)
         seen.append(of.bearers())
     return seen
+
+
+async def until(of: Standalone, condition: Callable[[], bool]) -> None:
+    await of.programs.wait_until(of.gnb, condition)
 
 
 def dropped(bearer: dict[str, Any]) -> int:
@@ -143,6 +149,19 @@ async def test_under_overload_the_rlc_holds_what_the_next_blocks_carry(
         assert held[len(held) // 2] <= LARGEST_SDU
 
 
+async def test_sessions_of_a_ue_have_bearers_of_their_own(tmp_path: Path) -> None:
+    async with standalone(tmp_path, prbs=SMALL_CELL_PRBS) as sa:
+        ue = await sa.attach(0, sessions=2)
+        loads = [await Download.start(sa, ue, 1.0, address) for address in ue.addresses]
+        await asyncio.sleep(LOAD_S / 2)
+        done = [await load.finish() for load in loads]
+        bearers = sorted(sa.bearers(), key=lambda each: int(each["drb"]))
+        assert [each["drb"] for each in bearers] == [1, 2]
+        for bearer, (sent, arrived) in zip(bearers, done, strict=True):
+            accounted(bearer, arrived, sent)
+            assert bearer["taken_packets"] >= sent
+
+
 async def test_several_ues_under_load_do_not_take_each_others_packets(tmp_path: Path) -> None:
     async with standalone(tmp_path, prbs=SMALL_CELL_PRBS) as sa:
         ues = [await sa.attach(number) for number in range(3)]
@@ -155,3 +174,21 @@ async def test_several_ues_under_load_do_not_take_each_others_packets(tmp_path: 
         for bearer, (sent, arrived) in zip(bearers, done, strict=True):
             accounted(bearer, arrived, sent)
             assert len(arrived.number) > 0
+
+
+async def test_a_ue_that_comes_again_has_a_new_bearer(tmp_path: Path) -> None:
+    async with standalone(tmp_path, prbs=SMALL_CELL_PRBS) as sa:
+        ue = await sa.attach(0)
+        first = ue.addresses
+        (before,) = sa.bearers()
+        await sa.detach(ue)
+        await until(sa, lambda: sa.bearers() == [])
+        again = await sa.attach(0)
+        assert again.addresses == first
+        load = await Download.start(sa, again, 1.0)
+        await asyncio.sleep(LOAD_S / 2)
+        sent, arrived = await load.finish()
+        (after,) = sa.bearers()
+        assert after["rnti"] != before["rnti"]
+        accounted(after, arrived, sent)
+        assert sa.status()["buffers_free"] == 16_384

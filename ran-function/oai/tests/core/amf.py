@@ -97,27 +97,27 @@ class Amf:
 
     async def serve(self, association: Association) -> None:
         """Answers a gNB until it leaves."""
-        self._tell("gnb_joined")
+        self._report("gnb_joined")
         while (received := await association.receive()) is not None:
             for stream, message in self.answer(*received):
                 association.send(stream, message)
         for ue in list(self._ues.values()):
             self._forget(ue)
-        self._tell("gnb_left")
+        self._report("gnb_left")
 
     def answer(self, stream: int, encoded: bytes) -> list[tuple[int, bytes]]:
         """What is sent when the gNB has sent `encoded`. What cannot be served is logged."""
         try:
             return list(self._answer(stream, Message.read(encoded)))
         except CoreError as error:
-            self._tell("refused", why=str(error))
+            self._report("refused", why=str(error))
             return []
 
     def _answer(self, stream: int, message: Message) -> Iterator[tuple[int, bytes]]:
         kind, procedure = message.kind, message.procedure
         if procedure == ngap.NG_SETUP:
             yield stream, ngap.setup_response(self._plmn)
-            self._tell("ng_setup")
+            self._report("ng_setup")
             return
         ue = self._admit(stream, message) if procedure == ngap.INITIAL_UE else self._of(message)
         if ue is None:
@@ -125,14 +125,14 @@ class Amf:
         if procedure in {ngap.INITIAL_UE, ngap.UPLINK_NAS}:
             yield from self._nas(ue, message.fields[ngap.NAS_PDU])
         elif procedure == ngap.RELEASE_REQUEST:
-            self._tell("release_requested", ue, cause=message.fields.get(ngap.CAUSE))
+            self._report("release_requested", ue, cause=message.fields.get(ngap.CAUSE))
             yield ue.stream, ngap.context_release(ue.ids)
         elif procedure == ngap.SESSION_SETUP and kind == "successfulOutcome":
             self._set_up(ue, message)
         elif procedure == ngap.CONTEXT_RELEASE and kind == "successfulOutcome":
             self._forget(ue)
         elif kind == "unsuccessfulOutcome":
-            self._tell(
+            self._report(
                 "refused", ue, why=f"procedure {procedure}: {message.fields.get(ngap.CAUSE)}"
             )
 
@@ -163,7 +163,7 @@ class Amf:
         }
         handler = handlers.get(name)
         if handler is None:
-            self._tell("ignored", ue, message=name)
+            self._report("ignored", ue, message=name)
             return
         for each in handler(ue, fields):
             yield ue.stream, each
@@ -175,7 +175,7 @@ class Amf:
         ue.imsi = nas.imsi_of(fields["5GSID"]["5GSID"])
         subscriber = self._subscribers.get(ue.imsi)
         if subscriber is None:
-            self._tell("refused", ue, why="no such subscriber")
+            self._report("refused", ue, why="no such subscriber")
             yield self._down(ue, nas.registration_reject())
             return
         ue.capabilities = _capabilities(fields)
@@ -202,14 +202,14 @@ class Amf:
         yield ngap.context_setup(ue.ids, self._plmn, ue.capabilities, key, security.protect(accept))
 
     def _registered(self, ue: Ue, fields: dict[str, Any]) -> Iterator[bytes]:
-        self._tell("registered", ue)
+        self._report("registered", ue)
         yield from ()
 
     def _establish(self, ue: Ue, fields: dict[str, Any]) -> Iterator[bytes]:
         security = _security(ue)
         request = fields["PayloadContainer"].get("5GSMPDUSessionEstabRequest")
         if request is None:
-            self._tell("ignored", ue, message="5GSM, other than an establishment")
+            self._report("ignored", ue, message="5GSM, other than an establishment")
             return
         number, transaction = request["5GSMHeader"]["PDUSessID"], request["5GSMHeader"]["PTI"]
         if len(ue.sessions) >= MOST_SESSIONS:
@@ -226,13 +226,13 @@ class Amf:
         for number, downlink in ngap.sessions_set_up(message).items():
             if (session := ue.sessions.get(number)) is not None:
                 self._tunnels.add(session.address, session.teid, downlink, self._flows)
-                self._tell("session", ue, session=number, address=str(session.address))
+                self._report("session", ue, session=number, address=str(session.address))
 
     def _serve_again(self, ue: Ue, fields: dict[str, Any]) -> Iterator[bytes]:
         yield self._down(ue, nas.service_reject())
 
     def _deregister(self, ue: Ue, fields: dict[str, Any]) -> Iterator[bytes]:
-        self._tell("deregistered", ue)
+        self._report("deregistered", ue)
         if ue.security is not None:
             yield self._down(ue, ue.security.protect(nas.deregistration_accept()))
         yield ngap.context_release(ue.ids)
@@ -248,9 +248,9 @@ class Amf:
         for session in ue.sessions.values():
             self._tunnels.remove(session.address, session.teid)
         self._ues.pop(ue.ids.amf, None)
-        self._tell("released", ue)
+        self._report("released", ue)
 
-    def _tell(self, what: str, ue: Ue | None = None, **more: object) -> None:
+    def _report(self, what: str, ue: Ue | None = None, **more: object) -> None:
         event: dict[str, object] = {"what": what}
         if ue is not None:
             event |= {"ue": ue.ids.amf, "gnb_ue": ue.ids.gnb, "imsi": ue.imsi}

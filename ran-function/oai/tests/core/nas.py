@@ -82,7 +82,11 @@ def read(message: bytes) -> tuple[str, dict[str, Any]]:
     Raises:
         CoreError: It is no 5G NAS message.
     """
-    plain = message[PROTECTED_BYTES:] if is_protected(message) else message
+    plain = message
+    if is_protected(message):
+        plain = message[PROTECTED_BYTES:]
+        # OAI's UE has a security header type in the plain deregistration request as well.
+        plain = plain[:1] + bytes(1) + plain[2:]
     parsed, error = parse_NAS5G(plain)
     if error or parsed is None:
         raise CoreError(f"NAS: {plain[:16].hex()}… is no message (error {error})")
