@@ -62,6 +62,7 @@ PLAIN = [
         ServiceModelError,
         f"^{name}: .*; expected ",
         plain(model),
+        also=("ric.sm.plain:PlainModel.check",),
         write=lambda table, model=model: model.encode(table.records, table.tstamp_us),  # type: ignore[misc]
     )
     for name, model in (("rlc", rlc), ("mac", mac))

@@ -61,9 +61,9 @@ def built_again(edges: str, others: Features) -> list[str]:
 
 
 def modules() -> list[str]:
-    named = re.search(r"^MODULES := (.+)$", MAKEFILE, re.MULTILINE)
+    named = re.search(r"^MODULES := (.*?[^\\])$", MAKEFILE, re.MULTILINE | re.DOTALL)
     assert named
-    return named[1].split()
+    return named[1].replace("\\\n", " ").split()
 
 
 @pytest.mark.parametrize("folder", modules())

@@ -98,11 +98,11 @@ def build(given: argparse.Namespace, image: str, base: str, build: dict[str, str
 
 def run(given: argparse.Namespace) -> None:
     """Build what the given sources allow; raises `BuildError`."""
-    check_tools(["buildah"])
     images = [name for name in STACK if given.oai is not None or name != GNB]
     with tempfile.TemporaryDirectory() as empty:
         for image in images:
             contexts(given, image, Path(empty))
+    check_tools(["buildah"])
     about = describe_build()
     OUT.mkdir(parents=True, exist_ok=True)
     try:
