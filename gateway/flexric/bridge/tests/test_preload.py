@@ -184,7 +184,7 @@ show(cut=len(cut), truncated=flags == TRUNC, next=receive(server, 1000)[0].decod
 
 
 def test_a_one_to_one_socket_connects_as_a_gnb_to_its_amf(sctp_over_tcp: str) -> None:
-    """Connect as OAI does: bind to an address alone, connect, ask for streams, send without an address."""
+    """Connect as OAI does: bind to an address alone, ask for streams, send without an address."""
     facts = output_of(
         sctp_over_tcp,
         LIBRARY

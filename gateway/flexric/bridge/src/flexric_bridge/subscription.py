@@ -34,7 +34,7 @@ MAX_NAME: Final = 150
 
 
 Variant = SNssai | V1Selection | None
-"""What distinguishes subscriptions to one RAN function: the slice of KPM, the selection of TC v1."""
+"""What distinguishes subscriptions to a RAN function: the slice of KPM, the selection of TC v1."""
 
 
 class UnsupportedSubscription(ProcedureError):  # noqa: N818 - says what happened
