@@ -86,7 +86,6 @@ class Standalone:
         real_time: bool = False,
         ues: int = 4,
         flows: Sequence[str] = ("1:9",),
-        more: Sequence[str] = (),
     ) -> Standalone:
         """Starts core network and gNB, and waits for their NG Setup.
 
@@ -97,7 +96,6 @@ class Standalone:
             real_time: Whether OAI may take real-time priority.
             ues: Subscribers of the core network.
             flows: QoS flows of each PDU session, as the core network's option.
-            more: Options of the gNB.
 
         Raises:
             DemoError: Something does not start.
@@ -132,7 +130,7 @@ class Standalone:
         gnb = programs.spawn(
             (
                 *(*prefix, str(oai.build / GNB), "-O", str(_conf(oai, CELLS[prbs][0]))),
-                *("--rfsim", *options, *LOG, *more),
+                *("--rfsim", *options, *LOG),
             ),
             name=GNB,
             environment=oai.environment(
@@ -149,9 +147,7 @@ class Standalone:
         await programs.wait_until(gnb, lambda: "ng_setup" in made.happened())
         return made
 
-    async def attach(
-        self, number: int, sessions: int = 1, more: Sequence[str] = ()
-    ) -> StandaloneUe:
+    async def attach(self, number: int, sessions: int = 1) -> StandaloneUe:
         """Starts UE `number` and waits for its PDU sessions.
 
         Raises:
@@ -176,7 +172,7 @@ class Standalone:
         ue.program = self.programs.spawn(
             (
                 *(*ue.namespace.prefix, *self.prefix, str(self.oai.build / UE), "-O", str(conf)),
-                *("--rfsim", *CELLS[self.prbs][1], *LOG, *more),
+                *("--rfsim", *CELLS[self.prbs][1], *LOG),
             ),
             name=f"ue{number}",
             environment=self.oai.environment(),

@@ -37,9 +37,11 @@ FLOW = "sojourn_demo.load.flow"
 PORT = 5030
 PACKET_BYTES = 1300
 LARGEST_SDU = PACKET_BYTES + 28 + 3 + 3
-"""With headers of UDP and IP, SDAP and PDCP."""
+"""Packet with headers of UDP and IP, SDAP and PDCP."""
 LOAD_S = 10.0
 SMALL_CELL_PRBS = 24
+CORE_UES_SIDE = "10.45.0.1"
+"""Address of the core network's side of the sessions."""
 
 
 @asynccontextmanager
@@ -51,56 +53,74 @@ async def standalone(folder: Path, **options: Any) -> AsyncIterator[Standalone]:
 
 
 @dataclass(slots=True)
-class Download:
-    """Numbered packets to an address of a UE."""
+class Load:
+    """Numbered packets to an address of a UE, or from it."""
 
     of: Standalone
-    ue: StandaloneUe
     sender: Program
     receiver: Program
     out: Path
 
     @classmethod
     async def start(
-        cls, of: Standalone, ue: StandaloneUe, mbps: float, address: str | None = None
-    ) -> Download:
-        to = address or ue.addresses[0]
-        port = PORT + int(to.rsplit(".", 1)[1])
-        out = of.folder / f"numbered-{to}.csv"
+        cls,
+        of: Standalone,
+        ue: StandaloneUe,
+        mbps: float,
+        address: str | None = None,
+        *,
+        uplink: bool = False,
+    ) -> Load:
+        address = address or ue.addresses[0]
+        name = f"{'up' if uplink else 'down'}-{address}"
+        to = CORE_UES_SIDE if uplink else address
+        at_core = ENDS_WITH_PARENT
+        sends, receives = (ue.prefix, at_core) if uplink else (at_core, ue.prefix)
+        port = PORT + int(address.rsplit(".", 1)[1])
+        out = of.folder / f"{name}.csv"
         ready = out.with_suffix(".ready")
         ready.unlink(missing_ok=True)
         receiver = of.programs.spawn(
             (
-                *(*ue.prefix, *python(FLOW), "receive", "--port", str(port), "--out", str(out)),
+                *(*receives, *python(FLOW), "receive", "--port", str(port), "--out", str(out)),
                 *("--ready", str(ready)),
             ),
-            name=f"receiver-{to}",
+            name=f"receiver-{name}",
             has_ready_line=False,
         )
         await of.programs.wait_until(receiver, ready.exists)
         sender = of.programs.spawn(
             (
-                *(*ENDS_WITH_PARENT, *python(FLOW), "send", f"{to}:{port}"),
+                *(*sends, *python(FLOW), "send", f"{to}:{port}"),
                 *("--bytes", str(PACKET_BYTES), "--period-us", str(8 * PACKET_BYTES / mbps)),
             ),
-            name=f"sender-{to}",
+            name=f"sender-{name}",
             has_ready_line=False,
         )
-        return cls(of, ue, sender, receiver, out)
+        return cls(of, sender, receiver, out)
 
-    async def finish(self) -> tuple[int, Received]:
-        """Ends the flow; the number of packets sent, and what arrived."""
-        await self.of.programs.stop(self.sender)
-        await self.of.programs.wait_until(self.of.gnb, self._is_quiet)
-        await self.of.programs.stop(self.receiver)
-        return int(self.sender.log.read_text().split()[-1]), read_received(self.out)
 
-    def _is_quiet(self) -> bool:
-        if any(each["waiting_packets"] or each["rlc_bytes"] for each in self.of.bearers()):
+async def finished(*loads: Load) -> list[tuple[int, Received]]:
+    """Ends flows; the number of packets sent of each, and what arrived."""
+    for load in loads:
+        await load.of.programs.stop(load.sender)
+
+    def sizes() -> list[int]:
+        return [load.out.stat().st_size for load in loads]
+
+    def is_quiet() -> bool:
+        if any(each["waiting_packets"] or each["rlc_bytes"] for each in loads[0].of.bearers()):
             return False
-        before = self.out.stat().st_size
+        before = sizes()
         time.sleep(0.3)
-        return self.out.stat().st_size == before
+        return sizes() == before
+
+    await until(loads[0].of, is_quiet)
+    for load in loads:
+        await load.of.programs.stop(load.receiver)
+    return [
+        (int(load.sender.log.read_text().split()[-1]), read_received(load.out)) for load in loads
+    ]
 
 
 async def watched(of: Standalone, seconds: float) -> list[list[dict[str, Any]]]:
@@ -138,10 +158,10 @@ async def test_under_overload_the_rlc_holds_what_the_next_blocks_carry(
 ) -> None:
     async with standalone(tmp_path, rlc_um=mode == "um", prbs=SMALL_CELL_PRBS) as sa:
         ue = await sa.attach(0)
-        load = await Download.start(sa, ue, 30.0)
+        load = await Load.start(sa, ue, 30.0)
         await asyncio.sleep(3)
         seen = await watched(sa, LOAD_S)
-        sent, arrived = await load.finish()
+        ((sent, arrived),) = await finished(load)
         (bearer,) = sa.bearers()
         accounted(bearer, arrived, sent)
         assert dropped(bearer) > 0, "the cell carries less than was offered"
@@ -152,9 +172,9 @@ async def test_under_overload_the_rlc_holds_what_the_next_blocks_carry(
 async def test_sessions_of_a_ue_have_bearers_of_their_own(tmp_path: Path) -> None:
     async with standalone(tmp_path, prbs=SMALL_CELL_PRBS) as sa:
         ue = await sa.attach(0, sessions=2)
-        loads = [await Download.start(sa, ue, 1.0, address) for address in ue.addresses]
+        loads = [await Load.start(sa, ue, 1.0, address) for address in ue.addresses]
         await asyncio.sleep(LOAD_S / 2)
-        done = [await load.finish() for load in loads]
+        done = await finished(*loads)
         bearers = sorted(sa.bearers(), key=lambda each: int(each["drb"]))
         assert [each["drb"] for each in bearers] == [1, 2]
         for bearer, (sent, arrived) in zip(bearers, done, strict=True):
@@ -162,18 +182,27 @@ async def test_sessions_of_a_ue_have_bearers_of_their_own(tmp_path: Path) -> Non
             assert bearer["taken_packets"] >= sent
 
 
-async def test_several_ues_under_load_do_not_take_each_others_packets(tmp_path: Path) -> None:
-    async with standalone(tmp_path, prbs=SMALL_CELL_PRBS) as sa:
-        ues = [await sa.attach(number) for number in range(3)]
-        loads = [await Download.start(sa, ue, 4.0) for ue in ues]
-        await asyncio.sleep(LOAD_S)
-        done = [await load.finish() for load in loads]
+@pytest.mark.parametrize("mode", ["am", "um"])
+async def test_ues_under_load_both_ways_do_not_take_each_others_packets(
+    tmp_path: Path, mode: str
+) -> None:
+    async with standalone(tmp_path, rlc_um=mode == "um", prbs=SMALL_CELL_PRBS) as sa:
+        ues = [await sa.attach(number) for number in range(4)]
+        loads = [await Load.start(sa, ue, 3.0) for ue in ues]
+        up = [await Load.start(sa, ue, 1.0, uplink=True) for ue in ues]
+        seen = await watched(sa, LOAD_S)
+        done = await finished(*loads, *up)
         bearers = sorted(sa.bearers(), key=lambda each: int(each["ue"]))
-        assert len(bearers) == len(ues)
-        assert len({each["rnti"] for each in bearers}) == len(ues)
-        for bearer, (sent, arrived) in zip(bearers, done, strict=True):
+        assert len(bearers) == len({each["rnti"] for each in bearers}) == len(ues)
+        for bearer, (sent, arrived) in zip(bearers, done[: len(ues)], strict=True):
             accounted(bearer, arrived, sent)
             assert len(arrived.number) > 0
+            of_ue = [each for sample in seen for each in sample if each["ue"] == bearer["ue"]]
+            held = sorted(each["rlc_bytes"] for each in of_ue)
+            assert held[len(held) // 2] <= LARGEST_SDU
+        for _, arrived in done[len(ues) :]:
+            assert len(arrived.number) > 0
+            assert (arrived.reordered, arrived.duplicates) == (0, 0)
 
 
 async def test_a_ue_that_comes_again_has_a_new_bearer(tmp_path: Path) -> None:
@@ -185,9 +214,9 @@ async def test_a_ue_that_comes_again_has_a_new_bearer(tmp_path: Path) -> None:
         await until(sa, lambda: sa.bearers() == [])
         again = await sa.attach(0)
         assert again.addresses == first
-        load = await Download.start(sa, again, 1.0)
+        load = await Load.start(sa, again, 1.0)
         await asyncio.sleep(LOAD_S / 2)
-        sent, arrived = await load.finish()
+        ((sent, arrived),) = await finished(load)
         (after,) = sa.bearers()
         assert after["rnti"] != before["rnti"]
         accounted(after, arrived, sent)
