@@ -60,7 +60,8 @@ impl Forecasts {
             *value = spread(n as u64 + 977 * self.tick as u64) as f32;
             *base = *value;
         }
-        let newest = Newest { features: &self.features, width: QUANTITIES, fresh: &[], limited: &[] };
+        let newest =
+            Newest { features: &self.features, width: QUANTITIES, fresh: &[], limited: &[] };
         let output = ModelOutput {
             values: &self.values,
             scale: &self.scale,

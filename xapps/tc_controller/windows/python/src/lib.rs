@@ -16,6 +16,7 @@ struct Fields(rlc_windows::Fields);
 impl Fields {
     #[new]
     #[pyo3(signature = (*, record, pdu_bytes, occupancy_bytes, mean_sojourn, head_of_line_age, rnti, rbid, most_records))]
+    #[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
     fn new(
         record: usize,
         pdu_bytes: usize,
