@@ -50,7 +50,7 @@ class StandaloneUe:
 
     @property
     def imsi(self) -> str:
-        """IMSI, which its number tells."""
+        """IMSI, made of its number."""
         return str(FIRST_IMSI + self.number)
 
     @property
