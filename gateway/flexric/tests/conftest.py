@@ -27,6 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--controls", type=int, default=1000, help="controls under load")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Gives tests of kills a minute for each."""
+    for item in items:
+        if item.path.name == "test_kills.py":
+            item.add_marker(pytest.mark.timeout(60 * config.getoption("--kills")))
+
+
 _outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
