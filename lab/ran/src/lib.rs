@@ -25,6 +25,7 @@ pub mod f1u;
 pub mod mac;
 pub mod numerology;
 pub mod pdcp;
+pub mod phy;
 pub mod rlc;
 mod rng;
 pub mod tbs;

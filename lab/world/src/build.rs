@@ -85,7 +85,7 @@ impl Builder<'_> {
             Cell::new(config.clone()).map_err(|error| Violation::new("cell", error.to_string()))?;
         // Validates UEs and bearers now, though they attach later.
         let mut trial = cell.clone();
-        let mut channels = Channels::new(&self.loaded.directory, config.tbs.clone());
+        let mut channels = Channels::new(&self.loaded.directory, config.tbs.clone(), config.n_prb);
         let mut bearers = Vec::new();
         let mut ues = Vec::new();
         for (index, ue) in scenario.ues.iter().enumerate() {

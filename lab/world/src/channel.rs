@@ -14,6 +14,7 @@ use lab_scenario::{Channel, MAX_TRACE_BYTES, UccColumn, Violation, read_bounded}
 pub(super) struct Channels {
     directory: PathBuf,
     tbs: TbsConfig,
+    n_prb: u16,
     mahimahi: HashMap<String, MahimahiTrace>,
     ucc: HashMap<(String, ran::UccColumn), UccTrace>,
 }
@@ -21,10 +22,10 @@ pub(super) struct Channels {
 const SECOND_US: u64 = 1_000_000;
 
 impl Channels {
-    /// Relative paths start at `directory`; the cell has transport block sizes `tbs`.
-    pub(super) fn new(directory: &Path, tbs: TbsConfig) -> Self {
+    /// Relative paths start at `directory`; the cell has `n_prb` PRBs and transport block sizes `tbs`.
+    pub(super) fn new(directory: &Path, tbs: TbsConfig, n_prb: u16) -> Self {
         let directory = directory.to_owned();
-        Self { directory, tbs, mahimahi: HashMap::new(), ucc: HashMap::new() }
+        Self { directory, tbs, n_prb, mahimahi: HashMap::new(), ucc: HashMap::new() }
     }
 
     /// Builds the channel at element `path` of the scenario.
@@ -126,7 +127,7 @@ impl Channels {
                 RateSeries::new(SECOND_US, &rates, at_end).map(ran::Channel::Rate)
             }
             ran::UccColumn::Cqi | ran::UccColumn::Snr => {
-                let thresholds_db = ran::mac::cqi::snr_thresholds_db(&self.tbs);
+                let thresholds_db = ran::mac::cqi::snr_thresholds_db(&self.tbs, self.n_prb);
                 let cqi = |value: &Option<f64>| match (value, column) {
                     (None, _) => 0,
                     (Some(snr_db), ran::UccColumn::Snr) => {

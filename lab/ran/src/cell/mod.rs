@@ -252,7 +252,7 @@ impl<P: Sdu> Cell<P> {
         let now_us = self.next_slot_us();
         let (_, ue) = Self::ue_mut(&self.by_rnti, &mut self.ues, rnti)
             .ok_or(ConfigError::NoSuchUe { rnti })?;
-        ue.set_channel(channel, &self.config.tbs, self.config.seed, now_us);
+        ue.set_channel(channel, &self.config, now_us);
         self.any_random_channel |= ue.channel.is_random();
         Ok(())
     }

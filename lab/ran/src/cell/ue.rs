@@ -7,7 +7,6 @@ use crate::mac::harq::{BlockErrors, Processes};
 use crate::mac::pf::Average;
 use crate::mac::report::MacCounters;
 use crate::rng::Rng;
-use crate::tbs::TbsConfig;
 use crate::uplink::Uplink;
 
 #[derive(Debug, Clone)]
@@ -50,7 +49,7 @@ impl Ue {
         let random = channel_stream(cell.seed, config.rnti, 0);
         Self {
             rnti: config.rnti,
-            channel: ChannelState::new(config.channel, &cell.tbs, random, now_us),
+            channel: ChannelState::new(config.channel, cell, random, now_us),
             channels: 1,
             slice,
             bearers: Vec::new(),
@@ -67,15 +66,9 @@ impl Ue {
     }
 
     /// Replaces its channel from `now_us` on.
-    pub(super) fn set_channel(
-        &mut self,
-        channel: Channel,
-        tbs: &TbsConfig,
-        seed: u64,
-        now_us: u64,
-    ) {
-        let random = channel_stream(seed, self.rnti, self.channels);
-        self.channel = ChannelState::new(channel, tbs, random, now_us);
+    pub(super) fn set_channel(&mut self, channel: Channel, cell: &CellConfig, now_us: u64) {
+        let random = channel_stream(cell.seed, self.rnti, self.channels);
+        self.channel = ChannelState::new(channel, cell, random, now_us);
         self.channels += 1;
     }
 

@@ -3,9 +3,9 @@
 use super::gauss_markov::Process;
 use super::mobility::McsChain;
 use super::{Channel, Radio};
+use crate::config::CellConfig;
 use crate::mac::cqi;
 use crate::rng::Rng;
-use crate::tbs::TbsConfig;
 
 /// A channel with its state and the cell's tables.
 #[derive(Debug, Clone)]
@@ -34,7 +34,8 @@ enum Kind {
 
 impl ChannelState {
     /// A valid channel, from `now_us` on.
-    pub(crate) fn new(channel: Channel, tbs: &TbsConfig, mut rng: Rng, now_us: u64) -> Self {
+    pub(crate) fn new(channel: Channel, cell: &CellConfig, mut rng: Rng, now_us: u64) -> Self {
+        let tbs = &cell.tbs;
         let mut by_cqi = [Radio::OutOfRange; 16];
         for cqi in 1..=15u8 {
             let own = match &channel {
@@ -51,7 +52,7 @@ impl ChannelState {
             Channel::GaussMarkov(config) => Some((
                 Kind::GaussMarkov {
                     process: Process::new(config, &mut rng),
-                    thresholds_db: cqi::snr_thresholds_db(tbs),
+                    thresholds_db: cqi::snr_thresholds_db(tbs, cell.n_prb),
                 },
                 config.period_us,
             )),
@@ -164,7 +165,7 @@ mod tests {
             period_us: 10_000,
         };
         let channel = Channel::GaussMarkov(config);
-        let mut tuned = ChannelState::new(channel, &TbsConfig::Lte, Rng::new(3, 1), 0);
+        let mut tuned = ChannelState::new(channel, &CellConfig::lte_5mhz(), Rng::new(3, 1), 0);
         let (mut last, mut changes) = (tuned.radio(0, 0, 0), 0u32);
         for now_us in (1_000..2_000_000).step_by(1_000) {
             let ahead = tuned.radio_ahead(now_us, 0, 0);

@@ -1,5 +1,6 @@
 //! CQI: from SNR to CQI, from CQI to MCS and back.
 
+use crate::phy::Code;
 use crate::tbs::TbsConfig;
 use crate::tbs::nr::McsTable;
 
@@ -72,16 +73,34 @@ pub fn mcs_of_cqi(tbs: &TbsConfig, cqi: u8) -> Option<u8> {
     }
 }
 
-/// Fraction of Shannon's bound that a link reaches: `efficiency = 0.75 · log2(1 + SNR)`.
-///
-/// 36.942 §A.2 uses this model with 0.6. 0.75 puts CQI 15 of the 64QAM table at 22.3 dB; link
-/// simulations of single-antenna LTE have 22.7 dB (Kawser et al., "Downlink SNR to CQI mapping for
-/// different multiple antenna techniques in LTE", 2012).
-const ATTENUATION: f64 = 0.75;
+/// CQI of each modulation in order: QPSK, 16QAM, 64QAM, 256QAM, 1024QAM.
+const fn modulations(tbs: &TbsConfig) -> [u8; 5] {
+    match tbs {
+        TbsConfig::Lte | TbsConfig::Nr { mcs_table: McsTable::Qam64, .. } => [6, 3, 6, 0, 0],
+        TbsConfig::Nr { mcs_table: McsTable::Qam256, .. } => [3, 3, 5, 4, 0],
+        TbsConfig::Nr { mcs_table: McsTable::Qam64LowSe, .. } => [8, 3, 4, 0, 0],
+        TbsConfig::Nr { mcs_table: McsTable::Qam1024, .. } => [3, 2, 4, 4, 2],
+    }
+}
 
-/// Lowest SNR in dB at which each CQI of 1 to 15 is reported.
-pub fn snr_thresholds_db(tbs: &TbsConfig) -> [f64; 15] {
-    table(tbs).map(|efficiency| 10.0 * libm::log10(libm::exp2(efficiency / ATTENUATION) - 1.0))
+/// Error rate with which a UE could receive a block of the CQI that it reports (38.214 §5.2.2.1, 36.213 §7.2.3).
+fn reported_error_rate(tbs: &TbsConfig) -> f64 {
+    match tbs {
+        TbsConfig::Nr { mcs_table: McsTable::Qam64LowSe, .. } => 1e-5,
+        TbsConfig::Lte | TbsConfig::Nr { .. } => 0.1,
+    }
+}
+
+/// Lowest SNR in dB at which each CQI of 1 to 15 is reported by a UE of a carrier of `n_prb` PRBs: that at which a transport block over the whole carrier (38.214 §5.2.2.5) fails as often as the CQI allows.
+pub fn snr_thresholds_db(tbs: &TbsConfig, n_prb: u16) -> [f64; MAX_CQI as usize] {
+    let orders = modulations(tbs).into_iter().zip([2u8, 4, 6, 8, 10]);
+    let mut orders = orders.flat_map(|(count, order)| (0..count).map(move |_| order));
+    table(tbs).map(|efficiency| {
+        let order = orders.next().unwrap_or(2);
+        let code = Code::new(order, efficiency / f64::from(order));
+        let bits = (efficiency * f64::from(tbs.data_re(n_prb))) as u32;
+        code.curve(bits).snr_db_at(reported_error_rate(tbs))
+    })
 }
 
 #[cfg(test)]
@@ -137,15 +156,18 @@ mod tests {
 
     #[test]
     fn thresholds_are_near_those_of_link_simulations() {
-        let thresholds = snr_thresholds_db(&TbsConfig::Lte);
+        let thresholds = snr_thresholds_db(&TbsConfig::Lte, 6);
         assert!(thresholds.is_sorted());
-        // Kawser et al. 2012, SISO.
-        let simulated =
-            [-6.7, -4.7, -2.3, 0.2, 2.4, 4.3, 5.9, 8.1, 10.3, 11.7, 14.1, 16.3, 18.7, 21.0, 22.7];
+        // AWGN thresholds of turbo codes over six PRBs by the Vienna LTE simulator (Mehlführer et al., "The Vienna
+        // LTE simulators", EURASIP J. Adv. Signal Process. 2011).
+        let simulated = [
+            -6.936, -5.147, -3.180, -1.253, 0.761, 2.699, 4.694, 6.525, 8.573, 10.366, 12.289,
+            14.173, 15.888, 17.814, 19.829,
+        ];
         for (ours, theirs) in thresholds.iter().zip(simulated) {
-            assert!((ours - theirs).abs() < 1.6, "{ours} {theirs}");
+            assert!((ours - theirs).abs() < 0.75, "{ours} {theirs}");
         }
-        let highest = snr_thresholds_db(&nr(McsTable::Qam256))[14];
-        assert!((29.0..31.0).contains(&highest), "{highest}");
+        let highest = snr_thresholds_db(&nr(McsTable::Qam256), 106)[14];
+        assert!((24.5..26.0).contains(&highest), "{highest}");
     }
 }

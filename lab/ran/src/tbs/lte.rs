@@ -35,6 +35,24 @@ pub fn efficiency(mcs: u8) -> Option<f64> {
     tbs_bits(mcs, MAX_N_PRB as u16).map(|bits| f64::from(bits) / data_re)
 }
 
+/// Resource elements for data in a pair of PRBs: one control symbol and one antenna port of reference
+/// signals, eight elements of which two are in that symbol, leave 150 of 168.
+pub(super) const DATA_RE_PER_PRB: u32 = 150;
+
+/// Modulation order (36.213 table 7.1.7.1-1) and information bits per coded bit; `None` for a reserved
+/// MCS.
+pub(super) fn modulation(mcs: u8) -> Option<(u8, f64)> {
+    let order = match mcs {
+        0..=9 => 2,
+        10..=16 => 4,
+        17..=MAX_MCS => 6,
+        _ => return None,
+    };
+    let bits = f64::from(tbs_bits(mcs, MAX_N_PRB as u16)?);
+    let coded_bits = f64::from(order) * f64::from(DATA_RE_PER_PRB) * MAX_N_PRB as f64;
+    Some((order, bits / coded_bits))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

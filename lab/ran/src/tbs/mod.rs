@@ -66,6 +66,28 @@ impl TbsConfig {
         }
     }
 
+    /// Modulation order and information bits per coded bit of `mcs`; `None` above the table.
+    pub fn modulation(&self, mcs: u8) -> Option<(u8, f64)> {
+        match self {
+            Self::Lte => lte::modulation(mcs),
+            Self::Nr { mcs_table, .. } => {
+                let entry = mcs_table.entry(mcs)?;
+                Some((entry.modulation_order, f64::from(entry.rate_x2048) / 2048.0))
+            }
+        }
+    }
+
+    /// Resource elements for data in a full slot of `n_prb` PRBs, of all layers.
+    pub fn data_re(&self, n_prb: u16) -> u32 {
+        let per_prb = match self {
+            Self::Lte => lte::DATA_RE_PER_PRB,
+            Self::Nr { layers, overhead, .. } => {
+                u32::from(*layers) * overhead.data_re_per_prb(SYMBOLS_PER_SLOT)
+            }
+        };
+        per_prb * u32::from(n_prb)
+    }
+
     fn bits(&self, mcs: u8, n_prb: u16, dl_symbols: u8) -> u32 {
         match self {
             Self::Lte => lte::tbs_bits(mcs, n_prb).unwrap_or(0),
