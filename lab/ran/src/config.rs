@@ -5,6 +5,7 @@ use crate::error::{ConfigError, ensure};
 use crate::mac::harq::{BlockErrors, HarqConfig};
 use crate::mac::scheduler::SchedulerConfig;
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
+use crate::phy::{AdaptationConfig, LinkTables};
 use crate::rlc::{AmConfig, RlcMode};
 use crate::tbs::nr::{McsTable, NrOverhead};
 use crate::tbs::{TbsConfig, TbsTables};
@@ -54,6 +55,8 @@ pub struct CellConfig {
     pub reserved: Option<ReservedPrb>,
     /// PHY delay, block errors and HARQ.
     pub harq: HarqConfig,
+    /// How the gNB follows the SNR of its UEs.
+    pub adaptation: AdaptationConfig,
     /// Seed of all random numbers of the cell.
     pub seed: u64,
 }
@@ -87,6 +90,7 @@ impl CellConfig {
                 processes: 8,
                 ..HarqConfig::default()
             },
+            adaptation: AdaptationConfig::default(),
             seed: 1,
         }
     }
@@ -119,6 +123,7 @@ impl CellConfig {
             max_ues_per_slot: 8,
             reserved: Some(ReservedPrb { period_slots: 10, slots: vec![2, 5], n_prb: 106 }),
             harq: HarqConfig::default(),
+            adaptation: AdaptationConfig::default(),
             seed: 1,
         }
     }
@@ -142,12 +147,18 @@ impl CellConfig {
         }
         self.tbs.validate(self.n_prb, self.numerology, &self.duplexing)?;
         self.scheduler.validate(self.n_prb)?;
+        self.adaptation.validate(self.numerology.slot_us())?;
         self.harq.validate()
     }
 
     /// Transport block sizes of a valid configuration.
     pub fn tbs_tables(&self) -> TbsTables {
         TbsTables::new(&self.tbs, self.n_prb, &self.duplexing)
+    }
+
+    /// SNR of MCS and CQI of a valid configuration.
+    pub(crate) fn link_tables(&self) -> LinkTables {
+        LinkTables::new(&self.tbs, self.n_prb, self.adaptation.target_bler())
     }
 
     /// Default uplink access: a scheduling request in the first uplink slot of each TDD pattern;

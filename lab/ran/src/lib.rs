@@ -13,6 +13,7 @@
 //! | [`mac`] | schedulers, HARQ, the MAC report |
 //! | [`rlc`] | RLC-UM and RLC-AM (38.322), the RLC report |
 //! | [`pdcp`] | header sizes and in-order delivery at the UE (38.323) |
+//! | [`phy`] | adaptation to the SNR of a UE, errors of blocks |
 //! | [`channel`] | fixed MCS, series, traces and random channels |
 //! | [`f1u`] | the link between CU and DU (38.425), delivery status |
 //! | [`uplink`] | uplink delay of a packet |
@@ -37,7 +38,7 @@ pub use cell::{
 };
 pub use channel::{
     AtEnd, Channel, CqiSeries, CqiToMcs, GaussMarkov, MahimahiTrace, McsChain, McsSeries, Missing,
-    MobilityModel, MobilityPattern, RateSeries, TraceError, UccColumn, UccTrace,
+    MobilityModel, MobilityPattern, RateSeries, SnrSeries, TraceError, UccColumn, UccTrace,
 };
 pub use config::{BearerConfig, CellConfig, UeConfig};
 pub use error::ConfigError;
@@ -47,6 +48,7 @@ pub use mac::{
     SchedulerConfig, SliceShare, UeScheduler,
 };
 pub use numerology::{Duplexing, Numerology, SlotKind, TddPattern};
+pub use phy::{AdaptationConfig, Combining, OuterLoop};
 pub use rlc::{AmConfig, AmSnLength, RlcMode, RlcReport, SduDelays};
 pub use uplink::{RecordedUplinkConfig, UplinkConfig};
 

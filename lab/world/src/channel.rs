@@ -127,7 +127,7 @@ impl Channels {
                 RateSeries::new(SECOND_US, &rates, at_end).map(ran::Channel::Rate)
             }
             ran::UccColumn::Cqi | ran::UccColumn::Snr => {
-                let thresholds_db = ran::mac::cqi::snr_thresholds_db(&self.tbs, self.n_prb);
+                let thresholds_db = ran::phy::cqi::snr_thresholds_db(&self.tbs, self.n_prb);
                 let cqi = |value: &Option<f64>| match (value, column) {
                     (None, _) => 0,
                     (Some(snr_db), ran::UccColumn::Snr) => {

@@ -6,11 +6,10 @@ use super::ue::Ue;
 use super::upper_layer::SlotIo;
 use super::{BearerIndex, Cell, Delivery};
 use crate::Sdu;
-use crate::channel::Radio;
-use crate::mac::cqi;
 use crate::mac::harq::PendingBlock;
 use crate::mac::round_robin::Grant;
 use crate::numerology::SlotKind;
+use crate::phy::{Radio, cqi};
 use crate::rlc::RlcPdu;
 use crate::rlc::report::count;
 
@@ -95,7 +94,11 @@ impl<P: Sdu> Cell<P> {
     ) {
         let harq = self.config.harq;
         let Some(ue) = self.ues[block.ue].as_mut() else { return };
-        let failed = ue.rng.chance(ue.errors.probability(block.transmissions));
+        let failure_rate = match &mut block.reception {
+            Some(reception) => ue.channel.failure_rate(reception),
+            None => ue.errors.probability(block.transmissions),
+        };
+        let failed = ue.rng.chance(failure_rate);
         ue.counters.count_round(block.transmissions, failed, slot.start_us);
         ue.counters.aggr_retx_prb += u64::from(block.n_prb);
         block.transmissions += 1;
@@ -141,10 +144,16 @@ impl<P: Sdu> Cell<P> {
         let harq = self.config.harq;
         let Some(ue) = self.ues[grant.ue].as_ref() else { return };
         let tbs_bytes = self.link(ue, slot).bytes(grant.prb);
+        let mut reception = ue.channel.reception(self.mcs_now(ue), 8 * tbs_bytes);
         let next_block = self.next_block(ue, slot, grant.prb);
         let Some(ue) = self.ues[grant.ue].as_mut() else { return };
-        let may_fail = ue.errors.bler > 0.0 && !ue.channel.is_trace();
-        let failed = may_fail && ue.rng.chance(ue.errors.bler);
+        let failure_rate = match &mut reception {
+            Some(reception) => ue.channel.failure_rate(reception),
+            None if ue.channel.is_trace() => 0.0,
+            None => ue.errors.bler,
+        };
+        let failed = failure_rate > 0.0 && ue.rng.chance(failure_rate);
+        ue.channel.transmitted(!failed, slot.start_us);
         let free_us = slot.start_us + u64::from(harq.rtt_us);
         let at_us = slot.start_us + u64::from(harq.phy_delay_us);
         let mut kept = Vec::new();
@@ -185,6 +194,7 @@ impl<P: Sdu> Cell<P> {
                 n_prb: grant.prb,
                 kind: slot.kind,
                 transmissions: 1,
+                reception,
                 pdus: kept,
             };
             if is_kept {
@@ -255,11 +265,12 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// CQI of the current MCS; 0 out of range.
+    /// The CQI that the gNB has, or that of the current MCS where it needs none; 0 out of range.
     pub(super) fn cqi_now(&self, ue: &Ue) -> u8 {
-        match self.radio_now(ue) {
-            Radio::OutOfRange => 0,
-            Radio::Mcs(_) | Radio::Bytes(_) => {
+        match (ue.channel.reported_cqi(), self.radio_now(ue)) {
+            (Some(cqi), _) => cqi,
+            (None, Radio::OutOfRange) => 0,
+            (None, Radio::Mcs(_) | Radio::Bytes(_)) => {
                 cqi::wideband_cqi(&self.config.tbs, self.mcs_now(ue))
             }
         }

@@ -10,6 +10,7 @@ mod ue;
 mod upper_layer;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::Sdu;
 use crate::config::{BearerConfig, CellConfig, UeConfig};
@@ -18,6 +19,7 @@ use crate::mac::eqp::Eqp;
 use crate::mac::harq::PendingBlocks;
 use crate::mac::scheduler::{SchedulerConfig, Slice};
 use crate::numerology::SlotKind;
+use crate::phy::LinkTables;
 use crate::rlc::SduDelays;
 use crate::tbs::TbsTables;
 use crate::uplink::{RecordedUplink, ScheduledUplink, Uplink, UplinkConfig};
@@ -54,6 +56,7 @@ pub struct Delivery<P> {
 pub struct Cell<P> {
     config: CellConfig,
     tables: TbsTables,
+    link_tables: Arc<LinkTables>,
     /// Number of the next slot.
     slot: u64,
     /// End of the downlink slot before the last, and of the last: the interval whose trace
@@ -74,8 +77,8 @@ pub struct Cell<P> {
     last_slot_downlink: bool,
     /// Kind of the last slot, and its PRBs for data.
     last_slot: (SlotKind, u16),
-    /// Whether a UE has had a random channel.
-    any_random_channel: bool,
+    /// Whether a UE has had a channel that changes by steps.
+    any_advancing_channel: bool,
     /// Downlink slots so far.
     downlink_slots: u64,
     /// State of EQP, if it is the scheduler.
@@ -95,6 +98,7 @@ impl<P: Sdu> Cell<P> {
         Ok(Self {
             uplink,
             tables: config.tbs_tables(),
+            link_tables: config.link_tables().into(),
             slot: 0,
             downlink_since_us: 0,
             downlink_until_us: 0,
@@ -108,7 +112,7 @@ impl<P: Sdu> Cell<P> {
             totals: CellTotals::default(),
             last_slot_downlink: false,
             last_slot: (SlotKind::Up, 0),
-            any_random_channel: false,
+            any_advancing_channel: false,
             downlink_slots: 0,
             eqp: match &config.scheduler {
                 SchedulerConfig::ElasticQuantumPartition(eqp) => {
@@ -152,8 +156,8 @@ impl<P: Sdu> Cell<P> {
             }
         };
         let now_us = self.next_slot_us();
-        let ue = Ue::new(config, slice, &self.config, uplink, now_us);
-        self.any_random_channel |= ue.channel.is_random();
+        let ue = Ue::new(config, slice, &self.config, &self.link_tables, uplink, now_us);
+        self.any_advancing_channel |= ue.channel.is_advancing();
         let at = match self.ues.iter().position(Option::is_none) {
             Some(free) => free,
             None => {
@@ -252,8 +256,8 @@ impl<P: Sdu> Cell<P> {
         let now_us = self.next_slot_us();
         let (_, ue) = Self::ue_mut(&self.by_rnti, &mut self.ues, rnti)
             .ok_or(ConfigError::NoSuchUe { rnti })?;
-        ue.set_channel(channel, &self.config, now_us);
-        self.any_random_channel |= ue.channel.is_random();
+        ue.set_channel(channel, &self.config, &self.link_tables, now_us);
+        self.any_advancing_channel |= ue.channel.is_advancing();
         Ok(())
     }
 
@@ -354,7 +358,7 @@ impl<P: Sdu> Cell<P> {
         self.slot += 1;
         let end_us = self.next_slot_us();
         self.last_slot_downlink = false;
-        if self.any_random_channel {
+        if self.any_advancing_channel {
             self.ues.iter_mut().flatten().for_each(|ue| ue.channel.advance(start_us));
         }
         let kind = self.config.duplexing.kind(slot);

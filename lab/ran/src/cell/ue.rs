@@ -1,11 +1,14 @@
 //! State of a UE in the MAC.
 
+use std::sync::Arc;
+
 use super::BearerIndex;
 use crate::channel::{Channel, ChannelState};
 use crate::config::{CellConfig, UeConfig};
 use crate::mac::harq::{BlockErrors, Processes};
 use crate::mac::pf::Average;
 use crate::mac::report::MacCounters;
+use crate::phy::LinkTables;
 use crate::rng::Rng;
 use crate::uplink::Uplink;
 
@@ -43,13 +46,14 @@ impl Ue {
         config: UeConfig,
         slice: usize,
         cell: &CellConfig,
+        tables: &Arc<LinkTables>,
         uplink: Uplink,
         now_us: u64,
     ) -> Self {
         let random = channel_stream(cell.seed, config.rnti, 0);
         Self {
             rnti: config.rnti,
-            channel: ChannelState::new(config.channel, cell, random, now_us),
+            channel: ChannelState::new(config.channel, cell, tables, random, now_us),
             channels: 1,
             slice,
             bearers: Vec::new(),
@@ -66,9 +70,15 @@ impl Ue {
     }
 
     /// Replaces its channel from `now_us` on.
-    pub(super) fn set_channel(&mut self, channel: Channel, cell: &CellConfig, now_us: u64) {
+    pub(super) fn set_channel(
+        &mut self,
+        channel: Channel,
+        cell: &CellConfig,
+        tables: &Arc<LinkTables>,
+        now_us: u64,
+    ) {
         let random = channel_stream(cell.seed, self.rnti, self.channels);
-        self.channel = ChannelState::new(channel, cell, random, now_us);
+        self.channel = ChannelState::new(channel, cell, tables, random, now_us);
         self.channels += 1;
     }
 

@@ -5,6 +5,7 @@ pub mod mahimahi;
 pub mod mobility;
 pub mod rate;
 pub mod series;
+mod snr;
 mod state;
 pub mod ucc;
 
@@ -12,7 +13,7 @@ pub use gauss_markov::GaussMarkov;
 pub use mahimahi::MahimahiTrace;
 pub use mobility::{McsChain, MobilityModel, MobilityPattern};
 pub use rate::RateSeries;
-pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries};
+pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries, SnrSeries};
 pub(crate) use state::ChannelState;
 pub use ucc::{Missing, UccColumn, UccTrace};
 
@@ -27,6 +28,8 @@ pub enum Channel {
     McsSeries(McsSeries),
     /// A CQI that changes with time.
     CqiSeries(CqiSeries),
+    /// An SNR that changes with time.
+    SnrSeries(SnrSeries),
     /// A bit rate that changes with time, as measured by a download.
     Rate(RateSeries),
     /// Delivery opportunities recorded from a cellular link.
@@ -35,28 +38,9 @@ pub enum Channel {
     GaussMarkov(GaussMarkov),
     /// An MCS drawn from the cell's seed by a Markov chain.
     Mobility(McsChain),
-}
-
-/// What a channel offers in one slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Radio {
-    /// Transport block sizes of this MCS.
-    Mcs(u8),
-    /// This many bytes over all PRBs of the slot.
-    Bytes(u32),
-    /// CQI 0: nothing can be sent.
-    OutOfRange,
-}
-
-impl Radio {
-    /// Bytes over all PRBs, with the transport block sizes `of_mcs`.
-    pub(crate) fn bytes(self, of_mcs: impl FnOnce(u8) -> u32) -> u32 {
-        match self {
-            Self::Mcs(mcs) => of_mcs(mcs),
-            Self::Bytes(bytes) => bytes,
-            Self::OutOfRange => 0,
-        }
-    }
+    /// A channel of SNR or CQI that the gNB knows in each slot, and on which no block fails but by the
+    /// configured error rate.
+    Ideal(Box<Channel>),
 }
 
 /// Why a recorded trace cannot be used.
@@ -116,7 +100,8 @@ impl Channel {
                 .map_or(Ok(()), |mapping| check_all("channel.cqi_to_mcs", mapping)),
             Self::GaussMarkov(config) => config.validate(),
             Self::Mobility(chain) => check("channel.max_mcs", chain.max_mcs()),
-            Self::Mahimahi(_) | Self::Rate(_) => Ok(()),
+            Self::Ideal(channel) => channel.validate(max_mcs),
+            Self::Mahimahi(_) | Self::Rate(_) | Self::SnrSeries(_) => Ok(()),
         }
     }
 }

@@ -13,6 +13,9 @@ pub enum AtEnd {
     Hold,
 }
 
+/// SNR of a channel that can be given, in dB.
+pub const SNR_DB: std::ops::RangeInclusive<f64> = -50.0..=80.0;
+
 impl AtEnd {
     /// Index of the value at `now_us` among `len` values of `period_us` each; neither is 0.
     pub(super) fn index(self, now_us: u64, period_us: u64, len: usize) -> usize {
@@ -80,7 +83,7 @@ pub struct CqiSeries {
 
 impl CqiSeries {
     /// A series of CQI 0 (out of range: nothing can be sent) to 15; without `cqi_to_mcs` the mapping
-    /// is [`mcs_of_cqi`](crate::mac::cqi::mcs_of_cqi).
+    /// is [`mcs_of_cqi`](crate::phy::cqi::mcs_of_cqi).
     ///
     /// # Errors
     /// [`ConfigError`] for an empty list, a CQI above 15 or a period of 0.
@@ -104,6 +107,11 @@ impl CqiSeries {
         &self.values
     }
 
+    /// Length of a period.
+    pub(super) fn period_us(&self) -> u64 {
+        self.period_us
+    }
+
     /// The scheduler's own mapping.
     pub fn cqi_to_mcs(&self) -> Option<&CqiToMcs> {
         self.cqi_to_mcs.as_ref()
@@ -112,6 +120,44 @@ impl CqiSeries {
     /// The CQI at `now_us`.
     pub fn at(&self, now_us: u64) -> u8 {
         self.values[self.at_end.index(now_us, self.period_us, self.values.len())]
+    }
+}
+
+/// Measured SNR in dB, each value for one period.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnrSeries {
+    period_us: u64,
+    values_db: Arc<[f64]>,
+    at_end: AtEnd,
+}
+
+impl SnrSeries {
+    /// SNR per `period_us`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for no values, a period of 0 or an SNR outside -50 to 80 dB.
+    pub fn new(
+        period_us: u64,
+        values_db: impl Into<Arc<[f64]>>,
+        at_end: AtEnd,
+    ) -> Result<Self, ConfigError> {
+        let values_db = values_db.into();
+        check(period_us, values_db.len(), "SNR")?;
+        for (at, value) in values_db.iter().enumerate() {
+            let path = format!("channel.values[{at}]");
+            ensure(SNR_DB.contains(value), path, value, "-50 to 80 dB")?;
+        }
+        Ok(Self { period_us, values_db, at_end })
+    }
+
+    /// Length of a period.
+    pub(super) fn period_us(&self) -> u64 {
+        self.period_us
+    }
+
+    /// SNR in dB at `now_us`.
+    pub fn at(&self, now_us: u64) -> f64 {
+        self.values_db[self.at_end.index(now_us, self.period_us, self.values_db.len())]
     }
 }
 

@@ -1,106 +1,245 @@
 //! State of a UE's channel in a cell.
 
-use super::gauss_markov::Process;
+use std::sync::Arc;
+
+use super::Channel;
 use super::mobility::McsChain;
-use super::{Channel, Radio};
+use super::snr::Snr;
 use crate::config::CellConfig;
-use crate::mac::cqi;
+use crate::phy::{AdaptationConfig, LinkAdaptation, LinkTables, Radio, Reception, cqi};
 use crate::rng::Rng;
 
 /// A channel with its state and the cell's tables.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelState {
+    tables: Arc<LinkTables>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// The gNB knows the MCS or the bytes of each slot.
+    Known(Known),
+    /// The gNB knows the SNR of each slot.
+    Oracle { snr: Snr, by_cqi: [Radio; 16] },
+    /// The gNB knows what the UE reports and acknowledges.
+    Adapted(Box<Adapted>),
+}
+
+#[derive(Debug, Clone)]
+struct Known {
     channel: Channel,
     /// Indexed by CQI.
     by_cqi: [Radio; 16],
     random: Option<Random>,
 }
 
-/// A channel drawn from the seed, step by step.
+/// An MCS drawn from the seed, step by step.
 #[derive(Debug, Clone)]
 struct Random {
-    kind: Kind,
+    chain: McsChain,
+    mcs: u8,
     rng: Rng,
     period_us: u64,
     next_us: u64,
-    now: Radio,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
-    GaussMarkov { process: Process, thresholds_db: [f64; 15] },
-    Mobility { chain: McsChain, mcs: u8 },
+struct Adapted {
+    snr: Snr,
+    link: LinkAdaptation,
+    config: AdaptationConfig,
+    next_report_us: u64,
 }
 
 impl ChannelState {
     /// A valid channel, from `now_us` on.
-    pub(crate) fn new(channel: Channel, cell: &CellConfig, mut rng: Rng, now_us: u64) -> Self {
-        let tbs = &cell.tbs;
-        let mut by_cqi = [Radio::OutOfRange; 16];
-        for cqi in 1..=15u8 {
-            let own = match &channel {
-                Channel::CqiSeries(series) => series.cqi_to_mcs(),
-                _ => None,
-            };
-            let mcs = match own {
-                Some(mcs) => Some(mcs[usize::from(cqi) - 1]),
-                None => cqi::mcs_of_cqi(tbs, cqi),
-            };
-            by_cqi[usize::from(cqi)] = mcs.map_or(Radio::OutOfRange, Radio::Mcs);
-        }
-        let kind = match &channel {
-            Channel::GaussMarkov(config) => Some((
-                Kind::GaussMarkov {
-                    process: Process::new(config, &mut rng),
-                    thresholds_db: cqi::snr_thresholds_db(tbs, cell.n_prb),
-                },
-                config.period_us,
-            )),
-            Channel::Mobility(chain) => {
-                let mcs = chain.begin(&mut rng);
-                Some((Kind::Mobility { chain: chain.clone(), mcs }, chain.period_us()))
+    pub(crate) fn new(
+        channel: Channel,
+        cell: &CellConfig,
+        tables: &Arc<LinkTables>,
+        rng: Rng,
+        now_us: u64,
+    ) -> Self {
+        let (channel, is_ideal) = match channel {
+            Channel::Ideal(channel) => (*channel, true),
+            other => (other, false),
+        };
+        let kind = match Self::snr(&channel, tables, &rng, now_us) {
+            // Reported CQIs that are known need no SNR.
+            Some(_) if is_ideal && matches!(channel, Channel::CqiSeries(_)) => {
+                Kind::Known(Known::new(channel, cell, rng, now_us))
+            }
+            Some(snr) if is_ideal => Kind::Oracle { snr, by_cqi: by_cqi(None, cell) },
+            Some(snr) => Kind::Adapted(Box::new(Adapted::new(snr, cell, tables, now_us))),
+            None => Kind::Known(Known::new(channel, cell, rng, now_us)),
+        };
+        Self { tables: Arc::clone(tables), kind }
+    }
+
+    /// The SNR of a channel that has one.
+    fn snr(channel: &Channel, tables: &LinkTables, rng: &Rng, now_us: u64) -> Option<Snr> {
+        let rng = rng.clone();
+        match channel {
+            Channel::GaussMarkov(config) => Some(Snr::gauss_markov(config, rng, now_us)),
+            Channel::SnrSeries(series) => Some(Snr::series(series.clone(), rng, now_us)),
+            // A series with its own mapping is what a gNB chose.
+            Channel::CqiSeries(series) if series.cqi_to_mcs().is_none() => {
+                Some(Snr::cqi(series.clone(), tables, rng, now_us))
             }
             _ => None,
-        };
-        let random = kind.map(|(kind, period_us)| {
-            let now = kind.radio(&by_cqi);
-            // Values change at multiples of the period, whenever the UE was added.
-            let next_us = (now_us / period_us).saturating_add(1).saturating_mul(period_us);
-            Random { kind, rng, period_us, next_us, now }
-        });
-        Self { channel, by_cqi, random }
+        }
     }
 
     /// Whether [`advance`](Self::advance) has an effect.
-    pub(crate) fn is_random(&self) -> bool {
-        self.random.is_some()
+    pub(crate) fn is_advancing(&self) -> bool {
+        match &self.kind {
+            Kind::Known(known) => known.random.is_some(),
+            Kind::Oracle { .. } | Kind::Adapted(_) => true,
+        }
     }
 
-    /// Advances a random channel to `now_us`.
+    /// Advances to `now_us`, the start of a slot.
     pub(crate) fn advance(&mut self, now_us: u64) {
-        if let Some(random) = &mut self.random {
-            random.advance(now_us, &self.by_cqi);
+        match &mut self.kind {
+            Kind::Known(known) => known.advance(now_us),
+            Kind::Oracle { snr, .. } => snr.advance(&self.tables, now_us),
+            Kind::Adapted(adapted) => adapted.advance(&self.tables, now_us),
         }
     }
 
     /// The radio as by [`radio`](Self::radio), for a slot that has not begun: a random channel is
     /// advanced on a copy.
     pub(crate) fn radio_ahead(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
+        match &self.kind {
+            Kind::Known(known) => known.radio_ahead(now_us, since_us, until_us),
+            Kind::Oracle { snr, by_cqi } => {
+                let mut snr = snr.clone();
+                snr.advance(&self.tables, now_us);
+                by_cqi[usize::from(self.tables.cqi_at(snr.now_db()))]
+            }
+            Kind::Adapted(adapted) => adapted.link.radio_ahead(&self.tables, now_us),
+        }
+    }
+
+    /// Capacity of a slot that begins at `now_us`, as the gNB knows it; a trace counts from `since_us`, the
+    /// end of the last downlink slot, to `until_us`, the end of this one.
+    pub(crate) fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
+        match &self.kind {
+            Kind::Known(known) => known.radio(now_us, since_us, until_us),
+            Kind::Oracle { snr, by_cqi } => by_cqi[usize::from(self.tables.cqi_at(snr.now_db()))],
+            Kind::Adapted(adapted) => adapted.link.radio(),
+        }
+    }
+
+    /// Whether it is a record of delivered bytes, on which no block fails.
+    pub(crate) fn is_trace(&self) -> bool {
+        let Kind::Known(known) = &self.kind else { return false };
+        matches!(known.channel, Channel::Mahimahi(_) | Channel::Rate(_))
+    }
+
+    /// The last CQI that the gNB has; `None` where it knows the radio without reports.
+    pub(crate) fn reported_cqi(&self) -> Option<u8> {
+        match &self.kind {
+            Kind::Adapted(adapted) => Some(adapted.link.cqi()),
+            Kind::Known(_) | Kind::Oracle { .. } => None,
+        }
+    }
+
+    /// The receiver of a new block of `bits` at `mcs`; `None` where errors are configured.
+    pub(crate) fn reception(&self, mcs: u8, bits: u32) -> Option<Reception> {
+        matches!(self.kind, Kind::Adapted(_)).then(|| Reception::new(mcs, bits))
+    }
+
+    /// Probability that a block fails in the slot up to which the channel was advanced, given that it has
+    /// failed so far.
+    pub(crate) fn failure_rate(&self, block: &mut Reception) -> f64 {
+        match &self.kind {
+            Kind::Adapted(adapted) => {
+                block.add(&self.tables, adapted.config.combining, adapted.snr.now_db())
+            }
+            Kind::Known(_) | Kind::Oracle { .. } => 0.0,
+        }
+    }
+
+    /// A first transmission in the slot that begins at `now_us` is received or not.
+    pub(crate) fn transmitted(&mut self, received: bool, now_us: u64) {
+        if let Kind::Adapted(adapted) = &mut self.kind {
+            adapted.link.transmitted(received, now_us);
+        }
+    }
+}
+
+/// Radio of each CQI, by a mapping of its own or by the cell's tables.
+fn by_cqi(own: Option<&[u8; 15]>, cell: &CellConfig) -> [Radio; 16] {
+    let mut by_cqi = [Radio::OutOfRange; 16];
+    for cqi in 1..=15u8 {
+        let mcs = match own {
+            Some(mcs) => Some(mcs[usize::from(cqi) - 1]),
+            None => cqi::mcs_of_cqi(&cell.tbs, cqi),
+        };
+        by_cqi[usize::from(cqi)] = mcs.map_or(Radio::OutOfRange, Radio::Mcs);
+    }
+    by_cqi
+}
+
+impl Adapted {
+    fn new(snr: Snr, cell: &CellConfig, tables: &LinkTables, now_us: u64) -> Self {
+        let config = cell.adaptation;
+        let link = LinkAdaptation::new(config, tables, tables.cqi_at(snr.now_db()), now_us);
+        Self { snr, link, config, next_report_us: now_us }
+    }
+
+    fn advance(&mut self, tables: &LinkTables, now_us: u64) {
+        self.snr.advance(tables, now_us);
+        if self.next_report_us <= now_us {
+            self.link.report(tables.cqi_at(self.snr.now_db()), now_us);
+            self.next_report_us = now_us + u64::from(self.config.cqi_period_us);
+        }
+        self.link.advance(tables, now_us);
+    }
+}
+
+impl Known {
+    fn new(channel: Channel, cell: &CellConfig, mut rng: Rng, now_us: u64) -> Self {
+        let own = match &channel {
+            Channel::CqiSeries(series) => series.cqi_to_mcs(),
+            _ => None,
+        };
+        let by_cqi = by_cqi(own, cell);
+        let random = match &channel {
+            Channel::Mobility(chain) => {
+                let period_us = chain.period_us();
+                let mcs = chain.begin(&mut rng);
+                // Values change at multiples of the period, whenever the UE was added.
+                let next_us = (now_us / period_us).saturating_add(1).saturating_mul(period_us);
+                Some(Random { chain: chain.clone(), mcs, rng, period_us, next_us })
+            }
+            _ => None,
+        };
+        Self { channel, by_cqi, random }
+    }
+
+    fn advance(&mut self, now_us: u64) {
+        if let Some(random) = &mut self.random {
+            random.advance(now_us);
+        }
+    }
+
+    fn radio_ahead(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match &self.random {
             Some(random) if random.next_us <= now_us => {
                 let mut random = random.clone();
-                random.advance(now_us, &self.by_cqi);
-                random.now
+                random.advance(now_us);
+                Radio::Mcs(random.mcs)
             }
             _ => self.radio(now_us, since_us, until_us),
         }
     }
 
-    /// Capacity of a slot that begins at `now_us`; a trace counts from `since_us`, the end of the last
-    /// downlink slot, to `until_us`, the end of this one.
-    pub(crate) fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
+    fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match (&self.random, &self.channel) {
-            (Some(random), _) => random.now,
+            (Some(random), _) => Radio::Mcs(random.mcs),
             (None, Channel::FixedMcs(mcs)) => Radio::Mcs(*mcs),
             (None, Channel::McsSeries(series)) => Radio::Mcs(series.at(now_us)),
             (None, Channel::CqiSeries(series)) => self.by_cqi[usize::from(series.at(now_us))],
@@ -108,45 +247,18 @@ impl ChannelState {
             (None, Channel::Mahimahi(trace)) => {
                 Radio::Bytes(trace.bytes_between(since_us, until_us))
             }
-            (None, Channel::GaussMarkov(_) | Channel::Mobility(_)) => Radio::OutOfRange,
+            // Channels of SNR and of random MCS have a state of their own.
+            (None, _) => Radio::OutOfRange,
         }
-    }
-
-    /// Whether it is a record of delivered bytes, on which no block fails.
-    pub(crate) fn is_trace(&self) -> bool {
-        matches!(self.channel, Channel::Mahimahi(_) | Channel::Rate(_))
     }
 }
 
 impl Random {
-    fn advance(&mut self, now_us: u64, by_cqi: &[Radio; 16]) {
-        if now_us < self.next_us {
-            return;
-        }
+    fn advance(&mut self, now_us: u64) {
         while self.next_us <= now_us {
-            self.kind.step(&mut self.rng);
+            self.mcs = self.chain.next(self.mcs, &mut self.rng);
             let Some(next_us) = self.next_us.checked_add(self.period_us) else { break };
             self.next_us = next_us;
-        }
-        self.now = self.kind.radio(by_cqi);
-    }
-}
-
-impl Kind {
-    fn step(&mut self, rng: &mut Rng) {
-        match self {
-            Self::GaussMarkov { process, .. } => process.step(rng),
-            Self::Mobility { chain, mcs } => *mcs = chain.next(*mcs, rng),
-        }
-    }
-
-    fn radio(&self, by_cqi: &[Radio; 16]) -> Radio {
-        match self {
-            Self::GaussMarkov { process, thresholds_db } => {
-                let snr_db = process.snr_db();
-                by_cqi[thresholds_db.partition_point(|threshold| *threshold <= snr_db)]
-            }
-            Self::Mobility { mcs, .. } => Radio::Mcs(*mcs),
         }
     }
 }
@@ -164,18 +276,23 @@ mod tests {
             coherence_us: 20_000,
             period_us: 10_000,
         };
-        let channel = Channel::GaussMarkov(config);
-        let mut tuned = ChannelState::new(channel, &CellConfig::lte_5mhz(), Rng::new(3, 1), 0);
-        let (mut last, mut changes) = (tuned.radio(0, 0, 0), 0u32);
-        for now_us in (1_000..2_000_000).step_by(1_000) {
-            let ahead = tuned.radio_ahead(now_us, 0, 0);
-            assert_eq!(tuned.radio(now_us, 0, 0), last, "radio_ahead draws nothing");
-            tuned.advance(now_us);
-            let now = tuned.radio(now_us, 0, 0);
-            assert_eq!(ahead, now, "at {now_us} µs");
-            changes += u32::from(now != last);
-            last = now;
+        let cell = CellConfig::lte_5mhz();
+        let tables = Arc::new(cell.link_tables());
+        let known = Channel::GaussMarkov(config);
+        for channel in [known.clone(), Channel::Ideal(Box::new(known))] {
+            let mut tuned = ChannelState::new(channel, &cell, &tables, Rng::new(3, 1), 0);
+            let (mut last, mut changes) = (tuned.radio(0, 0, 0), 0u32);
+            for now_us in (1_000..2_000_000).step_by(1_000) {
+                let ahead = tuned.radio_ahead(now_us, 0, 0);
+                assert_eq!(tuned.radio(now_us, 0, 0), last, "radio_ahead draws nothing");
+                tuned.advance(now_us);
+                let now = tuned.radio(now_us, 0, 0);
+                assert_eq!(ahead, now, "at {now_us} µs");
+                changes += u32::from(now != last);
+                last = now;
+                tuned.transmitted(now_us % 7_000 != 0, now_us);
+            }
+            assert!(changes > 50, "{changes} changes in 200 periods");
         }
-        assert!(changes > 50, "{changes} changes in 200 periods");
     }
 }

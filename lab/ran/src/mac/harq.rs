@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::error::{ConfigError, ensure};
 use crate::numerology::SlotKind;
+use crate::phy::Reception;
 use crate::rlc::RlcPdu;
 
 /// Most transmissions of a transport block, and HARQ rounds in the MAC report.
@@ -131,6 +132,8 @@ pub(crate) struct PendingBlock<P> {
     /// The kind of slot it was sized for.
     pub(crate) kind: SlotKind,
     pub(crate) transmissions: u8,
+    /// Its receiver, where errors follow from the SNR.
+    pub(crate) reception: Option<Reception>,
     /// PDUs with their bearer.
     pub(crate) pdus: Vec<(usize, RlcPdu<P>)>,
 }

@@ -1,6 +1,5 @@
 //! Medium access control: scheduling, HARQ and the MAC report.
 
-pub mod cqi;
 pub mod eqp;
 pub mod harq;
 pub mod pf;

@@ -3,7 +3,7 @@
 //! The curves are those of LDPC over AWGN that sionna ships, in the compact form that `bler/fit.py` describes: within
 //! 0.2 dB of the simulated points for code blocks of 500 bits and more, 0.9 dB for 100 bits, 1.7 dB for 24 bits at the
 //! highest rates. LTE's turbo codes use the same curves; the thresholds of
-//! [`cqi`](crate::mac::cqi) are within 0.75 dB of those of turbo codes.
+//! [`cqi`](crate::phy::cqi) are within 0.75 dB of those of turbo codes.
 
 use super::curves::{CAPACITY_DB, SHAPE};
 

@@ -1,6 +1,17 @@
-//! Physical layer as seen by the MAC: which transport blocks a UE decodes at which SNR.
+//! Physical layer as seen by the MAC: what a gNB knows of a UE's SNR, and which transport blocks the UE decodes.
 
+pub mod adaptation;
 pub mod bler;
+pub mod cqi;
 mod curves;
+mod link;
+mod radio;
+mod reception;
 
+pub(crate) use adaptation::LinkAdaptation;
+pub use adaptation::{AdaptationConfig, OuterLoop};
 pub use bler::{Code, Curve};
+pub(crate) use link::LinkTables;
+pub(crate) use radio::Radio;
+pub use reception::Combining;
+pub(crate) use reception::Reception;

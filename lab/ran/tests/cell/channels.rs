@@ -14,6 +14,10 @@ fn gauss_markov(mean_snr_db: f64, std_dev_db: f64, coherence_us: u64, period_us:
     Channel::GaussMarkov(GaussMarkov { mean_snr_db, std_dev_db, coherence_us, period_us })
 }
 
+fn ideal(channel: Channel) -> Channel {
+    Channel::Ideal(Box::new(channel))
+}
+
 /// MCS of UE 1 in the middle of each second.
 fn mcs_by_second(channel: Channel, seed: u64, seconds: u64) -> Vec<u8> {
     let config = CellConfig { seed, ..CellConfig::lte_5mhz() };
@@ -61,7 +65,11 @@ fn the_random_stream_of_a_ue_does_not_depend_on_other_ues() {
 
 #[test]
 fn a_fork_continues_as_the_original() {
-    for channel in [mobility(MobilityPattern::Pedestrian), gauss_markov(10.0, 6.0, 50_000, 5_000)] {
+    for channel in [
+        mobility(MobilityPattern::Pedestrian),
+        gauss_markov(10.0, 6.0, 50_000, 5_000),
+        ideal(gauss_markov(10.0, 6.0, 50_000, 5_000)),
+    ] {
         let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[channel]);
         saturate(&mut cell, &bearers, SECOND_US);
         let mut fork = cell.clone();
@@ -72,7 +80,7 @@ fn a_fork_continues_as_the_original() {
 
 #[test]
 fn gauss_markov_varies_the_mcs_and_goes_out_of_range() {
-    let channel = |mean_snr_db| gauss_markov(mean_snr_db, 5.0, 100_000, 10_000);
+    let channel = |mean_snr_db| ideal(gauss_markov(mean_snr_db, 5.0, 100_000, 10_000));
     let carried = |mean| {
         let (mut cell, bearers) = cell_with(CellConfig::lte_5mhz(), &[channel(mean)]);
         let out = saturate(&mut cell, &bearers, 20 * SECOND_US);
@@ -108,7 +116,8 @@ fn a_new_channel_applies_at_once_and_has_its_own_stream() {
 #[test]
 fn a_cqi_series_follows_the_cells_table_or_its_own() {
     let series = |mapping| {
-        Channel::CqiSeries(CqiSeries::new(SECOND_US, [15, 0, 7], AtEnd::Loop, mapping).unwrap())
+        let series = CqiSeries::new(SECOND_US, [15, 0, 7], AtEnd::Loop, mapping).unwrap();
+        ideal(Channel::CqiSeries(series))
     };
     assert_eq!(mcs_by_second(series(None), 1, 3), [28, 0, 11]);
     let own = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic)]
 
 mod acknowledged;
+mod adaptation;
 mod am_cell;
 mod behaviour;
 mod capacity;

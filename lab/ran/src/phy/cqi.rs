@@ -1,6 +1,6 @@
 //! CQI: from SNR to CQI, from CQI to MCS and back.
 
-use crate::phy::Code;
+use super::bler::Code;
 use crate::tbs::TbsConfig;
 use crate::tbs::nr::McsTable;
 
