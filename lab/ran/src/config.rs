@@ -156,6 +156,12 @@ impl CellConfig {
         TbsTables::new(&self.tbs, self.n_prb, &self.duplexing)
     }
 
+    /// Width of the PRBs.
+    pub(crate) fn bandwidth_hz(&self) -> f64 {
+        let subcarrier_hz = 15_000u32 << self.numerology.mu();
+        12.0 * f64::from(self.n_prb) * f64::from(subcarrier_hz)
+    }
+
     /// SNR of MCS and CQI of a valid configuration.
     pub(crate) fn link_tables(&self) -> LinkTables {
         LinkTables::new(&self.tbs, self.n_prb, self.adaptation.target_bler())

@@ -37,8 +37,9 @@ pub use cell::{
     UpperLayer,
 };
 pub use channel::{
-    AtEnd, Channel, CqiSeries, CqiToMcs, GaussMarkov, MahimahiTrace, McsChain, McsSeries, Missing,
-    MobilityModel, MobilityPattern, RateSeries, SnrSeries, TraceError, UccColumn, UccTrace,
+    AtEnd, Channel, CqiSeries, CqiToMcs, Deployment, Fading, GaussMarkov, Interference, LinkBudget,
+    MahimahiTrace, McsChain, McsSeries, MeanSnr, Missing, MobilityModel, MobilityPattern,
+    RateSeries, Shadowing, SnrSeries, TdlProfile, TraceError, UccColumn, UccTrace,
 };
 pub use config::{BearerConfig, CellConfig, UeConfig};
 pub use error::ConfigError;

@@ -1,6 +1,7 @@
 //! A Gauss–Markov channel: the SNR in dB is a first-order autoregressive process, which determines
 //! CQI and MCS.
 
+use super::series::SNR_DB;
 use crate::error::{ConfigError, ensure};
 use crate::rng::Rng;
 
@@ -21,7 +22,7 @@ impl GaussMarkov {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let Self { mean_snr_db: mean, std_dev_db: std_dev, coherence_us, period_us } = *self;
         let day_us = 86_400_000_000;
-        ensure((-50.0..=80.0).contains(&mean), "channel.mean_snr_db", mean, "-50 to 80 dB")?;
+        ensure(SNR_DB.contains(&mean), "channel.mean_snr_db", mean, "-50 to 80 dB")?;
         ensure((0.0..=40.0).contains(&std_dev), "channel.std_dev_db", std_dev, "0 to 40 dB")?;
         for (path, us) in [("channel.coherence_us", coherence_us), ("channel.period_us", period_us)]
         {
@@ -74,12 +75,12 @@ impl Process {
 /// Standard normal numbers by Marsaglia's polar method, with `libm`'s logarithm, which gives the same
 /// result on every machine.
 #[derive(Debug, Clone, Default)]
-struct Normal {
+pub(super) struct Normal {
     spare: Option<f64>,
 }
 
 impl Normal {
-    fn draw(&mut self, rng: &mut Rng) -> f64 {
+    pub(super) fn draw(&mut self, rng: &mut Rng) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }

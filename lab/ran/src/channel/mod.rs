@@ -1,20 +1,26 @@
 //! Channels: how many bytes a UE's radio carries, slot by slot.
 
+pub mod fading;
 pub mod gauss_markov;
 pub mod mahimahi;
 pub mod mobility;
+pub mod path_loss;
 pub mod rate;
 pub mod series;
 mod snr;
 mod state;
+pub mod tdl;
 pub mod ucc;
 
+pub use fading::{Fading, Interference, MeanSnr};
 pub use gauss_markov::GaussMarkov;
 pub use mahimahi::MahimahiTrace;
 pub use mobility::{McsChain, MobilityModel, MobilityPattern};
+pub use path_loss::{Deployment, LinkBudget, Shadowing};
 pub use rate::RateSeries;
 pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries, SnrSeries};
 pub(crate) use state::ChannelState;
+pub use tdl::TdlProfile;
 pub use ucc::{Missing, UccColumn, UccTrace};
 
 use crate::error::{ConfigError, ensure};
@@ -36,6 +42,8 @@ pub enum Channel {
     Mahimahi(MahimahiTrace),
     /// An SNR drawn from the cell's seed by an autoregressive process.
     GaussMarkov(GaussMarkov),
+    /// An SNR of a UE that moves, by models of 38.901 and the cell's seed.
+    Fading(Fading),
     /// An MCS drawn from the cell's seed by a Markov chain.
     Mobility(McsChain),
     /// A channel of SNR or CQI that the gNB knows in each slot, and on which no block fails but by the
@@ -99,6 +107,7 @@ impl Channel {
                 .cqi_to_mcs()
                 .map_or(Ok(()), |mapping| check_all("channel.cqi_to_mcs", mapping)),
             Self::GaussMarkov(config) => config.validate(),
+            Self::Fading(config) => config.validate(),
             Self::Mobility(chain) => check("channel.max_mcs", chain.max_mcs()),
             Self::Ideal(channel) => channel.validate(max_mcs),
             Self::Mahimahi(_) | Self::Rate(_) | Self::SnrSeries(_) => Ok(()),

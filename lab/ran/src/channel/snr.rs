@@ -1,7 +1,9 @@
 //! The SNR of a UE over time: what a gNB does not know but through reports.
 
+use super::fading::{Fading, FadingProcess};
 use super::gauss_markov::{GaussMarkov, Process};
 use super::series::{CqiSeries, SnrSeries};
+use crate::config::CellConfig;
 use crate::phy::LinkTables;
 use crate::rng::Rng;
 
@@ -18,6 +20,7 @@ pub(super) struct Snr {
 #[derive(Debug, Clone)]
 enum Source {
     GaussMarkov(Process),
+    Fading(Box<FadingProcess>),
     /// Measured values of SNR.
     Series(SnrSeries),
     /// Reported CQI: the SNR in the middle of each.
@@ -32,6 +35,10 @@ impl Source {
                 process.step(rng);
                 process.snr_db()
             }
+            Self::Fading(process) => {
+                process.step(rng);
+                process.snr_db()
+            }
             Self::Series(series) => series.at(now_us),
             Self::Cqi(series) => tables.middle_snr_db(series.at(now_us)),
         }
@@ -43,6 +50,14 @@ impl Snr {
         let process = Process::new(config, &mut rng);
         let now_db = process.snr_db();
         Self::new(Source::GaussMarkov(process), rng, config.period_us, now_us, now_db)
+    }
+
+    pub(super) fn fading(config: &Fading, cell: &CellConfig, mut rng: Rng, now_us: u64) -> Self {
+        let slot_us = cell.numerology.slot_us();
+        let process = FadingProcess::new(config, cell.bandwidth_hz(), slot_us, &mut rng);
+        let now_db = process.snr_db();
+        let source = Source::Fading(Box::new(process));
+        Self::new(source, rng, config.step_us(slot_us), now_us, now_db)
     }
 
     pub(super) fn series(series: SnrSeries, rng: Rng, now_us: u64) -> Self {

@@ -65,7 +65,7 @@ impl ChannelState {
             Channel::Ideal(channel) => (*channel, true),
             other => (other, false),
         };
-        let kind = match Self::snr(&channel, tables, &rng, now_us) {
+        let kind = match Self::snr(&channel, cell, tables, &rng, now_us) {
             // Reported CQIs that are known need no SNR.
             Some(_) if is_ideal && matches!(channel, Channel::CqiSeries(_)) => {
                 Kind::Known(Known::new(channel, cell, rng, now_us))
@@ -78,10 +78,17 @@ impl ChannelState {
     }
 
     /// The SNR of a channel that has one.
-    fn snr(channel: &Channel, tables: &LinkTables, rng: &Rng, now_us: u64) -> Option<Snr> {
+    fn snr(
+        channel: &Channel,
+        cell: &CellConfig,
+        tables: &LinkTables,
+        rng: &Rng,
+        now_us: u64,
+    ) -> Option<Snr> {
         let rng = rng.clone();
         match channel {
             Channel::GaussMarkov(config) => Some(Snr::gauss_markov(config, rng, now_us)),
+            Channel::Fading(config) => Some(Snr::fading(config, cell, rng, now_us)),
             Channel::SnrSeries(series) => Some(Snr::series(series.clone(), rng, now_us)),
             // A series with its own mapping is what a gNB chose.
             Channel::CqiSeries(series) if series.cqi_to_mcs().is_none() => {

@@ -6,6 +6,7 @@ use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use super::rate::MAX_RATE_KBPS;
+use super::series::SNR_DB;
 use super::{TraceError, is_json, without_mark};
 
 /// Longest trace accepted: a day.
@@ -49,7 +50,7 @@ impl UccColumn {
     fn accepts(self, value: f64) -> bool {
         match self {
             Self::Cqi => value.fract() == 0.0 && (0.0..=15.0).contains(&value),
-            Self::Snr => (-50.0..=80.0).contains(&value),
+            Self::Snr => SNR_DB.contains(&value),
             Self::DlBitrate => {
                 value.fract() == 0.0 && (0.0..=f64::from(MAX_RATE_KBPS)).contains(&value)
             }
