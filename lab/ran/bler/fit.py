@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Fits `src/phy/curves.rs` to the block error rates that sionna ships, and prints the error of the fit.
+"""Fits `src/phy/curves.rs` to the block error rates of sionna, and prints the error of the fit.
 
-sionna (Apache-2.0, NVIDIA) has simulated block error rates of LDPC over AWGN for the MCS of 38.214 tables
-5.1.3.1-1 to -4 and five code block sizes of 24 to 2000 bits. The points are 1.6 to 1.8 dB apart, more than the width of
-the fall of a large block, so a curve between them has to come from a model:
+sionna (Apache-2.0, NVIDIA) has simulated block error rates of LDPC over AWGN for the MCS of 38.214
+tables 5.1.3.1-1 to -4 and five code block sizes of 24 to 2000 bits. The points are 1.6 to 1.8 dB
+apart, more than the width of the fall of a large block, so a curve between them has to come from a
+model:
 
     BLER(SNR) = Q((SNR - median) / spread), SNR, median and spread in dB,
     median = capacity(rate) + a + b·x + (c + d·x)/√K + e/K,
     ln spread = f + g·x - (h + i·x)·ln K,
 
-with K bits in a code block, x = rate - 1/2, and `capacity(rate)` the SNR at which bit-interleaved coded modulation of
-this order carries the rate; (c + d·x)/√K is the loss of finite blocks (Polyanskiy, Poor, Verdú, IEEE Trans. Inf. Theory
-2010). Each modulation order has its nine numbers, drawn to the mean of the orders by a prior that decides only where
-there are few points, as for 1024QAM.
+with K bits in a code block, x = rate - 1/2, and `capacity(rate)` the SNR at which bit-interleaved
+coded modulation of this order carries the rate; (c + d·x)/√K is the loss of finite blocks
+(Polyanskiy, Poor, Verdú, IEEE Trans. Inf. Theory 2010). Each modulation order has its nine numbers,
+drawn to the mean of the orders by a prior that decides only where there are few points, as for
+1024QAM.
 
-    pip install --no-deps sionna numpy scipy
+    pip install --no-deps sionna
+    pip install numpy scipy
     python fit.py --write ../src/phy/curves.rs
 """
 
@@ -99,7 +102,8 @@ def capacity(order: int, snr_db: float) -> float:
     lost = 0.0
     for bit in range(bits):
         ones = (labels >> bit) & 1 == 1
-        same = np.where(ones[:, None], likelihood[:, :, ones].sum(-1), likelihood[:, :, ~ones].sum(-1))
+        of_ones, of_zeros = (likelihood[:, :, of].sum(-1) for of in (ones, ~ones))
+        same = np.where(ones[:, None], of_ones, of_zeros)
         loss = np.log2(likelihood.sum(-1) / np.maximum(same, 1e-300))
         lost += (loss * weights).sum(-1).mean() / np.sqrt(np.pi)
     return 1 - lost / bits
@@ -113,7 +117,7 @@ def basis(rate: np.ndarray) -> np.ndarray:
 
 
 def capacity_fit(order: int) -> tuple[np.ndarray, float]:
-    """Coefficients of `basis` for a modulation order, and the largest error in dB for rates of 0.03 to 0.97."""
+    """Coefficients of `basis` of a modulation order, and the largest error in dB."""
     snr_db = np.arange(-25.0, 45.0, 0.1)
     carried = np.array([capacity(order, value) for value in snr_db])
     usable = (carried > 1e-3) & (carried < 1 - 1e-5)
@@ -123,7 +127,9 @@ def capacity_fit(order: int) -> tuple[np.ndarray, float]:
     return coefficients, float(np.abs(basis(rates) @ coefficients - inverse(rates)).max())
 
 
-def curves(shape: np.ndarray, own: np.ndarray, rate: np.ndarray, bits: np.ndarray, base: np.ndarray):
+def curves(
+    shape: np.ndarray, own: np.ndarray, rate: np.ndarray, bits: np.ndarray, base: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Median and spread in dB of each row; `own` is the row's index of its modulation order."""
     a, b, c, d, e, f, g, h, i = shape.reshape(len(ORDERS), -1)[own].T
     x = rate - 0.5
@@ -159,19 +165,21 @@ def report(rows: np.ndarray, median: np.ndarray, spread: np.ndarray) -> None:
         for size in np.unique(bits):
             here = off_db[falling & (order == own) & (bits == size)]
             if len(here):
-                print(f"{own:5} {size:5.0f} {len(here):7} {here.mean():8.2f} {np.abs(here).max():11.2f}")
+                largest = np.abs(here).max()
+                print(f"{own:5} {size:5.0f} {len(here):7} {here.mean():8.2f} {largest:11.2f}")
     early, late = ndtr((median - snr_db + 0.5) / spread), ndtr((median - snr_db - 0.5) / spread)
     margin = [3 * np.sqrt(p * (1 - p) / BLOCKS) + 0.002 for p in (early, late)]
     outside = (bler > early + margin[0]) | (bler < late - margin[1])
-    print(f"{outside.sum()} of {len(rows)} points are more than 0.5 dB and three standard errors away, ", end="")
-    print(f"{(outside & (bits > 100)).sum()} of them with more than 100 bits")
+    large = (outside & (bits > 100)).sum()
+    print(f"{outside.sum()} of {len(rows)} points are more than 0.5 dB and three standard errors")
+    print(f"away, {large} of them with more than 100 bits")
 
 
 def rust(capacities: list[np.ndarray], shape: np.ndarray) -> str:
     """The constants as Rust source."""
     each = shape.reshape(len(ORDERS), -1)
     lines = [
-        "//! Numbers of the block error rate curves; `bler/fit.py` writes this file and describes them.",
+        "//! Numbers of the block error rate curves, as `bler/fit.py` writes and describes them.",
         "",
         "/// Terms of the capacity of a modulation: ln rate, ln (1 - rate), powers of rate - 1/2.",
         f"pub(super) const CAPACITY_DB: [[f64; {DEGREE + 3}]; {len(ORDERS)}] = [",
@@ -189,7 +197,9 @@ def rust(capacities: list[np.ndarray], shape: np.ndarray) -> str:
 
 def main() -> None:
     """Fits, prints the error and writes the constants."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", type=Path, help="file of the constants")
     arguments = parser.parse_args()
     rows = points()

@@ -168,8 +168,9 @@ impl CellConfig {
     }
 
     /// Default uplink access: a scheduling request in the first uplink slot of each TDD pattern;
-    /// without TDD, that of the presets. In an NR cell wider than that of the preset a UE's blocks are
-    /// larger in proportion; in a narrower one they are not smaller, as one UE may have all PRBs.
+    /// without TDD, that of the presets. In an NR cell wider than that of the preset a UE's blocks
+    /// are larger in proportion; in a narrower one they are not smaller, as one UE may have all
+    /// PRBs.
     pub fn uplink_config(&self) -> UplinkConfig {
         let nr = UplinkConfig::nr_n78();
         let scaled = u32::from(self.n_prb) * nr.tbs_bytes / u32::from(NR_PRESET_PRB);
@@ -216,8 +217,8 @@ pub struct BearerConfig {
     pub drb: u8,
     /// RLC mode and its parameters.
     pub mode: RlcMode,
-    /// How long the PDCP of the UE waits for a missing packet (`t-Reordering`); 0 delivers out of order,
-    /// `u32::MAX` stands for infinity (38.331).
+    /// How long the PDCP of the UE waits for a missing packet (`t-Reordering`); 0 delivers out of
+    /// order, `u32::MAX` stands for infinity (38.331).
     pub t_reordering_us: u32,
     /// Most SDUs in the RLC buffer; further ones are dropped.
     pub limit_packets: u32,

@@ -1,8 +1,8 @@
 //! RLC, MAC, channels and F1-U of a 5G downlink on virtual time.
 //!
-//! Everything here is pure: time in microseconds and SDUs in, decisions out. There is no clock and no
-//! socket, and all random numbers depend on the seed of the configuration: the same calls give the
-//! same results on any machine, and a cloned [`Cell`] continues as the original.
+//! Everything here is pure: time in microseconds and SDUs in, decisions out. There is no clock and
+//! no socket, and all random numbers depend on the seed of the configuration: the same calls give
+//! the same results on any machine, and a cloned [`Cell`] continues as the original.
 //!
 //! | module | content |
 //! |---|---|

@@ -30,8 +30,9 @@ pub(super) fn recording(
     std::path::absolute(&path).map(Ok).map_err(ReproduceError::io(&path))
 }
 
-/// The recorded radios in a folder and its subfolders, each as its name and the channel of a scenario:
-/// Mahimahi traces, and CSV with a column CQI as in UCC's 5G data set. Other files are left out.
+/// The recorded radios in a folder and its subfolders, each as its name and the channel of a
+/// scenario: Mahimahi traces, and CSV with a column CQI as in UCC's 5G data set. Other files are
+/// left out.
 ///
 /// # Errors
 /// [`ReproduceError`] if a folder or file cannot be read.
@@ -57,7 +58,7 @@ pub(super) fn radios(folder: &Path) -> Result<Vec<(String, Value)>, ReproduceErr
         let channel = if first.trim().parse::<u32>().is_ok() {
             json!({ "mahimahi": { "path": path } })
         } else if first.trim().split(',').any(|column| column == "CQI") {
-            json!({ "ucc_csv": { "path": path, "column": "cqi" } })
+            json!({ "ideal": { "ucc_csv": { "path": path, "column": "cqi" } } })
         } else {
             continue;
         };

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::fading::{self, Fading};
 use super::rules::{Check, ensure, within, within_if_set};
 
 /// The radio channel of a UE.
@@ -21,10 +22,19 @@ pub enum Channel {
     RateSeries(RateSeries),
     /// A Mahimahi trace of delivery opportunities.
     Mahimahi(Mahimahi),
+    /// A series of SNR.
+    SnrSeries(SnrSeries),
+    /// A column of a table that a measurement tool wrote.
+    MeasuredCsv(MeasuredCsv),
     /// An SNR that is a Gauss–Markov process.
     GaussMarkov(GaussMarkov),
+    /// An SNR by the models of 38.901.
+    Fading(Fading),
     /// An MCS that is a Markov chain like that of a UE on the move.
     Mobility(Mobility),
+    /// A channel of SNR or CQI that the gNB knows in each slot, and on which no block fails but by
+    /// `harq.bler`.
+    Ideal(Box<Channel>),
 }
 
 /// Behaviour after the last value.
@@ -69,6 +79,61 @@ pub struct CqiSeries {
     /// MCS of CQI 1 to 15; if unset, the highest whose efficiency the CQI names.
     #[serde(default)]
     pub cqi_to_mcs: Option<[u8; 15]>,
+}
+
+/// A series of SNR.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnrSeries {
+    /// How long each value holds, 1..=3600000 ms.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub period_ms: u32,
+    /// SNR, -50..=80 dB, at least one.
+    #[schemars(length(min = 1))]
+    pub values_db: Vec<f64>,
+    /// Behaviour after the last value.
+    #[serde(default)]
+    pub at_end: AtEnd,
+}
+
+/// Quantity of a measured column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// SNR or SINR in dB.
+    #[default]
+    SnrDb,
+    /// CQI, rounded down.
+    Cqi,
+    /// RSRP in dBm; the SNR is what it is above `noise_dbm`.
+    RsrpDbm,
+}
+
+/// A column of a table with a first line that names the columns and a row for each period.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredCsv {
+    /// File, relative to the scenario file; `.xz` and `.gz` are decompressed.
+    pub path: String,
+    /// Name of the column.
+    pub column: String,
+    /// What it holds.
+    #[serde(default)]
+    pub quantity: Quantity,
+    /// Noise and interference in a resource element, -140..=-60 dBm, for `rsrp_dbm`; -120 if unset:
+    /// thermal noise in 30 kHz and a noise figure of 9 dB.
+    #[serde(default)]
+    #[schemars(range(min = -140.0, max = -60.0))]
+    pub noise_dbm: Option<f64>,
+    /// Time from row to row, 1..=3600000 ms.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub period_ms: u32,
+    /// Replacement of a missing value.
+    #[serde(default)]
+    pub missing: Missing,
+    /// Behaviour after the last row.
+    #[serde(default)]
+    pub at_end: AtEnd,
 }
 
 /// Column of UCC's data set.
@@ -220,6 +285,28 @@ pub(super) fn check(channel: &Channel, max_mcs: u8, path: &str) -> Check {
             series(*period_ms, values, (15, "CQI"), (&path, "values"))?;
             mapping(cqi_to_mcs.as_ref(), max_mcs, &path)
         }
+        Channel::SnrSeries(SnrSeries { period_ms, values_db, .. }) => {
+            let path = format!("{path}.snr_series");
+            within(format_args!("{path}.period_ms"), *period_ms, 1..=MAX_MS)?;
+            let message = "empty; expected at least one SNR";
+            ensure(!values_db.is_empty(), format_args!("{path}.values_db"), message)?;
+            values_db.iter().enumerate().try_for_each(|(at, value)| {
+                within(format!("{path}.values_db[{at}]"), *value, -50.0..=80.0)
+            })
+        }
+        Channel::MeasuredCsv(csv) => {
+            let path = format!("{path}.measured_csv");
+            file(&csv.path, &path)?;
+            let message = "empty; expected the name of a column";
+            ensure(!csv.column.is_empty(), format_args!("{path}.column"), message)?;
+            within(format_args!("{path}.period_ms"), csv.period_ms, 1..=MAX_MS)?;
+            let is_used = csv.noise_dbm.is_none() || csv.quantity == Quantity::RsrpDbm;
+            let message = "is for quantity rsrp_dbm alone";
+            ensure(is_used, format_args!("{path}.noise_dbm"), message)?;
+            within_if_set(format_args!("{path}.noise_dbm"), csv.noise_dbm, -140.0..=-60.0)
+        }
+        Channel::Fading(channel) => fading::check(channel, &format!("{path}.fading")),
+        Channel::Ideal(channel) => ideal(channel, max_mcs, &format!("{path}.ideal")),
         Channel::UccCsv(csv) => {
             let path = format!("{path}.ucc_csv");
             file(&csv.path, &path)?;
@@ -249,14 +336,34 @@ pub(super) fn check(channel: &Channel, max_mcs: u8, path: &str) -> Check {
     }
 }
 
+fn ideal(channel: &Channel, max_mcs: u8, path: &str) -> Check {
+    let has_reports = match channel {
+        Channel::CqiSeries(_)
+        | Channel::SnrSeries(_)
+        | Channel::MeasuredCsv(_)
+        | Channel::GaussMarkov(_)
+        | Channel::Fading(_) => true,
+        Channel::UccCsv(csv) => csv.column != UccColumn::DlBitrate,
+        Channel::FixedMcs(_)
+        | Channel::McsSeries(_)
+        | Channel::RateSeries(_)
+        | Channel::Mahimahi(_)
+        | Channel::Mobility(_)
+        | Channel::Ideal(_) => false,
+    };
+    let message = "expected a channel of SNR or CQI; the gNB knows the others as they are";
+    ensure(has_reports, path, message)?;
+    check(channel, max_mcs, path)
+}
+
 pub(super) fn mahimahi(trace: &Mahimahi, path: &str) -> Check {
     let bytes = trace.opportunity_bytes;
     within_if_set(format_args!("{path}.opportunity_bytes"), bytes, 100..=65_535)?;
     file(&trace.path, path)
 }
 
-/// Checks a series: `max` is the highest value and the quantity, `place` the path of the series and the
-/// key of its values.
+/// Checks a series: `max` is the highest value and the quantity, `place` the path of the series and
+/// the key of its values.
 fn series<T: Copy + Default + PartialOrd + std::fmt::Debug + std::fmt::Display>(
     period_ms: u32,
     values: &[T],

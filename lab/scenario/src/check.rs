@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::link::Overhead;
 use super::model::{Cell, Drb, McsTable, Rat, ResourceAllocation, Scenario, Split, Tdd, Ue};
 use super::rules::{Bearers, Check, MAX_DELAY_US, MAX_TIME_S, ensure, span, within};
-use super::{Violation, channel};
+use super::{Violation, adaptation, channel};
 
 const MAX_UES: usize = 8192;
 const MAX_RNTI: u16 = 65_519;
@@ -59,6 +59,7 @@ fn cell(cell: &Cell) -> Check {
         }
     }
     link::harq(&cell.harq)?;
+    adaptation::check(&cell.adaptation)?;
     link::uplink(&cell.uplink)?;
     cell.tdd.as_ref().map_or(Ok(()), tdd)
 }

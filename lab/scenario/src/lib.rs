@@ -3,9 +3,11 @@
 //! [`LoadedScenario::from_file`] reads, parses and checks; every error names the file, the path in
 //! the file and what was expected. [`json_schema`] is the same model as JSON schema.
 
+mod adaptation;
 mod channel;
 mod check;
 mod error;
+mod fading;
 mod file;
 mod flow;
 mod flow_file;
@@ -24,11 +26,13 @@ use bounded_input::FileError;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
+pub use adaptation::{Adaptation, Combining, OuterLoop};
 pub use channel::{
-    AtEnd, Channel, CqiSeries, GaussMarkov, Mahimahi, McsSeries, Missing, Mobility,
-    MobilityPattern, UccColumn, UccCsv,
+    AtEnd, Channel, CqiSeries, GaussMarkov, Mahimahi, McsSeries, MeasuredCsv, Missing, Mobility,
+    MobilityPattern, Quantity, SnrSeries, UccColumn, UccCsv,
 };
 pub use error::{ScenarioError, Violation};
+pub use fading::{Deployment, Fading, Interference, Path as LinkPath, Profile, Shadowing};
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, decompress, read_bounded};
 pub use flow::{Flow, FlowKeys, FlowUe};
 pub use link::{F1, Harq, Overhead, RecordedUplink, RlcStatusReporting, UeHarq, UplinkAccess};

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use traffic::TunnelConfig;
 
+use super::adaptation::Adaptation;
 use super::channel::Channel;
 use super::flow::Flow;
 use super::link::{F1, Harq, Overhead, RecordedUplink, UeHarq, UplinkAccess};
@@ -110,6 +111,9 @@ pub struct Cell {
     /// HARQ and errors of transport blocks.
     #[serde(default)]
     pub harq: Harq,
+    /// Downlink adaptation of UEs whose channel has an SNR or a CQI.
+    #[serde(default)]
+    pub adaptation: Adaptation,
     /// Uplink access of the UEs; unset values follow from duplexing and radio access technology.
     #[serde(default)]
     pub uplink: UplinkAccess,

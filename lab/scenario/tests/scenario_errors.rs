@@ -178,6 +178,35 @@ ues[0].channel={gauss_markov: {mean_snr_db: 99, std_dev_db: 1, coherence_ms: 1}}
   -> ues[0].channel.gauss_markov.mean_snr_db: 99 is outside -50..=80
 ues[0].channel={gauss_markov: {mean_snr_db: 9, std_dev_db: -1, coherence_ms: 1}}
   -> ues[0].channel.gauss_markov.std_dev_db: -1 is outside 0..=40
+ues[0].channel={snr_series: {period_ms: 1, values_db: []}}
+  -> ues[0].channel.snr_series.values_db: empty; expected at least one SNR
+ues[0].channel={snr_series: {period_ms: 1, values_db: [3, 81]}}
+  -> ues[0].channel.snr_series.values_db[1]: 81 is outside -50..=80
+ues[0].channel={measured_csv: {path: x, column: '', period_ms: 1}}
+  -> ues[0].channel.measured_csv.column: empty; expected the name of a column
+ues[0].channel={measured_csv: {path: x, column: sinr, period_ms: 1, noise_dbm: -120}}
+  -> ues[0].channel.measured_csv.noise_dbm: is for quantity rsrp_dbm alone
+ues[0].channel={fading: {speed_kmh: 3}}
+  -> ues[0].channel.fading: expected either mean_snr_db or path
+ues[0].channel={fading: {speed_kmh: -1, mean_snr_db: 10}}
+  -> ues[0].channel.fading.speed_kmh: -1 is outside 0..=1000
+ues[0].channel={fading: {speed_kmh: 3, path: {model: inh, distance_m: 500}}}
+  -> ues[0].channel.fading.path.distance_m: 500 is outside 1..=150
+ues[0].channel={fading: {speed_kmh: 3, mean_snr_db: 10, interference: {rise_db: 6, load: 2}}}
+  -> ues[0].channel.fading.interference.load: 2 is outside 0..=1
+ues[0].channel={ideal: {fixed_mcs: 3}}
+  -> ues[0].channel.ideal: expected a channel of SNR or CQI; the gNB knows the others as they are
+ues[0].channel={ideal: {snr_series: {period_ms: 0, values_db: [3]}}}
+  -> ues[0].channel.ideal.snr_series.period_ms: 0 is outside 1..=3600000
+cell.adaptation={cqi_delay_slots: 0}
+  -> cell.adaptation.cqi_delay_slots: 0 is outside 1..=1600
+cell.adaptation={target_bler: 0} -> cell.adaptation.target_bler: 0 is outside
+cell.adaptation={outer_loop: oai, step_up_db: 1}
+  -> cell.adaptation.step_up_db: is for outer_loop steps alone
+cell.adaptation={bler_window: [0.1, 0.2]}
+  -> cell.adaptation.bler_window: is for outer_loop oai alone
+cell.adaptation={outer_loop: oai, bler_window: [0.2, 0.1]}
+  -> cell.adaptation.bler_window[1]: 0.1 is not above 0.2
 ues[0].channel={mobility: {pattern: ferry}}
   -> ues[0].channel.mobility.pattern: unknown value 'ferry'; expected one of 'static'
 ues[0].channel={mobility: {pattern: train, period_ms: 0}}
@@ -424,7 +453,7 @@ fn the_schema_describes_every_key_of_the_file() {
         }
     }
     assert_eq!(schema.pointer("/$defs/Cell/properties/n_prb/maximum"), Some(&275.into()));
-    for kind in ["cqi_series", "ucc_csv", "gauss_markov", "mobility"] {
+    for kind in ["cqi_series", "ucc_csv", "gauss_markov", "mobility", "fading", "ideal"] {
         let text = schema["$defs"]["Channel"].to_string();
         assert!(text.contains(kind), "{kind} is not in {text}");
     }

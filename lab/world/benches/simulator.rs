@@ -13,22 +13,30 @@ use lab_world::{RanFunction, SubscriptionRequest, World};
 const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("{:28} {:>12} {:>10} {:>14}", "scenario", "virtual s", "took ms", "virtual s/s");
-    for (name, seconds, rlc) in [
-        ("irazabal2021/vanilla.yaml", 60, false),
-        ("irazabal2021/codel.yaml", 60, false),
-        ("irazabal2021/e5g_bdp.yaml", 60, false),
-        ("irazabal2021/drql.yaml", 60, false),
-        ("ten_ues.yaml", 60, false),
-        ("default.yaml", 60, false),
-        ("default.yaml", 60, true),
-        ("many_bearers.yaml", 2, false),
-        ("many_bearers.yaml", 2, true),
+    println!("{:36} {:>12} {:>10} {:>14}", "scenario", "virtual s", "took ms", "virtual s/s");
+    for (name, seconds, rlc, speed_kmh) in [
+        ("irazabal2021/vanilla.yaml", 60, false, None),
+        ("irazabal2021/vanilla.yaml", 60, false, Some(30)),
+        ("irazabal2021/codel.yaml", 60, false, None),
+        ("irazabal2021/e5g_bdp.yaml", 60, false, None),
+        ("irazabal2021/drql.yaml", 60, false, None),
+        ("ten_ues.yaml", 60, false, None),
+        ("ten_ues.yaml", 60, false, Some(30)),
+        ("default.yaml", 60, false, None),
+        ("default.yaml", 60, true, None),
+        ("many_bearers.yaml", 2, false, None),
+        ("many_bearers.yaml", 2, true, None),
     ] {
-        let took = best(name, seconds, rlc)?;
-        let label = if rlc { format!("{name} + RLC 1 ms") } else { name.to_owned() };
+        let took = best(name, seconds, rlc, speed_kmh)?;
+        let mut label = name.to_owned();
+        if rlc {
+            label += " + RLC 1 ms";
+        }
+        if let Some(speed_kmh) = speed_kmh {
+            label += &format!(", {speed_kmh} km/h");
+        }
         println!(
-            "{label:28} {seconds:>12} {:>10.2} {:>14.0}",
+            "{label:36} {seconds:>12} {:>10.2} {:>14.0}",
             took.as_secs_f64() * 1e3,
             seconds as f64 / took.as_secs_f64()
         );
@@ -36,10 +44,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Time to run a scenario, with or without an RLC report each ms.
-fn best(name: &str, seconds: u64, rlc: bool) -> Result<Duration, Box<dyn Error>> {
+/// Time to run a scenario, with or without an RLC report each ms; its UEs have their own channel, or
+/// fading at a speed.
+fn best(
+    name: &str,
+    seconds: u64,
+    rlc: bool,
+    speed_kmh: Option<u32>,
+) -> Result<Duration, Box<dyn Error>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(name);
-    let loaded = LoadedScenario::from_file(&path, &[])?;
+    let mut loaded = LoadedScenario::from_file(&path, &[])?;
+    if let Some(speed_kmh) = speed_kmh {
+        let fading = serde_json::json!({ "fading": { "mean_snr_db": 15, "speed_kmh": speed_kmh } });
+        for ue in &mut loaded.scenario.ues {
+            ue.channel = serde_json::from_value(fading.clone())?;
+        }
+    }
     let mut took = Duration::MAX;
     for _ in 0..RUNS {
         let mut world = World::new(&loaded)?;

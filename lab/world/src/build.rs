@@ -260,8 +260,9 @@ impl Builder<'_> {
     }
 }
 
-/// Configuration of copy number `copy` of a flow with `config`. The start jitter is divided among the copies, shifted
-/// by a `phase` of the seed; each copy starts in the first half of its part, so they never coincide.
+/// Configuration of copy number `copy` of a flow with `config`. The start jitter is divided among
+/// the copies, shifted by a `phase` of the seed; each copy starts in the first half of its part, so
+/// they never coincide.
 fn spread(
     flow: &Flow,
     mut config: traffic::FlowConfig,
@@ -355,6 +356,7 @@ fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violatio
         max_ues_per_slot: cell.max_ues_per_slot,
         reserved,
         harq: radio::harq(cell, numerology, base.harq),
+        adaptation: radio::adaptation(&cell.adaptation, numerology),
         seed: stream_seed(scenario.seed, STREAM_CELL, 0),
     })
 }

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use ran::channel::measured::read_column;
+use ran::channel::series::SNR_DB;
 use ran::tbs::TbsConfig;
-use ran::{
-    CqiSeries, GaussMarkov, MahimahiTrace, McsSeries, MobilityPattern, RateSeries, UccTrace,
-};
+use ran::{CqiSeries, GaussMarkov, MahimahiTrace, McsSeries, RateSeries, SnrSeries, UccTrace};
 
-use lab_scenario::{Channel, MAX_TRACE_BYTES, UccColumn, Violation, read_bounded};
+use super::moving;
+use lab_scenario::{
+    Channel, MAX_TRACE_BYTES, Missing, Quantity, UccColumn, Violation, read_bounded,
+};
 
 /// Builds channels; a file shared by several UEs is read once.
 pub(super) struct Channels {
@@ -21,8 +24,12 @@ pub(super) struct Channels {
 
 const SECOND_US: u64 = 1_000_000;
 
+/// Thermal noise in a subcarrier of 30 kHz and a noise figure of 9 dB.
+const NOISE_DBM: f64 = -120.0;
+
 impl Channels {
-    /// Relative paths start at `directory`; the cell has `n_prb` PRBs and transport block sizes `tbs`.
+    /// Relative paths start at `directory`; the cell has `n_prb` PRBs and transport block sizes
+    /// `tbs`.
     pub(super) fn new(directory: &Path, tbs: TbsConfig, n_prb: u16) -> Self {
         let directory = directory.to_owned();
         Self { directory, tbs, n_prb, mahimahi: HashMap::new(), ucc: HashMap::new() }
@@ -54,6 +61,18 @@ impl Channels {
                     .map(ran::Channel::Rate)
                     .map_err(|error| invalid("rate_series", &error))
             }
+            Channel::SnrSeries(series) => {
+                let period_us = u64::from(series.period_ms) * 1000;
+                SnrSeries::new(period_us, series.values_db.as_slice(), at_end(series.at_end))
+                    .map(ran::Channel::SnrSeries)
+                    .map_err(|error| invalid("snr_series", &error))
+            }
+            Channel::MeasuredCsv(csv) => self.measured_csv(csv, &format!("{path}.measured_csv")),
+            Channel::Fading(channel) => Ok(ran::Channel::Fading(moving::fading(channel))),
+            Channel::Ideal(channel) => {
+                let known = self.get(channel, &format!("{path}.ideal"))?;
+                Ok(ran::Channel::Ideal(Box::new(known)))
+            }
             Channel::UccCsv(csv) => self.ucc_csv(csv, &format!("{path}.ucc_csv")),
             Channel::Mahimahi(trace) => {
                 self.mahimahi(trace, &format!("{path}.mahimahi")).map(ran::Channel::Mahimahi)
@@ -64,7 +83,7 @@ impl Channels {
                 coherence_us: u64::from(process.coherence_ms) * 1000,
                 period_us: u64::from(process.period_ms) * 1000,
             })),
-            Channel::Mobility(mobility) => model(mobility)
+            Channel::Mobility(mobility) => moving::mobility(mobility)
                 .chain(self.tbs.max_mcs())
                 .map(ran::Channel::Mobility)
                 .map_err(|error| invalid("mobility", &error)),
@@ -126,6 +145,10 @@ impl Channels {
                 let rates: Vec<u32> = values.iter().map(kbps).collect();
                 RateSeries::new(SECOND_US, &rates, at_end).map(ran::Channel::Rate)
             }
+            ran::UccColumn::Snr if csv.cqi_to_mcs.is_none() => {
+                SnrSeries::new(SECOND_US, snr_or_outage(&values), at_end)
+                    .map(ran::Channel::SnrSeries)
+            }
             ran::UccColumn::Cqi | ran::UccColumn::Snr => {
                 let thresholds_db = ran::phy::cqi::snr_thresholds_db(&self.tbs, self.n_prb);
                 let cqi = |value: &Option<f64>| match (value, column) {
@@ -143,10 +166,50 @@ impl Channels {
         made.map_err(|error| wrong(&path, &csv.path, error))
     }
 
+    fn measured_csv(
+        &mut self,
+        csv: &lab_scenario::MeasuredCsv,
+        path: &str,
+    ) -> Result<ran::Channel, Violation> {
+        let path = format!("{path}.path");
+        let bytes = self.read(&csv.path, &path)?;
+        let values = read_column(bytes.as_slice(), &csv.column)
+            .map_err(|error| wrong(&path, &csv.path, error))?;
+        let missing =
+            if csv.missing == Missing::Hold { ran::Missing::Hold } else { ran::Missing::Outage };
+        let values = missing.fill(&values);
+        let period_us = u64::from(csv.period_ms) * 1000;
+        let at_end = at_end(csv.at_end);
+        let made = if csv.quantity == Quantity::Cqi {
+            // An outage is CQI 0.
+            let cqi: Vec<u8> = values.iter().map(|value| value.unwrap_or(0.0) as u8).collect();
+            CqiSeries::new(period_us, cqi, at_end, None).map(ran::Channel::CqiSeries)
+        } else {
+            let noise_dbm = match csv.quantity {
+                Quantity::RsrpDbm => csv.noise_dbm.unwrap_or(NOISE_DBM),
+                Quantity::SnrDb | Quantity::Cqi => 0.0,
+            };
+            let values: Vec<Option<f64>> =
+                values.iter().map(|value| value.map(|value| value - noise_dbm)).collect();
+            let values = snr_or_outage(&values);
+            SnrSeries::new(period_us, values, at_end).map(ran::Channel::SnrSeries)
+        };
+        made.map_err(|error| wrong(&path, &csv.path, error))
+    }
+
     fn read(&self, name: &str, path: &str) -> Result<Vec<u8>, Violation> {
         read_bounded(&self.directory.join(Path::new(name)), MAX_TRACE_BYTES)
             .map_err(|message| wrong(path, name, message))
     }
+}
+
+/// SNR within what a channel accepts; an outage is the lowest, at which no CQI is reported.
+fn snr_or_outage(values_db: &[Option<f64>]) -> Vec<f64> {
+    let (lowest_db, highest_db) = (*SNR_DB.start(), *SNR_DB.end());
+    let snr_db = |value: &Option<f64>| {
+        value.map_or(lowest_db, |value_db| value_db.clamp(lowest_db, highest_db))
+    };
+    values_db.iter().map(snr_db).collect()
 }
 
 fn wrong(path: &str, file: &str, message: impl std::fmt::Display) -> Violation {
@@ -157,23 +220,5 @@ fn at_end(at_end: lab_scenario::AtEnd) -> ran::AtEnd {
     match at_end {
         lab_scenario::AtEnd::Loop => ran::AtEnd::Loop,
         lab_scenario::AtEnd::Hold => ran::AtEnd::Hold,
-    }
-}
-
-fn model(mobility: &lab_scenario::Mobility) -> ran::MobilityModel {
-    let pattern = match mobility.pattern {
-        lab_scenario::MobilityPattern::Static => MobilityPattern::Static,
-        lab_scenario::MobilityPattern::Pedestrian => MobilityPattern::Pedestrian,
-        lab_scenario::MobilityPattern::Car => MobilityPattern::Car,
-        lab_scenario::MobilityPattern::Tram => MobilityPattern::Tram,
-        lab_scenario::MobilityPattern::Train => MobilityPattern::Train,
-    };
-    let base = pattern.model();
-    let us = |ms: Option<u32>, base: u64| ms.map_or(base, |ms| u64::from(ms) * 1000);
-    ran::MobilityModel {
-        mean_mcs: mobility.mean_mcs.unwrap_or(base.mean_mcs),
-        std_dev_mcs: mobility.std_dev_mcs.unwrap_or(base.std_dev_mcs),
-        coherence_us: us(mobility.coherence_ms, base.coherence_us),
-        period_us: us(mobility.period_ms, base.period_us),
     }
 }

@@ -25,6 +25,7 @@ mod kinds;
 mod ledger;
 mod links;
 mod measure;
+mod moving;
 mod packet;
 mod packet_kind;
 pub mod reports;

@@ -3,7 +3,7 @@
 use super::gauss_markov::Normal;
 use super::path_loss::{LIGHT_M_S, LinkBudget, Shadowing};
 use super::series::SNR_DB;
-use super::tdl::{Tdl, TdlConfig, TdlProfile};
+use super::tdl::{BANDS, Tdl, TdlConfig, TdlProfile};
 use crate::error::{ConfigError, ensure};
 use crate::rng::Rng;
 
@@ -37,7 +37,8 @@ pub enum MeanSnr {
     Path(LinkBudget),
 }
 
-/// Neighbour cells that send at times: noise and interference are `rise_db` above thermal noise then.
+/// Neighbour cells that send at times: noise and interference are `rise_db` above thermal noise
+/// then.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interference {
     /// Rise over thermal noise while neighbours send, dB.
@@ -51,6 +52,12 @@ pub struct Interference {
 /// Steps of a period of the largest Doppler shift, and the limits of a step.
 const STEPS_PER_DOPPLER: f64 = 20.0;
 const MAX_STEP_US: u64 = 10_000;
+
+/// Floor of the SNR, -120 dB.
+const LOWEST_SNR: f64 = 1e-12;
+
+// The root below is the eighth.
+const _: () = assert!(BANDS == 8);
 
 impl Fading {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
@@ -101,7 +108,8 @@ impl Fading {
         self.speed_kmh / 3.6 * self.carrier_ghz * 1e9 / LIGHT_M_S
     }
 
-    /// Time of a step in a cell whose slots have `slot_us`: a twentieth of the fastest fade, in whole slots.
+    /// Time of a step in a cell whose slots have `slot_us`: a twentieth of the fastest fade, in
+    /// whole slots.
     pub(super) fn step_us(&self, slot_us: u32) -> u64 {
         let slot_us = u64::from(slot_us);
         let wanted_us = 1e6 / (STEPS_PER_DOPPLER * self.doppler_hz()).max(1.0);
@@ -197,9 +205,10 @@ impl FadingProcess {
         let rise_db =
             self.interference.as_ref().map_or(0.0, |b| if b.is_on { b.rise_db } else { 0.0 });
         let snr = libm::exp10((self.mean_db + shadow_db - rise_db) / 10.0);
-        let gains = self.tdl.gains();
-        let capacity: f64 = gains.iter().map(|gain| libm::log1p(snr * gain)).sum();
-        10.0 * libm::log10(libm::expm1(capacity / gains.len() as f64).max(1e-12))
+        // The mean of log (1 + SNR) over the bands, as a product and its root.
+        let product: f64 = self.tdl.gains().iter().map(|gain| 1.0 + snr * gain).product();
+        let mean_capacity = product.sqrt().sqrt().sqrt() - 1.0;
+        10.0 * libm::log10(mean_capacity.max(LOWEST_SNR))
     }
 }
 

@@ -72,8 +72,8 @@ impl Process {
     }
 }
 
-/// Standard normal numbers by Marsaglia's polar method, with `libm`'s logarithm, which gives the same
-/// result on every machine.
+/// Standard normal numbers by Marsaglia's polar method, with `libm`'s logarithm, which gives the
+/// same result on every machine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Normal {
     spare: Option<f64>,

@@ -2,7 +2,9 @@
 
 pub mod fading;
 pub mod gauss_markov;
+mod lines;
 pub mod mahimahi;
+pub mod measured;
 pub mod mobility;
 pub mod path_loss;
 pub mod rate;
@@ -15,13 +17,14 @@ pub mod ucc;
 pub use fading::{Fading, Interference, MeanSnr};
 pub use gauss_markov::GaussMarkov;
 pub use mahimahi::MahimahiTrace;
+pub use measured::Missing;
 pub use mobility::{McsChain, MobilityModel, MobilityPattern};
 pub use path_loss::{Deployment, LinkBudget, Shadowing};
 pub use rate::RateSeries;
 pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries, SnrSeries};
 pub(crate) use state::ChannelState;
 pub use tdl::TdlProfile;
-pub use ucc::{Missing, UccColumn, UccTrace};
+pub use ucc::{UccColumn, UccTrace};
 
 use crate::error::{ConfigError, ensure};
 
@@ -46,8 +49,8 @@ pub enum Channel {
     Fading(Fading),
     /// An MCS drawn from the cell's seed by a Markov chain.
     Mobility(McsChain),
-    /// A channel of SNR or CQI that the gNB knows in each slot, and on which no block fails but by the
-    /// configured error rate.
+    /// A channel of SNR or CQI that the gNB knows in each slot, and on which no block fails but by
+    /// the configured error rate.
     Ideal(Box<Channel>),
 }
 

@@ -1,4 +1,5 @@
-//! Path loss, line of sight and shadowing of 38.901 §7.4, and the link budget that makes an SNR of them.
+//! Path loss, line of sight and shadowing of 38.901 §7.4, and the link budget that makes an SNR of
+//! them.
 
 use crate::error::{ConfigError, ensure};
 

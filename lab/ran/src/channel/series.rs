@@ -82,8 +82,8 @@ pub struct CqiSeries {
 }
 
 impl CqiSeries {
-    /// A series of CQI 0 (out of range: nothing can be sent) to 15; without `cqi_to_mcs` the mapping
-    /// is [`mcs_of_cqi`](crate::phy::cqi::mcs_of_cqi).
+    /// A series of CQI 0 (out of range: nothing can be sent) to 15; without `cqi_to_mcs` the
+    /// mapping is [`mcs_of_cqi`](crate::phy::cqi::mcs_of_cqi).
     ///
     /// # Errors
     /// [`ConfigError`] for an empty list, a CQI above 15 or a period of 0.

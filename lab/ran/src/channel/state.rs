@@ -129,8 +129,8 @@ impl ChannelState {
         }
     }
 
-    /// Capacity of a slot that begins at `now_us`, as the gNB knows it; a trace counts from `since_us`, the
-    /// end of the last downlink slot, to `until_us`, the end of this one.
+    /// Capacity of a slot that begins at `now_us`, as the gNB knows it; a trace counts from
+    /// `since_us`, the end of the last downlink slot, to `until_us`, the end of this one.
     pub(crate) fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match &self.kind {
             Kind::Known(known) => known.radio(now_us, since_us, until_us),
@@ -158,8 +158,8 @@ impl ChannelState {
         matches!(self.kind, Kind::Adapted(_)).then(|| Reception::new(mcs, bits))
     }
 
-    /// Probability that a block fails in the slot up to which the channel was advanced, given that it has
-    /// failed so far.
+    /// Probability that a block fails in the slot up to which the channel was advanced, given that
+    /// it has failed so far.
     pub(crate) fn failure_rate(&self, block: &mut Reception) -> f64 {
         match &self.kind {
             Kind::Adapted(adapted) => {

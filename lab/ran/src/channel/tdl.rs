@@ -74,6 +74,7 @@ const B: &[TapRow] = &[
     (4.7834, -11.3),
 ];
 
+#[expect(clippy::approx_constant, reason = "a delay of the table is near 2/π")]
 const C: &[TapRow] = &[
     (0.0, -4.4),
     (0.2099, -1.2),
@@ -156,14 +157,15 @@ impl TdlProfile {
     }
 }
 
-/// Sinusoids of a tap. Sums of eight with random phases are within a few percent of Rayleigh's distribution.
+/// Sinusoids of a tap. Sums of eight with random phases are within a few percent of Rayleigh's
+/// distribution.
 const SINUSOIDS: usize = 8;
 
 /// Doppler shift of the line of sight over the largest (38.901 §7.7.2).
 const LINE_OF_SIGHT_DOPPLER: f64 = 0.7;
 
 /// Bands in which the gain is computed; a block sees their mean capacity.
-const BANDS: usize = 8;
+pub(super) const BANDS: usize = 8;
 
 /// A complex number.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -185,31 +187,60 @@ impl Complex {
         }
     }
 
-    fn plus(self, other: Self) -> Self {
-        Self { re: self.re + other.re, im: self.im + other.im }
-    }
-
     fn scaled(self, factor: f64) -> Self {
         Self { re: self.re * factor, im: self.im * factor }
     }
+}
 
-    fn power(self) -> f64 {
-        self.re * self.re + self.im * self.im
+/// Real and imaginary parts of as many complex numbers, apart so that they are computed at once.
+#[derive(Debug, Clone, Copy)]
+struct Complexes<const N: usize> {
+    re: [f64; N],
+    im: [f64; N],
+}
+
+impl<const N: usize> Complexes<N> {
+    const ZERO: Self = Self { re: [0.0; N], im: [0.0; N] };
+
+    fn of(numbers: [Complex; N]) -> Self {
+        Self { re: numbers.map(|number| number.re), im: numbers.map(|number| number.im) }
+    }
+
+    /// Multiplies each by its own factor.
+    fn multiply(&mut self, factors: &Self) {
+        for at in 0..N {
+            let (re, im) = (self.re[at], self.im[at]);
+            self.re[at] = re * factors.re[at] - im * factors.im[at];
+            self.im[at] = re * factors.im[at] + im * factors.re[at];
+        }
+    }
+
+    /// Adds `numbers`, all times `factor`.
+    fn add_times(&mut self, numbers: &Self, factor: Complex) {
+        for at in 0..N {
+            self.re[at] += numbers.re[at] * factor.re - numbers.im[at] * factor.im;
+            self.im[at] += numbers.re[at] * factor.im + numbers.im[at] * factor.re;
+        }
+    }
+
+    fn sum(&self) -> Complex {
+        Complex { re: self.re.iter().sum(), im: self.im.iter().sum() }
     }
 }
 
-/// A sinusoid and its turn in one step.
-#[derive(Debug, Clone, Copy)]
-struct Sinusoid {
-    now: Complex,
-    turn: Complex,
+/// The sinusoids of a tap and their turns in one step.
+#[derive(Debug, Clone)]
+struct Tap {
+    now: Complexes<SINUSOIDS>,
+    turn: Complexes<SINUSOIDS>,
 }
 
 /// Fast fading of one receiving antenna.
 #[derive(Debug, Clone)]
 struct Antenna {
-    /// Of all taps, `SINUSOIDS` each; a line of sight is the last alone.
-    sinusoids: Vec<Sinusoid>,
+    taps: Vec<Tap>,
+    /// Line of sight and its turn in one step.
+    sight: Option<(Complex, Complex)>,
 }
 
 /// Shape of the fading of a UE.
@@ -233,56 +264,60 @@ pub(super) struct TdlConfig {
 #[derive(Debug, Clone)]
 pub(super) struct Tdl {
     antennas: Vec<Antenna>,
-    taps: usize,
-    /// Of each band, the response of each tap, and of the line of sight as the last.
-    bands: Vec<[Complex; BANDS]>,
+    /// Response of each tap in each band.
+    responses: Vec<Complexes<BANDS>>,
+    /// Response of the line of sight.
+    sight_response: Complexes<BANDS>,
 }
 
 impl Tdl {
     /// A random start.
     pub(super) fn new(config: &TdlConfig, rng: &mut Rng) -> Self {
         let rows = config.profile.taps();
-        let line_of_sight = config.profile.line_of_sight_db();
+        let sight_db = config.profile.line_of_sight_db();
         let linear = |db: f64| libm::exp10(db / 10.0);
         let sum: f64 =
-            rows.iter().map(|(_, db)| linear(*db)).sum::<f64>() + line_of_sight.map_or(0.0, linear);
+            rows.iter().map(|(_, db)| linear(*db)).sum::<f64>() + sight_db.map_or(0.0, linear);
         let response = |delay: f64, db: f64, parts: usize| {
             let amplitude = (linear(db) / sum / parts as f64).sqrt();
-            std::array::from_fn(|band| {
+            Complexes::of(std::array::from_fn(|band| {
                 let at = (band as f64 + 0.5) / BANDS as f64 - 0.5;
                 let cycles = at * config.bandwidth_hz * delay * config.delay_spread_s;
                 Complex::of_phase(-TAU * (cycles - libm::floor(cycles))).scaled(amplitude)
-            })
+            }))
         };
-        let mut bands: Vec<[Complex; BANDS]> =
-            rows.iter().map(|(delay, db)| response(*delay, *db, SINUSOIDS)).collect();
-        bands.extend(line_of_sight.map(|db| response(0.0, db, 1)));
-        let turn = |of_doppler: f64| TAU * config.doppler_hz * of_doppler * config.step_s;
+        let turn = |of_doppler: f64| {
+            Complex::of_phase(TAU * config.doppler_hz * of_doppler * config.step_s)
+        };
         let antennas = (0..config.antennas).map(|_| {
-            let mut sinusoids = Vec::with_capacity(rows.len() * SINUSOIDS + 1);
-            for _ in rows {
+            let taps = rows.iter().map(|_| {
                 // Arrivals from all around, turned by a random angle in each tap.
                 let offset = rng.uniform();
-                for number in 0..SINUSOIDS {
-                    let arrival = TAU * (number as f64 + offset) / SINUSOIDS as f64;
-                    let now = Complex::of_phase(TAU * rng.uniform());
-                    let turn = Complex::of_phase(turn(libm::cos(arrival)));
-                    sinusoids.push(Sinusoid { now, turn });
+                let arrival = |at: usize| TAU * (at as f64 + offset) / SINUSOIDS as f64;
+                Tap {
+                    turn: Complexes::of(std::array::from_fn(|at| turn(libm::cos(arrival(at))))),
+                    now: Complexes::of(std::array::from_fn(|_| random_phase(rng))),
                 }
-            }
-            if line_of_sight.is_some() {
-                let now = Complex::of_phase(TAU * rng.uniform());
-                sinusoids
-                    .push(Sinusoid { now, turn: Complex::of_phase(turn(LINE_OF_SIGHT_DOPPLER)) });
-            }
-            Antenna { sinusoids }
+            });
+            let taps = taps.collect();
+            let sight = sight_db.map(|_| (random_phase(rng), turn(LINE_OF_SIGHT_DOPPLER)));
+            Antenna { taps, sight }
         });
-        Self { antennas: antennas.collect(), taps: rows.len(), bands }
+        Self {
+            antennas: antennas.collect(),
+            responses: rows.iter().map(|(delay, db)| response(*delay, *db, SINUSOIDS)).collect(),
+            sight_response: sight_db.map_or(Complexes::ZERO, |db| response(0.0, db, 1)),
+        }
     }
 
     pub(super) fn step(&mut self) {
-        for sinusoid in self.antennas.iter_mut().flat_map(|antenna| &mut antenna.sinusoids) {
-            sinusoid.now = sinusoid.now.times(sinusoid.turn);
+        for antenna in &mut self.antennas {
+            for tap in &mut antenna.taps {
+                tap.now.multiply(&tap.turn);
+            }
+            if let Some((now, turn)) = &mut antenna.sight {
+                *now = now.times(*turn);
+            }
         }
     }
 
@@ -290,28 +325,24 @@ impl Tdl {
     pub(super) fn gains(&self) -> [f64; BANDS] {
         let mut gains = [0.0; BANDS];
         for antenna in &self.antennas {
-            let mut sums = [Complex::default(); BANDS];
-            let (of_taps, of_sight) = antenna.sinusoids.split_at(self.taps * SINUSOIDS);
-            for (tap, response) in of_taps.chunks_exact(SINUSOIDS).zip(&self.bands) {
-                let gain =
-                    tap.iter().fold(Complex::default(), |sum, sinusoid| sum.plus(sinusoid.now));
-                add(&mut sums, gain, response);
+            let mut sums = Complexes::ZERO;
+            for (tap, response) in antenna.taps.iter().zip(&self.responses) {
+                sums.add_times(response, tap.now.sum());
             }
-            for (sinusoid, response) in of_sight.iter().zip(&self.bands[self.taps..]) {
-                add(&mut sums, sinusoid.now, response);
+            if let Some((now, _)) = antenna.sight {
+                sums.add_times(&self.sight_response, now);
             }
-            for (gain, sum) in gains.iter_mut().zip(sums) {
-                *gain += sum.power() / self.antennas.len() as f64;
+            for (at, gain) in gains.iter_mut().enumerate() {
+                let power = sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at];
+                *gain += power / self.antennas.len() as f64;
             }
         }
         gains
     }
 }
 
-fn add(sums: &mut [Complex; BANDS], gain: Complex, response: &[Complex; BANDS]) {
-    for (sum, response) in sums.iter_mut().zip(response) {
-        *sum = sum.plus(gain.times(*response));
-    }
+fn random_phase(rng: &mut Rng) -> Complex {
+    Complex::of_phase(TAU * rng.uniform())
 }
 
 #[cfg(test)]
@@ -358,7 +389,8 @@ mod tests {
             let average = mean(gains());
             assert!((average - 1.0).abs() < 0.05, "{profile:?}: {average}");
             let faded = mean(gains().map(|gain| f64::from(u8::from(gain < 0.1))));
-            // The power of Rayleigh's amplitude is exponential: 1 - exp(-0.1) of it is below a tenth.
+            // The power of Rayleigh's amplitude is exponential: 1 - exp(-0.1) of it is below a
+            // tenth.
             match profile.line_of_sight_db() {
                 None => assert!((faded - 0.095).abs() < 0.012, "{profile:?}: {faded}"),
                 // A Rice factor of 9 dB and more.
@@ -385,7 +417,8 @@ mod tests {
         assert!(far.abs() < 0.06, "{far}");
     }
 
-    /// Power gains of Rayleigh's fading correlate as the square of the channel's frequency correlation.
+    /// Power gains of Rayleigh's fading correlate as the square of the channel's frequency
+    /// correlation.
     #[test]
     fn long_delays_make_the_carrier_selective() {
         for (delay_spread_s, is_selective) in [(0.5e-9, false), (100e-9, true), (300e-9, true)] {
@@ -396,9 +429,10 @@ mod tests {
             let powers: Vec<f64> = C.iter().map(|(_, db)| libm::exp10(db / 10.0)).collect();
             let sum = C.iter().zip(&powers).fold(Complex::default(), |sum, ((delay, _), power)| {
                 let radians = -TAU * apart_hz * delay * delay_spread_s;
-                sum.plus(Complex::of_phase(radians).scaled(*power))
+                let part = Complex::of_phase(radians).scaled(*power);
+                Complex { re: sum.re + part.re, im: sum.im + part.im }
             });
-            let expected = sum.power() / powers.iter().sum::<f64>().powi(2);
+            let expected = (sum.re * sum.re + sum.im * sum.im) / powers.iter().sum::<f64>().powi(2);
             assert!((found - expected).abs() < 0.12, "{delay_spread_s}: {found} {expected}");
             assert_eq!(expected < 0.3, is_selective, "{delay_spread_s}: {expected}");
         }

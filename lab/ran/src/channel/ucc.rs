@@ -1,19 +1,17 @@
 //! The CSV of UCC's 5G data set (Raca et al., MMSys 2020): about a row per second of what a phone
 //! measured. The first line names the columns.
 
-use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::sync::Arc;
 
+use super::TraceError;
+use super::lines::{Lines, fields, header, place, wrong};
+use super::measured::Missing;
 use super::rate::MAX_RATE_KBPS;
 use super::series::SNR_DB;
-use super::{TraceError, is_json, without_mark};
 
 /// Longest trace accepted: a day.
 pub const MAX_SECONDS: usize = 86_400;
-
-/// Longest line accepted.
-const MAX_LINE_BYTES: u64 = 4096;
 
 const TIMESTAMP: &str = "Timestamp";
 const TIMESTAMP_FORMAT: &str = "a time like 2019.12.16_12.27.05";
@@ -58,16 +56,6 @@ impl UccColumn {
     }
 }
 
-/// How a `-` is replaced: the phone reported no value, for example on another network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Missing {
-    /// The previous value, or at the beginning the first one.
-    #[default]
-    Hold,
-    /// An outage: nothing can be sent.
-    Outage,
-}
-
 /// One column of a trace, second by second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UccTrace {
@@ -82,37 +70,17 @@ impl UccTrace {
     /// # Errors
     /// [`TraceError`] naming line and column.
     pub fn read(reader: impl BufRead, column: UccColumn) -> Result<Self, TraceError> {
-        let mut lines = Lines { reader, line: 0, bytes: Vec::new() };
-        let header = lines
-            .next()?
-            .ok_or_else(|| TraceError::invalid("empty", "a line that names the columns"))?;
-        let header = without_mark(&header);
-        if is_json(header) {
-            return Err(TraceError::invalid("line 1: JSON", "a line that names the columns"));
-        }
-        let names: Vec<String> = header.split(',').map(|name| name.trim().to_owned()).collect();
-        let places: HashMap<&str, usize> =
-            names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        let place = |column: &str| {
-            places.get(column).copied().ok_or_else(|| {
-                let found = format!("line 1: no column '{column}'");
-                TraceError::invalid(found, "it among the names")
-            })
-        };
-        let (time_at, value_at) = (place(TIMESTAMP)?, place(column.name())?);
+        let mut lines = Lines::new(reader);
+        let names = header(&mut lines)?;
+        let (time_at, value_at) = (place(&names, TIMESTAMP)?, place(&names, column.name())?);
         let mut seconds: Vec<Option<f64>> = Vec::new();
         let mut first_s = None;
         while let Some(row) = lines.next()? {
             if row.trim().is_empty() {
                 continue;
             }
-            let fields: Vec<&str> = row.split(',').map(str::trim).collect();
             let line = lines.line;
-            if fields.len() != names.len() {
-                let found = format!("line {line}: {} fields", fields.len());
-                let expected = format!("{}, as many as line 1 names", names.len());
-                return Err(TraceError::invalid(found, expected));
-            }
+            let fields = fields(&row, &names, line)?;
             let at_s = timestamp_s(fields[time_at])
                 .ok_or_else(|| wrong(line, TIMESTAMP, fields[time_at], TIMESTAMP_FORMAT))?;
             let value = parse(fields[value_at], column)
@@ -151,23 +119,8 @@ impl UccTrace {
 
     /// The values with the missing ones replaced: `None` only for [`Missing::Outage`].
     pub fn filled(&self, missing: Missing) -> Vec<Option<f64>> {
-        match missing {
-            Missing::Outage => self.seconds.to_vec(),
-            Missing::Hold => {
-                let mut last = self.seconds.iter().copied().find_map(|value| value);
-                let held = self.seconds.iter().map(|value| {
-                    last = value.or(last);
-                    last
-                });
-                held.collect()
-            }
-        }
+        missing.fill(&self.seconds)
     }
-}
-
-fn wrong(line: usize, column: &str, text: &str, expected: &str) -> TraceError {
-    let text: String = text.chars().take(40).collect();
-    TraceError::invalid(format!("line {line}, column '{column}': '{text}'"), expected)
 }
 
 /// `Some(None)` for `-`, a missing value; `None` for anything else that is not a value.
@@ -208,31 +161,6 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let of_era = year - era * 400;
     let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// Lines of a reader, each of bounded length.
-struct Lines<R> {
-    reader: R,
-    /// Number of the last line, from 1.
-    line: usize,
-    bytes: Vec<u8>,
-}
-
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> Result<Option<String>, TraceError> {
-        self.line += 1;
-        self.bytes.clear();
-        let read = (&mut self.reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.bytes);
-        match read {
-            Ok(0) => Ok(None),
-            Ok(read) if read as u64 == MAX_LINE_BYTES && self.bytes.last() != Some(&b'\n') => {
-                let message = format!("longer than {MAX_LINE_BYTES} bytes");
-                Err(TraceError::read(self.line, &message))
-            }
-            Ok(_) => Ok(Some(String::from_utf8_lossy(&self.bytes).into_owned())),
-            Err(error) => Err(TraceError::read(self.line, &error)),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ pub struct BlockErrors {
 }
 
 impl Default for BlockErrors {
-    /// No errors; a combining gain of 0.1: twice the energy is 3 dB, and the error rate of a turbo or
-    /// LDPC code falls by a decade in less.
+    /// No errors; a combining gain of 0.1: twice the energy is 3 dB, and the error rate of a turbo
+    /// or LDPC code falls by a decade in less.
     fn default() -> Self {
         Self { bler: 0.0, combining_gain: 0.1 }
     }

@@ -1,7 +1,8 @@
 //! Downlink adaptation: what the gNB knows of a UE's SNR, and the MCS that it chooses.
 //!
-//! A UE measures each `cqi_period_us` and reports a CQI, which the gNB uses `cqi_delay_us` later. An outer loop corrects
-//! what the CQI says by the acknowledgements of first transmissions, which arrive `feedback_us` after their slot began.
+//! A UE measures each `cqi_period_us` and reports a CQI, which the gNB uses `cqi_delay_us` later.
+//! An outer loop corrects what the CQI says by the acknowledgements of first transmissions, which
+//! arrive `feedback_us` after their slot began.
 
 use std::collections::VecDeque;
 
@@ -13,9 +14,11 @@ use crate::error::{ConfigError, ensure};
 pub struct AdaptationConfig {
     /// Time between two measurements of a UE.
     pub cqi_period_us: u32,
-    /// Time from a measurement until the gNB uses its report: processing, wait for the PUCCH, decoding.
+    /// Time from a measurement until the gNB uses its report: processing, wait for the PUCCH,
+    /// decoding.
     pub cqi_delay_us: u32,
-    /// Time from the start of a block's slot until the gNB knows whether it was received: k1 and decoding.
+    /// Time from the start of a block's slot until the gNB knows whether it was received: k1 and
+    /// decoding.
     pub feedback_us: u32,
     /// How acknowledgements correct the reports.
     pub outer_loop: OuterLoop,
@@ -31,17 +34,18 @@ pub enum OuterLoop {
         /// Target error rate of first transmissions.
         target_bler: f64,
     },
-    /// An offset in dB that falls by `step_up_db` with each failure and rises by `step_up_db · target / (1 - target)`
-    /// with each success, so that it rests where the target fails (Pedersen et al., "Frequency domain scheduling for
-    /// OFDMA with limited and noisy channel feedback", VTC 2007).
+    /// An offset in dB that falls by `step_up_db` with each failure and rises by `step_up_db ·
+    /// target / (1 - target)` with each success, so that it rests where the target fails (Pedersen
+    /// et al., "Frequency domain scheduling for OFDMA with limited and noisy channel feedback", VTC
+    /// 2007).
     Steps {
         /// Target error rate of first transmissions.
         target_bler: f64,
         /// Fall of the offset with a failure.
         step_up_db: f64,
     },
-    /// OAI's `get_mcs_from_bler`, which knows no CQI: each 100 ms the MCS rises by one if the error rate, filtered
-    /// with 0.9, is below `lower`, and falls by one above `upper`.
+    /// OAI's `get_mcs_from_bler`, which knows no CQI: each 100 ms the MCS rises by one if the error
+    /// rate, filtered with 0.9, is below `lower`, and falls by one above `upper`.
     Window {
         /// Error rate below which the MCS rises.
         lower: f64,
@@ -49,6 +53,13 @@ pub enum OuterLoop {
         upper: f64,
     },
 }
+
+/// Target error rate of first transmissions, which 38.214 §5.2.2.1 and gNBs assume.
+pub const TARGET_BLER: f64 = 0.1;
+/// Step of [`OuterLoop::Steps`], that of `sionna.sys`.
+pub const STEP_UP_DB: f64 = 1.0;
+/// Limits of [`OuterLoop::Window`], OAI's defaults.
+pub const OAI_WINDOW: [f64; 2] = [0.05, 0.15];
 
 /// Largest offset of [`OuterLoop::Steps`].
 const MAX_OFFSET_DB: f64 = 20.0;
@@ -62,14 +73,14 @@ const LOWEST_OF_ERRORS: u8 = 6;
 const LOWEST_OF_IDLE: u8 = 9;
 
 impl Default for AdaptationConfig {
-    /// A report each 5 ms that is used 4 ms later; acknowledgements after 4 ms; 10 % of first transmissions fail, by
-    /// steps of 1 dB.
+    /// A report each 5 ms that is used 4 ms later; acknowledgements after 4 ms; 10 % of first
+    /// transmissions fail, by steps of 1 dB.
     fn default() -> Self {
         Self {
             cqi_period_us: 5000,
             cqi_delay_us: 4000,
             feedback_us: 4000,
-            outer_loop: OuterLoop::Steps { target_bler: 0.1, step_up_db: 1.0 },
+            outer_loop: OuterLoop::Steps { target_bler: TARGET_BLER, step_up_db: STEP_UP_DB },
             combining: Combining::default(),
         }
     }

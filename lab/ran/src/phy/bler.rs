@@ -1,9 +1,9 @@
 //! Block error rate of a transport block by SNR, modulation, code rate and code block size.
 //!
-//! The curves are those of LDPC over AWGN that sionna ships, in the compact form that `bler/fit.py` describes: within
-//! 0.2 dB of the simulated points for code blocks of 500 bits and more, 0.9 dB for 100 bits, 1.7 dB for 24 bits at the
-//! highest rates. LTE's turbo codes use the same curves; the thresholds of
-//! [`cqi`](crate::phy::cqi) are within 0.75 dB of those of turbo codes.
+//! The curves are those of LDPC over AWGN that sionna ships, in the compact form that `bler/fit.py`
+//! describes: within 0.2 dB of the simulated points for code blocks of 500 bits and more, 0.9 dB
+//! for 100 bits, 1.7 dB for 24 bits at the highest rates. LTE's turbo codes use the same curves;
+//! the thresholds of [`cqi`](crate::phy::cqi) are within 0.75 dB of those of turbo codes.
 
 use super::curves::{CAPACITY_DB, SHAPE};
 
@@ -19,7 +19,8 @@ const CODE_BLOCK_CRC_BITS: u32 = 24;
 const GRAPH_1_RATE: f64 = 1.0 / 3.0;
 const GRAPH_2_RATE: f64 = 0.2;
 
-/// A modulation with a code rate: an entry of an MCS table, or what several transmissions of a block add up to.
+/// A modulation with a code rate: an entry of an MCS table, or what several transmissions of a
+/// block add up to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Code {
     /// Index into the tables of [`curves`](super::curves).
@@ -31,8 +32,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// The code of `modulation_order` bits per symbol (2, 4, 6, 8 or 10; what is between is rounded down) and `rate`
-    /// information bits per coded bit.
+    /// The code of `modulation_order` bits per symbol (2, 4, 6, 8 or 10; what is between is rounded
+    /// down) and `rate` information bits per coded bit.
     pub fn new(modulation_order: u8, rate: f64) -> Self {
         let order = (usize::from(modulation_order) / 2).clamp(1, CAPACITY_DB.len()) - 1;
         let inside = rate.clamp(*RATES.start(), *RATES.end());
@@ -46,8 +47,9 @@ impl Code {
         Self { order, rate, capacity_db }
     }
 
-    /// The code of a block of `bits` that was sent `transmissions` times with other bits of the circular buffer each
-    /// time, and the gain in dB of bits that were sent more than once (38.212 §5.4.2.1).
+    /// The code of a block of `bits` that was sent `transmissions` times with other bits of the
+    /// circular buffer each time, and the gain in dB of bits that were sent more than once (38.212
+    /// §5.4.2.1).
     pub fn with_increments(self, transmissions: u8, bits: u32) -> (Self, f64) {
         let sent = self.rate / f64::from(transmissions.max(1));
         let lowest = if uses_graph_2(bits, self.rate) { GRAPH_2_RATE } else { GRAPH_1_RATE };
@@ -118,7 +120,8 @@ impl Curve {
 mod tests {
     use super::*;
 
-    /// Points of sionna 2.2.0, `PDSCH_table2.json`: order, rate × 1024, bits of a code block, SNR in dB, error rate.
+    /// Points of sionna 2.2.0, `PDSCH_table2.json`: order, rate × 1024, bits of a code block, SNR
+    /// in dB, error rate.
     #[test]
     fn curves_are_those_of_sionna() {
         for (order, rate, bits, snr_db, bler) in [

@@ -83,7 +83,8 @@ const fn modulations(tbs: &TbsConfig) -> [u8; 5] {
     }
 }
 
-/// Error rate with which a UE could receive a block of the CQI that it reports (38.214 §5.2.2.1, 36.213 §7.2.3).
+/// Error rate with which a UE could receive a block of the CQI that it reports (38.214 §5.2.2.1,
+/// 36.213 §7.2.3).
 fn reported_error_rate(tbs: &TbsConfig) -> f64 {
     match tbs {
         TbsConfig::Nr { mcs_table: McsTable::Qam64LowSe, .. } => 1e-5,
@@ -91,7 +92,9 @@ fn reported_error_rate(tbs: &TbsConfig) -> f64 {
     }
 }
 
-/// Lowest SNR in dB at which each CQI of 1 to 15 is reported by a UE of a carrier of `n_prb` PRBs: that at which a transport block over the whole carrier (38.214 §5.2.2.5) fails as often as the CQI allows.
+/// Lowest SNR in dB at which each CQI of 1 to 15 is reported by a UE of a carrier of `n_prb` PRBs:
+/// that at which a transport block over the whole carrier (38.214 §5.2.2.5) fails as often as the
+/// CQI allows.
 pub fn snr_thresholds_db(tbs: &TbsConfig, n_prb: u16) -> [f64; MAX_CQI as usize] {
     let orders = modulations(tbs).into_iter().zip([2u8, 4, 6, 8, 10]);
     let mut orders = orders.flat_map(|(count, order)| (0..count).map(move |_| order));
@@ -158,8 +161,8 @@ mod tests {
     fn thresholds_are_near_those_of_link_simulations() {
         let thresholds = snr_thresholds_db(&TbsConfig::Lte, 6);
         assert!(thresholds.is_sorted());
-        // AWGN thresholds of turbo codes over six PRBs by the Vienna LTE simulator (Mehlführer et al., "The Vienna
-        // LTE simulators", EURASIP J. Adv. Signal Process. 2011).
+        // AWGN thresholds of turbo codes over six PRBs by the Vienna LTE simulator (Mehlführer et
+        // al., "The Vienna LTE simulators", EURASIP J. Adv. Signal Process. 2011).
         let simulated = [
             -6.936, -5.147, -3.180, -1.253, 0.761, 2.699, 4.694, 6.525, 8.573, 10.366, 12.289,
             14.173, 15.888, 17.814, 19.829,

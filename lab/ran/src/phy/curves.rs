@@ -1,4 +1,4 @@
-//! Numbers of the block error rate curves; `bler/fit.py` writes this file and describes them.
+//! Numbers of the block error rate curves, as `bler/fit.py` writes and describes them.
 
 /// Terms of the capacity of a modulation: ln rate, ln (1 - rate), powers of rate - 1/2.
 pub(super) const CAPACITY_DB: [[f64; 9]; 5] = [

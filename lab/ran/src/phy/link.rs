@@ -8,9 +8,10 @@ use crate::tbs::TbsConfig;
 #[derive(Debug, Clone)]
 pub(crate) struct LinkTables {
     codes: Vec<Code>,
-    /// SNR in dB at which a block over the whole carrier has the target error rate, by MCS; increasing.
+    /// SNR in dB at which a block over the whole carrier has the target error rate, by MCS;
+    /// increasing.
     mcs_db: Vec<f64>,
-    /// By CQI, from 1.
+    /// Lowest SNR of each CQI, from 1.
     cqi_db: [f64; MAX_CQI as usize],
 }
 

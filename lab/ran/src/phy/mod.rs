@@ -1,4 +1,5 @@
-//! Physical layer as seen by the MAC: what a gNB knows of a UE's SNR, and which transport blocks the UE decodes.
+//! Physical layer as seen by the MAC: what a gNB knows of a UE's SNR, and which transport blocks
+//! the UE decodes.
 
 pub mod adaptation;
 pub mod bler;

@@ -7,8 +7,9 @@ use super::LinkTables;
 pub enum Combining {
     /// Each transmission repeats the same coded bits: SNRs add.
     Chase,
-    /// Each transmission has further coded bits (redundancy versions 0, 2, 3, 1 of 38.214 §5.1.2.1): the rate falls,
-    /// at the mean of the SNRs, and bits repeat where the circular buffer ends.
+    /// Each transmission has further coded bits (redundancy versions 0, 2, 3, 1 of 38.214
+    /// §5.1.2.1): the rate falls, at the mean of the SNRs, and bits repeat where the circular
+    /// buffer ends.
     #[default]
     IncrementalRedundancy,
 }
@@ -31,8 +32,8 @@ impl Reception {
         Self { mcs, bits, transmissions: 0, snr_sum: 0.0, error_rate: 1.0 }
     }
 
-    /// Adds a transmission at `snr_db`; returns the probability that the block still fails, given that it has failed
-    /// so far.
+    /// Adds a transmission at `snr_db`; returns the probability that the block still fails, given
+    /// that it has failed so far.
     pub(crate) fn add(&mut self, tables: &LinkTables, combining: Combining, snr_db: f64) -> f64 {
         self.transmissions = self.transmissions.saturating_add(1);
         self.snr_sum += libm::exp10(snr_db / 10.0);

@@ -1,15 +1,16 @@
 //! Configuration of MAC scheduler, RLC, HARQ and uplink access for `ran`.
 
+use ran::phy::adaptation::{OAI_WINDOW, STEP_UP_DB, TARGET_BLER};
 use ran::rlc::{SnLength, UmConfig};
 use ran::{
-    AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Duplexing, EqpConfig, HarqConfig,
-    MahimahiTrace, Numerology, PfConfig, RecordedUplinkConfig, RlcMode, SchedulerConfig,
-    SliceShare, UplinkConfig,
+    AdaptationConfig, AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Combining,
+    Duplexing, EqpConfig, HarqConfig, MahimahiTrace, Numerology, OuterLoop, PfConfig,
+    RecordedUplinkConfig, RlcMode, SchedulerConfig, SliceShare, UplinkConfig,
 };
 
 use lab_scenario::{
-    Cell, Drb, MacScheduler, PfGranularity, Rat, Scenario, SchedulerKind, UeHarq, UeScheduler,
-    UplinkAccess,
+    Adaptation, Cell, Drb, MacScheduler, PfGranularity, Rat, Scenario, SchedulerKind, UeHarq,
+    UeScheduler, UplinkAccess,
 };
 use traffic::Rng;
 
@@ -34,6 +35,35 @@ pub(super) fn harq(cell: &Cell, numerology: Numerology, base: HarqConfig) -> Har
         processes: given.processes.unwrap_or(base.processes),
         max_transmissions: given.max_transmissions.unwrap_or(base.max_transmissions),
         ..base
+    }
+}
+
+/// Downlink adaptation of the cell.
+pub(super) fn adaptation(given: &Adaptation, numerology: Numerology) -> AdaptationConfig {
+    let base = AdaptationConfig::default();
+    let slot_us = numerology.slot_us();
+    let us = |slots: Option<u16>, base_us: u32| {
+        slots.map_or(base_us, |slots| u32::from(slots) * slot_us)
+    };
+    let target_bler = given.target_bler.unwrap_or(TARGET_BLER);
+    AdaptationConfig {
+        cqi_period_us: us(given.cqi_period_slots, base.cqi_period_us),
+        cqi_delay_us: us(given.cqi_delay_slots, base.cqi_delay_us),
+        feedback_us: us(given.feedback_slots, base.feedback_us),
+        outer_loop: match given.outer_loop {
+            lab_scenario::OuterLoop::CqiOnly => OuterLoop::Off { target_bler },
+            lab_scenario::OuterLoop::Steps => {
+                OuterLoop::Steps { target_bler, step_up_db: given.step_up_db.unwrap_or(STEP_UP_DB) }
+            }
+            lab_scenario::OuterLoop::Oai => {
+                let [lower, upper] = given.bler_window.unwrap_or(OAI_WINDOW);
+                OuterLoop::Window { lower, upper }
+            }
+        },
+        combining: match given.combining {
+            lab_scenario::Combining::Chase => Combining::Chase,
+            lab_scenario::Combining::IncrementalRedundancy => Combining::IncrementalRedundancy,
+        },
     }
 }
 

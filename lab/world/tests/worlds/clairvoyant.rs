@@ -22,7 +22,7 @@ flows:
 const CHANNELS: [&str; 3] = [
     "fixed_mcs: 28",
     "mobility: { pattern: train, period_ms: 200 }",
-    "gauss_markov: { mean_snr_db: 6, std_dev_db: 6, coherence_ms: 300 }",
+    "ideal: { gauss_markov: { mean_snr_db: 6, std_dev_db: 6, coherence_ms: 300 } }",
 ];
 
 /// Runs the scenario; arrivals of the call at SDAP and their sojourn in SDAP and RLC.

@@ -1,4 +1,5 @@
-//! Radio outages and extreme traffic: under every template all packets are received or counted as drops.
+//! Radio outages and extreme traffic: under every template all packets are received or counted as
+//! drops or as lost on the radio.
 
 use crate::common::run;
 use lab_world::Summary;
@@ -9,7 +10,8 @@ const FLOWS: &str = "flows=[{name: a, kind: udp_cbr, rate_kbps: 40000, stop_s: 2
                      {name: b, kind: udp_cbr, rate_kbps: 20000, stop_s: 2, ecn_field: ect1}, \
                      {name: c, kind: voip, stop_s: 2, dscp: 46}]";
 
-/// Every sent packet is received or dropped once traffic has stopped and queues have drained.
+/// Every sent packet is received, dropped or lost on the radio once traffic has stopped and queues
+/// have drained.
 fn assert_accounted_for(summary: &Summary, what: &str) {
     let sent: u64 = summary.flows.iter().map(|flow| flow.sent_packets).sum();
     let received: u64 = summary.flows.iter().map(|flow| flow.received_packets).sum();
@@ -17,7 +19,8 @@ fn assert_accounted_for(summary: &Summary, what: &str) {
         summary.bearers.iter().map(|b| b.tc_dropped_packets + b.rlc_dropped_packets).sum();
     assert!(sent > 100, "{what}: the flows send");
     assert!(received > 0, "{what}: something arrives");
-    assert_eq!(received + dropped, sent, "{what}: sent is received or dropped");
+    let lost = summary.cell.lost_sdus;
+    assert_eq!(received + dropped + lost, sent, "{what}: sent is received, dropped or lost");
 }
 
 /// Runs a fault under every template, in both modes of RLC.
@@ -39,6 +42,15 @@ fn traffic_recovers_from_a_radio_outage_of_seconds() {
     // CQI 0 is out of range (38.214 table 5.2.2.1-2): 1 s of radio, 3 s of none.
     let channel = "ues[0].channel={cqi_series: {period_ms: 1000, values: [9, 0, 0, 0]}}";
     under_every_template("radio outage", 16.0, &[FLOWS, channel]);
+}
+
+#[test]
+fn a_radio_that_the_gnb_misjudges_loses_what_it_counts() {
+    // 80 km/h, reports of 20 ms ago, no outer loop, two transmissions.
+    let channel = "ues[0].channel={fading: {mean_snr_db: 12, speed_kmh: 80, antennas: 1}}";
+    let blind = "cell.adaptation={outer_loop: cqi_only, cqi_delay_slots: 40}";
+    let twice = "cell.harq={max_transmissions: 2}";
+    under_every_template("fast fading", 16.0, &[FLOWS, channel, blind, twice]);
 }
 
 #[test]

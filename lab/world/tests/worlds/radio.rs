@@ -111,6 +111,10 @@ fn each_kind_of_channel_carries_traffic_and_repeats_with_its_seed() {
          [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] }",
         "rate_series: { period_ms: 100, values_kbps: [9000, 0, 3000], at_end: loop }",
         "gauss_markov: { mean_snr_db: 12, std_dev_db: 4, coherence_ms: 200, period_ms: 5 }",
+        "ideal: { gauss_markov: { mean_snr_db: 12, std_dev_db: 4, coherence_ms: 200 } }",
+        "snr_series: { period_ms: 100, values_db: [12, 3, 20] }",
+        "fading: { mean_snr_db: 15, speed_kmh: 30 }",
+        "fading: { speed_kmh: 3, profile: tdl_a, path: { model: umi, distance_m: 80 } }",
         "mobility: { pattern: train }",
         "mobility: { pattern: static, mean_mcs: 20, std_dev_mcs: 6, coherence_ms: 50, period_ms: 10 }",
     ] {
@@ -181,6 +185,35 @@ fn an_invalid_csv_value_is_named_with_file_line_and_column() {
 }
 
 #[test]
+fn a_column_of_any_table_is_a_channel() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "at,cqi,sinr,rsrp\n0,15,22,-95\n1,2,-4,-122\n2,,,\n";
+    std::fs::write(folder.path().join("walk.csv"), text).unwrap();
+    let mbps = |channel: &str| {
+        let ue = format!(
+            "channel: {{ measured_csv: {{ path: walk.csv, period_ms: 1000, {channel} }} }}"
+        );
+        let text = scenario("rr", [&ue, "channel: { fixed_mcs: 0 }"], 1);
+        let loaded = LoadedScenario::from_yaml(&text, "s.yaml", folder.path(), &[]).unwrap();
+        let mut world = World::new(&loaded).unwrap();
+        world.step_until(9_000_000, &mut |_| {});
+        let (_, _, flow) = world.flows().next().unwrap();
+        flow.ue.arrivals().goodput().mean_bps(3_000_000, 9_000_000) / 1e6
+    };
+    let sinr = mbps("column: sinr");
+    assert!(sinr > 2.0, "{sinr}");
+    let cqi = mbps("column: cqi, quantity: cqi");
+    assert!((0.7..1.4).contains(&(cqi / sinr)), "{cqi} {sinr}");
+    // -95 and -122 dBm are 22 and -5 dB above the noise.
+    let rsrp = mbps("column: rsrp, quantity: rsrp_dbm, noise_dbm: -117");
+    assert!((0.9..1.1).contains(&(rsrp / sinr)), "{rsrp} {sinr}");
+    let noisy = mbps("column: rsrp, quantity: rsrp_dbm, noise_dbm: -107");
+    assert!(noisy < 0.8 * rsrp, "{noisy} {rsrp}");
+    let outage = mbps("column: sinr, missing: outage, at_end: hold");
+    assert!(outage < 0.01, "{outage}");
+}
+
+#[test]
 fn a_recorded_drive_runs() {
     let Some(file) = shared_trace("ucc-5g/driving-2019.12.16.csv.gz") else { return };
     let ue = format!("channel: {{ ucc_csv: {{ path: '{}' }} }}", file.display());
@@ -232,7 +265,8 @@ flows: [{{ name: bulk, kind: udp_cbr, rate_kbps: 100000, packet_bytes: 1500 }}]
     assert!((share - 126.0 / 144.0).abs() < 0.01, "{share}");
 }
 
-/// A block of 2000 bytes in each uplink slot, enough for 106 PRB, holds acknowledgements of 370 Mbit/s.
+/// A block of 2000 bytes in each uplink slot, enough for 106 PRB, holds acknowledgements of 370
+/// Mbit/s.
 #[test]
 fn the_uplink_of_a_wide_cell_carries_its_acknowledgements() {
     let measured = |uplink: &str| {
