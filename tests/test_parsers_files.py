@@ -380,7 +380,8 @@ RECORDED = {
     ],
     "flows": [
         {
-            **{"name": "bulk", "rnti": 17921, "drb": 1, "goodput_bytes": 9000, "ce_packets": 2},
+            **{"name": "bulk", "direction": "down", "rnti": 17921, "drb": 1},
+            **{"goodput_bytes": 9000, "ce_packets": 2},
             **{"goodput_mbps": 0.036, "lost_packets": 4, "tc_dropped_packets": 1},
             **{"deadline": {"in_time_pct": 99.5}, "one_way_delay_ms": DELAY, "rtt_ms": DELAY},
             "app": {"mos": 4.1},

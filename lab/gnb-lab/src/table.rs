@@ -3,7 +3,7 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 
-use lab_world::{DelayMs, PacketKind, Summary, Worst};
+use lab_world::{DelayMs, Direction, FlowSummary, PacketKind, Summary, Worst};
 
 /// Rows beyond this are for `summary.json`.
 const MAX_ROWS: usize = 20;
@@ -38,6 +38,14 @@ const HEADLINES: [(&str, &[&str]); 8] = [
     ("vivace", &["rate_now_mbps"]),
 ];
 
+/// The kind of a flow, with the direction of its data if it is not the usual one.
+fn kind_of(flow: &FlowSummary) -> String {
+    match flow.direction {
+        Direction::Down => flow.kind.to_owned(),
+        Direction::Up => format!("{} up", flow.kind),
+    }
+}
+
 /// Tables of flows, of what applications say and of bearers, and a line for the cell.
 pub(super) fn of(summary: &Summary) -> String {
     let mut flows = begin(&[
@@ -55,7 +63,7 @@ pub(super) fn of(summary: &Summary) -> String {
     for flow in summary.flows.iter().take(MAX_ROWS) {
         flows.add_row(vec![
             flow.name.clone(),
-            flow.kind.to_owned(),
+            kind_of(flow),
             format!("{}/{}", flow.rnti, flow.drb),
             format!("{:.3}", flow.goodput_mbps),
             flow.lost_packets.to_string(),

@@ -355,6 +355,7 @@ impl World {
                 let row = PyDict::new(py);
                 row.set_item("name", sample.name)?;
                 row.set_item("kind", sample.kind)?;
+                row.set_item("direction", sample.direction.name())?;
                 row.set_item("rnti", sample.rnti)?;
                 row.set_item("drb", sample.drb)?;
                 row.set_item("goodput_bytes", sample.goodput_bytes)?;

@@ -222,6 +222,26 @@ def test_a_sweep_returns_its_table(scenario: Path, tmp_path: Path) -> None:
         gnb_lab.sweep(scenario, tmp_path / "sweep", formats=["xlsx"])
 
 
+def test_goodput_of_the_uplink_is_a_measure_of_its_own(tmp_path: Path) -> None:
+    cbr = {"kind": "udp_cbr", "packet_bytes": 500}
+    up = cbr | {"name": "up", "direction": "up", "rate_kbps": 800}
+    down = cbr | {"name": "down", "rate_kbps": 400}
+    made = gnb_lab.sweep(
+        SCENARIO,
+        tmp_path / "sweep",
+        over={"flows": [[up, down], [down]]},
+        overrides={"duration_s": 4},
+    )
+    both, only_down = (row for row in made.to_pylist() if row["scope"] == "cell")
+    payload = 472 / 500
+    assert both["goodput_mbps"] == pytest.approx(0.4 * payload, rel=0.02)
+    assert both["uplink_goodput_mbps"] == pytest.approx(0.8 * payload, rel=0.02)
+    assert only_down["uplink_goodput_mbps"] is None
+    of_flow = [row for row in made.to_pylist() if row["scope"] == "flow"]
+    assert [row["name"] for row in of_flow] == ["up", "down", "down"]
+    assert of_flow[0]["goodput_mbps"] == pytest.approx(0.8 * payload, rel=0.02)
+
+
 def test_a_run_elsewhere_has_the_files_of_the_run_here(scenario: Path, tmp_path: Path) -> None:
     plans = planned(scenario, PIPELINES, seeds=2)
     orders = missing(plans, tmp_path / "sweep")

@@ -65,7 +65,7 @@ impl Curves {
             steps_us_packets: flow.steps,
         });
         let goodput = world.flows().map(|(name, _, flow)| {
-            let bytes = flow.ue.arrivals().goodput();
+            let bytes = flow.arrivals().goodput();
             GoodputCurve {
                 flow: name.to_owned(),
                 bin_us: bytes.bin_us(),

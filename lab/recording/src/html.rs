@@ -50,7 +50,7 @@ fn flow_table(page: &mut String, summary: &Summary) {
     let has_test = summary.flows.iter().any(|flow| flow.app.get("rpm").is_some());
     let rpm: &[&str] = if has_test { &["rpm", "foreign_rpm", "loaded_rpm"] } else { &[] };
     page.push_str(
-        "<h2>Flows</h2><table><tr><th>flow</th><th>kind</th><th>goodput Mbit/s</th><th>lost</th>\
+        "<h2>Flows</h2><table><tr><th>flow</th><th>kind</th><th>data</th><th>goodput Mbit/s</th><th>lost</th>\
          <th>one-way p50 ms</th><th>p95</th><th>RTT p50 ms</th><th>p95</th>",
     );
     if has_test {
@@ -63,10 +63,11 @@ fn flow_table(page: &mut String, summary: &Summary) {
         };
         let _ = write!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{:.3}</td><td>{}</td><td>{:.1}</td><td>{:.1}</td>\
-             <td>{}</td><td>{}</td>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{}</td><td>{:.1}</td>\
+             <td>{:.1}</td><td>{}</td><td>{}</td>",
             escape(&flow.name),
             flow.kind,
+            flow.direction.name(),
             flow.goodput_mbps,
             flow.lost_packets,
             flow.one_way_delay_ms.p50,
@@ -181,7 +182,7 @@ fn throughput(world: &World) -> String {
         .filter(|(_, kind, _)| *kind != "ping")
         .take(MAX_LINES)
         .map(|(name, _, flow)| {
-            let goodput = flow.ue.arrivals().goodput();
+            let goodput = flow.arrivals().goodput();
             let bin_s = goodput.bin_us() as f64 / 1e6;
             let point = |(index, bytes): (usize, &u64)| {
                 ((index as f64 + 0.5) * bin_s, *bytes as f64 * 8.0 / bin_s / 1e6)

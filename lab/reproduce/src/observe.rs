@@ -152,7 +152,7 @@ pub(super) fn observe(
         let stats = ends.stats();
         flow.sent_packets = stats.sent_packets;
         flow.retransmitted_packets = stats.tcp.map_or(0, |tcp| tcp.retransmitted_packets);
-        let goodput = ends.ue.arrivals().goodput();
+        let goodput = ends.arrivals().goodput();
         flow.goodput_bps = goodput.mean_bps(watch.from_us, watch.to_us);
         let bin_us = goodput.bin_us();
         flow.goodput_mbps_over_s = goodput

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use traffic::{AppConfig, Ecn, FlowConfig, HostConfig, IpVersion, TunnelConfig};
+use traffic::{AppConfig, Direction, Ecn, FlowConfig, HostConfig, IpVersion, TunnelConfig};
 
 /// Start jitter if unset: flows are not in phase with each other or with the slots.
 const START_JITTER_MS: u32 = 20;
@@ -34,6 +34,9 @@ pub struct FlowKeys {
     #[serde(default)]
     #[schemars(range(min = 1, max = 32))]
     pub drb: Option<u8>,
+    /// Which end sends the data: the server (`down`), or the UE (`up`) for kinds tcp, udp_cbr and voip.
+    #[serde(default)]
+    pub direction: Direction,
     /// Start time.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]
@@ -113,6 +116,7 @@ impl Flow {
                 name: name.to_owned(),
                 rnti: Some(FlowUe::Each),
                 drb: None,
+                direction: Direction::default(),
                 start_s: 0.0,
                 stop_s: None,
                 core_delay_us: None,
@@ -147,6 +151,7 @@ impl Flow {
         let jitter_ms = self.keys.start_jitter_ms.unwrap_or(START_JITTER_MS);
         FlowConfig {
             app: self.app.clone(),
+            direction: self.keys.direction,
             start_us: micros(self.keys.start_s),
             stop_us: self.keys.stop_s.map(micros),
             start_jitter_us: u64::from(jitter_ms) * 1000,

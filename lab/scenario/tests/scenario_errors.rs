@@ -281,6 +281,12 @@ flows[0]={name: c, kind: call, call: {audio_kbps: 5}}
   -> flows[0].call.audio_kbps: 5; expected 6 to 510 kbit/s
 flows[0]={name: c, kind: call, call: {fps: 30}}
   -> flows[0].call.fps: unknown key 'fps'; expected one of 'frames_per_s'
+flows[0]={name: w, kind: web, direction: up}
+  -> flows[0].direction: up; expected down; up is for kinds tcp, udp_cbr and voip
+flows[0]={name: v, kind: voip, echoed: true, direction: up}
+  -> flows[0].direction: up; expected down
+flows[0].direction=sideways
+  -> flows[0].direction: unknown value 'sideways'; expected 'down' or 'up'
 flows[0].stop_s=0 -> flows[0].stop_s: 0 is not after start_s (0)
 flows[0]={name: h, kind: host, start_s: 1} -> flows[0].start_s: is not for kind host
 flows[0]={name: h, kind: host, count: 2} -> flows[0].count: is not for kind host

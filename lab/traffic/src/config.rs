@@ -6,6 +6,7 @@
 
 use crate::call::CallConfig;
 use crate::cloud_game::CloudGameConfig;
+use crate::direction::Direction;
 use crate::download::DownloadConfig;
 use crate::error::{ConfigError, check};
 use crate::game::GameConfig;
@@ -29,6 +30,8 @@ use crate::web::WebConfig;
 pub struct FlowConfig {
     /// The application.
     pub app: AppConfig,
+    /// Which end sends; up for TCP, UDP at a constant bit rate and voice in one direction.
+    pub direction: Direction,
     /// Start, µs of virtual time.
     pub start_us: u64,
     /// End of new data, µs of virtual time; never if `None`.
@@ -55,9 +58,9 @@ pub struct FlowConfig {
 /// An application and its configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AppConfig {
-    /// A bulk download over TCP.
+    /// A bulk transfer over TCP.
     Tcp(TcpConfig),
-    /// UDP at a constant bit rate, downlink.
+    /// UDP at a constant bit rate.
     UdpCbr(UdpCbrConfig),
     /// Voice frames at a constant interval.
     Voip(VoipConfig),
@@ -120,6 +123,7 @@ impl FlowConfig {
     pub fn new(app: AppConfig) -> Self {
         Self {
             app,
+            direction: Direction::default(),
             start_us: 0,
             stop_us: None,
             start_jitter_us: 0,
@@ -170,6 +174,11 @@ impl FlowConfig {
             let expected = "not_ect; ect0 and ect1 are for kinds over UDP";
             let value = format!("{:?}", self.ecn).to_lowercase();
             return Err(ConfigError::new("ecn_field", value, expected));
+        }
+        if self.direction == Direction::Up && !self.app.can_go_up() {
+            let expected = "down; up is for kinds tcp, udp_cbr and voip, the last neither \
+                            bidirectional nor echoed";
+            return Err(ConfigError::new("direction", self.direction.name(), expected));
         }
         self.check_tunnel()?;
         match &self.app {
@@ -273,6 +282,15 @@ impl AppConfig {
         self.deadline_us().is_some() || matches!(self, Self::UdpCbr(_))
     }
 
+    /// Whether one end alone sends data, so that it may be the UE.
+    fn can_go_up(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::UdpCbr(_) => true,
+            Self::Voip(voip) => !voip.bidirectional && !voip.echoed,
+            _ => false,
+        }
+    }
+
     /// Number of connections or datagram streams, each with a [`crate::FlowId`] of its own.
     pub fn connections(&self) -> u16 {
         match self {
@@ -322,6 +340,25 @@ mod tests {
         assert_eq!(flow.validate().unwrap_err().field, "dscp");
         flow = FlowConfig { start_us: 9, stop_us: Some(3), ..flow };
         assert_eq!(flow.validate().unwrap_err().field, "stop_us");
+    }
+
+    #[test]
+    fn data_go_up_where_one_end_alone_sends() {
+        let up = |app| FlowConfig { direction: Direction::Up, ..FlowConfig::new(app) }.validate();
+        up(AppConfig::Tcp(TcpConfig::default())).unwrap();
+        up(AppConfig::UdpCbr(UdpCbrConfig { rate_kbps: 100, packet_bytes: 500 })).unwrap();
+        up(AppConfig::Voip(VoipConfig::default())).unwrap();
+        let both = VoipConfig { bidirectional: true, ..VoipConfig::default() };
+        let echoed = VoipConfig { echoed: true, ..VoipConfig::default() };
+        for app in [
+            AppConfig::Voip(both),
+            AppConfig::Voip(echoed),
+            AppConfig::Ping(PingConfig::default()),
+            AppConfig::Host(HostConfig::default()),
+        ] {
+            let error = up(app).unwrap_err().to_string();
+            assert!(error.starts_with("direction: up; expected down; up is for"), "{error}");
+        }
     }
 
     #[test]

@@ -83,18 +83,18 @@ pub(crate) trait Measured {
         None
     }
 
-    /// Downlink packets known to be lost, if this end detects losses.
+    /// Packets in the direction of the data known to be lost, if this end detects losses.
     fn lost_packets(&self) -> Option<u64> {
         None
     }
 
-    /// Frames or packets with a deadline that the server sent.
+    /// Frames or packets with a deadline that were sent.
     fn due(&self) -> Option<&Due> {
         None
     }
 
-    /// Delays of the frames or packets with a deadline that arrived at the UE, and one above the
-    /// highest number among them.
+    /// Delays of the frames or packets with a deadline that arrived, and one above the highest
+    /// number among them.
     fn arrived_units(&self) -> Option<(&DelayRecorder, u64)> {
         None
     }

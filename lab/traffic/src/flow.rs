@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use crate::call::{CallReceiver, CallSender};
 use crate::cloud_game::{CloudGameClient, CloudGameServer};
 use crate::config::{AppConfig, FlowConfig};
+use crate::direction::Direction;
 use crate::download::DownloadClient;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::ConfigError;
@@ -43,9 +44,10 @@ use crate::web::WebClient;
 #[derive(Debug, Clone)]
 pub struct Flow {
     kind: &'static str,
-    /// The sender of the downlink.
+    direction: Direction,
+    /// The end behind the core network, which sends the data of a flow down.
     pub server: ServerSide,
-    /// The receiver of the downlink.
+    /// The end behind the radio, which sends those of a flow up.
     pub ue: UeSide,
 }
 
@@ -54,8 +56,12 @@ pub struct Flow {
 pub enum ServerSide {
     /// Bulk sender.
     Tcp(Box<TcpSender>),
+    /// Bulk receiver of a flow up.
+    TcpUp(Box<TcpReceiver>),
     /// Constant bit rate source.
     UdpCbr(Box<DatagramSource>),
+    /// Constant bit rate sink of a flow up.
+    UdpCbrUp(Box<DatagramSink>),
     /// Server end of a voice call.
     Voip(Box<VoipEnd>),
     /// Sender of echo requests.
@@ -89,8 +95,12 @@ pub enum ServerSide {
 pub enum UeSide {
     /// Bulk receiver.
     Tcp(Box<TcpReceiver>),
+    /// Bulk sender of a flow up.
+    TcpUp(Box<TcpSender>),
     /// Constant bit rate sink.
     UdpCbr(Box<DatagramSink>),
+    /// Constant bit rate source of a flow up.
+    UdpCbrUp(Box<DatagramSource>),
     /// UE end of a voice call.
     Voip(Box<VoipEnd>),
     /// Responder to echo requests.
@@ -142,14 +152,22 @@ impl Flow {
                 let tcp = &tcp.for_path(mtu_bytes, ip_version);
                 let sender = TcpSender::new(flow, dscp, tcp, start_us, stop_us, seed);
                 let receiver = TcpReceiver::new(flow, dscp, tcp);
-                (ServerSide::Tcp(Box::new(sender)), UeSide::Tcp(Box::new(receiver)))
+                let (sender, receiver) = (Box::new(sender), Box::new(receiver));
+                match config.direction {
+                    Direction::Down => (ServerSide::Tcp(sender), UeSide::Tcp(receiver)),
+                    Direction::Up => (ServerSide::TcpUp(receiver), UeSide::TcpUp(sender)),
+                }
             }
-            AppConfig::UdpCbr(cbr) => (
-                ServerSide::UdpCbr(Box::new(DatagramSource::cbr(context, cbr))),
-                UeSide::UdpCbr(Box::default()),
-            ),
+            AppConfig::UdpCbr(cbr) => {
+                let source = Box::new(DatagramSource::cbr(context, cbr));
+                let sink = Box::default();
+                match config.direction {
+                    Direction::Down => (ServerSide::UdpCbr(source), UeSide::UdpCbr(sink)),
+                    Direction::Up => (ServerSide::UdpCbrUp(sink), UeSide::UdpCbrUp(source)),
+                }
+            }
             AppConfig::Voip(voip) => {
-                let end = |side| Box::new(VoipEnd::new(context, voip, side));
+                let end = |side| Box::new(VoipEnd::new(context, voip, config.direction, side));
                 (ServerSide::Voip(end(Side::Server)), UeSide::Voip(end(Side::Ue)))
             }
             AppConfig::Ping(ping) => (
@@ -242,7 +260,7 @@ impl Flow {
                 (ServerSide::Host(end()), UeSide::Host(end()))
             }
         };
-        Ok(Self { kind: config.app.kind(), server, ue })
+        Ok(Self { kind: config.app.kind(), direction: config.direction, server, ue })
     }
 
     /// The application, by its name in [`AppConfig`].
@@ -266,14 +284,34 @@ impl Flow {
         }
     }
 
-    /// Payload handed to the application at the UE, bytes.
-    pub fn goodput_bytes(&self) -> u64 {
-        self.ue.arrivals().goodput().total_bytes()
+    /// The direction of its data.
+    pub fn direction(&self) -> Direction {
+        self.direction
     }
 
-    /// One-way delay of every downlink packet, server to UE.
+    /// The end that sends the data, and the one that receives them.
+    fn by_direction(&self) -> (&dyn Measured, &dyn Measured) {
+        let (server, ue) = (self.server.measured(), self.ue.measured());
+        match self.direction {
+            Direction::Down => (server, ue),
+            Direction::Up => (ue, server),
+        }
+    }
+
+    /// Packets that arrived at the receiver of the data, their delay, and goodput over time.
+    pub fn arrivals(&self) -> &Arrivals {
+        static NO_ARRIVALS: LazyLock<Arrivals> = LazyLock::new(Arrivals::default);
+        self.by_direction().1.arrivals().unwrap_or(&NO_ARRIVALS)
+    }
+
+    /// Payload handed to the application at the receiver of the data, bytes.
+    pub fn goodput_bytes(&self) -> u64 {
+        self.arrivals().goodput().total_bytes()
+    }
+
+    /// One-way delay of every packet in the direction of the data.
     pub fn one_way_delay(&self) -> &DelayRecorder {
-        self.ue.arrivals().delay()
+        self.arrivals().delay()
     }
 
     /// Round-trip times, of an application that measures them.
@@ -295,34 +333,37 @@ impl Flow {
 
     /// Frames or packets against their deadlines, of an inelastic flow.
     pub fn deadlines(&self, now_us: u64) -> Option<Deadlines> {
-        let (delays, expected) = self.ue.measured().arrived_units()?;
-        Some(self.server.measured().due()?.judge(delays, expected, now_us))
+        let (sender, receiver) = self.by_direction();
+        let (delays, expected) = receiver.arrived_units()?;
+        Some(sender.due()?.judge(delays, expected, now_us))
     }
 
     /// Statistics of both ends.
     pub fn stats(&self) -> FlowStats {
-        let arrivals = self.ue.arrivals();
+        let arrivals = self.arrivals();
         let (server, ue) = (self.server.measured(), self.ue.measured());
-        let (sent_packets, sent_bytes) = server.sent();
+        let (sender, receiver) = self.by_direction();
+        let (sent_packets, sent_bytes) = sender.sent();
         let mut app = Figures::default();
         server.figures(&mut app);
         ue.figures(&mut app);
         FlowStats {
             kind: self.kind,
+            direction: self.direction,
             sent_packets,
             sent_bytes,
             received_packets: arrivals.packets(),
             received_bytes: arrivals.bytes(),
             ce_packets: arrivals.ce_packets(),
             goodput_bytes: arrivals.goodput().total_bytes(),
-            lost_packets: ue.lost_packets().or(server.lost_packets()).unwrap_or(0),
+            lost_packets: receiver.lost_packets().or(sender.lost_packets()).unwrap_or(0),
             one_way_delay: arrivals.delay().summary(),
             uplink_delay: server
                 .arrivals()
                 .filter(|arrivals| arrivals.packets() > 0)
                 .map(|arrivals| arrivals.delay().summary()),
             rtt: self.rtt().map(DelayRecorder::summary),
-            tcp: server.tcp_stats(),
+            tcp: sender.tcp_stats(),
             app,
         }
     }
@@ -341,7 +382,9 @@ macro_rules! for_each_application {
     ($side:expr, $end:ident => $do:expr) => {
         match $side {
             Self::Tcp($end) => $do,
+            Self::TcpUp($end) => $do,
             Self::UdpCbr($end) => $do,
+            Self::UdpCbrUp($end) => $do,
             Self::Voip($end) => $do,
             Self::Ping($end) => $do,
             Self::Game($end) => $do,
@@ -385,14 +428,6 @@ macro_rules! dispatch {
 
 dispatch!(ServerSide);
 dispatch!(UeSide);
-
-impl UeSide {
-    /// Packets that arrived over the downlink, their delay, and goodput over time.
-    pub fn arrivals(&self) -> &Arrivals {
-        static NO_ARRIVALS: LazyLock<Arrivals> = LazyLock::new(Arrivals::default);
-        self.measured().arrivals().unwrap_or(&NO_ARRIVALS)
-    }
-}
 
 impl Measured for TcpSender {
     fn sent(&self) -> (u64, u64) {

@@ -1,9 +1,10 @@
-//! Voice frames: downlink, both ways, or echoed. No silence suppression: G.711 has none.
+//! Voice frames: in one direction, in both, or echoed. No silence suppression: G.711 has none.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::direction::Direction;
 use crate::endpoint::{Endpoint, FlowContext, Measured};
 use crate::error::{ConfigError, check};
 use crate::mos::rate_call;
@@ -78,11 +79,17 @@ pub(crate) enum Side {
 }
 
 impl VoipEnd {
-    pub(crate) fn new(context: FlowContext, config: &VoipConfig, side: Side) -> Self {
+    pub(crate) fn new(
+        context: FlowContext,
+        config: &VoipConfig,
+        direction: Direction,
+        side: Side,
+    ) -> Self {
         let timer = context.periodic(u64::from(config.interval_ms) * 1_000, 1);
-        let sends = match side {
-            Side::Server => !config.echoed,
-            Side::Ue => config.echoed || config.bidirectional,
+        let sends = match (side, direction) {
+            (Side::Server, Direction::Down) => !config.echoed,
+            (Side::Ue, Direction::Down) => config.echoed || config.bidirectional,
+            (side, Direction::Up) => side == Side::Ue,
         };
         Self {
             side,
@@ -185,7 +192,12 @@ mod tests {
 
     fn end(config: &VoipConfig, side: Side) -> VoipEnd {
         let stamp = Stamp { dscp: 46, ..Stamp::default() };
-        VoipEnd::new(FlowContext { stamp, start_us: 1_000, ..FlowContext::default() }, config, side)
+        VoipEnd::new(
+            FlowContext { stamp, start_us: 1_000, ..FlowContext::default() },
+            config,
+            Direction::Down,
+            side,
+        )
     }
 
     #[test]

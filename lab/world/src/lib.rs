@@ -57,6 +57,7 @@ pub use summary::{
     BearerSummary, Bound, CellSummary, DeadlineSummary, DelayMs, FlowSummary, QueuedBytesSummary,
     Summary, Ts28552, Worst, WorstBearer, WorstFlow,
 };
+pub use traffic::Direction;
 
 pub(crate) use bearer::Bearer;
 

@@ -180,6 +180,7 @@ impl World {
             .map(|flow| FlowSample {
                 name: flow.name.clone(),
                 kind: flow.ends.kind(),
+                direction: flow.ends.direction(),
                 rnti: flow.rnti,
                 drb: flow.drb,
                 goodput_bytes: flow.ends.goodput_bytes(),
@@ -271,6 +272,7 @@ impl World {
         FlowSummary {
             name: flow.name.clone(),
             kind: stats.kind,
+            direction: stats.direction,
             rnti: flow.rnti,
             drb: flow.drb,
             goodput_mbps: stats.goodput_bytes as f64 * 8.0 / active_us as f64,

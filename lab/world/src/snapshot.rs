@@ -1,5 +1,7 @@
 //! Present state of bearers, flows and cell: rows of tables, samples for metrics.
 
+use traffic::Direction;
+
 /// State of a bearer; a row of `bearers.parquet`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BearerSample {
@@ -63,6 +65,8 @@ pub struct FlowSample {
     pub name: String,
     /// Its kind in the scenario.
     pub kind: &'static str,
+    /// Direction of its data.
+    pub direction: Direction,
     /// C-RNTI of its UE.
     pub rnti: u16,
     /// DRB that carries it.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use traffic::{Deadlines, DelaySummary, Figures};
+use traffic::{Deadlines, DelaySummary, Direction, Figures};
 
 use super::packet_kind::ByKind;
 
@@ -330,6 +330,9 @@ pub struct FlowSummary {
     pub name: String,
     /// Its kind in the scenario.
     pub kind: &'static str,
+    /// Direction of its data; goodput, packets sent, received, lost and marked, and the one-way delay
+    /// are in this direction.
+    pub direction: Direction,
     /// C-RNTI of its UE.
     pub rnti: u16,
     /// DRB that carries it.
@@ -338,21 +341,21 @@ pub struct FlowSummary {
     pub goodput_mbps: f64,
     /// Payload handed to the application.
     pub goodput_bytes: u64,
-    /// Downlink packets sent.
+    /// Packets sent.
     pub sent_packets: u64,
-    /// Downlink packets that arrived.
+    /// Packets that arrived.
     pub received_packets: u64,
-    /// Lost downlink packets.
+    /// Lost packets.
     pub lost_packets: u64,
     /// Downlink packets that its bearer's TC pipeline dropped.
     pub tc_dropped_packets: u64,
     /// Downlink packets that a full RLC buffer, or the AQM in its place, dropped.
     pub rlc_dropped_packets: u64,
-    /// Downlink packets that arrived marked CE.
+    /// Packets that arrived marked CE.
     pub ce_packets: u64,
-    /// Server to UE.
+    /// Delay from sending to arrival.
     pub one_way_delay_ms: DelayMs,
-    /// SDAP and RLC (irazabal2021 §V-G).
+    /// SDAP and RLC of downlink packets (irazabal2021 §V-G).
     pub queuing_ms: DelayMs,
     /// Share of packets queued for less than 1 ms.
     pub queued_below_1ms_pct: f64,

@@ -137,7 +137,7 @@ impl World {
 
 /// Bytes handed to the application by the end of each bin; 0 at time 0.
 fn cumulative_goodput(flow: &traffic::Flow, now_us: u64) -> Vec<(u64, u64)> {
-    let goodput = flow.ue.arrivals().goodput();
+    let goodput = flow.arrivals().goodput();
     let mut total = 0;
     let mut samples = vec![(0, 0)];
     for (index, bytes) in (1..).zip(goodput.bins()) {

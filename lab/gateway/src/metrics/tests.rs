@@ -2,15 +2,23 @@
 
 use bytes::Bytes;
 use lab_world::{
-    BearerDelay, BearerSample, ByKind, CellSample, DelayDistribution, DownlinkDelays, FlowSample,
-    GnbCounters,
+    BearerDelay, BearerSample, ByKind, CellSample, DelayDistribution, Direction, DownlinkDelays,
+    FlowSample, GnbCounters,
 };
 
 use super::*;
 use crate::slot_lateness::SlotLateness;
 
 fn flow(name: &str, goodput_bytes: u64, rtt_us: Option<u64>) -> FlowSample {
-    FlowSample { name: name.to_owned(), kind: "any", rnti: 17, drb: 1, goodput_bytes, rtt_us }
+    FlowSample {
+        name: name.to_owned(),
+        kind: "any",
+        direction: Direction::Down,
+        rnti: 17,
+        drb: 1,
+        goodput_bytes,
+        rtt_us,
+    }
 }
 
 /// A busy node of `bearers` bearers.

@@ -143,7 +143,7 @@ class World:
         """
 
     def flows(self) -> list[dict[str, Any]]:
-        """The flows as they are now: name, kind, rnti, drb, goodput_bytes."""
+        """The flows as they are now: name, kind, direction, rnti, drb, goodput_bytes."""
 
     def rtt_samples_us(self, flow: str) -> list[tuple[int, int]]:
         """Round trips of a ping flow: virtual time measured, and how long, µs."""

@@ -122,7 +122,8 @@ def _measures(
     summary: Mapping[str, Any], sojourn: Mapping[Subject, Distribution]
 ) -> dict[Subject, dict[str, float]]:
     bearers, flows = summary["bearers"], summary["flows"]
-    dropped, marked, goodput = Counter[Subject](), Counter[Subject](), Counter[Subject]()
+    dropped, marked = Counter[Subject](), Counter[Subject]()
+    goodput: dict[str, Counter[Subject]] = {"down": Counter(), "up": Counter()}
     for part in bearers:
         for subject in (CELL, _ue(part), _drb(part)):
             for key in ("tc_dropped_packets", "rlc_dropped_packets", "f1_lost_packets"):
@@ -130,12 +131,14 @@ def _measures(
             marked[subject] += part["tc_marked_packets"]
     for flow in flows:
         for subject in (CELL, _ue(flow), _drb(flow)):
-            goodput[subject] += flow["goodput_bytes"]
+            goodput[flow["direction"]][subject] += flow["goodput_bytes"]
     order = dict.fromkeys([CELL, *map(_ue, bearers), *map(_drb, bearers)])
     found: dict[Subject, dict[str, float]] = {}
     for subject in order:
-        mbps = goodput[subject] * 8.0 / 1e6 / max(summary["duration_s"], 1e-6)
-        found[subject] = _common(mbps, sojourn.get(subject))
+        per_byte = 8.0 / 1e6 / max(summary["duration_s"], 1e-6)
+        found[subject] = _common(goodput["down"][subject] * per_byte, sojourn.get(subject))
+        if subject in goodput["up"]:
+            found[subject]["uplink_goodput_mbps"] = goodput["up"][subject] * per_byte
         found[subject]["dropped_packets"] = float(dropped[subject])
         found[subject]["marked_packets"] = float(marked[subject])
     found[CELL]["used_rb_pct"] = float(summary["cell"]["used_rb_pct"])

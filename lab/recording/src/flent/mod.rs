@@ -50,7 +50,7 @@ struct Grid {
 impl Grid {
     fn of(world: &World) -> Self {
         // Bins have doubled as often as they had to; the widest are multiples of all others.
-        let bins = world.flows().map(|(_, _, flow)| flow.ue.arrivals().goodput().bin_us());
+        let bins = world.flows().map(|(_, _, flow)| flow.arrivals().goodput().bin_us());
         let step_us = bins.max().unwrap_or(super::trail::BIN_US);
         Self { epoch_us: world.epoch_us(), end_us: world.now_us(), step_us }
     }
@@ -77,7 +77,7 @@ impl Grid {
         kind: &'static str,
         ends: &traffic::Flow,
     ) -> Series {
-        let bytes = ends.ue.arrivals().goodput();
+        let bytes = ends.arrivals().goodput();
         let per_step = (self.step_us / bytes.bin_us()).max(1) as usize;
         let mut bins = bytes.bins().chunks(per_step).map(|bins| bins.iter().sum::<u64>());
         let (mut steps, mut raw) = (Vec::new(), Vec::new());

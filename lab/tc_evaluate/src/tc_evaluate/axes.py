@@ -72,7 +72,7 @@ class FlowMeasures:
 class Measures:
     """The axes of a run; an axis is absent where the situation has no flow of its kind."""
 
-    #: Payload of all flows but pings, over the whole run.
+    #: Payload of all downlink flows but pings, over the whole run.
     goodput_mbps: float
     #: Own queueing of the elastic flow that waits longest, 95th percentile.
     bulk_p95_ms: float | None

@@ -127,7 +127,8 @@ def execute(task: Task) -> Result:
     pings = [
         _round_trips_us(world, flow["name"], end_us) for flow in flows if flow["kind"] == "ping"
     ]
-    bits = sum(flow["goodput_bytes"] * 8 for flow in flows if flow["kind"] != "ping")
+    downlink = [flow for flow in flows if flow["kind"] != "ping" and flow["direction"] == "down"]
+    bits = sum(flow["goodput_bytes"] * 8 for flow in downlink)
     goodput_mbps = bits / end_us
     p95_ms = _p95_ms(np.concatenate(pings)) or 0.0
     each_p95_ms = [p95 for p95 in map(_p95_ms, pings) if p95 is not None]

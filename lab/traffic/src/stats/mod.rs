@@ -13,6 +13,7 @@ pub use figures::Figures;
 
 use serde::Serialize;
 
+use crate::direction::Direction;
 use crate::ip::Ecn;
 use crate::packet::Packet;
 use crate::tcp::TcpStats;
@@ -22,22 +23,24 @@ use crate::tcp::TcpStats;
 pub struct FlowStats {
     /// The application, by its name in [`crate::AppConfig`].
     pub kind: &'static str,
-    /// Downlink packets the server sent, retransmissions included.
+    /// The direction of its data; packets below are those in this direction.
+    pub direction: Direction,
+    /// Packets sent, retransmissions included.
     pub sent_packets: u64,
-    /// Downlink bytes the server sent, IP headers included.
+    /// Bytes sent, IP headers included.
     pub sent_bytes: u64,
-    /// Downlink packets that arrived at the UE.
+    /// Packets that arrived.
     pub received_packets: u64,
-    /// Downlink bytes that arrived at the UE, IP headers included.
+    /// Bytes that arrived, IP headers included.
     pub received_bytes: u64,
     /// Received packets marked CE.
     pub ce_packets: u64,
-    /// Payload bytes handed to the application at the UE: for TCP in order and once.
+    /// Payload bytes handed to the application: for TCP in order and once.
     pub goodput_bytes: u64,
-    /// Downlink packets known to be lost: for TCP those the sender marked lost less those it found
-    /// to be spurious, for the others the gaps in the numbering.
+    /// Packets known to be lost: for TCP those the sender marked lost less those it found to be
+    /// spurious, for the others the gaps in the numbering.
     pub lost_packets: u64,
-    /// One-way delay, server to UE.
+    /// One-way delay.
     pub one_way_delay: DelaySummary,
     /// One-way delay of the packets of the UE (VoIP both ways, game).
     pub uplink_delay: Option<DelaySummary>,

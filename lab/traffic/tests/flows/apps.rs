@@ -1,6 +1,8 @@
 //! The flows that do not answer to congestion.
 
-use traffic::{AppConfig, PingConfig, UdpCbrConfig, VoipConfig};
+use traffic::{
+    AppConfig, Direction, FlowConfig, FlowStats, PingConfig, TcpConfig, UdpCbrConfig, VoipConfig,
+};
 
 use crate::pair::{Link, LinkAction, Pair};
 
@@ -65,4 +67,51 @@ fn a_call_shows_the_gaps_and_delays_of_its_path() {
     assert!(stats.one_way_delay.p50_us.abs_diff(8_600) <= 9, "to 0.1 %");
     assert_eq!((stats.one_way_delay.min_us, stats.one_way_delay.max_us), (8_600, 58_600));
     assert_eq!(stats.uplink_delay.unwrap().count, 1_000);
+}
+
+/// The statistics of a flow over a link of 10 Mbit/s in the direction of its data, whose deadline is
+/// 60 ms for datagrams.
+fn over_slow_link(app: AppConfig, deadline_us: Option<u64>, direction: Direction) -> FlowStats {
+    let config = FlowConfig { direction, deadline_us, ..FlowConfig::new(app) };
+    let data = Link::new(10_000_000, 7_000, 100);
+    let answers = Link::new(1_000_000_000, 8_000, 1_000);
+    let (down, up) = match direction {
+        Direction::Down => (data, answers),
+        Direction::Up => (answers, data),
+    };
+    let mut pair = Pair::with_config(&config, down, up);
+    pair.run_until(10_000_000);
+    if let Some(deadlines) = pair.flow.deadlines(10_000_000) {
+        assert!(deadlines.due > 0, "{direction:?}: {deadlines:?}");
+        assert_eq!(deadline_us.is_some(), deadlines.late + deadlines.lost() > 0, "{deadlines:?}");
+    }
+    pair.flow.stats()
+}
+
+/// All figures of the data are those of the same flow down; only the names of a call's figures say that the
+/// UE talks.
+#[test]
+fn a_flow_up_is_a_flow_down_with_its_ends_exchanged() {
+    let cbr = UdpCbrConfig { rate_kbps: 20_000, packet_bytes: 1_500 };
+    for (app, deadline_us) in [
+        (AppConfig::Tcp(TcpConfig::default()), None),
+        (AppConfig::UdpCbr(cbr), Some(60_000)),
+        (AppConfig::Voip(VoipConfig::default()), None),
+    ] {
+        let down = over_slow_link(app.clone(), deadline_us, Direction::Down);
+        let up = over_slow_link(app, deadline_us, Direction::Up);
+        assert!(down.received_packets > 400, "{down:?}");
+        assert_eq!(up.uplink_delay, Some(up.one_way_delay), "the UE originates all");
+        if down.kind == "voip" {
+            assert_eq!(down.app.get("mos"), up.app.get("uplink_mos"));
+            assert!(up.app.get("mos").is_none() && up.app.get("uplink_mos") > Some(4.0), "{up:?}");
+        }
+        let with = FlowStats {
+            direction: Direction::Down,
+            uplink_delay: down.uplink_delay,
+            app: down.app.clone(),
+            ..up
+        };
+        assert_eq!(with, down);
+    }
 }

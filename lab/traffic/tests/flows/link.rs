@@ -96,7 +96,7 @@ fn a_flow_keeps_to_its_hours() {
     pair.run_until(20_000_000);
     assert!(pair.is_finished());
     assert_eq!(pair.flow.goodput_bytes(), pair.tcp_stats().acked_bytes);
-    let bins = pair.flow.ue.arrivals().goodput();
+    let bins = pair.flow.arrivals().goodput();
     assert_eq!(bins.mean_bps(0, 2_000_000), 0.0);
     assert!(bins.bins().len() < 70, "silent after the queue has drained");
 }

@@ -200,7 +200,7 @@ impl Pair {
 
     /// Goodput over `[from, to)`, bit/s.
     pub(crate) fn goodput_bps(&self, from_us: u64, to_us: u64) -> f64 {
-        self.flow.ue.arrivals().goodput().mean_bps(from_us, to_us)
+        self.flow.arrivals().goodput().mean_bps(from_us, to_us)
     }
 
     fn next_us(&self) -> Option<u64> {

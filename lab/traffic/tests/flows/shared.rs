@@ -96,7 +96,7 @@ impl Shared {
 
     /// Goodput of each flow over `[from, to)`, bit/s.
     pub(crate) fn goodputs_bps(&self, from_us: u64, to_us: u64) -> Vec<f64> {
-        let goodput = |flow: &Flow| flow.ue.arrivals().goodput().mean_bps(from_us, to_us);
+        let goodput = |flow: &Flow| flow.arrivals().goodput().mean_bps(from_us, to_us);
         self.flows.iter().map(goodput).collect()
     }
 }

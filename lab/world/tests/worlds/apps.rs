@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lab_scenario::{LoadedScenario, Override};
 use lab_world::{FlowSummary, World};
+use traffic::Direction;
 
 const CELL: &str = "
 duration_s: 30
@@ -280,6 +281,33 @@ fn an_l4s_sender_fills_a_cell_with_a_long_uplink() {
     assert!(starved < 0.1 * unmarked, "each wait for the uplink is marked: {starved}");
     let measured = goodput_mbps("low_latency");
     assert!(measured > 0.9 * unmarked, "{measured} of {unmarked} Mbit/s");
+}
+
+/// Data go up and answers come down: what the flows measure is the uplink, and what the gNB queues are the
+/// acknowledgements.
+#[test]
+fn data_of_flows_up_cross_the_uplink() {
+    let flows = "
+  - { name: bulk, kind: tcp, direction: up, receive_window_bytes: 100000 }
+  - { name: camera, kind: udp_cbr, direction: up, rate_kbps: 500, packet_bytes: 500, deadline_ms: 500 }
+  - { name: voice, kind: voip, direction: up }
+";
+    let world = run(flows, 10);
+    let summary = world.summary();
+    let [bulk, camera, voice] = &summary.flows[..] else { panic!("three flows") };
+    assert!(summary.flows.iter().all(|flow| flow.direction == Direction::Up));
+    assert!(bulk.goodput_mbps > 1.0, "{bulk:?}");
+    assert!((camera.goodput_mbps - 0.5 * 472.0 / 500.0).abs() < 0.02, "{camera:?}");
+    assert_eq!(camera.deadline.unwrap().in_time_pct, 100.0, "{camera:?}");
+    assert!(figure(voice, "uplink_mos") > 3.5, "{voice:?}");
+    // The gNB drained acknowledgements of 52 bytes alone, one for two segments.
+    let bearer = &summary.bearers[0];
+    assert_eq!(bearer.drained_bytes, 52 * bearer.drained_packets, "{bearer:?}");
+    assert!(2 * bearer.drained_packets >= bulk.received_packets, "{bearer:?}");
+    // No packet is faster than a request, a grant and a slot when the UE was idle.
+    assert!(voice.one_way_delay_ms.max >= 5.0, "{voice:?}");
+    let account = world.packet_account();
+    assert_eq!((account.downlink.unaccounted(), account.uplink.unaccounted()), (0, 0));
 }
 
 #[test]

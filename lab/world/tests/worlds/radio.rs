@@ -30,7 +30,7 @@ fn run(text: &str) -> (Vec<f64>, f64) {
     world.step_until(10_000_000, &mut |_| {});
     let goodput = |name: &str| {
         let (_, _, flow) = world.flows().find(|(own, _, _)| *own == name).unwrap();
-        flow.ue.arrivals().goodput().mean_bps(1_000_000, 10_000_000) / 1e6
+        flow.arrivals().goodput().mean_bps(1_000_000, 10_000_000) / 1e6
     };
     let sample = world.cell_sample();
     let used = 100.0 * sample.used_prb as f64 / sample.available_prb as f64;
@@ -159,7 +159,7 @@ fn a_csv_of_ucc_is_a_channel_by_any_of_its_columns() {
         let mut world = World::new(&loaded).unwrap();
         world.step_until(9_000_000, &mut |_| {});
         let (_, _, flow) = world.flows().next().unwrap();
-        flow.ue.arrivals().goodput().mean_bps(3_000_000, 9_000_000) / 1e6
+        flow.arrivals().goodput().mean_bps(3_000_000, 9_000_000) / 1e6
     };
     let (cqi, outage) = (mbps("column: cqi"), mbps("column: cqi, missing: outage"));
     assert!(cqi > 2.0 && outage < cqi, "{cqi} {outage}");
@@ -198,7 +198,7 @@ fn a_column_of_any_table_is_a_channel() {
         let mut world = World::new(&loaded).unwrap();
         world.step_until(9_000_000, &mut |_| {});
         let (_, _, flow) = world.flows().next().unwrap();
-        flow.ue.arrivals().goodput().mean_bps(3_000_000, 9_000_000) / 1e6
+        flow.arrivals().goodput().mean_bps(3_000_000, 9_000_000) / 1e6
     };
     let sinr = mbps("column: sinr");
     assert!(sinr > 2.0, "{sinr}");
@@ -258,7 +258,7 @@ flows: [{{ name: bulk, kind: udp_cbr, rate_kbps: 100000, packet_bytes: 1500 }}]
         let mut world = World::new(&load(&text)).unwrap();
         world.step_until(5_000_000, &mut |_| {});
         let (_, _, flow) = world.flows().find(|(own, _, _)| *own == "bulk").unwrap();
-        flow.ue.arrivals().goodput().mean_bps(1_000_000, 5_000_000) / 1e6
+        flow.arrivals().goodput().mean_bps(1_000_000, 5_000_000) / 1e6
     };
     let share = mbps("{ pdcch_symbols: 2, dmrs_symbols: 3, dmrs_re: 6 }") / mbps("{}");
     // A TBS is quantised.
