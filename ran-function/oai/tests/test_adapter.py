@@ -131,11 +131,19 @@ def staying(status: Path) -> dict[str, Any]:
 def test_an_overload_waits_in_the_rlc_until_the_pipeline_takes_it(gnb: Path) -> None:
     without = run(gnb, 1, 64, SOJOURN_PIPELINE="transparent")
     controlled = run(gnb, 1, 64, SOJOURN_PIPELINE="low_latency")
-    # Not one SDU as in virtual time: packets come before the MAC's first question, and when the
-    # machine does not let the MAC ask for a radio frame.
+    # Not one SDU as in virtual time: packets come before the MAC's first question.
     assert controlled.rlc_peak_bytes * 20 < without.rlc_peak_bytes
     assert without.gaps == controlled.gaps == 0
     assert "sojourn: traffic control" in controlled.log
+
+
+def test_a_radio_that_stands_still_gets_nothing_ahead(gnb: Path) -> None:
+    """The MAC's questions are due in the radio's time, not in the wall's."""
+    seen = run(gnb, 1, 64, "halts", SOJOURN_PIPELINE="low_latency")
+    assert 0 < seen.arrived < seen.sent
+    # 200 ms of what is offered are 1.6 MB.
+    assert seen.rlc_peak_bytes < 200_000
+    assert seen.gaps == 0
 
 
 def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """Traffic control in an OpenAirInterface gNB in SA: a core network, RLC-AM and RLC-UM, several UEs
-and PDU sessions, a UE that comes again.
+and PDU sessions, a UE that comes again, control through a near-RT RIC.
 
 `make test-oai` runs these where pycrate is installed, which the core network needs.
 """
@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import os
+import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from sojourn_demo.flexric import FlexRic
+from sojourn_demo.gateways import ANY_PORT, is_set_up, start_bridge, start_ric
 from sojourn_demo.load.commands import ENDS_WITH_PARENT, python
 from sojourn_demo.load.flow import Received, read_received
 from sojourn_demo.programs import Program, Programs
@@ -39,6 +44,7 @@ PACKET_BYTES = 1300
 LARGEST_SDU = PACKET_BYTES + 28 + 3 + 3
 """Packet with headers of UDP and IP, SDAP and PDCP."""
 LOAD_S = 10.0
+STANDS_STILL_S = 0.4
 SMALL_CELL_PRBS = 24
 CORE_UES_SIDE = "10.45.0.1"
 """Address of the core network's side of the sessions."""
@@ -166,7 +172,76 @@ async def test_under_overload_the_rlc_holds_what_the_next_blocks_carry(
         accounted(bearer, arrived, sent)
         assert dropped(bearer) > 0, "the cell carries less than was offered"
         held = sorted(each["rlc_bytes"] for (each,) in seen)
+        print(f"{mode}: rlc_bytes p50 {held[len(held) // 2]}, longest {held[-1]}")
         assert held[len(held) // 2] <= LARGEST_SDU
+
+
+@pytest.mark.parametrize("mode", ["am", "um"])
+async def test_a_radio_that_stands_still_for_a_time_gets_nothing_ahead(
+    tmp_path: Path, mode: str
+) -> None:
+    """The RF simulator of the gNB waits for the samples of a UE that is stopped meanwhile."""
+    async with standalone(tmp_path, rlc_um=mode == "um", prbs=SMALL_CELL_PRBS) as sa:
+        ue = await sa.attach(0)
+        load = await Load.start(sa, ue, 30.0)
+        await asyncio.sleep(3)
+        assert ue.program is not None
+        seen = []
+        for _ in range(round(LOAD_S)):
+            ue.program.process.send_signal(signal.SIGSTOP)
+            seen += await watched(sa, STANDS_STILL_S)
+            ue.program.process.send_signal(signal.SIGCONT)
+            seen += await watched(sa, 1 - STANDS_STILL_S)
+        ((sent, arrived),) = await finished(load)
+        (bearer,) = sa.bearers()
+        accounted(bearer, arrived, sent)
+        held = sorted(each["rlc_bytes"] for (each,) in seen)
+        print(f"{mode}: rlc_bytes p50 {held[len(held) // 2]}, longest {held[-1]}")
+        assert held[len(held) // 2] <= LARGEST_SDU
+
+
+@pytest.mark.parametrize("mode", ["am", "um"])
+async def test_overload_is_detected_and_controlled_through_the_near_rt_ric(
+    tmp_path: Path, mode: str
+) -> None:
+    decisions = tmp_path / "decisions.jsonl"
+    with TemporaryDirectory(prefix="sojourn-") as scratch:
+        async with Programs(tmp_path) as programs:
+            flexric = FlexRic.found(os.environ, node=False)
+            ric = await start_ric(flexric, programs, Path(scratch))
+            sa = await Standalone.start(
+                *(programs, tmp_path),
+                settings={"SOJOURN_PIPELINE": "transparent"},
+                prbs=SMALL_CELL_PRBS,
+                rlc_um=mode == "um",
+                e2=(ric.address, ric.models),
+                preloaded=flexric.preloaded(),
+            )
+            await until(sa, lambda: is_set_up(sa.gnb))
+            ue = await sa.attach(0)
+            gateway = await start_bridge(flexric, programs, ric)
+            await programs.start(
+                *("tc-controller", "--gateway", gateway, "--metrics-listen", ANY_PORT),
+                *("--decision-log", str(decisions)),
+            )
+            load = await Load.start(sa, ue, 30.0)
+            await until(sa, lambda: [each["pipeline"] for each in sa.bearers()] == ["low_latency"])
+            # What the RLC had got before is not recalled.
+            await until(sa, lambda: sa.bearers()[0]["rlc_bytes"] <= LARGEST_SDU)
+            seen = await watched(sa, LOAD_S)
+            ((sent, arrived),) = await finished(load)
+            (bearer,) = sa.bearers()
+            accounted(bearer, arrived, sent)
+            assert dropped(bearer) > 0
+            held = sorted(each["rlc_bytes"] for (each,) in seen)
+            assert held[len(held) // 2] <= LARGEST_SDU
+            records = [json.loads(line) for line in decisions.read_text().splitlines()]
+            answered = next(each for each in records if each["event"] == "answered")
+            assert "accepted" in answered["outcome"]
+            print(
+                f"{mode}: detection to acknowledged {answered['detect_to_ack_us'] / 1000:.1f} ms,"
+                f" rlc_bytes p50 {held[len(held) // 2]}, longest {held[-1]}"
+            )
 
 
 async def test_sessions_of_a_ue_have_bearers_of_their_own(tmp_path: Path) -> None:

@@ -230,6 +230,13 @@ impl<P: Packet> TrafficControl<P> {
         self.pacer.status(status, now_us);
     }
 
+    /// The last RLC status, and the MAC's last question for the buffer status, are no older than `age_us`
+    /// in the time of the radio, which may lag behind the clock of `now_us`: they are not stale before the
+    /// radio has gone on.
+    pub fn rlc_status_age(&mut self, age_us: u64, now_us: u64) {
+        self.pacer.status_age(age_us, now_us);
+    }
+
     /// Takes in a forecast of this bearer's RLC, for a pacer that uses forecasts, now or later.
     /// `origin_us` is in the clock of `now_us`. A forecast whose origin is older than that of the
     /// last one is ignored (E2SM-TC v1 §8).

@@ -1,10 +1,11 @@
 /* A gNB with its threads: packets, slots of each cell, control plane. Prints what arrived at the UEs.
 
-   mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full]: offers so much to each UE; blocks carry 2000 B per
+   mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full|halts]: offers so much to each UE; blocks carry 2000 B per
    slot of 0.5 ms and UE. UE 1 stays; the others are re-established, suspended, released and attached
    again. With `uplink` UE after UE receives a PDU, whose delivery ends when UE 1 has got SDUs meanwhile, and
    the control plane changes keys of UE 1. With `unconfigured` the first slots are of cells without
-   configuration. With `full` an RLC buffer holds 500 kB. */
+   configuration. With `full` an RLC buffer holds 500 kB. With `halts` the radio stands still for 200 ms
+   after each 200 ms. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,11 +27,13 @@
 #define UNCONFIGURED_SLOTS 40
 #define PATIENCE_US 10000000
 #define FULL_BYTES 500000
+#define HALT_US 200000
 
 static atomic_bool done;
 /* Deliveries end while packets still come. */
 static atomic_bool received;
 static bool unconfigured;
+static bool halts;
 static unsigned long deliveries;
 static unsigned long stalls;
 static unsigned ues;
@@ -120,8 +123,14 @@ static void* schedule(void* argument) {
   int const cell = (int)(intptr_t)argument;
   int const slots_of_frame = cell == 0 ? 20 : 10;
   uint64_t const slot_us = 10000 / (uint64_t)slots_of_frame;
-  uint64_t const start_us = now_us();
+  uint64_t start_us = now_us();
+  unsigned long goes = HALT_US / slot_us;
   for (unsigned long slots = 0; !atomic_load(&done);) {
+    if (halts && slots == goes) {
+      sleep_us(HALT_US);
+      start_us += HALT_US;
+      goes += HALT_US / slot_us;
+    }
     if (slots < (now_us() - start_us) / slot_us) {
       if (unconfigured && slots == UNCONFIGURED_SLOTS) {
         mock_mac_set_slots(cell, (int8_t)slots_of_frame);
@@ -203,8 +212,9 @@ int main(int argc, char** argv) {
   bool const uplink = argc == 5 && strcmp(argv[4], "uplink") == 0;
   bool const full = argc == 5 && strcmp(argv[4], "full") == 0;
   unconfigured = argc == 5 && strcmp(argv[4], "unconfigured") == 0;
-  if (argc != 4 && !uplink && !unconfigured && !full) {
-    fprintf(stderr, "usage: mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full]\n");
+  halts = argc == 5 && strcmp(argv[4], "halts") == 0;
+  if (argc != 4 && !uplink && !unconfigured && !full && !halts) {
+    fprintf(stderr, "usage: mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full|halts]\n");
     return 2;
   }
   for (int cell = 0; unconfigured && cell < MOCK_CELLS; ++cell) {

@@ -36,6 +36,7 @@ const PDCP_HEADER_BYTES: u32 = 3;
 const MIN_SEGMENT_BYTES: u32 = 32;
 /// What is known about the UE's RNTI when nothing is.
 pub(crate) const NO_RNTI: u32 = u32::MAX;
+const NEVER: u64 = u64::MAX;
 
 struct Arrival {
     sdu: Sdu,
@@ -59,6 +60,8 @@ pub(crate) struct Bearer {
     pub(crate) bypassed: AtomicBool,
     retired: AtomicBool,
     asked_us: AtomicU64,
+    /// Time of the radio at the last question, or [`NEVER`].
+    asked_radio_us: AtomicU64,
     pub(crate) counts: Counts,
     #[cfg(test)]
     pub(crate) panic_next: AtomicBool,
@@ -111,6 +114,7 @@ impl Bearer {
             bypassed: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             asked_us: AtomicU64::new(0),
+            asked_radio_us: AtomicU64::new(NEVER),
             counts: Counts::default(),
             #[cfg(test)]
             panic_next: AtomicBool::new(false),
@@ -142,7 +146,9 @@ impl Bearer {
             return;
         }
         let Some(mut work) = self.try_work() else { return };
-        self.contained(&mut work, around, now_us, |work, sink| self.forward_due(work, sink));
+        self.contained(&mut work, around, now_us, |work, sink| {
+            self.forward_due(work, around, sink)
+        });
     }
 
     /// Answers the MAC's question for the RLC's buffer status: bytes to add to it.
@@ -154,6 +160,7 @@ impl Bearer {
         now_us: u64,
     ) -> u32 {
         self.asked_us.store(now_us, Ordering::Relaxed);
+        self.asked_radio_us.store(around.radio_us().unwrap_or(NEVER), Ordering::Relaxed);
         self.counts.rlc_bytes.store(rlc_bytes, Ordering::Relaxed);
         let idle = !self.paced.load(Ordering::Relaxed)
             && self.inbox.is_empty()
@@ -182,7 +189,7 @@ impl Bearer {
                 control.rlc_status(&status, work.now_us);
             }
             let before = sink.forwarded_bytes;
-            self.forward_due(work, sink);
+            self.forward_due(work, around, sink);
             let Some(control) = &mut work.control else { return 0 };
             let waiting = control.buffer_status(work.now_us, sink);
             let headers =
@@ -245,7 +252,9 @@ impl Bearer {
             return;
         }
         let Some(mut work) = self.try_work() else { return };
-        self.contained(&mut work, around, now_us, |work, sink| self.forward_due(work, sink));
+        self.contained(&mut work, around, now_us, |work, sink| {
+            self.forward_due(work, around, sink)
+        });
     }
 
     /// Something of E2 or configuration, which may wait for the pipeline. None if the bearer has none
@@ -387,13 +396,23 @@ impl Bearer {
     }
 
     /// Takes in what arrived and hands down what scheduler, shapers and pacer release.
-    fn forward_due(&self, work: &mut Work, sink: &mut Sink<'_>) {
+    fn forward_due(&self, work: &mut Work, around: &Surroundings, sink: &mut Sink<'_>) {
         self.take_in(work, sink);
+        if let (Some(age_us), Some(control)) = (self.question_age_us(around), &mut work.control) {
+            control.rlc_status_age(age_us, work.now_us);
+        }
         loop {
             let Some(control) = &mut work.control else { return };
             let Some(sdu) = control.egress_one(work.now_us, sink) else { return };
             self.hand_down(work, sink, &sdu);
         }
+    }
+
+    /// What has passed of the radio's time since the MAC's last question; none without question or slots.
+    fn question_age_us(&self, around: &Surroundings) -> Option<u64> {
+        let asked_us =
+            Some(self.asked_radio_us.load(Ordering::Relaxed)).filter(|at| *at != NEVER)?;
+        Some(around.radio_us()?.saturating_sub(asked_us))
     }
 
     /// Hands an SDU to PDCP; returns the bytes that the RLC got.

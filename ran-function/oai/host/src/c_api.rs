@@ -296,7 +296,8 @@ pub unsafe extern "C" fn sojourn_gnb_block_pulled(
 
 /// A slot of a cell has passed, in which calls of the host by the thread that schedules took `own_ns`
 /// together, and what the host called for them, PDCP and RLC, `below_ns`; 0 if there was none. Cells
-/// count from 0. For the status.
+/// count from 0. Slots are the time of the radio: a pipeline that waits for the MAC's questions counts it,
+/// where it lags behind the clock of `now_us`.
 ///
 /// # Safety
 /// `gnb` must be null or live.

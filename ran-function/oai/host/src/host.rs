@@ -10,7 +10,7 @@ use tc_rf::{NodeDefaultState, NodeLeaseState, templates};
 use crate::bearer::Bearer;
 use crate::capabilities::capabilities;
 use crate::directory::{Directory, Registry};
-use crate::events::{Event, EventLog, Happening};
+use crate::events::{Event, Happening};
 use crate::gnb::Gnb;
 use crate::journal::{Journal, Position};
 use crate::sdu::{BufferPool, Sdu};
@@ -113,7 +113,7 @@ impl Host {
         }
         let pool = BufferPool::new(settings.buffers);
         Ok(Self {
-            around: Surroundings { gnb, pool, events: EventLog::new() },
+            around: Surroundings::new(gnb, pool),
             directory: ArcSwap::default(),
             registry: Mutex::default(),
             node_lease: Mutex::default(),
@@ -255,9 +255,11 @@ impl Host {
     }
 
     /// A slot of a cell has passed, in which the MAC's calls took `own_ns` together, and PDCP and RLC for
-    /// the SDUs that they handed down `below_ns`; for the status.
+    /// the SDUs that they handed down `below_ns`. Slots are the time of the radio, in which the MAC's
+    /// questions are due.
     pub fn slot_took(&self, cell: u32, slot_us: u32, own_ns: u64, below_ns: u64) {
-        self.cells.record(cell, slot_us, own_ns, below_ns);
+        let radio_us = self.cells.record(cell, slot_us, own_ns, below_ns);
+        self.around.radio_has_reached(radio_us);
     }
 
     /// Returns packets of removed bearers, and serves bearers whose UE the MAC does not schedule.

@@ -109,13 +109,15 @@ impl Default for Cells {
 }
 
 impl Cells {
-    /// A slot of a cell, of `slot_us`, in which the host took `own_ns` and what it called `below_ns`.
-    pub(crate) fn record(&self, cell: u32, slot_us: u32, own_ns: u64, below_ns: u64) {
-        let Some(cell) = self.0.get(cell as usize) else { return };
-        cell.passed.fetch_add(1, Ordering::Relaxed);
+    /// A slot of a cell, of `slot_us`, in which the host took `own_ns` and what it called `below_ns`;
+    /// returns the slots of the cell by their length, µs.
+    pub(crate) fn record(&self, cell: u32, slot_us: u32, own_ns: u64, below_ns: u64) -> u64 {
+        let Some(cell) = self.0.get(cell as usize) else { return 0 };
+        let passed = cell.passed.fetch_add(1, Ordering::Relaxed) + 1;
         cell.slot_us.store(slot_us, Ordering::Relaxed);
         cell.whole.record(own_ns + below_ns);
         cell.own.record(own_ns);
+        passed * u64::from(slot_us)
     }
 
     /// Each cell that had slots.

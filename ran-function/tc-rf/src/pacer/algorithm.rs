@@ -43,6 +43,9 @@ pub(super) trait Algorithm: std::fmt::Debug + DynClone + Send + Sync {
         false
     }
 
+    /// The MAC's last query counts as one of `at_us`, if that is later.
+    fn query_counts_from(&mut self, _at_us: u64) {}
+
     /// Time until which packets are released to the MAC's pulls alone.
     fn pulled_until_us(&self) -> Option<u64> {
         None

@@ -15,7 +15,8 @@
 //!   room for that packet, unless a good part of the SDU leaves now.
 //! - **No queries**: with a separate DU, or in a gNB that does not forward the calls, the [`Forecast`]
 //!   pacer decides, which counts what is in flight; without a forecast that is persistence. The same
-//!   holds when no query came for a radio frame.
+//!   holds when no query came for a radio frame, in the time of the radio where the gNB knows that it
+//!   lags behind the clock ([`query_counts_from`](Algorithm::query_counts_from)).
 
 use super::feed::Feed;
 use super::flight::Flight;
@@ -97,6 +98,10 @@ impl Algorithm for JustInTime {
         true
     }
 
+    fn query_counts_from(&mut self, at_us: u64) {
+        self.queried_us = self.queried_us.map(|queried_us| queried_us.max(at_us));
+    }
+
     fn pulled_until_us(&self) -> Option<u64> {
         self.queried_us.map(|at_us| at_us.saturating_add(FRAME_US))
     }
@@ -146,6 +151,18 @@ mod tests {
         assert!(!pacer.may_send(1_500, 1_000 + FRAME_US));
         assert!(pacer.may_send(1_500, 1_001 + FRAME_US), "the MAC stopped querying");
         assert_eq!(pacer.pulled_until_us(), Some(1_000 + FRAME_US));
+    }
+
+    #[test]
+    fn a_query_counts_from_a_later_time_where_the_radio_lags_behind() {
+        let mut pacer = JustInTime::new(None);
+        pacer.query_counts_from(500_000);
+        assert_eq!(pacer.pulled_until_us(), None, "no query yet");
+        pacer.buffer_status_queried(1_000);
+        pacer.query_counts_from(500_000);
+        assert_eq!(pacer.pulled_until_us(), Some(500_000 + FRAME_US));
+        pacer.query_counts_from(400_000);
+        assert_eq!(pacer.pulled_until_us(), Some(500_000 + FRAME_US));
     }
 
     #[test]

@@ -168,6 +168,16 @@ impl Pacer {
         self.last = Some(received);
     }
 
+    /// The last status and the MAC's last query are `age_us` old at `now_us`, if not less: the radio's
+    /// time, in which they are due, may lag behind the clock.
+    pub(crate) fn status_age(&mut self, age_us: u64, now_us: u64) {
+        let at_us = now_us.saturating_sub(age_us);
+        self.fed_us = self.fed_us.max(at_us);
+        if let Some(algorithm) = &mut self.algorithm {
+            algorithm.query_counts_from(at_us);
+        }
+    }
+
     /// Takes in a validated forecast, its times in the clock of `now_us`. One older than the last is
     /// ignored.
     pub(crate) fn forecast(&mut self, forecast: &v1::BearerForecast, now_us: u64) {

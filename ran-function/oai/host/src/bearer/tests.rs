@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use tc_rf::templates;
 
 use super::*;
-use crate::events::EventLog;
 use crate::gnb::Gnb;
 use crate::sdu::BufferPool;
 
@@ -21,11 +20,8 @@ impl Gnb for Kept {
 #[test]
 fn a_panic_makes_the_bearer_transparent_and_loses_no_packet() {
     let kept = std::sync::Arc::default();
-    let around = Surroundings {
-        gnb: Box::new(Kept(std::sync::Arc::clone(&kept))),
-        pool: BufferPool::new(64),
-        events: EventLog::new(),
-    };
+    let gnb = Box::new(Kept(std::sync::Arc::clone(&kept)));
+    let around = Surroundings::new(gnb, BufferPool::new(64));
     let sojourn = templates::by_name("low_latency").expect("a template");
     let bearer = Bearer::new(1, 1, false, sojourn, 1).expect("a pipeline");
     bearer.status_asked(&around, 0, 500, 100);

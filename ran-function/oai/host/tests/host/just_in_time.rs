@@ -63,6 +63,38 @@ fn an_rlc_that_cannot_send_gets_no_more_than_a_block() {
 }
 
 #[test]
+fn a_radio_that_lags_behind_the_wall_leaves_decisions_to_the_mac() {
+    let (host, fake) = host("low_latency");
+    let (mut number, mut now_us, mut most) = (0, 0, 0);
+    // A fifth of real time, three slots of ten without downlink, and 300 ms without a slot each 2 s.
+    for n in 0..8_000_u64 {
+        now_us += if n % 800 == 799 { 300_000 } else { 5 * STEP_US };
+        // 30 Mbit/s of the wall.
+        while u64::from(number) * 1_250 * 8 < now_us * 30 {
+            host.packet_in(UE, DRB, &packet(1, number, 1_250), now_us - 1);
+            number += 1;
+        }
+        if n % 10 < 7 {
+            slot(&host, &fake, BLOCK, now_us);
+        }
+        host.slot_took(0, SLOT_US, 0, 0);
+        host.poll(now_us);
+        if n > 0 {
+            most = most.max(fake.0.lock().expect("unpoisoned").rlc_bytes(UE, DRB));
+        }
+    }
+    assert!(most <= 1_253, "{most} B in the RLC");
+    // A UE that the MAC does not ask about while the radio goes on: the pipeline decides.
+    let before = host.status(now_us).bearers[0].counts.forwarded_packets;
+    for n in 0..300_u64 {
+        host.slot_took(0, SLOT_US, 0, 0);
+        host.packet_in(UE, DRB, &packet(1, number, 1_250), now_us + n * STEP_US);
+        number += 1;
+    }
+    assert!(host.status(now_us).bearers[0].counts.forwarded_packets > before);
+}
+
+#[test]
 fn a_call_beside_an_overload_waits_for_a_slot_not_for_the_overload() {
     let (host, fake) = host("low_latency");
     let (mut bulk, mut voice, mut worst_us) = (0, 0, 0);
