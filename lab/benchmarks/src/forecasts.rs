@@ -15,8 +15,10 @@ const BEARERS: usize = 256;
 /// Occupancy, drain and queue limit.
 const QUANTITIES: usize = 3;
 const LEVELS: [f32; 3] = [0.1, 0.5, 0.9];
-/// Reports ahead.
-const AHEAD: [i64; 8] = [11, 12, 14, 17, 22, 30, 50, 100];
+/// Reports ahead, and those whose mean the drain is, as in the default model.
+const AHEAD: [i64; 20] =
+    [11, 12, 13, 14, 15, 16, 18, 20, 22, 25, 30, 35, 40, 45, 50, 60, 70, 80, 90, 100];
+const SPANS: [i64; AHEAD.len()] = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 5, 5, 5, 5, 5, 10, 10, 10, 10, 10];
 /// Bearers whose outcomes are taken in after a report, as in the forecaster.
 const LEARNED: usize = 64;
 
@@ -38,7 +40,7 @@ impl Forecasts {
     pub(crate) fn new() -> Result<Self, ArrayError> {
         let columns = (0..QUANTITIES).collect();
         let quantities = Quantities { columns, rate: Some(1), limit: Some(2) };
-        let points = PointTimes { ahead: AHEAD.to_vec(), spans: vec![1; AHEAD.len()] };
+        let points = PointTimes { ahead: AHEAD.to_vec(), spans: SPANS.to_vec() };
         let mut mix = Mix::new(quantities, LEVELS.to_vec(), points, 4)?;
         mix.grow(BEARERS);
         let series = BEARERS * QUANTITIES;

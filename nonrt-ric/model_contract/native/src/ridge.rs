@@ -17,8 +17,8 @@ const KEPT: f32 = 1.0 - STRIDE as f32 / 10_000.0;
 /// Origins before the first coefficients, and between later ones.
 const FIRST: u32 = 48;
 const LATER: u32 = 64;
-/// Points that are forecast together: their sums stay in registers.
-const BLOCK: usize = 4;
+/// The usual number of points: with a constant their sums stay in registers.
+const USUAL_POINTS: usize = 20;
 /// Part of a regressor's mean square that is added to it: shrinks towards the last value.
 const RIDGE: f64 = 0.02;
 
@@ -39,11 +39,13 @@ pub(crate) struct Ridges {
     past: Vec<f32>,
     /// `(S, width · (width + 1) / 2)` lower triangles of the Gram matrices.
     gram: Vec<f32>,
-    /// `(S, K, M, width)` products of regressors and targets.
+    /// `(S, K, width, M)` products of regressors and targets.
     products: Vec<f32>,
-    /// `(S, K, blocks of points, width, BLOCK)`.
+    /// `(S, K, width, M)`.
     coefficients: Vec<f32>,
     slots: Vec<Slot>,
+    /// `(M,)` what a quantity changed by from the origin that is learned.
+    changes: Box<[f32]>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,26 +74,26 @@ impl Ridges {
             products: Vec::new(),
             coefficients: Vec::new(),
             slots: Vec::new(),
+            changes: vec![0.0; ahead.len()].into(),
         }
     }
 
     pub(crate) fn grow(&mut self, slots: usize) {
-        let (width, targets) = (self.width, self.quantities * self.points);
+        let (width, series) = (self.width, self.of_series());
         self.averages.resize(slots * self.quantities, [0.0; AVERAGES.len()]);
         self.past.resize(slots * self.ages * width, 0.0);
         self.gram.resize(slots * triangle(width), 0.0);
-        self.products.resize(slots * targets * width, 0.0);
-        self.coefficients.resize(slots * self.quantities * self.of_series(), 0.0);
+        self.products.resize(slots * self.quantities * series, 0.0);
+        self.coefficients.resize(slots * self.quantities * series, 0.0);
         self.slots.resize(slots, Slot::default());
     }
 
     /// Forgets a slot.
     pub(crate) fn reset(&mut self, slot: usize) {
-        let (triangle, all) = (triangle(self.width), self.quantities * self.points * self.width);
-        let coefficients = self.quantities * self.of_series();
+        let (triangle, all) = (triangle(self.width), self.quantities * self.of_series());
         self.gram[slot * triangle..][..triangle].fill(0.0);
         self.products[slot * all..][..all].fill(0.0);
-        self.coefficients[slot * coefficients..][..coefficients].fill(0.0);
+        self.coefficients[slot * all..][..all].fill(0.0);
         self.slots[slot] = Slot::default();
     }
 
@@ -143,7 +145,7 @@ impl Ridges {
     /// Learns from an origin once all points after it are known: matrix and products are then of the
     /// same origins, also while a queue begins to grow. Slots take turns.
     fn learn(&mut self, slot: usize, tick: i64, target: impl Fn(usize, usize, i64) -> f32) {
-        let (width, points, quantities) = (self.width, self.points, self.quantities);
+        let (width, quantities, of_series) = (self.width, self.quantities, self.of_series());
         let farthest = self.ahead.iter().max().copied().unwrap_or(0);
         let origin = tick.wrapping_sub(farthest);
         let turn = origin.wrapping_add(slot as i64).rem_euclid(STRIDE) == 0;
@@ -158,16 +160,14 @@ impl Ridges {
                 *cell = KEPT * *cell + one * other;
             }
         }
-        let mut products =
-            self.products[slot * quantities * points * width..].chunks_exact_mut(width);
-        for quantity in 0..quantities {
+        let all = &mut self.products[slot * quantities * of_series..];
+        let series = all.chunks_exact_mut(of_series.max(1)).take(quantities);
+        for (quantity, products) in series.enumerate() {
             let last = regressors[1 + quantity * OF_QUANTITY];
-            for ((point, ahead), products) in self.ahead.iter().enumerate().zip(products.by_ref()) {
-                let change = target(quantity, point, origin.wrapping_add(*ahead)) - last;
-                for (product, regressor) in products.iter_mut().zip(regressors) {
-                    *product = KEPT * *product + change * regressor;
-                }
+            for (point, (change, ahead)) in self.changes.iter_mut().zip(&self.ahead).enumerate() {
+                *change = target(quantity, point, origin.wrapping_add(*ahead)) - last;
             }
+            add_products(products, &self.changes, regressors);
         }
         let of = &mut self.slots[slot];
         of.origins += 1;
@@ -179,7 +179,7 @@ impl Ridges {
 
     /// Solves the normal equations of a slot by Cholesky's decomposition.
     fn fit(&mut self, slot: usize) {
-        let (width, points) = (self.width, self.points);
+        let (width, points, of_series) = (self.width, self.points, self.of_series());
         let gram = &self.gram[slot * triangle(width)..][..triangle(width)];
         let mut factor: Vec<f64> = gram.iter().map(|cell| f64::from(*cell)).collect();
         for row in 0..width {
@@ -195,17 +195,18 @@ impl Ridges {
         if !decompose(&mut factor, width) {
             return;
         }
-        let mut solution = vec![0.0; width];
-        for quantity in 0..self.quantities {
-            let series = slot * self.quantities + quantity;
+        let mut solution = vec![0.0; of_series];
+        for series in slot * self.quantities..(slot + 1) * self.quantities {
+            let products = &self.products[series * of_series..][..of_series];
+            solve(&factor, products, points, &mut solution);
+            let coefficients = &mut self.coefficients[series * of_series..][..of_series];
+            for (coefficient, one) in coefficients.iter_mut().zip(&solution) {
+                *coefficient = *one as f32;
+            }
             for point in 0..points {
-                let products = &self.products[(series * points + point) * width..][..width];
-                solve(&factor, products, &mut solution);
-                let finite = solution.iter().all(|one| one.is_finite());
-                let first = series * self.of_series() + point / BLOCK * width * BLOCK;
-                let coefficients = self.coefficients[first..].as_chunks_mut::<BLOCK>().0;
-                for (coefficients, one) in coefficients.iter_mut().zip(&solution) {
-                    coefficients[point % BLOCK] = if finite { *one as f32 } else { 0.0 };
+                let of_point = || (point..of_series).step_by(points);
+                if !of_point().all(|at| solution[at].is_finite()) {
+                    of_point().for_each(|at| coefficients[at] = 0.0);
                 }
             }
         }
@@ -213,7 +214,7 @@ impl Ridges {
 
     /// Coefficients of a quantity of a slot.
     fn of_series(&self) -> usize {
-        self.points.div_ceil(BLOCK) * self.width * BLOCK
+        self.points * self.width
     }
 
     /// Place of a report's regressors in the past of a slot.
@@ -229,16 +230,16 @@ impl Ridges {
         let series = slot * self.quantities + quantity;
         let coefficients = &self.coefficients[series * self.of_series()..][..self.of_series()];
         let last = regressors[1 + quantity * OF_QUANTITY];
-        let blocks = coefficients.as_chunks::<BLOCK>().0.chunks_exact(width);
-        for (out, block) in out[..points].chunks_mut(BLOCK).zip(blocks) {
-            let mut sums = [last; BLOCK];
-            for (coefficients, regressor) in block.iter().zip(regressors) {
-                for (sum, coefficient) in sums.iter_mut().zip(coefficients) {
-                    *sum += coefficient * regressor;
-                }
-            }
-            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum.max(0.0));
+        let out = &mut out[..points];
+        if let Ok(out) = <&mut [f32; USUAL_POINTS]>::try_from(&mut *out) {
+            *out = at_all(coefficients, regressors, last);
+            return;
         }
+        out.fill(last);
+        for (coefficients, regressor) in coefficients.chunks_exact(points.max(1)).zip(regressors) {
+            add_multiple(out, coefficients, *regressor);
+        }
+        out.iter_mut().for_each(|out| *out = out.max(0.0));
     }
 
     /// The same at one point.
@@ -246,9 +247,9 @@ impl Ridges {
         let width = self.width;
         let regressors = &self.past[slot * self.ages * width + self.at(tick)..][..width];
         let series = slot * self.quantities + quantity;
-        let first = series * self.of_series() + point / BLOCK * width * BLOCK;
-        let coefficients = self.coefficients[first..].as_chunks::<BLOCK>().0.iter().zip(regressors);
-        let change: f32 = coefficients.map(|(one, other)| one[point % BLOCK] * other).sum();
+        let coefficients = &self.coefficients[series * self.of_series()..][point..];
+        let coefficients = coefficients.iter().step_by(self.points).zip(regressors);
+        let change: f32 = coefficients.map(|(one, other)| one * other).sum();
         (regressors[1 + quantity * OF_QUANTITY] + change).max(0.0)
     }
 
@@ -287,16 +288,67 @@ fn decompose(matrix: &mut [f64], rows: usize) -> bool {
     true
 }
 
-/// Solves for one right side, forwards and backwards.
-fn solve(factor: &[f64], right: &[f32], out: &mut [f64]) {
-    let rows = right.len();
+/// Solves for `columns` right sides, which are the columns of `right`, forwards and backwards.
+fn solve(factor: &[f64], right: &[f32], columns: usize, out: &mut [f64]) {
+    let rows = right.len().checked_div(columns).unwrap_or(0);
+    let mut dots = vec![0.0; columns];
     for row in 0..rows {
-        let dot: f64 = (0..row).map(|at| factor[triangle(row) + at] * out[at]).sum();
-        out[row] = (f64::from(right[row]) - dot) / factor[triangle(row) + row];
+        let (before, now) = out.split_at_mut(row * columns);
+        dots.fill(0.0);
+        for (at, known) in before.chunks_exact(columns).enumerate() {
+            add_to(&mut dots, factor[triangle(row) + at], known);
+        }
+        let diagonal = factor[triangle(row) + row];
+        for ((out, right), dot) in now.iter_mut().zip(&right[row * columns..]).zip(&dots) {
+            *out = (f64::from(*right) - dot) / diagonal;
+        }
     }
     for row in (0..rows).rev() {
-        let dot: f64 = (row + 1..rows).map(|at| factor[triangle(at) + row] * out[at]).sum();
-        out[row] = (out[row] - dot) / factor[triangle(row) + row];
+        let (now, after) = out[row * columns..].split_at_mut(columns);
+        dots.fill(0.0);
+        for (at, known) in (row + 1..rows).zip(after.chunks_exact(columns)) {
+            add_to(&mut dots, factor[triangle(at) + row], known);
+        }
+        let diagonal = factor[triangle(row) + row];
+        for (out, dot) in now.iter_mut().zip(&dots) {
+            *out = (*out - dot) / diagonal;
+        }
+    }
+}
+
+/// Adds multiples of known values to dot products.
+#[inline]
+fn add_to(dots: &mut [f64], factor: f64, known: &[f64]) {
+    for (dot, known) in dots.iter_mut().zip(known) {
+        *dot += factor * known;
+    }
+}
+
+/// Forgets a part of the `(width, M)` products and adds those of an origin.
+#[inline]
+fn add_products(products: &mut [f32], changes: &[f32], regressors: &[f32]) {
+    for (products, regressor) in products.chunks_exact_mut(changes.len().max(1)).zip(regressors) {
+        for (product, change) in products.iter_mut().zip(changes) {
+            *product = KEPT * *product + change * regressor;
+        }
+    }
+}
+
+/// Forecasts of the usual number of points from `(width, M)` coefficients.
+#[inline]
+fn at_all(coefficients: &[f32], regressors: &[f32], last: f32) -> [f32; USUAL_POINTS] {
+    let mut sums = [last; USUAL_POINTS];
+    for (coefficients, regressor) in coefficients.as_chunks().0.iter().zip(regressors) {
+        let coefficients: &[f32; USUAL_POINTS] = coefficients;
+        add_multiple(&mut sums, coefficients, *regressor);
+    }
+    sums.map(|sum| sum.max(0.0))
+}
+
+#[inline]
+fn add_multiple(sums: &mut [f32], coefficients: &[f32], regressor: f32) {
+    for (sum, coefficient) in sums.iter_mut().zip(coefficients) {
+        *sum += coefficient * regressor;
     }
 }
 

@@ -10,9 +10,6 @@ use crate::{ArrayError, Axes, Index, Outcomes, check};
 /// Most quantiles of a model (`manifest.json`): those of an outcome's forecasts need no allocation.
 pub(super) const MAX_QUANTILES: usize = 32;
 
-/// Quantiles of an expert.
-type Quantiles = [f32; MAX_QUANTILES];
-
 impl Mix {
     /// Updates offsets and weights by outcomes at points.
     ///
@@ -53,8 +50,13 @@ impl Mix {
                 }
                 past.choose_season();
                 let model = if warm { &checked.model[at * quantiles..][..quantiles] } else { &[] };
-                losses[at] =
-                    self.learn_one(slot * quantities + quantity, point, actual, tick, model);
+                let series = slot * quantities + quantity;
+                losses[at] = if quantiles == 3 {
+                    // The usual number as a constant: a third of the instructions.
+                    self.learn_one::<3>(series, point, actual, tick, model)
+                } else {
+                    self.learn_one::<MAX_QUANTILES>(series, point, actual, tick, model)
+                };
                 let (pooled, cell) =
                     (quantity * of_points + point, self.axes.cell(slot, quantity, point));
                 for (expert, (pool, of)) in self.pools.iter_mut().zip(&self.experts).enumerate() {
@@ -76,8 +78,8 @@ impl Mix {
         Ok(losses)
     }
 
-    /// `model` is empty without a forecast of it.
-    fn learn_one(
+    /// `model` is empty without a forecast of it; N is the number of quantiles or the largest.
+    fn learn_one<const N: usize>(
         &mut self,
         series: usize,
         point: usize,
@@ -85,24 +87,25 @@ impl Mix {
         tick: i64,
         model: &[f32],
     ) -> [f32; EXPERTS] {
-        let quantiles = self.axes.quantiles;
+        let quantiles = if N == MAX_QUANTILES { self.axes.quantiles } else { N };
+        let levels = &self.levels[..quantiles];
         let cell = series * self.axes.points + point;
         let plain = self.naive_points(series, point, tick.wrapping_sub(self.ahead[point]));
-        let (mut own, mut losses) = ([[0.0; MAX_QUANTILES]; EXPERTS], [f32::NAN; EXPERTS]);
+        let (mut own, mut losses) = ([[0.0; N]; EXPERTS], [f32::NAN; EXPERTS]);
         let first = usize::from(model.is_empty());
         for expert in first..EXPERTS {
             let of = if expert == MODEL { model } else { &[] };
             let own = &mut own[expert][..quantiles];
             self.alone(expert, cell, of, plain[expert], own);
-            losses[expert] = pinball_loss(actual, own, &self.levels);
+            losses[expert] = pinball_loss(actual, own, levels);
         }
         let weights =
             if model.is_empty() { self.naive_weights_at(cell) } else { self.weights_at(cell) };
-        let mut mean = [0.0; MAX_QUANTILES];
+        let mut mean = [0.0; N];
         for (weight, own) in weights.iter().zip(&own).skip(first) {
             mean.iter_mut().zip(own).for_each(|(mean, own)| *mean += weight * own);
         }
-        let linear = linear_regrets(actual, &mean, &own, &self.levels);
+        let linear = linear_regrets(actual, &mean, &own, levels);
         let whole: f32 =
             weights.iter().zip(losses).skip(first).map(|(weight, loss)| weight * loss).sum();
         // Both are at least the loss of the mix less that of the expert, because pinball loss is
@@ -116,7 +119,7 @@ impl Mix {
         for (expert, tracker) in self.experts.iter_mut().enumerate().skip(first) {
             let one = [plain[expert]];
             let plain = if expert == MODEL { model } else { &one };
-            tracker.at(cell, quantiles).learn(&self.levels, actual, plain);
+            tracker.at(cell, quantiles).learn(levels, actual, plain);
         }
         self.points[cell].learn(&mut self.common[series], self.rate, &regrets);
         (self.stale[series], self.naive_stale[series]) = (true, true);
@@ -125,10 +128,11 @@ impl Mix {
 }
 
 /// Regrets of the pinball loss linearised at the mix.
-fn linear_regrets(
+#[inline]
+fn linear_regrets<const N: usize>(
     actual: f32,
-    mean: &Quantiles,
-    own: &[Quantiles; EXPERTS],
+    mean: &[f32; N],
+    own: &[[f32; N]; EXPERTS],
     levels: &[f32],
 ) -> [f32; EXPERTS] {
     let mut regrets = [0.0; EXPERTS];

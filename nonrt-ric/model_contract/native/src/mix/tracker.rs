@@ -37,11 +37,17 @@ impl Tracker {
         out: &mut [f32],
     ) {
         let theta = &self.theta[cells.start * quantiles..cells.end * quantiles];
-        let sizes = self.size[cells].iter().zip(weights);
-        let groups = out.chunks_exact_mut(quantiles).zip(theta.chunks_exact(quantiles));
-        for ((out, theta), (size, weight)) in groups.zip(sizes) {
-            let factor = size * weight;
+        let factors = self.size[cells].iter().zip(weights).map(|(size, weight)| size * weight);
+        let add = |out: &mut [f32], theta: &[f32], factor: f32| {
             out.iter_mut().zip(theta).for_each(|(out, theta)| *out += factor * theta);
+        };
+        if quantiles == 3 {
+            // The usual number as a constant: a third of the instructions.
+            let groups = out.as_chunks_mut::<3>().0.iter_mut().zip(theta.as_chunks::<3>().0);
+            groups.zip(factors).for_each(|((out, theta), factor)| add(out, theta, factor));
+        } else {
+            let groups = out.chunks_exact_mut(quantiles).zip(theta.chunks_exact(quantiles));
+            groups.zip(factors).for_each(|((out, theta), factor)| add(out, theta, factor));
         }
     }
 
