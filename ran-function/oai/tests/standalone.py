@@ -86,6 +86,7 @@ class Standalone:
         real_time: bool = False,
         ues: int = 4,
         flows: Sequence[str] = ("1:9",),
+        telnet: int | None = None,
     ) -> Standalone:
         """Starts core network and gNB, and waits for their NG Setup.
 
@@ -96,6 +97,8 @@ class Standalone:
             real_time: Whether OAI may take real-time priority.
             ues: Subscribers of the core network.
             flows: QoS flows of each PDU session, as the core network's option.
+            telnet: Port of OAI's telnet server with the commands of its own tests, if it was built
+                (``-DENABLE_TELNETSRV=ON``).
 
         Raises:
             DemoError: Something does not start.
@@ -125,6 +128,10 @@ class Standalone:
             options += ["--gNBs.[0].um_on_default_drb", "1"]
         if e2 is not None:
             options += ["--e2_agent.near_ric_ip_addr", e2[0], "--e2_agent.sm_dir", e2[1]]
+        if telnet is not None:
+            options += ["--telnetsrv", "--telnetsrv.shrmod", "ci"]
+            options += ["--telnetsrv.listenaddr", GNB_ADDRESS]
+            options += ["--telnetsrv.listenport", str(telnet)]
         inherited = os.environ.get("LD_PRELOAD", "").split()
         libraries = dict.fromkeys([*inherited, *preloaded, str(PRELOAD)])
         gnb = programs.spawn(

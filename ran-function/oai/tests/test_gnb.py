@@ -271,6 +271,13 @@ async def test_every_control_of_v1_reaches_the_pipeline_as_it_was_sent(tmp_path:
         definition = e2sm_tc.decode("ran-function-definition", _definition(client))
         messages = vectors("control")
         accepted, own = [], len(messages)
+        # A vector whose header fits it takes the node's lease.
+        leases = [each["node_lease"] for each in map(_control, messages) if "node_lease" in each]
+        for owner in {each["owner"] for each in leases}:
+            returned = {"node_lease": {"owner": owner, "lease_ms": None}}
+            messages.append(e2sm_tc.encode("control", returned))
+        transactions_from = len(messages)
+        node_leases = e2sm_tc.encode("control-header", {"style": 4, "correlation_id": 1})
         transactions = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 1})
         for template in e2sm_tc.TEMPLATES:
             pipeline = e2sm_tc.pipeline(template, {})
@@ -284,7 +291,10 @@ async def test_every_control_of_v1_reaches_the_pipeline_as_it_was_sent(tmp_path:
         ]
         sent, outcomes = [], []
         for at, message in enumerate(messages):
-            header = headers[at % len(headers)] if at < own else transactions
+            if at < own:
+                header = headers[at % len(headers)]
+            else:
+                header = node_leases if at < transactions_from else transactions
             answer = await client.control(node, TC_V1_OID, header, message)
             sent.append((header.hex(), message.hex()))
             outcomes.append(answer.outcome.hex())
@@ -295,6 +305,10 @@ async def test_every_control_of_v1_reaches_the_pipeline_as_it_was_sent(tmp_path:
         for at in accepted:
             assert "accepted" in e2sm_tc.decode("control-outcome", bytes.fromhex(outcomes[at]))
         assert made.cell.gnb.alive
+
+
+def _control(message: bytes) -> Any:
+    return e2sm_tc.decode("control", message)
 
 
 def _definition(client: E2GatewayClient) -> bytes:

@@ -1,5 +1,5 @@
 """Traffic control in an OpenAirInterface gNB in SA: a core network, RLC-AM and RLC-UM, several UEs
-and PDU sessions, a UE that comes again, control through a near-RT RIC.
+and PDU sessions, a UE that comes again or is re-established, control through a near-RT RIC.
 
 `make test-oai` runs these where pycrate is installed, which the core network needs.
 """
@@ -25,7 +25,7 @@ from sojourn_demo.gateways import ANY_PORT, is_set_up, start_bridge, start_ric
 from sojourn_demo.load.commands import ENDS_WITH_PARENT, python
 from sojourn_demo.load.flow import Received, read_received
 from sojourn_demo.programs import Program, Programs
-from standalone import Standalone, StandaloneUe
+from standalone import GNB_ADDRESS, Standalone, StandaloneUe
 
 pytestmark = [
     pytest.mark.skipif(
@@ -45,6 +45,7 @@ LARGEST_SDU = PACKET_BYTES + 28 + 3 + 3
 """Packet with headers of UDP and IP, SDAP and PDCP."""
 LOAD_S = 10.0
 STANDS_STILL_S = 0.4
+TELNET_PORT = 9099
 SMALL_CELL_PRBS = 24
 CORE_UES_SIDE = "10.45.0.1"
 """Address of the core network's side of the sessions."""
@@ -296,3 +297,33 @@ async def test_a_ue_that_comes_again_has_a_new_bearer(tmp_path: Path) -> None:
         assert after["rnti"] != before["rnti"]
         accounted(after, arrived, sent)
         assert sa.status()["buffers_free"] == 16_384
+
+
+async def test_a_re_established_ue_keeps_its_pipeline(tmp_path: Path) -> None:
+    """OAI's own tests reset the RLC of a UE, which then finds a radio link failure."""
+    if not (Path(os.environ["OAI_BUILD"]) / "libtelnetsrv_ci.so").is_file():
+        pytest.skip("OAI was built without -DENABLE_TELNETSRV=ON")
+    async with standalone(tmp_path, prbs=SMALL_CELL_PRBS, telnet=TELNET_PORT) as sa:
+        ue = await sa.attach(0)
+        load = await Load.start(sa, ue, 1.0)
+        await asyncio.sleep(LOAD_S / 2)
+        (before,) = sa.bearers()
+        _, writer = await asyncio.open_connection(GNB_ADDRESS, TELNET_PORT)
+        writer.write(b"ci force_reestab\n")
+        await writer.drain()
+        await until(sa, lambda: [each["rnti"] for each in sa.bearers()] != [before["rnti"]])
+        await until(sa, lambda: len(sa.bearers()) == 1)
+        writer.close()
+        arrived_before = load.out.stat().st_size
+        await until(sa, lambda: load.out.stat().st_size > arrived_before)
+        await asyncio.sleep(LOAD_S / 2)
+        ((sent, arrived),) = await finished(load)
+        (after,) = sa.bearers()
+        assert (after["ue"], after["pipeline"]) == (before["ue"], "low_latency")
+        assert after["controlled"]
+        assert after["taken_packets"] == after["forwarded_packets"] + dropped(after)
+        assert after["taken_packets"] >= sent
+        assert (arrived.reordered, arrived.duplicates) == (0, 0)
+        # What the RLC held is lost with it.
+        lost = arrived.lost(sent) - dropped(after)
+        print(f"re-established: {lost} of {sent} packets lost below, {dropped(after)} dropped")
