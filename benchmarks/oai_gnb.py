@@ -71,11 +71,16 @@ async def _next_line(cell: Cell) -> int:
 
 
 async def cost_round(
-    folder: Path, mbps: float, seconds: float, settings: dict[str, str]
+    folder: Path, given: argparse.Namespace, settings: dict[str, str]
 ) -> dict[str, Any]:
     """One round."""
+    mbps, seconds = given.mbps, given.seconds
     async with Programs(folder) as programs:
-        cell = await Cell.start(Oai.found(os.environ), programs, folder, settings=settings)
+        cell = await Cell.start(
+            *(Oai.found(os.environ), programs, folder),
+            settings=settings,
+            real_time=given.real_time,
+        )
         await cell.attach()
         traffic = Traffic(cell, folder, Bulk(mbps))
         await traffic.start()
@@ -107,7 +112,7 @@ async def cost(given: argparse.Namespace) -> dict[str, Any]:
         for _ in range(given.rounds):
             for name, chosen in settings.items():
                 folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=root))
-                found = await cost_round(folder, given.mbps, given.seconds, chosen)
+                found = await cost_round(folder, given, chosen)
                 print(name, found, flush=True)
                 rounds[name].append(found)
     off, on = (
@@ -257,6 +262,11 @@ def main() -> None:
         choices=("wall", "cpu"),
         default="wall",
         help="clock of the slot times: wall-clock, or the CPU time of the MAC's thread",
+    )
+    of_cost.add_argument(
+        "--real-time",
+        action="store_true",
+        help="OAI takes real-time priority; other programs get what it leaves of the cores",
     )
     of_schemes.add_argument("--mcs", type=int, default=9)
     of_schemes.add_argument("--lab-alone", action="store_true")

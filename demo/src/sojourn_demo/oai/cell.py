@@ -35,6 +35,7 @@ class Cell:
     folder: Path
     namespace: UeNamespace
     gnb: Program
+    real_time: bool
     ue: Program | None = None
 
     @classmethod
@@ -48,6 +49,7 @@ class Cell:
         preloaded: Sequence[str] = (),
         e2: tuple[str, str] | None = None,
         max_mcs: int | None = None,
+        real_time: bool = False,
     ) -> Cell:
         """Starts the gNB and waits until it awaits a UE.
 
@@ -57,6 +59,7 @@ class Cell:
             e2: Address of the near-RT RIC and folder of service models, for a gNB with E2.
             max_mcs: Highest MCS of the downlink, which makes the cell smaller; the gNB's own
                 without.
+            real_time: Whether OAI may take real-time priority and pin its threads.
 
         Raises:
             DemoError: It does not start.
@@ -78,7 +81,7 @@ class Cell:
             options += ["--MACRLCs.[0].dl_max_mcs", str(max_mcs)]
         gnb = programs.spawn(
             (
-                *(*ENDS_WITH_PARENT, *NOT_REAL_TIME, *BY_LINES, str(oai.build / GNB)),
+                *(*ENDS_WITH_PARENT, *_limits(real_time), *BY_LINES, str(oai.build / GNB)),
                 *("-O", str(oai.gnb_settings), *WITHOUT_CORE),
                 *("--rfsimulator.[0].wait_timeout", WAIT_FOR_UE_S, *options, *LOG),
             ),
@@ -88,14 +91,15 @@ class Cell:
             has_ready_line=False,
         )
         await programs.wait_until(gnb, lambda: all(map(_has_content, _files(folder))))
-        return cls(oai, programs, folder, namespace, gnb)
+        return cls(oai, programs, folder, namespace, gnb, real_time)
 
     async def attach(self) -> None:
         """Starts the UE and waits until packets pass; raises `DemoError` if they do not."""
         reconfiguration, bearers = map(str, _files(self.folder))
         self.ue = self.programs.spawn(
             (
-                *(*self.namespace.prefix, *ENDS_WITH_PARENT, *NOT_REAL_TIME, *BY_LINES),
+                *(*self.namespace.prefix, *ENDS_WITH_PARENT),
+                *(*_limits(self.real_time), *BY_LINES),
                 *(str(self.oai.build / UE), "-O", str(self.oai.ue_settings), *WITHOUT_CORE),
                 *("--rfsimulator.[0].serveraddr", self.namespace.gnb_radio),
                 *("--reconfig-file", reconfiguration, "--rbconfig-file", bearers, *LOG),
@@ -120,6 +124,10 @@ class Cell:
         except (OSError, ValueError):
             return {}
         return found
+
+
+def _limits(real_time: bool) -> tuple[str, ...]:
+    return () if real_time else NOT_REAL_TIME
 
 
 def _clear(folder: Path) -> None:
