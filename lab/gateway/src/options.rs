@@ -96,6 +96,13 @@ pub struct ServeOptions {
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Metrics and health")]
     pub metrics_detail: Vec<MetricsDetail>,
 
+    /// Nice value of the program's threads; unset: as it was started. Below that it gets a core before
+    /// other programs and needs CAP_SYS_NICE or RLIMIT_NICE; refused, it is a warning, and
+    /// sojourn_process_nice stays.
+    #[arg(long, value_name = "-20..19", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: Option<i32>,
+
     /// Program in `sojourn_build_info`.
     #[arg(skip = "gnb-lab")]
     pub program: &'static str,
@@ -118,6 +125,7 @@ impl Default for ServeOptions {
             allowed_hosts: Vec::new(),
             metrics_top_bearers: 20,
             metrics_detail: Vec::new(),
+            nice: None,
             program: "gnb-lab",
             forecasts: ForecastOptions::default(),
             tls_cert: None,
@@ -292,6 +300,7 @@ mod tests {
             (&["--duration", "soon"], "expected seconds"),
             (&["--control-timeout", "1e300"], "expected seconds"),
             (&["--max-subscribers", "few"], "max-subscribers"),
+            (&["--nice", "-21"], "-21 is not in -20..=19"),
             (&["--metrics-top-bearers", "1001"], "1001 is not in 0..=1000"),
             (&["--allowed-hosts", "a.example,b:80"], "a host name without a port"),
             (&["--metrics-detail", "everything"], "expected distributions"),

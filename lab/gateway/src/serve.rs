@@ -39,6 +39,9 @@ pub fn serve<W: E2Node, T>(
     start: impl FnOnce(LocalClient) -> Result<T, ServeError>,
 ) -> Result<(), ServeError> {
     check_summary_folder(&options)?;
+    if let Some(nice) = options.nice {
+        set_nice(nice);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .event_interval(EVENT_INTERVAL)
@@ -49,6 +52,19 @@ pub fn serve<W: E2Node, T>(
     let result = runtime.block_on(run(world, recording, &options, start));
     write_summary(options.summary.as_deref(), &result)?;
     result.map(drop)
+}
+
+/// Sets the nice value of this thread, which those to come inherit.
+fn set_nice(nice: i32) {
+    if let Err(error) = rustix::process::setpriority_process(None, nice) {
+        let present = rustix::process::getpriority_process(None).unwrap_or_default();
+        tracing::warn!(
+            nice,
+            present,
+            %error,
+            "--nice is not permitted; expected the present value or more, CAP_SYS_NICE, or a limit"
+        );
+    }
 }
 
 /// Writes the summary of a run, if there is one, to the file of `--summary`.

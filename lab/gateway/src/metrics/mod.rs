@@ -1,6 +1,7 @@
 //! Prometheus metrics: counters of the gateway itself, and the world's state read at scrape time.
 
 mod collector;
+mod core_wait;
 mod detail;
 mod format;
 mod process;
@@ -23,6 +24,7 @@ use prometheus_client::{
 use lab_world::ControlReply;
 use serving::metrics::ServingMetrics;
 
+use core_wait::{CoreWait, CoreWaitCollector};
 pub use detail::MetricsDetail;
 pub(super) use format::{Format, prometheus_text};
 use worst::WorstBearers;
@@ -228,6 +230,7 @@ pub(super) struct Exposition {
     /// Bearers with series of their own.
     top: usize,
     worst: Mutex<WorstBearers>,
+    core_wait: Arc<Mutex<CoreWait>>,
 }
 
 impl Exposition {
@@ -244,6 +247,7 @@ impl Exposition {
             has_flows: detail.contains(&MetricsDetail::Flows),
             top: usize::from(top),
             worst: Mutex::default(),
+            core_wait: Arc::default(),
         }
     }
 
@@ -256,6 +260,7 @@ impl Exposition {
         let build = Family::<BuildLabels, Gauge>::default();
         build.get_or_create(&self.build).set(1);
         sojourn.register("build_info", "Program and version", build);
+        sojourn.register_collector(Box::new(CoreWaitCollector { wait: self.core_wait.clone() }));
         self.metrics.register(sojourn, scrape.subscribers);
         sojourn.register_collector(Box::new(collector::WorldCollector {
             has_distributions: self.has_distributions,

@@ -150,6 +150,13 @@ fn a_scrape_has_metrics_of_build_gateway_and_node() {
             let value: f64 = value.and_then(|value| value.parse().ok()).expect(name);
             assert!(value >= 0.0 && (value > 0.0 || name.contains("cpu")), "{name} {value}");
         }
+        for (name, least) in
+            [("sojourn_process_run_queue_wait_seconds_total", 0.0), ("sojourn_process_nice", -20.0)]
+        {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            let value: f64 = value.and_then(|value| value.parse().ok()).expect(name);
+            assert!(value >= least, "{name} {value}");
+        }
     }
 }
 
