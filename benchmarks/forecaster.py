@@ -1,8 +1,10 @@
 """Speed of the forecaster: T_m, and latency and throughput end to end over gRPC.
 
 T_m is the time from the bytes of an RLC report to the forecasts of all its bearers on one core,
-without the learning that follows each report. Reports are from the committed sample, with MAC and
-queue limit every 20 ms. For comparison: the windowed LSTM(1000) of stolidis2024. End to end:
+without the learning that follows each report. Beside it the step of the model alone, of as many
+bearers, after each report, and the ratio of the medians. Reports are from the committed
+sample, with MAC and queue limit every 20 ms. For comparison: the windowed LSTM(1000) of
+stolidis2024. End to end:
 `gnb-lab serve` with 256 bearers reports every millisecond to `rlc-forecaster`, and a consumer
 receives every forecast; also measures start time, memory and whether TensorFlow is imported.
 """
@@ -72,10 +74,24 @@ class Recorded:
         )
 
 
+class BareStep:
+    """The step of a model alone."""
+
+    def __init__(self, model: OnnxStep, bearers: int) -> None:
+        self._stepper = model.stepper(np.zeros((bearers, model.state_size), np.float32))
+        self._samples = np.tile(model.feature_range[0], (bearers, 1)).astype(np.float32)
+
+    def time_us(self) -> float:
+        """Time of one step."""
+        began_ns = time.perf_counter_ns()
+        self._stepper.step(self._samples)
+        return (time.perf_counter_ns() - began_ns) / 1_000
+
+
 def step_row(model: OnnxStep, bearers: int, count: int) -> dict[str, object]:
     """T_m over `count` reports after a warm-up."""
     engine, recorded = Forecaster("gnb", model), Recorded(bearers)
-    t_m_us, learn_us, from_model = [], [], []
+    t_m_us, learn_us, from_model, bare, bare_us = [], [], [], BareStep(model, bearers), []
     rnti, drb = np.arange(bearers) + 1, np.ones(bearers, np.int64)
     for k in range(WARM_UP + count):
         message = recorded.report(k)
@@ -92,16 +108,19 @@ def step_row(model: OnnxStep, bearers: int, count: int) -> dict[str, object]:
         if k >= WARM_UP:
             t_m_us.append((out_ns - began_ns) / 1_000)
             learn_us.append((time.perf_counter_ns() - out_ns) / 1_000)
+            bare_us.append(bare.time_us())
             from_model.append(0.0 if batch is None else np.mean(batch.source == Source.MODEL))
     if batch is None or len(batch) != bearers:
         raise RuntimeError(f"{bearers} bearers: the last report has no forecast")
     p50_us, p99_us = percentiles(t_m_us)
+    step_us, _ = percentiles(bare_us)
     return {
         "bearers": bearers,
         "reports": count,
         "t_m_p50_us": p50_us,
         "t_m_p99_us": p99_us,
-        "t_m_us_per_bearer": p50_us / bearers,
+        "step_p50_us": step_us,
+        "t_m_over_step": p50_us / step_us,
         "learn_mean_us": float(np.mean(learn_us)),
         "from_model": float(np.mean(from_model)),
     }

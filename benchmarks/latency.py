@@ -5,8 +5,9 @@ gnb     RLC reports each millisecond of `gnb-lab serve` with 1, 32, 256 and 1000
 bridge  RLC each millisecond, TC (v0) each ten and KPM each hundred of several nodes, made by a
         synthetic SDK in the child process of the FlexRIC bridge
 
-CPU times are shares of one core; all times are those of one machine. With a real near-RT RIC:
-`flexric_chain.py load`.
+Beside each size of gnb: as many bytes over a bare gRPC stream right after it, and the ratio of the
+medians. CPU times are shares of one core; all times are those of one machine. With a real near-RT
+RIC: `flexric_chain.py load`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bare_stream import bare_latency_us
 from clients import Reports, control_forever, serving
 from measuring import cpu_s, percentiles, show, shown, write
 from ric import E2GatewayClient
@@ -59,6 +61,7 @@ async def gnb(bearers: int, seconds: float) -> dict[str, object]:
         controls.cancel()
     p50_us, p99_us = percentiles(latency_us)
     control_p50_us, control_p99_us = percentiles(control_us)
+    bare_p50_us, bare_p99_us = await bare_latency_us(size, seconds)
     return {
         "bearers": bearers,
         "message_bytes": size,
@@ -66,6 +69,9 @@ async def gnb(bearers: int, seconds: float) -> dict[str, object]:
         "missed": missed,
         "latency_p50_us": p50_us,
         "latency_p99_us": p99_us,
+        "bare_p50_us": bare_p50_us,
+        "bare_p99_us": bare_p99_us,
+        "p50_over_bare": p50_us / bare_p50_us,
         "late_share": float(np.mean(np.array(latency_us) > 1_000)),
         "control_p50_us": control_p50_us,
         "control_p99_us": control_p99_us,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +24,17 @@ def cpu_s(pid: int) -> float:
         return float("nan")
     fields = stat.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def fixed_loop_s(runs: int = 5) -> float:
+    """Least CPU time of a fixed loop of Python on this machine: the reference of CPU times."""
+    spent_s = []
+    for _ in range(runs):
+        began_s, total = time.process_time(), 0
+        for number in range(1_000_000):
+            total += number & 7
+        spent_s.append(time.process_time() - began_s)
+    return min(spent_s)
 
 
 def busy_s() -> float:
