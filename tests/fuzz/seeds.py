@@ -182,6 +182,7 @@ def scenarios() -> Seeds:
         "pipeline": "ues[0].drbs[0].pipeline=fq_codel\nseed=18446744073709551615",
         "gauss": "ues[0].channel={gauss_markov: {mean_mcs: 12}}\nduration_s=0.01",
         "mobility": "ues[0].channel={mobility: {pattern: car}}\nsplit.f1={}",
+        "fading": "ues[0].channel={fading: {speed_kmh: 30, mean_snr_db: 12}}\nduration_s=0.01",
     }
     for name, text in settings.items():
         yield f"world/{name}", text.encode()
@@ -197,6 +198,7 @@ def traces() -> Seeds:
     yield "traces/mahimahi", b"\0" + mahimahi
     for choice, column in enumerate(("cqi", "snr", "bitrate"), start=1):
         yield f"traces/ucc-{column}", bytes([choice]) + ucc
+    yield "traces/measured", b"\6" + ucc
     yield "traces/gz", b"\4" + gzip.compress(mahimahi, mtime=0)
     yield "traces/xz", b"\5" + lzma.compress(mahimahi)
 

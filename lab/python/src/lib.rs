@@ -395,6 +395,19 @@ fn scenario_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     to_python(py, &json_schema())
 }
 
+#[pyfunction]
+fn block_error_rate(modulation_order: u8, rate: f64, bits: u32, snr_db: f64) -> PyResult<f64> {
+    let is_possible = [2, 4, 6, 8, 10].contains(&modulation_order) && (0.01..=0.99).contains(&rate);
+    if !is_possible || !snr_db.is_finite() {
+        let message = format!(
+            "modulation_order {modulation_order}, rate {rate}, snr_db {snr_db}; expected 2, 4, 6, 8 or \
+             10, 0.01 to 0.99 and a number"
+        );
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(ran::phy::Code::new(modulation_order, rate).curve(bits).error_rate(snr_db))
+}
+
 #[pymodule]
 #[pyo3(name = "_native")]
 fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -414,5 +427,6 @@ fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<scenario::Run>()?;
     m.add_function(wrap_pyfunction!(scenario::parse_override, m)?)?;
     m.add_function(wrap_pyfunction!(sheet::write_table, m)?)?;
+    m.add_function(wrap_pyfunction!(block_error_rate, m)?)?;
     m.add_function(wrap_pyfunction!(scenario_schema, m)?)
 }

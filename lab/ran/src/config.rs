@@ -3,7 +3,7 @@
 use crate::channel::Channel;
 use crate::error::{ConfigError, ensure};
 use crate::mac::harq::{BlockErrors, HarqConfig};
-use crate::mac::scheduler::SchedulerConfig;
+use crate::mac::scheduler::{SchedulerConfig, UeScheduler};
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 use crate::phy::{AdaptationConfig, LinkTables};
 use crate::rlc::{AmConfig, RlcMode};
@@ -49,7 +49,9 @@ pub struct CellConfig {
     /// PRBs of a resource block group (allocation type 0, sizes in [`rbg`](crate::mac::rbg)); 1 for
     /// type 1.
     pub rbg_size_prb: u16,
-    /// UEs that can be scheduled in one slot, limited by the PDCCH.
+    /// Scheduler of the uplink.
+    pub uplink_scheduler: UeScheduler,
+    /// UEs that can be scheduled in one slot of each direction, limited by the PDCCH.
     pub max_ues_per_slot: u16,
     /// PRBs reserved for common channels.
     pub reserved: Option<ReservedPrb>,
@@ -81,6 +83,7 @@ impl CellConfig {
             scheduler: SchedulerConfig::RoundRobin,
             rbg_size_prb: 2,
             max_ues_per_slot: 8,
+            uplink_scheduler: UeScheduler::RoundRobin,
             reserved: Some(ReservedPrb { period_slots: 10, slots: vec![0, 5], n_prb: 8 }),
             // The UE decodes within the 3 ms between a subframe and its acknowledgement
             // (36.213 §7.3), and the eNB sends again 8 ms after; FDD has 8 processes (36.213 §7).
@@ -121,6 +124,7 @@ impl CellConfig {
             scheduler: SchedulerConfig::RoundRobin,
             rbg_size_prb: 1,
             max_ues_per_slot: 8,
+            uplink_scheduler: UeScheduler::RoundRobin,
             reserved: Some(ReservedPrb { period_slots: 10, slots: vec![2, 5], n_prb: 106 }),
             harq: HarqConfig::default(),
             adaptation: AdaptationConfig::default(),
@@ -167,14 +171,10 @@ impl CellConfig {
         LinkTables::new(&self.tbs, self.n_prb, self.adaptation.target_bler())
     }
 
-    /// Default uplink access: a scheduling request in the first uplink slot of each TDD pattern;
-    /// without TDD, that of the presets. In an NR cell wider than that of the preset a UE's blocks
-    /// are larger in proportion; in a narrower one they are not smaller, as one UE may have all
-    /// PRBs.
+    /// Default uplink access: a scheduling request in the first uplink slot of each TDD pattern; without
+    /// TDD, that of the presets.
     pub fn uplink_config(&self) -> UplinkConfig {
         let nr = UplinkConfig::nr_n78();
-        let scaled = u32::from(self.n_prb) * nr.tbs_bytes / u32::from(NR_PRESET_PRB);
-        let nr = UplinkConfig { tbs_bytes: nr.tbs_bytes.max(scaled), ..nr };
         match (&self.tbs, &self.duplexing) {
             (TbsConfig::Lte, _) => UplinkConfig::lte_fdd(),
             (_, Duplexing::Fdd) => UplinkConfig { sr_offset_us: 0, ..nr },

@@ -16,7 +16,7 @@
 //! | [`phy`] | adaptation to the SNR of a UE, errors of blocks |
 //! | [`channel`] | fixed MCS, series, traces and random channels |
 //! | [`f1u`] | the link between CU and DU (38.425), delivery status |
-//! | [`uplink`] | uplink delay of a packet |
+//! | [`uplink`] | queues, requests and reports of the UEs; the cell schedules them |
 
 pub mod cell;
 pub mod channel;
@@ -51,7 +51,7 @@ pub use mac::{
 pub use numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 pub use phy::{AdaptationConfig, Combining, OuterLoop};
 pub use rlc::{AmConfig, AmSnLength, RlcMode, RlcReport, SduDelays};
-pub use uplink::{RecordedUplinkConfig, UplinkConfig};
+pub use uplink::{RecordedUplinkConfig, UplinkArrival, UplinkConfig};
 
 /// A packet carried by the RLC. Only its length is used.
 pub trait Sdu {

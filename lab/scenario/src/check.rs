@@ -60,7 +60,7 @@ fn cell(cell: &Cell) -> Check {
     }
     link::harq(&cell.harq)?;
     adaptation::check(&cell.adaptation)?;
-    link::uplink(&cell.uplink)?;
+    link::uplink(&cell.uplink, max_mcs(cell))?;
     cell.tdd.as_ref().map_or(Ok(()), tdd)
 }
 

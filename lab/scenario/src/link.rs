@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::channel::Mahimahi;
+use super::scheduler::UeScheduler;
 
 /// HARQ of the cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -65,10 +66,10 @@ pub struct UeHarq {
     pub combining_gain: Option<f64>,
 }
 
-/// Uplink access of a UE: scheduling request, grant, PUSCH. Values that are unset depend on the radio
+/// Uplink of the cell, which its UEs share: scheduling request, grant, buffer status report, PUSCH. Values that are unset depend on the radio
 /// access technology (LTE: requests each 10 ms, PUSCH 8 ms after a request; NR: requests in the first
 /// uplink slot of the pattern, PUSCH 4 ms after).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UplinkAccess {
     /// Period of the scheduling request opportunities, 1..=1000000 µs.
@@ -83,12 +84,35 @@ pub struct UplinkAccess {
     /// Time from a PUSCH with a buffer status report to the earliest PUSCH granted for it.
     #[schemars(range(max = 1_000_000))]
     pub bsr_to_pusch_us: Option<u32>,
-    /// Bytes a PUSCH carries, 32..=1000000.
-    #[schemars(range(min = 32, max = 1_000_000))]
-    pub tbs_bytes: Option<u32>,
+    /// PRBs of the PUSCH that answers a scheduling request, 1..=275; 5 if unset.
+    #[schemars(range(min = 1, max = 275))]
+    pub sr_grant_prb: Option<u16>,
+    /// How long after a block with data the gNB grants `sr_grant_prb` PRBs of those that nobody else needs
+    /// in each slot, unasked, at most 1 s; not if unset.
+    #[schemars(range(max = 1_000_000))]
+    pub preschedule_us: Option<u32>,
     /// Time from the end of the PUSCH until a packet leaves the gNB's PDCP.
     #[schemars(range(max = 1_000_000))]
     pub decode_us: Option<u32>,
+    /// Scheduler of the uplink's PRBs; round robin if unset.
+    pub scheduler: UeScheduler,
+    /// MCS of the PUSCH, of the cell's table; if unset, by the SNR of the uplink, or that of the
+    /// downlink where the channel has no SNR, and 10 beside a recorded downlink.
+    #[schemars(range(max = 28))]
+    pub mcs: Option<u8>,
+    /// SNR of a single PRB at the UE's full power, over that of the downlink, -50..=80 dB; 1.3 if
+    /// unset: 23 dBm against 49 dBm over 106 PRBs, noise figures of 5 and 9 dB, twice the antennas.
+    #[schemars(range(min = -50.0, max = 80.0))]
+    pub snr_offset_db: Option<f64>,
+    /// SNR in each PRB that power control aims at, -50..=80 dB; 20 if unset.
+    #[schemars(range(min = -50.0, max = 80.0))]
+    pub target_snr_db: Option<f64>,
+    /// Most packets in the queue of a UE, 1..=1000000; 10000 if unset.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub limit_packets: Option<u32>,
+    /// Most bytes in the queue of a UE, at least 1500; unlimited if unset.
+    #[schemars(range(min = 1500))]
+    pub limit_bytes: Option<u32>,
 }
 
 /// An uplink of recorded delivery opportunities behind a drop-tail queue in the UE, as `mm-link` of

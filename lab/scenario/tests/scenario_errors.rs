@@ -114,7 +114,10 @@ cell.harq={rtt_slots: 0} -> cell.harq.rtt_slots: 0 is outside 1..=160
 cell.harq={max_transmissions: 5} -> cell.harq.max_transmissions: 5 is outside 1..=4
 ues[0].harq={bler: 2} -> ues[0].harq.bler: 2 is outside 0..=1
 cell.uplink={sr_period_us: 0} -> cell.uplink.sr_period_us: 0 is outside 1..=1000000
-cell.uplink={tbs_bytes: 8} -> cell.uplink.tbs_bytes: 8 is outside 32..=1000000
+cell.uplink={sr_grant_prb: 0} -> cell.uplink.sr_grant_prb: 0 is outside 1..=275
+cell.uplink={mcs: 28} -> cell.uplink.mcs: 28 is outside 0..=27
+cell.uplink={limit_bytes: 10} -> cell.uplink.limit_bytes: 10 is outside 1500..=4294967295
+cell.uplink={scheduler: eqp} -> cell.uplink.scheduler: unknown value 'eqp'; expected
 cell.uplink={sr_period_us: 5000, sr_offset_us: 5000}
   -> cell.uplink.sr_offset_us: 5000 is not below sr_period_us (5000)
 ues[0].drbs[0].pipeline=7 -> ues[0].drbs[0].pipeline: expected the name of a template

@@ -48,11 +48,13 @@ pub struct UplinkAccount {
     pub sent: u64,
     /// Sent while the UE was not attached.
     pub unattached: u64,
-    /// Dropped by the full queue of a UE with a recorded uplink.
+    /// Dropped by the full queue of a UE.
     pub dropped_by_ue: u64,
+    /// Lost on the radio, or in a UE that left.
+    pub lost_on_radio: u64,
     /// Lost on F1-U.
     pub lost_on_f1: u64,
-    /// Packets on the way to a server.
+    /// Packets in UEs and on the way to a server.
     pub in_flight: u64,
     /// Arrived at servers.
     pub arrived: u64,
@@ -87,7 +89,7 @@ impl DownlinkAccount {
 impl UplinkAccount {
     /// Packets that ended before they arrived.
     pub fn ended(&self) -> u64 {
-        self.unattached + self.dropped_by_ue + self.lost_on_f1
+        self.unattached + self.dropped_by_ue + self.lost_on_radio + self.lost_on_f1
     }
 
     /// Packets that are nowhere, or in two places; 0 if the account closes.
@@ -116,6 +118,7 @@ impl World {
                 uplink_packets,
                 unattached_uplink_packets,
                 uplink_dropped_packets,
+                uplink_lost_packets,
                 uplink_arrived_packets,
                 ..
             } = bearer.measured;
@@ -126,13 +129,14 @@ impl World {
             uplink.sent += uplink_packets;
             uplink.unattached += unattached_uplink_packets;
             uplink.dropped_by_ue += uplink_dropped_packets;
+            uplink.lost_on_radio += uplink_lost_packets;
             uplink.lost_on_f1 += bearer.f1.as_ref().map_or(0, |f1| f1.lost_packets().1);
             uplink.arrived += uplink_arrived_packets;
         }
         downlink.on_core = self.links.core_down.len();
         downlink.at_ue = self.links.radio_down.len();
         downlink.lost_on_radio = self.cell.totals().lost_sdus;
-        uplink.in_flight = self.links.uplink.len();
+        uplink.in_flight = self.links.at_ues.len() + self.links.uplink.len();
         PacketAccount { downlink, uplink }
     }
 }

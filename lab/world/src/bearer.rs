@@ -114,6 +114,8 @@ pub(crate) struct Measured {
     pub(crate) uplink_bytes: u64,
     /// Packets dropped by the UE's full queue.
     pub(crate) uplink_dropped_packets: u64,
+    /// Uplink packets lost on the radio, or with their UE.
+    pub(crate) uplink_lost_packets: u64,
     /// Packets dropped by a full RLC buffer.
     pub(crate) rlc_dropped: Drops,
     /// RLC-AM failures (maxRetxThreshold reached) until the UE left.

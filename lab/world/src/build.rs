@@ -353,6 +353,7 @@ fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violatio
         tbs,
         scheduler: radio::scheduler(scenario),
         rbg_size_prb: rbg_size_prb(cell),
+        uplink_scheduler: radio::uplink_scheduler(cell),
         max_ues_per_slot: cell.max_ues_per_slot,
         reserved,
         harq: radio::harq(cell, numerology, base.harq),

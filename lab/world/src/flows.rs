@@ -125,12 +125,27 @@ impl Flows {
         };
         for packet in self.sent.drain(..) {
             let len_bytes = bound.datagram_bytes(&packet);
-            let sent = gnb.cell.send_uplink(place, len_bytes, gnb.now_us);
-            let Some(at_us) = sent else {
+            let tag = gnb.links.at_ues.insert(packet);
+            if gnb.cell.send_uplink(place, tag, len_bytes, gnb.now_us) {
+                bearer.measured.uplink_bytes += u64::from(len_bytes);
+            } else {
                 bearer.measured.uplink_dropped_packets += 1;
+                gnb.links.at_ues.take(tag);
+            }
+        }
+        self.leave_gnb(gnb);
+    }
+
+    /// Passes on the packets of UEs that leave the gNB, and counts those that the radio has lost.
+    pub(crate) fn leave_gnb(&mut self, gnb: &mut GnbParts<'_>) {
+        for arrival in gnb.cell.take_uplink_arrivals() {
+            let Some(packet) = gnb.links.at_ues.take(arrival.tag) else { continue };
+            let bound = &self.all[self.of_connection[packet.flow as usize] as usize];
+            let bearer = &mut gnb.bearers[bound.bearer as usize];
+            let Some(at_us) = arrival.leaves_us else {
+                bearer.measured.uplink_lost_packets += 1;
                 continue;
             };
-            bearer.measured.uplink_bytes += u64::from(len_bytes);
             let at_cu = bearer.f1.as_mut().map_or(Some(at_us), |f1| f1.send_up(at_us));
             let Some(at_us) = at_cu else { continue };
             gnb.links.uplink.push(at_us + bound.core_delay_us, packet);

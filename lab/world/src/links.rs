@@ -22,7 +22,9 @@ pub(crate) struct Links {
     pub(crate) recalled: Line<(u32, Vec<GnbPacket>)>,
     /// Packets to a UE; arrival when decoded.
     pub(crate) radio_down: Line<GnbPacket>,
-    /// UEs to servers.
+    /// Packets in the queues and blocks of UEs, by tag.
+    pub(crate) at_ues: AtUes,
+    /// UEs to servers, from the gNB on.
     pub(crate) uplink: Line<traffic::Packet>,
 }
 
@@ -33,6 +35,7 @@ impl Links {
         down.iter().any(|line| line.next_us() != u64::MAX)
             || self.recalled.next_us() != u64::MAX
             || self.uplink.next_us() != u64::MAX
+            || !self.at_ues.is_empty()
     }
 
     /// Time of the next arrival; `u64::MAX` if nothing is in flight.
@@ -49,6 +52,47 @@ impl Links {
         ]
         .into_iter()
         .fold(u64::MAX, u64::min)
+    }
+}
+
+/// Packets that UEs have sent and that have not left the gNB.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AtUes {
+    packets: Vec<Option<traffic::Packet>>,
+    free: Vec<usize>,
+}
+
+impl AtUes {
+    /// Keeps a packet; returns its tag.
+    pub(crate) fn insert(&mut self, packet: traffic::Packet) -> u64 {
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.packets[at] = Some(packet);
+                at
+            }
+            None => {
+                self.packets.push(Some(packet));
+                self.packets.len() - 1
+            }
+        };
+        at as u64
+    }
+
+    /// The packet of a tag, which is free again.
+    pub(crate) fn take(&mut self, tag: u64) -> Option<traffic::Packet> {
+        let packet = self.packets.get_mut(tag as usize)?.take();
+        if packet.is_some() {
+            self.free.push(tag as usize);
+        }
+        packet
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        (self.packets.len() - self.free.len()) as u64
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 

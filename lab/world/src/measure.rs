@@ -227,6 +227,8 @@ impl World {
                 available_prb: totals.available_prb,
                 used_rb_pct: totals.used_prb_pct(),
                 lost_sdus: totals.lost_sdus,
+                downlink_first_errors_pct: totals.downlink_errors_pct(),
+                uplink_first_errors_pct: totals.uplink_errors_pct(),
                 bound: Bound::of(totals.used_prb_pct(), &bearers),
             },
             ts_28_552: self.kpis(&bearers),
@@ -318,6 +320,7 @@ impl World {
             f1_lost_packets,
             f1_lost_uplink_packets,
             uplink_dropped_packets: measured.uplink_dropped_packets,
+            uplink_lost_packets: measured.uplink_lost_packets,
             uplink_used_pct: bearer
                 .cell
                 .and_then(|place| self.cell.uplink_used_pct(place, self.now_us)),

@@ -145,6 +145,8 @@ impl World {
             self.drained(delivery);
         }
         self.deliveries = deliveries;
+        let (_, flows, mut gnb) = self.parts();
+        flows.leave_gnb(&mut gnb);
 
         for index in 0..self.bearers.len() as u32 {
             let bearer = &mut self.bearers[index as usize];

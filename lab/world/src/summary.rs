@@ -1,5 +1,6 @@
 //! Summary of a run, serialized with units in the keys.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -44,7 +45,7 @@ impl Summary {
     }
 }
 
-/// Downlink resources.
+/// Resources of the cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CellSummary {
     /// PRBs that carried data.
@@ -55,6 +56,10 @@ pub struct CellSummary {
     pub used_rb_pct: f64,
     /// SDUs lost on the radio.
     pub lost_sdus: u64,
+    /// First transmissions of downlink blocks that failed, percent; absent without any.
+    pub downlink_first_errors_pct: Option<f64>,
+    /// The same of the uplink.
+    pub uplink_first_errors_pct: Option<f64>,
     /// What the run could not have more of.
     pub bound: Bound,
 }
@@ -104,8 +109,8 @@ impl fmt::Display for Ts28552 {
 pub enum Bound {
     /// 95 % or more of the downlink's resource blocks were used.
     DownlinkPrb,
-    /// A UE had a grant in 90 % or more of the uplink's slots: its acknowledgements, or its own
-    /// traffic, wait there.
+    /// The UEs had 90 % or more of the uplink's resource blocks: acknowledgements and uploads wait
+    /// there.
     Uplink {
         /// C-RNTI of the UE with the largest share.
         rnti: u16,
@@ -117,15 +122,17 @@ pub enum Bound {
 impl Bound {
     /// Used downlink resource blocks of a cell that has no more to give, percent.
     const FULL_DOWNLINK_PCT: f64 = 95.0;
-    /// Granted uplink slots of a UE that gets no more, percent.
+    /// Used uplink resource blocks of a cell that has no more to give, percent.
     const FULL_UPLINK_PCT: f64 = 90.0;
 
     pub(crate) fn of(used_rb_pct: f64, bearers: &[BearerSummary]) -> Self {
-        let uplinks = bearers.iter().filter_map(|one| Some((one.rnti, one.uplink_used_pct?)));
-        let most = uplinks.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let uplinks: BTreeMap<u16, f64> =
+            bearers.iter().filter_map(|one| Some((one.rnti, one.uplink_used_pct?))).collect();
+        let used_pct: f64 = uplinks.values().sum();
+        let most = uplinks.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
         match most {
             _ if used_rb_pct >= Self::FULL_DOWNLINK_PCT => Self::DownlinkPrb,
-            Some((rnti, used_pct)) if used_pct >= Self::FULL_UPLINK_PCT => Self::Uplink { rnti },
+            Some((rnti, _)) if used_pct >= Self::FULL_UPLINK_PCT => Self::Uplink { rnti },
             _ => Self::Senders,
         }
     }
@@ -135,10 +142,9 @@ impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DownlinkPrb => f.write_str("bounded by the downlink's resource blocks"),
-            Self::Uplink { rnti } => write!(
-                f,
-                "bounded by the uplink of UE {rnti} (cell.uplink.tbs_bytes, in each of its slots)"
-            ),
+            Self::Uplink { rnti } => {
+                write!(f, "bounded by the uplink's resource blocks, of which UE {rnti} had most")
+            }
             Self::Senders => f.write_str("bounded by senders or pipelines: the radio had room"),
         }
     }
@@ -268,8 +274,10 @@ pub struct BearerSummary {
     pub f1_lost_uplink_packets: u64,
     /// Uplink packets dropped by the full queue of a UE.
     pub uplink_dropped_packets: u64,
-    /// Share of the uplink's slots in which the UE had a grant since it first sent, percent; absent
-    /// for a recorded uplink and for a UE that has left.
+    /// Uplink packets lost on the radio, or in the queue of a UE that left.
+    pub uplink_lost_packets: u64,
+    /// Share of the uplink's resource blocks that the UE had since it first sent, percent; absent for
+    /// a recorded uplink and for a UE that has left.
     pub uplink_used_pct: Option<f64>,
     /// Re-establishments of RLC-AM after maxRetxThreshold.
     pub radio_link_failures: u64,

@@ -34,6 +34,7 @@ from gnb_lab._native import (
     ScenarioError,
     World,
     __version__,
+    block_error_rate,
     scenario_schema,
 )
 from gnb_lab.results import SweepError
@@ -53,6 +54,7 @@ __all__ = [
     "TableError",
     "World",
     "__version__",
+    "block_error_rate",
     "read",
     "scenario_schema",
     "sweep",

@@ -111,12 +111,18 @@ impl<P> AmEntity<P> {
             self.fail_radio_link(&mut deliver);
             reported.failures += 1;
         }
-        if let Some(grant) = self.grant.take_if(|grant| grant.start_us <= now_us) {
-            self.send_report(grant, uplink);
+        if let Some(grant) = self.grant.take_if(|grant| grant.start_us <= now_us)
+            && let Uplink::Recorded(uplink) = uplink
+            && let Some((status, bytes)) = self.make_status(grant.start_us, grant.most_bytes)
+        {
+            uplink.displace_data(bytes + mac_subheader_bytes(bytes));
+            self.status_sent(grant.arrives_us, status, bytes);
         }
-        let triggered = self.rx.status_triggered_since_us().is_some_and(|at_us| at_us <= now_us);
-        if triggered && self.grant.is_none() && now_us >= self.prohibit_until_us {
-            self.grant = Some(uplink.grant_control(now_us));
+        if self.grant.is_none() && self.is_status_due(now_us) {
+            match uplink {
+                Uplink::Scheduled(uplink) => uplink.want_control(now_us),
+                Uplink::Recorded(uplink) => self.grant = Some(uplink.grant_control(now_us)),
+            }
         }
         reported
     }
@@ -126,14 +132,29 @@ impl<P> AmEntity<P> {
         self.reports.pop_front()
     }
 
-    /// Builds and sends a report that fits the grant (38.322 §5.3.4).
-    fn send_report(&mut self, grant: ControlGrant, uplink: &mut Uplink) {
-        let room = grant.most_bytes.saturating_sub(mac_subheader_bytes(grant.most_bytes));
-        let bytes_now = self.rx.status_bytes().min(room);
-        let Some(status) = self.rx.make_status(room) else { return };
-        uplink.displace_data(bytes_now + mac_subheader_bytes(bytes_now));
-        self.prohibit_until_us = grant.start_us + self.t_status_prohibit_us;
-        self.reports.push_back((grant.arrives_us, status, bytes_now));
+    /// Whether a status report is triggered and allowed.
+    fn is_status_due(&self, now_us: u64) -> bool {
+        let triggered = self.rx.status_triggered_since_us().is_some_and(|at_us| at_us <= now_us);
+        triggered && now_us >= self.prohibit_until_us
+    }
+
+    /// Builds a report that fits `room_bytes` with its MAC subheader (38.322 §5.3.4), and its bytes.
+    pub(super) fn make_status(&mut self, now_us: u64, room_bytes: u32) -> Option<(StatusPdu, u32)> {
+        if !self.is_status_due(now_us) {
+            return None;
+        }
+        let room_bytes = room_bytes.saturating_sub(mac_subheader_bytes(room_bytes));
+        let bytes = self.rx.status_bytes().min(room_bytes);
+        let status = self.rx.make_status(room_bytes)?;
+        self.prohibit_until_us = now_us + self.t_status_prohibit_us;
+        Some((status, bytes))
+    }
+
+    /// The DU receives a report at `at_us`.
+    pub(super) fn status_sent(&mut self, at_us: u64, status: StatusPdu, bytes: u32) {
+        // A block that is sent again arrives behind later ones.
+        let at = self.reports.partition_point(|(other_us, ..)| *other_us <= at_us);
+        self.reports.insert(at, (at_us, status, bytes));
     }
 
     /// Radio link failure (38.331 §5.3.10.3): both ends are re-established; PDUs in transit are lost.
@@ -174,11 +195,13 @@ impl<P: Sdu> Cell<P> {
     /// DU and sent by the UEs, and timers of the transmitters expire.
     pub(super) fn begin_slot_of_am(&mut self, now_us: u64, out: &mut Vec<Delivery<P>>) {
         let mut bearers = std::mem::take(&mut self.am_bearers);
+        let mut wanting = std::mem::take(&mut self.uplink_wanting);
         bearers.retain(|index| {
             let Some(bearer) = self.bearers[*index].as_mut() else { return false };
             let Some(ue) = self.ues[bearer.ue].as_mut() else { return false };
             let before = bearer.demand_bytes();
             let reported = bearer.begin_slot(*index, now_us, &mut ue.uplink, out);
+            wanting.extend((!ue.uplink_is_active).then_some(bearer.ue));
             if reported.pdus > 0 {
                 ue.counters.count_uplink(reported.block_bytes, reported.bytes, reported.pdus);
             }
@@ -189,6 +212,10 @@ impl<P: Sdu> Cell<P> {
             true
         });
         self.am_bearers = bearers;
+        for at in wanting.drain(..) {
+            self.activate_uplink(at);
+        }
+        self.uplink_wanting = wanting;
     }
 
     /// The UEs of AM bearers receive PDUs until `until_us`.

@@ -7,6 +7,7 @@ use super::{BearerIndex, Delivery};
 use crate::Sdu;
 use crate::config::BearerConfig;
 use crate::pdcp::{self, Reordering};
+use crate::rlc::am::StatusPdu;
 use crate::rlc::delays::SojournWindow;
 use crate::rlc::report::{RlcReport, count};
 use crate::rlc::um::pdu::mac_subheader_bytes;
@@ -195,15 +196,21 @@ impl<P: Sdu> Bearer<P> {
         })
     }
 
-    /// Counts a packet from the UE; returns its transport block bytes.
-    pub(super) fn count_uplink(&mut self, len_bytes: u32) -> u32 {
+    /// Transport block bytes of a packet from the UE.
+    pub(super) fn uplink_block_bytes(&self, len_bytes: u32) -> u32 {
+        let sdu_bytes = len_bytes.saturating_add(pdcp::HEADER_BYTES);
+        let pdu_bytes = sdu_bytes.saturating_add(self.rlc_header_bytes());
+        pdu_bytes.saturating_add(mac_subheader_bytes(pdu_bytes))
+    }
+
+    /// Counts a packet from the UE.
+    pub(super) fn count_uplink(&mut self, len_bytes: u32) {
         let sdu_bytes = len_bytes.saturating_add(pdcp::HEADER_BYTES);
         let pdu_bytes = sdu_bytes.saturating_add(self.rlc_header_bytes());
         count(&mut self.counters.rxpdu_pkts, 1u32);
         count(&mut self.counters.rxpdu_bytes, pdu_bytes);
         count(&mut self.counters.txsdu_pkts, 1u32);
         self.counters.txsdu_bytes += u64::from(sdu_bytes);
-        pdu_bytes.saturating_add(mac_subheader_bytes(pdu_bytes))
     }
 
     /// Pulls up to `grant_bytes` into a transport block.
@@ -323,6 +330,21 @@ impl<P: Sdu> Bearer<P> {
         count(&mut counters.rxpdu_status_pkts, reported.pdus);
         count(&mut counters.rxpdu_status_bytes, reported.bytes);
         reported
+    }
+
+    /// A status report of an AM bearer that fits `room_bytes` with its MAC subheader, and its bytes.
+    pub(super) fn make_status(&mut self, now_us: u64, room_bytes: u32) -> Option<(StatusPdu, u32)> {
+        match &mut self.entity {
+            Entity::Um { .. } => None,
+            Entity::Am(am) => am.make_status(now_us, room_bytes),
+        }
+    }
+
+    /// The DU receives a status report at `at_us`.
+    pub(super) fn status_sent(&mut self, at_us: u64, status: StatusPdu, bytes: u32) {
+        if let Entity::Am(am) = &mut self.entity {
+            am.status_sent(at_us, status, bytes);
+        }
     }
 
     /// Whether a timer runs in the UE of a UM bearer.

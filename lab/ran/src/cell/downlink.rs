@@ -4,7 +4,7 @@ use super::bearer::{Bearer, Block};
 use super::link::{Link, Slot};
 use super::ue::Ue;
 use super::upper_layer::SlotIo;
-use super::{BearerIndex, Cell, Delivery};
+use super::{BearerIndex, Cell, CellTotals, Delivery};
 use crate::Sdu;
 use crate::mac::harq::PendingBlock;
 use crate::mac::round_robin::Grant;
@@ -182,6 +182,7 @@ impl<P: Sdu> Cell<P> {
         counters.last_tbs = u64::from(tbs_bytes);
         counters.last_prb = u64::from(grant.prb);
         counters.count_round(0, failed, slot.start_us);
+        CellTotals::count_block(&mut self.totals.downlink_blocks, failed);
         ue.backlog_bytes = backlog_bytes;
         ue.rotate_equals();
         self.totals.used_prb += u64::from(grant.prb);
@@ -276,7 +277,7 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    fn radio_now(&self, ue: &Ue) -> Radio {
+    pub(super) fn radio_now(&self, ue: &Ue) -> Radio {
         let start_us = self.config.numerology.slot_start_us(self.slot.saturating_sub(1));
         ue.channel.radio(start_us, self.downlink_since_us, self.downlink_until_us)
     }

@@ -7,6 +7,7 @@ mod link;
 mod schedule;
 mod status;
 mod ue;
+mod uplink;
 mod upper_layer;
 
 use std::collections::BTreeMap;
@@ -17,12 +18,13 @@ use crate::config::{BearerConfig, CellConfig, UeConfig};
 use crate::error::ConfigError;
 use crate::mac::eqp::Eqp;
 use crate::mac::harq::PendingBlocks;
+use crate::mac::round_robin::Grant;
 use crate::mac::scheduler::{SchedulerConfig, Slice};
 use crate::numerology::SlotKind;
 use crate::phy::LinkTables;
 use crate::rlc::SduDelays;
 use crate::tbs::TbsTables;
-use crate::uplink::{RecordedUplink, ScheduledUplink, Uplink, UplinkConfig};
+use crate::uplink::{RecordedUplink, ScheduledUplink, Uplink, UplinkArrival, UplinkConfig};
 use crate::{Channel, MacReport, RlcReport};
 use bearer::Bearer;
 use schedule::Scratch;
@@ -73,6 +75,16 @@ pub struct Cell<P> {
     am_bearers: Vec<BearerIndex>,
     /// Uplink access of UEs without their own.
     uplink: UplinkConfig,
+    /// UEs with uplink traffic, those served longest ago first.
+    uplink_active: Vec<usize>,
+    /// UEs that may have become active; reused.
+    uplink_wanting: Vec<usize>,
+    /// Grants of a slot; reused.
+    uplink_grants: Vec<Grant>,
+    /// Uplink slots with grants so far.
+    uplink_slots: u64,
+    /// Uplink packets that have left the gNB or were lost.
+    uplink_out: Vec<UplinkArrival>,
     totals: CellTotals,
     last_slot_downlink: bool,
     /// Kind of the last slot, and its PRBs for data.
@@ -94,9 +106,14 @@ impl<P: Sdu> Cell<P> {
     pub fn new(config: CellConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let uplink = config.uplink_config();
-        ScheduledUplink::new(uplink, config.numerology, &config.duplexing)?;
+        uplink.validate(&config.duplexing, config.tbs.max_mcs())?;
         Ok(Self {
             uplink,
+            uplink_active: Vec::new(),
+            uplink_wanting: Vec::new(),
+            uplink_grants: Vec::new(),
+            uplink_slots: 0,
+            uplink_out: Vec::new(),
             tables: config.tbs_tables(),
             link_tables: config.link_tables().into(),
             slot: 0,
@@ -150,9 +167,9 @@ impl<P: Sdu> Cell<P> {
         let uplink = match &config.recorded_uplink {
             Some(recorded) => Uplink::Recorded(RecordedUplink::new(recorded.clone())?),
             None => {
-                let (numerology, duplexing) = (self.config.numerology, &self.config.duplexing);
                 let access = config.uplink.unwrap_or(self.uplink);
-                Uplink::Scheduled(ScheduledUplink::new(access, numerology, duplexing)?)
+                access.validate(&self.config.duplexing, self.config.tbs.max_mcs())?;
+                Uplink::Scheduled(Box::new(ScheduledUplink::new(access)))
             }
         };
         let now_us = self.next_slot_us();
@@ -202,7 +219,11 @@ impl<P: Sdu> Cell<P> {
     /// an unknown UE.
     pub fn remove_ue(&mut self, rnti: u16) -> Option<Vec<P>> {
         let at = self.by_rnti.remove(&rnti)?;
-        let ue = self.ues.get_mut(at)?.take()?;
+        let mut ue = self.ues.get_mut(at)?.take()?;
+        if let Uplink::Scheduled(uplink) = &mut ue.uplink {
+            uplink.abandon(|arrival| self.uplink_out.push(arrival));
+        }
+        self.uplink_active.retain(|other| *other != at);
         self.slices[ue.slice].backlogged.retain(|other| *other != at);
         self.pending.retain(|block| block.ue != at);
         let mut queued = Vec::new();
@@ -370,29 +391,13 @@ impl<P: Sdu> Cell<P> {
             let slot = link::Slot { slot, kind, available_prb, start_us, end_us };
             self.downlink(&slot, &mut SlotIo { upper, out });
         }
+        if !self.uplink_active.is_empty() && self.config.duplexing.carries_uplink(slot) {
+            self.uplink_slot(uplink::UplinkSlot { slot, start_us, end_us });
+        }
         // No later transmission is received before the horizon, so timers due by then expire.
         let horizon_us = end_us + u64::from(self.config.harq.phy_delay_us);
         self.expire_timers(horizon_us.saturating_sub(1), out);
         self.receive_am(end_us.saturating_sub(1), out);
-    }
-
-    /// Sends a packet of the UE's IP layer at `now_us` through `index`; returns when it leaves the
-    /// gNB's PDCP, `None` if the UE's queue is full or there is no such bearer. `now_us` must not
-    /// decrease between calls, slots included.
-    pub fn send_uplink(&mut self, index: BearerIndex, len_bytes: u32, now_us: u64) -> Option<u64> {
-        let bearer = self.bearers.get_mut(index)?.as_mut()?;
-        let ue = self.ues[bearer.ue].as_mut()?;
-        let leaves_us = ue.uplink.send(len_bytes, now_us)?;
-        let tbs_bytes = bearer.count_uplink(len_bytes);
-        ue.counters.count_uplink(tbs_bytes.into(), len_bytes.into(), 1);
-        Some(leaves_us)
-    }
-
-    /// Share of the uplink slots in which the UE of a bearer had a grant, percent, since it first
-    /// sent; `None` without such a bearer, and with a recorded uplink.
-    pub fn uplink_used_pct(&self, index: BearerIndex, now_us: u64) -> Option<f64> {
-        let bearer = self.bearers.get(index)?.as_ref()?;
-        self.ues[bearer.ue].as_ref()?.uplink.used_pct(now_us)
     }
 
     /// RLC status of a bearer.

@@ -29,7 +29,7 @@ pub struct BearerStatus {
     pub dl_opportunity: bool,
 }
 
-/// Downlink totals of a cell since its first slot.
+/// Totals of a cell since its first slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CellTotals {
     /// PRBs given to UEs, retransmissions included.
@@ -42,11 +42,35 @@ pub struct CellTotals {
     pub slots: u64,
     /// SDUs lost because all transmissions of a block failed or reassembly timed out.
     pub lost_sdus: u64,
+    /// First transmissions of downlink blocks, and those that failed.
+    pub downlink_blocks: (u64, u64),
+    /// The same of the uplink.
+    pub uplink_blocks: (u64, u64),
     /// Re-establishments of AM entities after maxRetxThreshold retransmissions of an SDU.
     pub radio_link_failures: u64,
 }
 
 impl CellTotals {
+    /// Counts the first transmission of a block.
+    pub(super) fn count_block((sent, failed): &mut (u64, u64), has_failed: bool) {
+        *sent += 1;
+        *failed += u64::from(has_failed);
+    }
+
+    /// First transmissions of downlink blocks that failed, percent; `None` without any.
+    pub fn downlink_errors_pct(&self) -> Option<f64> {
+        Self::errors_pct(self.downlink_blocks)
+    }
+
+    /// The same of the uplink.
+    pub fn uplink_errors_pct(&self) -> Option<f64> {
+        Self::errors_pct(self.uplink_blocks)
+    }
+
+    fn errors_pct((sent, failed): (u64, u64)) -> Option<f64> {
+        (sent > 0).then(|| 100.0 * failed as f64 / sent as f64)
+    }
+
     /// Used share of the available PRBs in per cent; 0 without any.
     pub fn used_prb_pct(&self) -> f64 {
         if self.available_prb == 0 {

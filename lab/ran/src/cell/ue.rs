@@ -32,6 +32,10 @@ pub(super) struct Ue {
     pub(super) errors: BlockErrors,
     pub(super) processes: Processes,
     pub(super) uplink: Uplink,
+    /// Whether it is in the cell's list of UEs with uplink traffic.
+    pub(super) uplink_is_active: bool,
+    /// Average uplink rate under proportional fair.
+    pub(super) uplink_average: Average,
     pub(super) counters: MacCounters,
     pub(super) rng: Rng,
 }
@@ -64,6 +68,8 @@ impl Ue {
             errors: config.errors.unwrap_or(cell.harq.errors),
             processes: Processes::default(),
             uplink,
+            uplink_is_active: false,
+            uplink_average: Average::default(),
             counters: MacCounters::default(),
             rng: Rng::new(cell.seed, u64::from(config.rnti)),
         }

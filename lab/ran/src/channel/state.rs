@@ -6,8 +6,11 @@ use super::Channel;
 use super::mobility::McsChain;
 use super::snr::Snr;
 use crate::config::CellConfig;
-use crate::phy::{AdaptationConfig, LinkAdaptation, LinkTables, Radio, Reception, cqi};
+use crate::phy::{
+    AdaptationConfig, LinkAdaptation, LinkTables, Radio, Reception, UplinkAdaptation, cqi,
+};
 use crate::rng::Rng;
+use crate::uplink::UplinkConfig;
 
 /// A channel with its state and the cell's tables.
 #[derive(Debug, Clone)]
@@ -48,6 +51,7 @@ struct Random {
 struct Adapted {
     snr: Snr,
     link: LinkAdaptation,
+    up: UplinkAdaptation,
     config: AdaptationConfig,
     next_report_us: u64,
 }
@@ -177,6 +181,53 @@ impl ChannelState {
     }
 }
 
+/// The uplink of a channel that has an SNR.
+impl ChannelState {
+    /// What the gNB can grant a UE over `n_prb` PRBs; `None` where it follows from the downlink. A UE
+    /// that reports to be out of range gets nothing.
+    pub(crate) fn uplink_radio(&self, config: &UplinkConfig, n_prb: u16) -> Option<Radio> {
+        let Kind::Adapted(adapted) = &self.kind else { return None };
+        if adapted.link.radio() == Radio::OutOfRange {
+            return Some(Radio::OutOfRange);
+        }
+        let (snr_db, offset_db) = adapted.up.known_db();
+        Some(Radio::Mcs(self.tables.mcs_at(config.snr_db(snr_db, n_prb) + offset_db)))
+    }
+
+    /// Most PRBs over which the UE's power suffices for the lowest MCS, at least 1.
+    pub(crate) fn uplink_most_prb(&self, config: &UplinkConfig) -> u16 {
+        let Kind::Adapted(adapted) = &self.kind else { return u16::MAX };
+        let (snr_db, offset_db) = adapted.up.known_db();
+        let above_db = snr_db + config.snr_offset_db + offset_db - self.tables.lowest_mcs_db();
+        // A float saturates.
+        libm::exp10(above_db / 10.0).max(1.0) as u16
+    }
+
+    /// The receiver of a new block; `None` where errors are configured.
+    pub(crate) fn uplink_reception(&self, mcs: u8, bits: u32) -> Option<Reception> {
+        self.reception(mcs, bits)
+    }
+
+    /// As [`failure_rate`](Self::failure_rate), of a block over `n_prb` PRBs.
+    pub(crate) fn uplink_failure_rate(
+        &self,
+        block: &mut Reception,
+        config: &UplinkConfig,
+        n_prb: u16,
+    ) -> f64 {
+        let Kind::Adapted(adapted) = &self.kind else { return 0.0 };
+        let snr_db = config.snr_db(adapted.snr.now_db(), n_prb);
+        block.add(&self.tables, adapted.config.combining, snr_db)
+    }
+
+    /// The gNB has received a first transmission or not.
+    pub(crate) fn uplink_transmitted(&mut self, received: bool) {
+        if let Kind::Adapted(adapted) = &mut self.kind {
+            adapted.up.received(received);
+        }
+    }
+}
+
 /// Radio of each CQI, by a mapping of its own or by the cell's tables.
 fn by_cqi(own: Option<&[u8; 15]>, cell: &CellConfig) -> [Radio; 16] {
     let mut by_cqi = [Radio::OutOfRange; 16];
@@ -194,16 +245,19 @@ impl Adapted {
     fn new(snr: Snr, cell: &CellConfig, tables: &LinkTables, now_us: u64) -> Self {
         let config = cell.adaptation;
         let link = LinkAdaptation::new(config, tables, tables.cqi_at(snr.now_db()), now_us);
-        Self { snr, link, config, next_report_us: now_us }
+        let up = UplinkAdaptation::new(config, snr.now_db());
+        Self { snr, link, up, config, next_report_us: now_us }
     }
 
     fn advance(&mut self, tables: &LinkTables, now_us: u64) {
         self.snr.advance(tables, now_us);
         if self.next_report_us <= now_us {
             self.link.report(tables.cqi_at(self.snr.now_db()), now_us);
+            self.up.measure(self.snr.now_db(), now_us);
             self.next_report_us = now_us + u64::from(self.config.cqi_period_us);
         }
         self.link.advance(tables, now_us);
+        self.up.advance(now_us);
     }
 }
 

@@ -62,7 +62,7 @@ pub const STEP_UP_DB: f64 = 1.0;
 pub const OAI_WINDOW: [f64; 2] = [0.05, 0.15];
 
 /// Largest offset of [`OuterLoop::Steps`].
-const MAX_OFFSET_DB: f64 = 20.0;
+pub(super) const MAX_OFFSET_DB: f64 = 20.0;
 
 /// OAI's window of ten frames, filter, and the blocks below which a UE counts as idle.
 const WINDOW_US: u64 = 100_000;

@@ -40,6 +40,11 @@ impl LinkTables {
         self.mcs_db.partition_point(|need| *need <= snr_db).saturating_sub(1) as u8
     }
 
+    /// SNR in dB that the lowest MCS needs.
+    pub(crate) fn lowest_mcs_db(&self) -> f64 {
+        self.mcs_db.first().copied().unwrap_or(0.0)
+    }
+
     /// The highest MCS.
     pub(crate) fn max_mcs(&self) -> u8 {
         (self.codes.len() - 1) as u8

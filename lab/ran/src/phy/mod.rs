@@ -8,6 +8,7 @@ mod curves;
 mod link;
 mod radio;
 mod reception;
+mod uplink;
 
 pub(crate) use adaptation::LinkAdaptation;
 pub use adaptation::{AdaptationConfig, OuterLoop};
@@ -16,3 +17,4 @@ pub(crate) use link::LinkTables;
 pub(crate) use radio::Radio;
 pub use reception::Combining;
 pub(crate) use reception::Reception;
+pub(crate) use uplink::UplinkAdaptation;

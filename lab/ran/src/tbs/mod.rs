@@ -88,6 +88,19 @@ impl TbsConfig {
         per_prb * u32::from(n_prb)
     }
 
+    /// Bits of an uplink block: one layer over all symbols of a slot, of which DMRS takes some (38.214
+    /// §6.1.4.2). The PUSCH uses the MCS table of the PDSCH here.
+    fn uplink_bits(&self, mcs: u8, n_prb: u16) -> u32 {
+        match self {
+            Self::Lte => self.bits(mcs, n_prb, SYMBOLS_PER_SLOT),
+            Self::Nr { mcs_table, overhead, .. } => {
+                let overhead = NrOverhead { pdcch_symbols: 0, ..*overhead };
+                let re = overhead.data_re_per_prb(SYMBOLS_PER_SLOT);
+                mcs_table.entry(mcs).map_or(0, |entry| nr::tbs_bits(entry, 1, n_prb, re))
+            }
+        }
+    }
+
     fn bits(&self, mcs: u8, n_prb: u16, dl_symbols: u8) -> u32 {
         match self {
             Self::Lte => lte::tbs_bits(mcs, n_prb).unwrap_or(0),
@@ -100,7 +113,7 @@ impl TbsConfig {
     }
 }
 
-/// Precomputed transport block sizes of a cell in bytes: `[slot kind][MCS][PRBs]`.
+/// Precomputed transport block sizes of a cell in bytes: `[downlink, mixed, uplink][MCS][PRBs]`.
 #[derive(Debug, Clone)]
 pub struct TbsTables {
     // Shared between clones of a cell, so that a fork does not copy it.
@@ -126,6 +139,9 @@ impl TbsTables {
                 }
             }
         }
+        for mcs in 0..=max_mcs {
+            bytes.extend((0..=n_prb).map(|n_prb| config.uplink_bits(mcs, n_prb) / 8));
+        }
         let n_mcs = usize::from(max_mcs) + 1;
         Self { bytes: bytes.into(), n_prb: usize::from(n_prb) + 1, n_mcs, max_mcs }
     }
@@ -133,6 +149,15 @@ impl TbsTables {
     /// Bytes of a transport block by number of PRBs at `mcs`, limited to the highest of the table.
     pub fn row(&self, kind: SlotKind, mcs: u8) -> &[u32] {
         let block = usize::from(kind == SlotKind::Mixed);
+        self.row_of(block, mcs)
+    }
+
+    /// Bytes of an uplink block by number of PRBs at `mcs`, limited to the highest of the table.
+    pub fn uplink_row(&self, mcs: u8) -> &[u32] {
+        self.row_of(2, mcs)
+    }
+
+    fn row_of(&self, block: usize, mcs: u8) -> &[u32] {
         let row = block * self.n_mcs + usize::from(mcs.min(self.max_mcs));
         &self.bytes[row * self.n_prb..(row + 1) * self.n_prb]
     }

@@ -97,7 +97,7 @@ fn reports_count_delivered_and_dropped_sdus() {
         assert_eq!(taken.is_ok(), id < 3);
     }
     cell.slot(1000, &mut out);
-    cell.send_uplink(bearer, 52, 1000).unwrap();
+    assert!(cell.send_uplink(bearer, 0, 52, 1000));
     let rlc = cell.rlc_report(bearer, 1100).unwrap();
     assert_eq!((rlc.rnti, rlc.rbid, rlc.mode), (0x4601, 5, 1));
     assert_eq!((rlc.rxsdu_pkts, rlc.rxsdu_bytes), (5, 5 * 1502));

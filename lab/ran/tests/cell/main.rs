@@ -15,4 +15,5 @@ mod harq;
 mod proportional_fair;
 mod reassembly;
 mod slices;
+mod uplink;
 mod upper_layer;

@@ -62,17 +62,23 @@ pub(super) fn ue_harq(harq: Option<&UeHarq>, path: &str) -> Check {
     within_if_set(format_args!("{path}.combining_gain"), harq.combining_gain, 0.0..=1.0)
 }
 
-pub(super) fn uplink(uplink: &UplinkAccess) -> Check {
+pub(super) fn uplink(uplink: &UplinkAccess, max_mcs: u8) -> Check {
     within_if_set("cell.uplink.sr_period_us", uplink.sr_period_us, 1..=1_000_000)?;
     within_if_set("cell.uplink.sr_offset_us", uplink.sr_offset_us, 0..=999_999)?;
     if let (Some(offset), Some(period)) = (uplink.sr_offset_us, uplink.sr_period_us) {
         let message = format_args!("{offset} is not below sr_period_us ({period})");
         ensure(offset < period, "cell.uplink.sr_offset_us", message)?;
     }
-    within_if_set("cell.uplink.tbs_bytes", uplink.tbs_bytes, 32..=1_000_000)?;
+    within_if_set("cell.uplink.sr_grant_prb", uplink.sr_grant_prb, 1..=275)?;
+    within_if_set("cell.uplink.mcs", uplink.mcs, 0..=max_mcs)?;
+    within_if_set("cell.uplink.snr_offset_db", uplink.snr_offset_db, -50.0..=80.0)?;
+    within_if_set("cell.uplink.target_snr_db", uplink.target_snr_db, -50.0..=80.0)?;
+    within_if_set("cell.uplink.limit_packets", uplink.limit_packets, 1..=1_000_000)?;
+    within_if_set("cell.uplink.limit_bytes", uplink.limit_bytes, 1500..=u32::MAX)?;
     let delays = [
         ("sr_to_pusch_us", uplink.sr_to_pusch_us),
         ("bsr_to_pusch_us", uplink.bsr_to_pusch_us),
+        ("preschedule_us", uplink.preschedule_us),
         ("decode_us", uplink.decode_us),
     ];
     for (key, delay_us) in delays {

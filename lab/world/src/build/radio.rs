@@ -89,8 +89,14 @@ pub(super) fn uplink(given: &UplinkAccess, cell: &CellConfig, mut random: Rng) -
         sr_offset_us: given.sr_offset_us.unwrap_or(sr_offset_us),
         sr_to_pusch_us: given.sr_to_pusch_us.unwrap_or(base.sr_to_pusch_us),
         bsr_to_pusch_us: given.bsr_to_pusch_us.unwrap_or(base.bsr_to_pusch_us),
-        tbs_bytes: given.tbs_bytes.unwrap_or(base.tbs_bytes),
+        sr_grant_prb: given.sr_grant_prb.unwrap_or(base.sr_grant_prb),
+        preschedule_us: given.preschedule_us.unwrap_or(base.preschedule_us),
         decode_us: given.decode_us.unwrap_or(base.decode_us),
+        mcs: given.mcs,
+        snr_offset_db: given.snr_offset_db.unwrap_or(base.snr_offset_db),
+        target_snr_db: given.target_snr_db.unwrap_or(base.target_snr_db),
+        limit_packets: given.limit_packets.unwrap_or(base.limit_packets),
+        limit_bytes: given.limit_bytes.unwrap_or(base.limit_bytes),
     }
 }
 
@@ -169,6 +175,14 @@ pub(super) fn scheduler(scenario: &Scenario) -> SchedulerConfig {
                 ..config
             })
         }
+    }
+}
+
+/// Scheduler of the uplink.
+pub(super) fn uplink_scheduler(cell: &Cell) -> ran::UeScheduler {
+    match cell.uplink.scheduler {
+        UeScheduler::Rr => ran::UeScheduler::RoundRobin,
+        UeScheduler::Pf => ran::UeScheduler::ProportionalFair(proportional_fair(&cell.scheduler)),
     }
 }
 

@@ -18,4 +18,5 @@ mod recorded_radio;
 mod rlc;
 mod setup;
 mod tunnel;
+mod uplink;
 mod world;

@@ -21,7 +21,7 @@ fn an_am_bearer_has_the_goodput_of_a_um_bearer() {
 
 /// An NR cell of 580 Mbit/s whose UE reports each 60 ms: 2048 SDUs of a 12-bit window last for 40 ms.
 const STALLING: &str = "cell={rat: nr, n_prb: 106, scs_khz: 30, layers: 4, mcs_table: qam256, \
-    tdd: {pattern: DDDDDDDMUU}, uplink: {tbs_bytes: 20000}}";
+    tdd: {pattern: DDDDDDDMUU}}";
 
 #[test]
 fn a_stalled_window_leaves_the_queue_where_a_ping_passes_it() {

@@ -93,7 +93,7 @@ fn packets_and_acknowledgements_have_the_length_of_the_outer_datagram() {
     // 78 bytes over IPv6 on an echo of 84 and a frame of 200.
     assert_eq!((lengths(1), lengths(2)), (vec![162], vec![278]));
     // A cell with a thin uplink has room for the acknowledgements of fewer segments.
-    let thin = ["cell.tdd.pattern=DDDDDDDDDDDDDDDDDDMU", "cell.uplink.tbs_bytes=300"];
+    let thin = ["cell.tdd.pattern=DDDDDDDDDDDDDDDDDDMU", "cell.uplink={mcs: 0}"];
     let goodput = |summary: &Summary| flow(summary, "bulk").goodput_mbps;
     let outside = goodput(&run(&[&thin]).0);
     let inside = goodput(&run(&[&thin, &INSIDE]).0);

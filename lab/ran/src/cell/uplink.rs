@@ -1,0 +1,338 @@
+//! One uplink slot: retransmissions, grants, transport blocks of the UEs.
+
+use super::ue::Ue;
+use super::{Cell, CellTotals};
+use crate::Sdu;
+use crate::mac::pf::{self, Candidate};
+use crate::mac::round_robin::{Grant, split_equally};
+use crate::mac::scheduler::UeScheduler;
+use crate::phy::Radio;
+use crate::uplink::{Status, Uplink, UplinkArrival, Wanted};
+
+/// MCS of the uplink of a UE whose downlink is a record of bytes: 4 Mbit/s in two slots of 106 PRBs
+/// each 5 ms at half of the PRBs.
+const MCS_BESIDE_A_TRACE: u8 = 10;
+
+/// Most logical channel groups (38.321 §5.4.5).
+const MAX_GROUPS: usize = 8;
+
+/// An uplink slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UplinkSlot {
+    pub(super) slot: u64,
+    pub(super) start_us: u64,
+    pub(super) end_us: u64,
+}
+
+impl<P: Sdu> Cell<P> {
+    /// Shares the PRBs of an uplink slot among the UEs whose queues the gNB knows of.
+    pub(super) fn uplink_slot(&mut self, slot: UplinkSlot) {
+        let mut budget_prb = self.config.n_prb;
+        let mut active = std::mem::take(&mut self.uplink_active);
+        for at in &active {
+            budget_prb -= self.retransmit_uplink(slot, *at, budget_prb);
+        }
+        let mut grants = std::mem::take(&mut self.uplink_grants);
+        self.select_uplink(slot, &active, budget_prb, &mut grants);
+        for grant in grants.iter().filter(|grant| grant.prb > 0) {
+            self.transmit_uplink(slot, grant.ue, grant.prb);
+        }
+        // Those that were served go to the end; those without a queue leave.
+        let served = |at: &usize| grants.iter().any(|grant| grant.ue == *at && grant.prb > 0);
+        active.sort_by_key(served);
+        active.retain(|at| {
+            let Some(ue) = self.ues[*at].as_mut() else { return false };
+            let Uplink::Scheduled(uplink) = &ue.uplink else { return false };
+            ue.uplink_is_active = uplink.is_active();
+            ue.uplink_is_active
+        });
+        self.uplink_active = active;
+        self.uplink_grants = grants;
+    }
+
+    /// Sends a block that is due again, if its PRBs fit; returns them.
+    fn retransmit_uplink(&mut self, slot: UplinkSlot, at: usize, budget_prb: u16) -> u16 {
+        let harq = self.config.harq;
+        let has_radio = self.ues[at].as_ref().is_some_and(|ue| self.uplink_mcs(ue, 1).is_some());
+        if !has_radio {
+            return 0;
+        }
+        let Some(ue) = self.ues[at].as_mut() else { return 0 };
+        let is_am = ue
+            .bearers
+            .iter()
+            .any(|index| self.bearers[*index].as_ref().is_some_and(|bearer| bearer.is_am()));
+        let Uplink::Scheduled(uplink) = &mut ue.uplink else { return 0 };
+        let config = uplink.config;
+        let Some(block) = uplink.due_block(slot.start_us) else { return 0 };
+        if block.n_prb > budget_prb {
+            return 0;
+        }
+        let n_prb = block.n_prb;
+        let failure_rate = match &mut block.reception {
+            Some(reception) => ue.channel.uplink_failure_rate(reception, &config, n_prb),
+            None => ue.errors.probability(block.transmissions),
+        };
+        let failed = ue.rng.chance(failure_rate);
+        let counters = &mut ue.counters;
+        counters.count_uplink_round(block.transmissions, failed, slot.start_us);
+        counters.uplink_retx_prb += u64::from(n_prb);
+        block.transmissions += 1;
+        if failed {
+            let is_last = block.transmissions >= harq.max_transmissions;
+            if is_last && is_am {
+                // The RLC of the UE sends it again as new blocks.
+                block.transmissions = 0;
+                block.reception = block.reception.map(|reception| reception.again());
+                block.statuses.clear();
+            }
+            let is_lost = is_last && !is_am;
+            let due_us = slot.start_us + u64::from(harq.rtt_us);
+            block.sent_again(Err((!is_lost).then_some(due_us)));
+        } else {
+            let decoded_us = slot.end_us + u64::from(config.decode_us);
+            let statuses = std::mem::take(&mut block.statuses);
+            block.sent_again(Ok(decoded_us));
+            Self::receive_statuses(&mut self.bearers, statuses, decoded_us);
+        }
+        uplink.count_prb(n_prb);
+        let out = &mut self.uplink_out;
+        uplink.release(|arrival| out.push(arrival));
+        n_prb
+    }
+
+    /// The UEs that get a grant, and its PRBs.
+    fn select_uplink(
+        &mut self,
+        slot: UplinkSlot,
+        active: &[usize],
+        budget_prb: u16,
+        grants: &mut Vec<Grant>,
+    ) {
+        grants.clear();
+        if budget_prb == 0 {
+            return;
+        }
+        let most = usize::from(self.config.max_ues_per_slot);
+        let is_fair = matches!(self.config.uplink_scheduler, UeScheduler::ProportionalFair(_));
+        let mut unasked = Vec::new();
+        for at in active {
+            if grants.len() == most && !is_fair {
+                break;
+            }
+            let Some((grant, is_unasked)) = self.uplink_need(slot, *at, budget_prb) else {
+                continue;
+            };
+            if is_unasked { &mut unasked } else { &mut *grants }.push(grant);
+        }
+        match self.config.uplink_scheduler {
+            UeScheduler::RoundRobin => split_equally(budget_prb, 1, grants),
+            UeScheduler::ProportionalFair(config) => {
+                let weight = config.weight(self.tti_us());
+                let bytes = |at: usize, n_prb: u16| {
+                    self.ues[at].as_ref().map_or(0, |ue| self.uplink_bytes(ue, n_prb))
+                };
+                let mut candidates: Vec<Candidate> = grants
+                    .iter()
+                    .map(|grant| Candidate {
+                        grant: *grant,
+                        rate_bytes: bytes(grant.ue, budget_prb),
+                        average_bytes: self.ues[grant.ue]
+                            .as_ref()
+                            .map_or(0.0, |ue| ue.uplink_average.at(self.uplink_slots, weight)),
+                    })
+                    .collect();
+                pf::best(&mut candidates, most, weight);
+                pf::share(budget_prb, 1, config.granularity, weight, &mut candidates, bytes);
+                grants.clear();
+                grants.extend(candidates.iter().map(|candidate| candidate.grant));
+            }
+        }
+        self.uplink_slots += 1;
+        // What is left goes to UEs of which the gNB only supposes that they have data.
+        let given_prb: u16 = grants.iter().map(|grant| grant.prb).sum();
+        unasked.truncate(most.saturating_sub(grants.len()));
+        split_equally(budget_prb - given_prb, 1, &mut unasked);
+        grants.append(&mut unasked);
+    }
+
+    /// PRBs that the gNB would grant a UE, and whether without knowing of a buffer.
+    fn uplink_need(
+        &mut self,
+        slot: UplinkSlot,
+        at: usize,
+        budget_prb: u16,
+    ) -> Option<(Grant, bool)> {
+        let ue = self.ues[at].as_mut()?;
+        let Uplink::Scheduled(uplink) = &mut ue.uplink else { return None };
+        let wanted = uplink.wanted(slot.start_us)?;
+        let config = uplink.config;
+        let ue = self.ues[at].as_ref()?;
+        let most_prb = ue.channel.uplink_most_prb(&config).min(budget_prb);
+        // Without a radio the UE waits.
+        self.uplink_mcs(ue, 1)?;
+        let mut need_prb = config.sr_grant_prb.min(most_prb);
+        if let Wanted::Reported(known_bytes) = wanted {
+            // The fewest PRBs that carry it with the next report; more carry more.
+            let enough = |n_prb: u16| u64::from(self.uplink_bytes(ue, n_prb)) > known_bytes + 8;
+            let (mut few, mut many) = (0, most_prb);
+            while many - few > 1 {
+                let middle = few + (many - few) / 2;
+                if enough(middle) { many = middle } else { few = middle }
+            }
+            need_prb = many;
+        }
+        let grant = Grant { ue: at, min_prb: 1, need_prb, prb: 0 };
+        Some((grant, wanted == Wanted::Prescheduled))
+    }
+
+    /// MCS of a UE's block over `n_prb` PRBs; `None` without a radio.
+    fn uplink_mcs(&self, ue: &Ue, n_prb: u16) -> Option<u8> {
+        let Uplink::Scheduled(uplink) = &ue.uplink else { return None };
+        let own = ue.channel.uplink_radio(&uplink.config, n_prb);
+        match (own.unwrap_or_else(|| self.radio_now(ue)), uplink.config.mcs) {
+            (Radio::OutOfRange, _) => None,
+            (_, Some(mcs)) | (Radio::Mcs(mcs), None) => Some(mcs),
+            (Radio::Bytes(_), None) => Some(MCS_BESIDE_A_TRACE),
+        }
+    }
+
+    fn uplink_bytes(&self, ue: &Ue, n_prb: u16) -> u32 {
+        let mcs = self.uplink_mcs(ue, n_prb);
+        let row = mcs.map(|mcs| self.tables.uplink_row(mcs));
+        row.and_then(|row| row.get(usize::from(n_prb)).copied()).unwrap_or(0)
+    }
+
+    fn transmit_uplink(&mut self, slot: UplinkSlot, at: usize, n_prb: u16) {
+        let harq = self.config.harq;
+        let Some(ue) = self.ues[at].as_ref() else { return };
+        let Some(mcs) = self.uplink_mcs(ue, n_prb) else { return };
+        let tbs_bytes = self.uplink_bytes(ue, n_prb);
+        let groups = ue.bearers.len().min(MAX_GROUPS) as u32;
+        let Some(ue) = self.ues[at].as_mut() else { return };
+        let Uplink::Scheduled(uplink) = &mut ue.uplink else { return };
+        let config = uplink.config;
+        let mut room_bytes = uplink.room_bytes(tbs_bytes, groups);
+        let mut statuses = Vec::new();
+        if uplink.wants_control {
+            for index in &ue.bearers {
+                let Some(bearer) = self.bearers[*index].as_mut() else { continue };
+                let Some((pdu, bytes)) = bearer.make_status(slot.start_us, room_bytes) else {
+                    continue;
+                };
+                room_bytes -= bytes + crate::rlc::um::pdu::mac_subheader_bytes(bytes);
+                statuses.push(Status { bearer: *index, pdu, bytes });
+            }
+        }
+        let filled =
+            uplink.fill((slot.slot, slot.start_us), (tbs_bytes, n_prb), room_bytes, groups);
+        let mut reception = ue.channel.uplink_reception(mcs, 8 * tbs_bytes);
+        let failure_rate = match &mut reception {
+            Some(reception) => ue.channel.uplink_failure_rate(reception, &config, n_prb),
+            None if ue.channel.is_trace() => 0.0,
+            None => ue.errors.bler,
+        };
+        let failed = failure_rate > 0.0 && ue.rng.chance(failure_rate);
+        ue.channel.uplink_transmitted(!failed);
+        let counters = &mut ue.counters;
+        counters.count_uplink_round(0, failed, slot.start_us);
+        CellTotals::count_block(&mut self.totals.uplink_blocks, failed);
+        counters.uplink_prb += u64::from(n_prb);
+        counters.report.ul_mcs1 = mcs;
+        counters.report.bsr = u32::try_from(uplink.demand_bytes()).unwrap_or(u32::MAX);
+        counters.last_uplink = (slot.slot, u64::from(tbs_bytes), u64::from(n_prb));
+        let decoded_us = slot.end_us + u64::from(config.decode_us);
+        let mut arrived = Vec::new();
+        let fate = if failed {
+            Err(slot.start_us + u64::from(harq.rtt_us))
+        } else {
+            arrived = std::mem::take(&mut statuses);
+            Ok(decoded_us)
+        };
+        uplink.sent(filled, n_prb, reception, statuses, fate);
+        let out = &mut self.uplink_out;
+        uplink.release(|arrival| out.push(arrival));
+        if let UeScheduler::ProportionalFair(config) = self.config.uplink_scheduler {
+            let weight = config.weight(self.config.numerology.slot_us());
+            ue.uplink_average.served(self.uplink_slots, weight, tbs_bytes);
+        }
+        Self::receive_statuses(&mut self.bearers, arrived, decoded_us);
+    }
+
+    /// The DU receives status reports of RLC-AM at `at_us`.
+    fn receive_statuses(
+        bearers: &mut [Option<Box<super::bearer::Bearer<P>>>],
+        statuses: Vec<Status>,
+        at_us: u64,
+    ) {
+        for Status { bearer, pdu, bytes } in statuses {
+            if let Some(bearer) = bearers[bearer].as_mut() {
+                bearer.status_sent(at_us, pdu, bytes);
+            }
+        }
+    }
+
+    /// A UE whose uplink has something to do takes part in uplink slots.
+    pub(super) fn activate_uplink(&mut self, at: usize) {
+        let Some(ue) = self.ues[at].as_mut() else { return };
+        let is_active = matches!(&ue.uplink, Uplink::Scheduled(uplink) if uplink.is_active());
+        if is_active && !ue.uplink_is_active {
+            ue.uplink_is_active = true;
+            self.uplink_active.push(at);
+        }
+    }
+
+    /// Packets of UEs that have left the gNB's PDCP or will, and those that the radio has lost, since the
+    /// last call.
+    pub fn take_uplink_arrivals(&mut self) -> std::vec::Drain<'_, UplinkArrival> {
+        self.uplink_out.drain(..)
+    }
+
+    /// Queues a packet of the UE's IP layer at `now_us` in the uplink of `index`; `false` if the UE's queue
+    /// is full or there is no such bearer. [`take_uplink_arrivals`](Self::take_uplink_arrivals) says under
+    /// `tag` when it leaves the gNB. `now_us` must not decrease between calls, slots included.
+    pub fn send_uplink(
+        &mut self,
+        index: super::BearerIndex,
+        tag: u64,
+        len_bytes: u32,
+        now_us: u64,
+    ) -> bool {
+        let Some(bearer) = self.bearers.get_mut(index).and_then(Option::as_mut) else {
+            return false;
+        };
+        let at = bearer.ue;
+        let Some(ue) = self.ues[at].as_mut() else { return false };
+        let block_bytes = bearer.uplink_block_bytes(len_bytes);
+        let is_taken = match &mut ue.uplink {
+            Uplink::Scheduled(uplink) => uplink.send(index, tag, len_bytes, block_bytes, now_us),
+            Uplink::Recorded(uplink) => match uplink.send(len_bytes, now_us) {
+                Some(at_us) => {
+                    let leaves_us = Some(at_us);
+                    self.uplink_out.push(UplinkArrival { bearer: index, tag, leaves_us });
+                    true
+                }
+                None => false,
+            },
+        };
+        if is_taken {
+            bearer.count_uplink(len_bytes);
+            ue.counters.count_uplink(block_bytes.into(), len_bytes.into(), 1);
+            self.activate_uplink(at);
+        }
+        is_taken
+    }
+
+    /// Share of the PRBs of the cell's uplink slots that the UE of a bearer had, percent, since it first
+    /// had a grant; `None` without such a bearer, and with a recorded uplink.
+    pub fn uplink_used_pct(&self, index: super::BearerIndex, now_us: u64) -> Option<f64> {
+        let bearer = self.bearers.get(index)?.as_ref()?;
+        let Uplink::Scheduled(uplink) = &self.ues[bearer.ue].as_ref()?.uplink else { return None };
+        let Some((first, used_prb)) = uplink.used() else { return Some(0.0) };
+        let duplexing = &self.config.duplexing;
+        let now_slot = (now_us << self.config.numerology.mu()) / 1000;
+        let slots = duplexing.uplink_slots(now_slot).saturating_sub(duplexing.uplink_slots(first));
+        let there = slots.max(1) as f64 * f64::from(self.config.n_prb);
+        Some((used_prb as f64 * 100.0 / there).min(100.0))
+    }
+}
