@@ -64,6 +64,9 @@ PRB = 25
 SLOTS = 20_000
 #: Resource elements of a PRB that carry data: one control and one DMRS symbol of 14.
 DATA_RE = 144
+#: Small packets, so that a lost block takes little more than itself, and their headers of PDCP,
+#: RLC-UM and MAC.
+PACKET_BYTES, HEADER_BYTES = 100, 5
 #: Mean SNR of the UEs in dB, and what each does around it.
 MEANS_DB = tuple(5 + 2 * ue for ue in range(UES))
 DEVIATION_DB, COHERENCE_SLOTS = 2.0, 300
@@ -108,14 +111,16 @@ def of_the_lab(series: list[list[float]]) -> tuple[list[float], float]:
         ],
         "flows": [
             {"name": f"u{ue}", "kind": "udp_cbr", "rnti": ue + 1, "rate_kbps": 20000}
-            | {"packet_bytes": 100}
+            | {"packet_bytes": PACKET_BYTES}
             for ue in range(UES)
         ],
     }
     world = gnb_lab.World(scenario)
     world.step_until(SLOTS * 1000)
     summary = world.summary()
-    rates = [flow["goodput_mbps"] for flow in summary["flows"]]
+    # Decoded bits: packets with their headers of PDCP, RLC and MAC.
+    bits = (PACKET_BYTES + HEADER_BYTES) * 8
+    rates = [flow["received_packets"] * bits / SLOTS / 1000 for flow in summary["flows"]]
     return rates, summary["cell"]["downlink_first_errors_pct"] / 100
 
 
