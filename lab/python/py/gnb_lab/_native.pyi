@@ -157,8 +157,8 @@ class World:
 def block_error_rate(modulation_order: int, rate: float, bits: int, snr_db: float) -> float:
     """Probability that a transport block of ``bits`` fails in its first transmission over AWGN.
 
-    ``modulation_order`` is 2, 4, 6, 8 or 10 bits per symbol, ``rate`` the information bits per coded
-    bit, 0.01 to 0.99. The curves are those of sionna.sys (docs/radio.md).
+    ``modulation_order`` is 2, 4, 6, 8 or 10 bits per symbol, ``rate`` the information bits per
+    coded bit, 0.01 to 0.99. The curves are those of sionna.sys (docs/radio.md).
 
     :raises ValueError: for another order or rate, or an SNR that is no number.
     """

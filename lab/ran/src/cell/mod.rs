@@ -22,6 +22,7 @@ use crate::mac::round_robin::Grant;
 use crate::mac::scheduler::{SchedulerConfig, Slice};
 use crate::numerology::SlotKind;
 use crate::phy::LinkTables;
+pub use crate::rlc::BearerIndex;
 use crate::rlc::SduDelays;
 use crate::tbs::TbsTables;
 use crate::uplink::{RecordedUplink, ScheduledUplink, Uplink, UplinkArrival, UplinkConfig};
@@ -32,9 +33,6 @@ pub use status::{BearerStatus, CellTotals};
 use ue::Ue;
 use upper_layer::SlotIo;
 pub use upper_layer::{BlockRoom, BufferStatus, NextBlock, UpperLayer};
-
-/// Identifies a bearer of a cell; never reused.
-pub type BearerIndex = usize;
 
 /// An SDU delivered at the UE.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,9 @@ use crate::error::ConfigError;
 use am::AmdPdu;
 use um::UmdPdu;
 
+/// Number of a bearer of a cell, and so of its RLC entities; never reused.
+pub type BearerIndex = usize;
+
 /// Mode of an RLC entity with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RlcMode {

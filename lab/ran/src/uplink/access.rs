@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 
 use super::bsr;
-use crate::cell::BearerIndex;
 use crate::error::{ConfigError, ensure};
 use crate::numerology::Duplexing;
 use crate::phy::Reception;
+use crate::rlc::BearerIndex;
 use crate::rlc::am::StatusPdu;
 
 /// RLC and MAC header of each further segment of a packet.
@@ -155,7 +155,7 @@ pub(crate) struct Status {
 /// State of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// To be sent again in an uplink slot from this time on.
+    /// Transmission again in an uplink slot from this time on.
     Due(u64),
     /// Decoded at this time.
     Decoded(u64),
