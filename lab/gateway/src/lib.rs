@@ -39,7 +39,7 @@ pub use local_client::{LocalClient, LocalClientError};
 pub use metrics::MetricsDetail;
 pub use node::{E2Node, NodeState, OutputSink, Recording, RecordingError};
 pub use options::{ForecastOptions, ServeOptions};
-pub use serve::{check_summary_folder, serve, write_summary};
+pub use serve::{check_summary_folder, serve, set_nice, write_summary};
 pub use server::Gateway;
 pub use serving::hosts::HostName;
 pub use slot_lateness::SlotLateness;

@@ -39,9 +39,7 @@ pub fn serve<W: E2Node, T>(
     start: impl FnOnce(LocalClient) -> Result<T, ServeError>,
 ) -> Result<(), ServeError> {
     check_summary_folder(&options)?;
-    if let Some(nice) = options.nice {
-        set_nice(nice);
-    }
+    set_nice(&options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .event_interval(EVENT_INTERVAL)
@@ -54,8 +52,10 @@ pub fn serve<W: E2Node, T>(
     result.map(drop)
 }
 
-/// Sets the nice value of this thread, which those to come inherit.
-fn set_nice(nice: i32) {
+/// Sets the nice value of `--nice` for this thread, which those to come inherit; a warning if that is not
+/// permitted.
+pub fn set_nice(options: &ServeOptions) {
+    let Some(nice) = options.nice else { return };
     if let Err(error) = rustix::process::setpriority_process(None, nice) {
         let present = rustix::process::getpriority_process(None).unwrap_or_default();
         tracing::warn!(

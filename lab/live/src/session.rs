@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_gateway::cli::Failure;
-use lab_gateway::{Gateway, Recording, ServeError, check_summary_folder, write_summary};
+use lab_gateway::{Gateway, Recording, ServeError, check_summary_folder, set_nice, write_summary};
 use lab_scenario::LoadedScenario;
 use lab_world::World;
 use parking_lot::Mutex;
@@ -62,6 +62,7 @@ pub fn run<R: Recording<LiveNode>>(
         let code = runtime()?.block_on(hosts.run(args, std::future::pending()))?;
         return Ok(ExitCode::from(code));
     }
+    set_nice(&args.gateway);
     let (points, mut files) = set_up(&args.packets, &facts)?;
     let checks = args.packets.fault.iter().any(FaultSpec::corrupts);
     let (mut node, reader) = between(&hosts, world, table, points, checks)?;

@@ -208,7 +208,7 @@ impl ChannelState {
         self.reception(mcs, bits)
     }
 
-    /// As [`failure_rate`](Self::failure_rate), of a block over `n_prb` PRBs.
+    /// Failure rate as by [`failure_rate`](Self::failure_rate), of a block over `n_prb` PRBs.
     pub(crate) fn uplink_failure_rate(
         &self,
         block: &mut Reception,
