@@ -38,8 +38,9 @@ impl<P: Sdu> Cell<P> {
             self.transmit_uplink(slot, grant.ue, grant.prb);
         }
         // Those that were served go to the end; those without a queue leave.
-        let served = |at: &usize| grants.iter().any(|grant| grant.ue == *at && grant.prb > 0);
-        active.sort_by_key(served);
+        let served = || grants.iter().filter(|grant| grant.prb > 0).map(|grant| grant.ue);
+        active.retain(|at| !served().any(|ue| ue == *at));
+        active.extend(served());
         active.retain(|at| {
             let Some(ue) = self.ues[*at].as_mut() else { return false };
             let Uplink::Scheduled(uplink) = &ue.uplink else { return false };
@@ -53,6 +54,12 @@ impl<P: Sdu> Cell<P> {
     /// Sends a block that is due again, if its PRBs fit; returns them.
     fn retransmit_uplink(&mut self, slot: UplinkSlot, at: usize, budget_prb: u16) -> u16 {
         let harq = self.config.harq;
+        let Some(Uplink::Scheduled(uplink)) = self.ues[at].as_ref().map(|ue| &ue.uplink) else {
+            return 0;
+        };
+        if !uplink.is_due(slot.start_us) {
+            return 0;
+        }
         let has_radio = self.ues[at].as_ref().is_some_and(|ue| self.uplink_mcs(ue, 1).is_some());
         if !has_radio {
             return 0;

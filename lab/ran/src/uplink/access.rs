@@ -321,6 +321,11 @@ impl ScheduledUplink {
         is_early.then_some(Wanted::Prescheduled)
     }
 
+    /// Whether a block is due for another transmission at `now_us`.
+    pub(crate) fn is_due(&self, now_us: u64) -> bool {
+        self.blocks.iter().any(|block| matches!(block.fate, Fate::Due(at_us) if at_us <= now_us))
+    }
+
     /// The block that is due for another transmission first, at `now_us`.
     pub(crate) fn due_block(&mut self, now_us: u64) -> Option<&mut Block> {
         let is_due = |block: &&mut Block| matches!(block.fate, Fate::Due(at_us) if at_us <= now_us);
