@@ -138,7 +138,7 @@ def test_an_overload_waits_in_the_rlc_until_the_pipeline_takes_it(gnb: Path) -> 
 
 
 def test_a_radio_that_stands_still_gets_nothing_ahead(gnb: Path) -> None:
-    """The MAC's questions are due in the radio's time, not in the wall's."""
+    """The MAC's questions are due in the radio's time, not in real time."""
     seen = run(gnb, 1, 64, "halts", SOJOURN_PIPELINE="low_latency")
     assert 0 < seen.arrived < seen.sent
     # 200 ms of what is offered are 1.6 MB.

@@ -69,7 +69,7 @@ fn a_radio_that_lags_behind_the_wall_leaves_decisions_to_the_mac() {
     // A fifth of real time, three slots of ten without downlink, and 300 ms without a slot each 2 s.
     for n in 0..8_000_u64 {
         now_us += if n % 800 == 799 { 300_000 } else { 5 * STEP_US };
-        // 30 Mbit/s of the wall.
+        // 30 Mbit/s in real time.
         while u64::from(number) * 1_250 * 8 < now_us * 30 {
             host.packet_in(UE, DRB, &packet(1, number, 1_250), now_us - 1);
             number += 1;
