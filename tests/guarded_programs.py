@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +22,7 @@ from ric import XApp
 from ric.testing import FakeRic
 from rlc_forecaster.app import ForecasterApp
 from rlc_forecaster.settings import ForecasterSettings
-from sojourn_demo.programs import Programs
+from sojourn_demo.programs import Programs, free_address
 from tc_controller.app import ControllerApp
 from tc_controller.settings import ControllerSettings
 
@@ -85,11 +84,9 @@ class World:
 
     def server_settings(self) -> dict[str, Any]:
         """Settings of a server on a free port."""
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
         certificate, key = self.server
         return {
-            "listen": f"localhost:{port}",
+            "listen": free_address("localhost"),
             "certificate_file": certificate,
             "key_file": key,
             "client_ca_file": self.ca.file,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from pathlib import Path
 
 from loop import ANY_PORT, PATIENCE_S, loop_in, pipeline_status
-from sojourn_demo.programs import Program
+from sojourn_demo.programs import Program, free_address
 
 PACED = re.compile(r"^sojourn_cu_paced_by_forecast\{[^}]*\} (\d)", re.MULTILINE)
 AT_LEISURE = ("--model", "none", "--period-ms", "10")
@@ -20,12 +19,6 @@ TAKEN = re.compile(r'cu_forecasts_total\{result="taken"\} ([1-9]\d*)')
 def forecasts_taken(gnb: Program) -> int:
     found = TAKEN.search(gnb.metrics())
     return 0 if found is None else int(found[1])
-
-
-def free_address() -> str:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 async def paced_by_forecast(gnb: Program, wanted: bool) -> None:

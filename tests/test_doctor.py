@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from guarded_programs import running
 from loop import SCENARIO, loop_in, pipeline_status
 from pki import Authority
 from ric.sm import RLC_OID
-from sojourn_demo.programs import Programs
+from sojourn_demo.programs import Programs, free_address, free_port
 
 RIC = Path(sys.executable).parent / "ric"
 
@@ -31,13 +30,6 @@ async def doctor(*arguments: str, config: Path | None = None) -> tuple[int, dict
     shown: dict[str, Any] = json.loads(out)
     assert process.returncode == shown["status"]
     return shown["status"], shown
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def levels(shown: dict[str, Any], *checks: str) -> dict[str, set[str]]:
@@ -158,8 +150,8 @@ async def test_a_bridge_is_examined_as_its_own_gateway_over_tls(tmp_path: Path) 
     tls = {"certificate_file": certificate, "key_file": key}
     tls |= {"client_ca_file": str(tmp_path / "ca.pem")}
     settings = {
-        "server": tls | {"listen": f"127.0.0.1:{free_port()}"},
-        "http": tls | {"listen": f"127.0.0.1:{free_port()}"},
+        "server": tls | {"listen": free_address()},
+        "http": tls | {"listen": free_address()},
         "access": {"file": str(access)},
     }
     config = tmp_path / "bridge.yaml"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import select
 import signal
 import socket
@@ -29,13 +30,25 @@ SCRAPE_TIMEOUT_S: Final = 30.0
 
 
 LOOPBACK: Final = "127.0.0.1"
+FIRST_PORT: Final = 10_000
 
 
-def free_address() -> str:
-    """A loopback address with a port that was free a moment ago."""
-    with socket.socket() as bound:
-        bound.bind((LOOPBACK, 0))
-        return f"{LOOPBACK}:{bound.getsockname()[1]}"
+def free_port() -> int:
+    """A port that is free on loopback, for a program that is about to listen.
+
+    It is none of those that the kernel gives to outgoing connections, which may take it first.
+    """
+    ephemeral = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii")
+    below = int(ephemeral.split()[0])
+    while True:
+        port = FIRST_PORT + secrets.randbelow(max(below - FIRST_PORT, 1))
+        with suppress(OSError), socket.create_server((LOOPBACK, port)):
+            return port
+
+
+def free_address(host: str = LOOPBACK) -> str:
+    """The same with a host before it."""
+    return f"{host}:{free_port()}"
 
 
 class Program:
