@@ -336,21 +336,27 @@ pub(super) fn check(channel: &Channel, max_mcs: u8, path: &str) -> Check {
     }
 }
 
+impl Channel {
+    /// Whether it has an SNR or a CQI, so that the gNB adapts to it and blocks fail by it.
+    pub(super) fn has_reports(&self) -> bool {
+        match self {
+            Self::CqiSeries(series) => series.cqi_to_mcs.is_none(),
+            Self::UccCsv(csv) => csv.column != UccColumn::DlBitrate && csv.cqi_to_mcs.is_none(),
+            Self::SnrSeries(_) | Self::MeasuredCsv(_) | Self::GaussMarkov(_) | Self::Fading(_) => {
+                true
+            }
+            Self::FixedMcs(_)
+            | Self::McsSeries(_)
+            | Self::RateSeries(_)
+            | Self::Mahimahi(_)
+            | Self::Mobility(_)
+            | Self::Ideal(_) => false,
+        }
+    }
+}
+
 fn ideal(channel: &Channel, max_mcs: u8, path: &str) -> Check {
-    let has_reports = match channel {
-        Channel::CqiSeries(_)
-        | Channel::SnrSeries(_)
-        | Channel::MeasuredCsv(_)
-        | Channel::GaussMarkov(_)
-        | Channel::Fading(_) => true,
-        Channel::UccCsv(csv) => csv.column != UccColumn::DlBitrate,
-        Channel::FixedMcs(_)
-        | Channel::McsSeries(_)
-        | Channel::RateSeries(_)
-        | Channel::Mahimahi(_)
-        | Channel::Mobility(_)
-        | Channel::Ideal(_) => false,
-    };
+    let has_reports = channel.has_reports();
     let message = "expected a channel of SNR or CQI; the gNB knows the others as they are";
     ensure(has_reports, path, message)?;
     check(channel, max_mcs, path)

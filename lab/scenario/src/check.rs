@@ -126,6 +126,9 @@ fn check_ue(ue: &Ue, max_mcs: u8, path: &str) -> Check {
     ensure(MAX_RNTI - ue.rnti >= ue.count - 1, format_args!("{path}.count"), message)?;
     span(path, ("join_at_s", ue.join_at_s), ("leave_at_s", ue.leave_at_s))?;
     channel::check(&ue.channel, max_mcs, &format!("{path}.channel"))?;
+    let is_used = ue.harq.is_none() || !ue.channel.has_reports();
+    let message = "is for channels without an SNR and ideal ones; blocks of others fail by the SNR";
+    ensure(is_used, format_args!("{path}.harq"), message)?;
     link::ue_harq(ue.harq.as_ref(), &format!("{path}.harq"))?;
     link::recorded_uplink(ue.uplink.as_ref(), &format!("{path}.uplink"))?;
     let message = "empty; expected at least one DRB";

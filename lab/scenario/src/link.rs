@@ -10,8 +10,9 @@ use super::scheduler::UeScheduler;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Harq {
-    /// Probability that a first transmission fails, 0..=1: the target BLER of link adaptation.
-    /// Recorded channels (`mahimahi`) never fail: a trace records what was delivered.
+    /// Probability that a first transmission fails on a channel without an SNR, or an `ideal` one,
+    /// 0..=1: the target BLER of link adaptation. Recorded channels (`mahimahi`) never fail: a trace
+    /// records what was delivered.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub bler: f64,
     /// Each retransmission fails this much less often than the transmission before it, 0..=1;
@@ -53,7 +54,8 @@ pub struct Overhead {
     pub x_overhead: Option<u8>,
 }
 
-/// Errors of one UE's transport blocks, in place of the cell's.
+/// Errors of one UE's transport blocks, in place of the cell's; for a channel without an SNR, or an
+/// `ideal` one.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UeHarq {

@@ -201,6 +201,8 @@ ues[0].channel={ideal: {fixed_mcs: 3}}
   -> ues[0].channel.ideal: expected a channel of SNR or CQI; the gNB knows the others as they are
 ues[0].channel={ideal: {snr_series: {period_ms: 0, values_db: [3]}}}
   -> ues[0].channel.ideal.snr_series.period_ms: 0 is outside 1..=3600000
+ues[0]={rnti: 1, channel: {fading: {speed_kmh: 3, mean_snr_db: 9}}, harq: {bler: 0.1}, drbs: [{id: 1}]}
+  -> ues[0].harq: is for channels without an SNR and ideal ones
 cell.adaptation={cqi_delay_slots: 0}
   -> cell.adaptation.cqi_delay_slots: 0 is outside 1..=1600
 cell.adaptation={target_bler: 0} -> cell.adaptation.target_bler: 0 is outside

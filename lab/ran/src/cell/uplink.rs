@@ -1,17 +1,23 @@
 //! One uplink slot: retransmissions, grants, transport blocks of the UEs.
 
+use super::bearer::Bearer;
 use super::ue::Ue;
-use super::{Cell, CellTotals};
+use super::{BearerIndex, Cell, CellTotals};
 use crate::Sdu;
 use crate::mac::pf::{self, Candidate};
 use crate::mac::round_robin::{Grant, split_equally};
 use crate::mac::scheduler::UeScheduler;
-use crate::phy::Radio;
-use crate::uplink::{Status, Uplink, UplinkArrival, Wanted};
+use crate::phy::{Radio, Reception};
+use crate::uplink::{
+    Block, SMALLEST_BLOCK_BYTES, Status, Uplink, UplinkArrival, UplinkConfig, Wanted,
+};
 
 /// MCS of the uplink of a UE whose downlink is a record of bytes: 4 Mbit/s in two slots of 106 PRBs
 /// each 5 ms at half of the PRBs.
 const MCS_BESIDE_A_TRACE: u8 = 10;
+
+/// Bytes of a buffer status report with its MAC subheader, at most, less one group of eight.
+const REPORT_BYTES: u64 = 8;
 
 /// Most logical channel groups (38.321 §5.4.5).
 const MAX_GROUPS: usize = 8;
@@ -57,25 +63,21 @@ impl<P: Sdu> Cell<P> {
         let Some(Uplink::Scheduled(uplink)) = self.ues[at].as_ref().map(|ue| &ue.uplink) else {
             return 0;
         };
-        if !uplink.is_due(slot.start_us) {
+        if !uplink.is_due(slot.start_us) || budget_prb == 0 {
             return 0;
         }
         let has_radio = self.ues[at].as_ref().is_some_and(|ue| self.uplink_mcs(ue, 1).is_some());
-        if !has_radio {
-            return 0;
-        }
-        let Some(ue) = self.ues[at].as_mut() else { return 0 };
-        let is_am = ue
-            .bearers
-            .iter()
-            .any(|index| self.bearers[*index].as_ref().is_some_and(|bearer| bearer.is_am()));
+        let Some(ue) = self.ues[at].as_mut().filter(|_| has_radio) else { return 0 };
         let Uplink::Scheduled(uplink) = &mut ue.uplink else { return 0 };
         let config = uplink.config;
         let Some(block) = uplink.due_block(slot.start_us) else { return 0 };
-        if block.n_prb > budget_prb {
-            return 0;
+        if let Some(left_bytes) = block.left_bytes() {
+            return self.resend_uplink(slot, at, left_bytes, budget_prb);
         }
         let n_prb = block.n_prb;
+        if n_prb > budget_prb {
+            return 0;
+        }
         let failure_rate = match &mut block.reception {
             Some(reception) => ue.channel.uplink_failure_rate(reception, &config, n_prb),
             None => ue.errors.probability(block.transmissions),
@@ -85,27 +87,88 @@ impl<P: Sdu> Cell<P> {
         counters.count_uplink_round(block.transmissions, failed, slot.start_us);
         counters.uplink_retx_prb += u64::from(n_prb);
         block.transmissions += 1;
-        if failed {
-            let is_last = block.transmissions >= harq.max_transmissions;
-            if is_last && is_am {
-                // The RLC of the UE sends it again as new blocks.
-                block.transmissions = 0;
-                block.reception = block.reception.map(|reception| reception.again());
-                block.statuses.clear();
-            }
-            let is_lost = is_last && !is_am;
-            let due_us = slot.start_us + u64::from(harq.rtt_us);
-            block.sent_again(Err((!is_lost).then_some(due_us)));
-        } else {
+        let due_us = slot.start_us + u64::from(harq.rtt_us);
+        if !failed {
             let decoded_us = slot.end_us + u64::from(config.decode_us);
             let statuses = std::mem::take(&mut block.statuses);
             block.sent_again(Ok(decoded_us));
             Self::receive_statuses(&mut self.bearers, statuses, decoded_us);
+        } else if block.transmissions < harq.max_transmissions {
+            block.sent_again(Err(Some(due_us)));
+        } else {
+            counters.count_uplink_failure();
+            Self::end_harq(&self.bearers, block, due_us);
         }
+        if let Some(Uplink::Scheduled(uplink)) = self.ues[at].as_mut().map(|ue| &mut ue.uplink) {
+            uplink.count_prb(n_prb);
+        }
+        self.release_uplink(at);
+        n_prb
+    }
+
+    /// A block has failed in all transmissions: RLC-UM loses it, RLC-AM sends its content again from
+    /// `due_us` on.
+    fn end_harq(bearers: &[Option<Box<Bearer<P>>>], block: &mut Block, due_us: u64) {
+        let is_am = |index: BearerIndex| bearers[index].as_ref().is_some_and(|one| one.is_am());
+        let has_am = block.bearers().any(is_am);
+        if has_am { block.leave_to_rlc(due_us) } else { block.sent_again(Err(None)) }
+    }
+
+    /// Sends what RLC-AM has to send again of a block, as much as the radio of the slot carries; returns
+    /// the PRBs.
+    fn resend_uplink(
+        &mut self,
+        slot: UplinkSlot,
+        at: usize,
+        left_bytes: u32,
+        budget_prb: u16,
+    ) -> u16 {
+        let rtt_us = self.config.harq.rtt_us;
+        let Some(ue) = self.ues[at].as_ref() else { return 0 };
+        let Uplink::Scheduled(uplink) = &ue.uplink else { return 0 };
+        let config = uplink.config;
+        let (_, most_prb) = self.uplink_prb_range(ue, budget_prb);
+        let n_prb = self.fewest_uplink_prb(ue, left_bytes.into(), most_prb);
+        let Some(mcs) = self.uplink_mcs(ue, n_prb) else { return 0 };
+        let tbs_bytes = self.uplink_bytes(ue, n_prb);
+        let Some(ue) = self.ues[at].as_mut() else { return 0 };
+        let failed = Self::fails_at_first(ue, &config, (mcs, tbs_bytes, n_prb)).0;
+        ue.counters.count_uplink_round(0, failed, slot.start_us);
+        ue.counters.uplink_retx_prb += u64::from(n_prb);
+        let Uplink::Scheduled(uplink) = &mut ue.uplink else { return 0 };
         uplink.count_prb(n_prb);
+        if let Some(block) = uplink.due_block(slot.start_us) {
+            let decoded_us = slot.end_us + u64::from(config.decode_us);
+            let carried_bytes = if failed { 0 } else { tbs_bytes };
+            block.carried(carried_bytes, decoded_us, slot.start_us + u64::from(rtt_us));
+        }
+        self.release_uplink(at);
+        n_prb
+    }
+
+    /// Passes on the packets of a UE that leave the gNB.
+    fn release_uplink(&mut self, at: usize) {
+        let Some(ue) = self.ues[at].as_mut() else { return };
+        let Uplink::Scheduled(uplink) = &mut ue.uplink else { return };
         let out = &mut self.uplink_out;
         uplink.release(|arrival| out.push(arrival));
-        n_prb
+    }
+
+    /// Whether the first transmission of a block of this MCS, bytes and PRBs fails, and its receiver.
+    fn fails_at_first(
+        ue: &mut Ue,
+        config: &UplinkConfig,
+        (mcs, tbs_bytes, n_prb): (u8, u32, u16),
+    ) -> (bool, Option<Reception>) {
+        let mut reception = ue.channel.reception(mcs, 8 * tbs_bytes);
+        let failure_rate = match &mut reception {
+            Some(reception) => ue.channel.uplink_failure_rate(reception, config, n_prb),
+            None if ue.channel.is_trace() => 0.0,
+            None => ue.errors.bler,
+        };
+        let failed = failure_rate > 0.0 && ue.rng.chance(failure_rate);
+        ue.channel.uplink_transmitted(!failed);
+        (failed, reception)
     }
 
     /// The UEs that get a grant, and its PRBs.
@@ -175,22 +238,38 @@ impl<P: Sdu> Cell<P> {
         let wanted = uplink.wanted(slot.start_us)?;
         let config = uplink.config;
         let ue = self.ues[at].as_ref()?;
-        let most_prb = ue.channel.uplink_most_prb(&config).min(budget_prb);
+        let (min_prb, most_prb) = self.uplink_prb_range(ue, budget_prb);
         // Without a radio the UE waits.
         self.uplink_mcs(ue, 1)?;
         let mut need_prb = config.sr_grant_prb.min(most_prb);
         if let Wanted::Reported(known_bytes) = wanted {
-            // The fewest PRBs that carry it with the next report; more carry more.
-            let enough = |n_prb: u16| u64::from(self.uplink_bytes(ue, n_prb)) > known_bytes + 8;
-            let (mut few, mut many) = (0, most_prb);
-            while many - few > 1 {
-                let middle = few + (many - few) / 2;
-                if enough(middle) { many = middle } else { few = middle }
-            }
-            need_prb = many;
+            // With the next report.
+            need_prb = self.fewest_uplink_prb(ue, known_bytes + REPORT_BYTES, most_prb);
         }
-        let grant = Grant { ue: at, min_prb: 1, need_prb, prb: 0 };
+        let need_prb = need_prb.max(min_prb);
+        let grant = Grant { ue: at, min_prb, need_prb, prb: 0 };
         Some((grant, wanted == Wanted::Prescheduled))
+    }
+
+    /// The fewest PRBs that carry anything, and the most over which the UE's power suffices, of `budget_prb`.
+    fn uplink_prb_range(&self, ue: &Ue, budget_prb: u16) -> (u16, u16) {
+        let Uplink::Scheduled(uplink) = &ue.uplink else { return (0, 0) };
+        let few =
+            (1..=budget_prb).find(|n_prb| self.uplink_bytes(ue, *n_prb) >= SMALLEST_BLOCK_BYTES);
+        let few = few.unwrap_or(budget_prb);
+        let by_power = ue.channel.uplink_most_prb(&uplink.config).min(budget_prb);
+        (few, by_power.max(few))
+    }
+
+    /// The fewest of `most_prb` PRBs that carry `bytes`, or all; more carry more.
+    fn fewest_uplink_prb(&self, ue: &Ue, bytes: u64, most_prb: u16) -> u16 {
+        let (mut few, mut many) = (0, most_prb);
+        while many - few > 1 {
+            let middle = few + (many - few) / 2;
+            let carries = u64::from(self.uplink_bytes(ue, middle)) >= bytes;
+            if carries { many = middle } else { few = middle }
+        }
+        many
     }
 
     /// MCS of a UE's block over `n_prb` PRBs; `None` without a radio.
@@ -233,14 +312,8 @@ impl<P: Sdu> Cell<P> {
         }
         let filled =
             uplink.fill((slot.slot, slot.start_us), (tbs_bytes, n_prb), room_bytes, groups);
-        let mut reception = ue.channel.uplink_reception(mcs, 8 * tbs_bytes);
-        let failure_rate = match &mut reception {
-            Some(reception) => ue.channel.uplink_failure_rate(reception, &config, n_prb),
-            None if ue.channel.is_trace() => 0.0,
-            None => ue.errors.bler,
-        };
-        let failed = failure_rate > 0.0 && ue.rng.chance(failure_rate);
-        ue.channel.uplink_transmitted(!failed);
+        let (failed, reception) = Self::fails_at_first(ue, &config, (mcs, tbs_bytes, n_prb));
+        let Uplink::Scheduled(uplink) = &mut ue.uplink else { return };
         let counters = &mut ue.counters;
         counters.count_uplink_round(0, failed, slot.start_us);
         CellTotals::count_block(&mut self.totals.uplink_blocks, failed);
@@ -249,29 +322,32 @@ impl<P: Sdu> Cell<P> {
         counters.report.bsr = u32::try_from(uplink.demand_bytes()).unwrap_or(u32::MAX);
         counters.last_uplink = (slot.slot, u64::from(tbs_bytes), u64::from(n_prb));
         let decoded_us = slot.end_us + u64::from(config.decode_us);
+        let due_us = slot.start_us + u64::from(harq.rtt_us);
         let mut arrived = Vec::new();
-        let fate = if failed {
-            Err(slot.start_us + u64::from(harq.rtt_us))
+        let decoded_or_due_us = if failed {
+            Err(due_us)
         } else {
             arrived = std::mem::take(&mut statuses);
             Ok(decoded_us)
         };
-        uplink.sent(filled, n_prb, reception, statuses, fate);
-        let out = &mut self.uplink_out;
-        uplink.release(|arrival| out.push(arrival));
+        uplink.sent(filled, (tbs_bytes, n_prb), reception, statuses, decoded_or_due_us);
         if let UeScheduler::ProportionalFair(config) = self.config.uplink_scheduler {
             let weight = config.weight(self.config.numerology.slot_us());
             ue.uplink_average.served(self.uplink_slots, weight, tbs_bytes);
         }
         Self::receive_statuses(&mut self.bearers, arrived, decoded_us);
+        if failed
+            && harq.max_transmissions == 1
+            && let Some(block) = uplink.newest_block()
+        {
+            counters.count_uplink_failure();
+            Self::end_harq(&self.bearers, block, due_us);
+        }
+        self.release_uplink(at);
     }
 
     /// The DU receives status reports of RLC-AM at `at_us`.
-    fn receive_statuses(
-        bearers: &mut [Option<Box<super::bearer::Bearer<P>>>],
-        statuses: Vec<Status>,
-        at_us: u64,
-    ) {
+    fn receive_statuses(bearers: &mut [Option<Box<Bearer<P>>>], statuses: Vec<Status>, at_us: u64) {
         for Status { bearer, pdu, bytes } in statuses {
             if let Some(bearer) = bearers[bearer].as_mut() {
                 bearer.status_sent(at_us, pdu, bytes);
@@ -300,7 +376,7 @@ impl<P: Sdu> Cell<P> {
     /// `tag` when it leaves the gNB. `now_us` must not decrease between calls, slots included.
     pub fn send_uplink(
         &mut self,
-        index: super::BearerIndex,
+        index: BearerIndex,
         tag: u64,
         len_bytes: u32,
         now_us: u64,
@@ -332,7 +408,7 @@ impl<P: Sdu> Cell<P> {
 
     /// Share of the PRBs of the cell's uplink slots that the UE of a bearer had, percent, since it first
     /// had a grant; `None` without such a bearer, and with a recorded uplink.
-    pub fn uplink_used_pct(&self, index: super::BearerIndex, now_us: u64) -> Option<f64> {
+    pub fn uplink_used_pct(&self, index: BearerIndex, now_us: u64) -> Option<f64> {
         let bearer = self.bearers.get(index)?.as_ref()?;
         let Uplink::Scheduled(uplink) = &self.ues[bearer.ue].as_ref()?.uplink else { return None };
         let Some((first, used_prb)) = uplink.used() else { return Some(0.0) };

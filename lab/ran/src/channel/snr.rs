@@ -82,6 +82,16 @@ impl Snr {
         self.now_db
     }
 
+    /// SNR at `now_us`, which has not come; on a copy if it changes until then.
+    pub(super) fn ahead_db(&self, tables: &LinkTables, now_us: u64) -> f64 {
+        if now_us < self.next_us {
+            return self.now_db;
+        }
+        let mut ahead = self.clone();
+        ahead.advance(tables, now_us);
+        ahead.now_db
+    }
+
     /// Advances to `now_us`.
     pub(super) fn advance(&mut self, tables: &LinkTables, now_us: u64) {
         while self.next_us <= now_us {

@@ -125,9 +125,8 @@ impl ChannelState {
         match &self.kind {
             Kind::Known(known) => known.radio_ahead(now_us, since_us, until_us),
             Kind::Oracle { snr, by_cqi } => {
-                let mut snr = snr.clone();
-                snr.advance(&self.tables, now_us);
-                by_cqi[usize::from(self.tables.cqi_at(snr.now_db()))]
+                let snr_db = snr.ahead_db(&self.tables, now_us);
+                by_cqi[usize::from(self.tables.cqi_at(snr_db))]
             }
             Kind::Adapted(adapted) => adapted.link.radio_ahead(&self.tables, now_us),
         }
@@ -201,11 +200,6 @@ impl ChannelState {
         let above_db = snr_db + config.snr_offset_db + offset_db - self.tables.lowest_mcs_db();
         // A float saturates.
         libm::exp10(above_db / 10.0).max(1.0) as u16
-    }
-
-    /// The receiver of a new block; `None` where errors are configured.
-    pub(crate) fn uplink_reception(&self, mcs: u8, bits: u32) -> Option<Reception> {
-        self.reception(mcs, bits)
     }
 
     /// Failure rate as by [`failure_rate`](Self::failure_rate), of a block over `n_prb` PRBs.

@@ -150,6 +150,11 @@ impl MacCounters {
         count_round(&mut report.ul_harq, uplink_bler, round, failed, now_us);
     }
 
+    /// Counts an uplink block that failed in all transmissions.
+    pub(crate) fn count_uplink_failure(&mut self) {
+        count(&mut self.report.ul_harq[4], 1u32);
+    }
+
     /// Counts `sdus` MAC SDUs of `bytes` in `tbs_bytes` of uplink transport blocks.
     pub(crate) fn count_uplink(&mut self, tbs_bytes: u64, bytes: u64, sdus: u64) {
         self.report.ul_aggr_tbs += tbs_bytes;

@@ -32,11 +32,6 @@ impl Reception {
         Self { mcs, bits, transmissions: 0, snr_sum: 0.0, error_rate: 1.0 }
     }
 
-    /// The block as it was before its first transmission.
-    pub(crate) fn again(self) -> Self {
-        Self::new(self.mcs, self.bits)
-    }
-
     /// Adds a transmission at `snr_db`; returns the probability that the block still fails, given
     /// that it has failed so far.
     pub(crate) fn add(&mut self, tables: &LinkTables, combining: Combining, snr_db: f64) -> f64 {

@@ -3,7 +3,7 @@
 //! The UE has a queue; the gNB grants what it knows of it. A packet leaves when the block with its last
 //! byte is decoded and all blocks before it are.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::bsr;
 use crate::error::{ConfigError, ensure};
@@ -17,6 +17,9 @@ const SEGMENT_HEADER_BYTES: u32 = 5;
 
 /// Smallest room in which the UE begins a segment.
 const SMALLEST_SEGMENT_BYTES: u32 = 16;
+
+/// Smallest block that carries a short report and a segment.
+pub(crate) const SMALLEST_BLOCK_BYTES: u32 = bsr::SHORT_BYTES + SMALLEST_SEGMENT_BYTES;
 
 /// Uplink access of one UE.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,7 +136,7 @@ struct Part {
     is_last: bool,
 }
 
-/// Fate of a packet of the UE.
+/// What became of a packet of the UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UplinkArrival {
     /// Its bearer.
@@ -154,7 +157,7 @@ pub(crate) struct Status {
 
 /// State of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum BlockState {
     /// Transmission again in an uplink slot from this time on.
     Due(u64),
     /// Decoded at this time.
@@ -167,11 +170,13 @@ enum Fate {
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
     pub(crate) n_prb: u16,
+    bytes: u32,
+    left_bytes: Option<u32>,
     pub(crate) transmissions: u8,
     pub(crate) reception: Option<Reception>,
     pub(crate) statuses: Vec<Status>,
     parts: Vec<Part>,
-    fate: Fate,
+    state: BlockState,
 }
 
 /// What a gNB grants a UE.
@@ -213,8 +218,8 @@ pub(crate) struct ScheduledUplink {
     grants: VecDeque<(u64, u64)>,
     /// Blocks whose packets have not left, oldest first.
     blocks: VecDeque<Block>,
-    /// Time at which the last packet left.
-    left_us: u64,
+    /// Time at which the last packet of each bearer left.
+    left_us: BTreeMap<BearerIndex, u64>,
     /// Packets of which the radio has lost a part that was not the last.
     damaged: Vec<u64>,
     /// The first granted slot, and PRBs granted since.
@@ -236,7 +241,7 @@ impl ScheduledUplink {
             reports: VecDeque::new(),
             grants: VecDeque::new(),
             blocks: VecDeque::new(),
-            left_us: 0,
+            left_us: BTreeMap::new(),
             damaged: Vec::new(),
             used: None,
         }
@@ -323,13 +328,21 @@ impl ScheduledUplink {
 
     /// Whether a block is due for another transmission at `now_us`.
     pub(crate) fn is_due(&self, now_us: u64) -> bool {
-        self.blocks.iter().any(|block| matches!(block.fate, Fate::Due(at_us) if at_us <= now_us))
+        self.blocks
+            .iter()
+            .any(|block| matches!(block.state, BlockState::Due(at_us) if at_us <= now_us))
     }
 
     /// The block that is due for another transmission first, at `now_us`.
     pub(crate) fn due_block(&mut self, now_us: u64) -> Option<&mut Block> {
-        let is_due = |block: &&mut Block| matches!(block.fate, Fate::Due(at_us) if at_us <= now_us);
+        let is_due =
+            |block: &&mut Block| matches!(block.state, BlockState::Due(at_us) if at_us <= now_us);
         self.blocks.iter_mut().find(is_due)
+    }
+
+    /// The block that was sent last.
+    pub(crate) fn newest_block(&mut self) -> Option<&mut Block> {
+        self.blocks.back_mut()
     }
 
     /// Room that is left for data and control in a block of `tbs_bytes`: the report takes some.
@@ -382,18 +395,25 @@ impl ScheduledUplink {
     pub(crate) fn sent(
         &mut self,
         filled: Filled,
-        n_prb: u16,
+        (bytes, n_prb): (u32, u16),
         reception: Option<Reception>,
         statuses: Vec<Status>,
         decoded_us: Result<u64, u64>,
     ) {
-        let fate = match decoded_us {
-            Ok(at_us) => Fate::Decoded(at_us),
-            Err(due_us) => Fate::Due(due_us),
+        let state = match decoded_us {
+            Ok(at_us) => BlockState::Decoded(at_us),
+            Err(due_us) => BlockState::Due(due_us),
         };
-        let parts = filled.parts;
-        let transmissions = 1;
-        self.blocks.push_back(Block { n_prb, transmissions, reception, statuses, parts, fate });
+        self.blocks.push_back(Block {
+            n_prb,
+            bytes,
+            left_bytes: None,
+            transmissions: 1,
+            reception,
+            statuses,
+            parts: filled.parts,
+            state,
+        });
     }
 
     /// Counts PRBs of a further transmission.
@@ -403,36 +423,45 @@ impl ScheduledUplink {
         }
     }
 
-    /// Passes on the packets of decoded and lost blocks, in order.
+    /// Passes on the packets of decoded and lost blocks, those of a bearer in order.
     pub(crate) fn release(&mut self, mut out: impl FnMut(UplinkArrival)) {
-        while let Some(block) = self.blocks.front() {
-            let leaves_us = match block.fate {
-                Fate::Due(_) => break,
-                Fate::Decoded(at_us) => {
-                    self.left_us = self.left_us.max(at_us);
-                    Some(self.left_us)
+        let Self { blocks, left_us, damaged, .. } = self;
+        // Bearers of which an earlier block is not decoded.
+        let mut waiting: Vec<BearerIndex> = Vec::new();
+        for block in blocks.iter_mut() {
+            let decoded_us = match block.state {
+                BlockState::Due(_) => {
+                    waiting.extend(block.parts.iter().map(|part| part.bearer));
+                    continue;
                 }
-                Fate::Lost => None,
+                BlockState::Decoded(at_us) => Some(at_us),
+                BlockState::Lost => None,
             };
-            let Some(block) = self.blocks.pop_front() else { break };
-            for Part { bearer, tag, is_last } in block.parts {
-                match (is_last, leaves_us) {
+            block.parts.retain(|part| {
+                if waiting.contains(&part.bearer) {
+                    return true;
+                }
+                let Part { bearer, tag, is_last } = *part;
+                match (is_last, decoded_us) {
                     (false, Some(_)) => {}
-                    (false, None) => self.damaged.push(tag),
+                    (false, None) => damaged.push(tag),
                     (true, _) => {
-                        let damaged = self.damaged.iter().position(|other| *other == tag);
-                        let leaves_us = match damaged {
-                            Some(at) => {
-                                self.damaged.swap_remove(at);
-                                None
-                            }
-                            None => leaves_us,
-                        };
+                        let place = damaged.iter().position(|other| *other == tag);
+                        if let Some(at) = place {
+                            damaged.swap_remove(at);
+                        }
+                        let leaves_us = decoded_us.filter(|_| place.is_none()).map(|at_us| {
+                            let last_us = left_us.entry(bearer).or_default();
+                            *last_us = at_us.max(*last_us);
+                            *last_us
+                        });
                         out(UplinkArrival { bearer, tag, leaves_us });
                     }
                 }
-            }
+                false
+            });
         }
+        blocks.retain(|block| matches!(block.state, BlockState::Due(_)) || !block.parts.is_empty());
     }
 
     /// Ends everything: the UE leaves, and its packets are lost.
@@ -458,12 +487,38 @@ impl ScheduledUplink {
 }
 
 impl Block {
+    /// Bearers of the packets in it.
+    pub(crate) fn bearers(&self) -> impl Iterator<Item = BearerIndex> + '_ {
+        self.parts.iter().map(|part| part.bearer)
+    }
+
+    /// Bytes that RLC-AM still has to send again, in blocks of their own; `None` while HARQ goes on.
+    pub(crate) fn left_bytes(&self) -> Option<u32> {
+        self.left_bytes
+    }
+
+    /// HARQ has ended without success: RLC-AM sends the content again from `due_us` on. Its own status
+    /// reports are made anew.
+    pub(crate) fn leave_to_rlc(&mut self, due_us: u64) {
+        self.left_bytes = Some(self.bytes);
+        self.statuses.clear();
+        self.state = BlockState::Due(due_us);
+    }
+
+    /// RLC-AM has sent `carried_bytes` of the rest, received at `at_us`; what is left is due at `due_us`.
+    pub(crate) fn carried(&mut self, carried_bytes: u32, at_us: u64, due_us: u64) {
+        let left_bytes = self.left_bytes.unwrap_or(0).saturating_sub(carried_bytes);
+        self.left_bytes = Some(left_bytes);
+        self.state =
+            if left_bytes == 0 { BlockState::Decoded(at_us) } else { BlockState::Due(due_us) };
+    }
+
     /// The block was sent again: it is decoded at a time, due again at one, or lost.
     pub(crate) fn sent_again(&mut self, decoded_us: Result<u64, Option<u64>>) {
-        self.fate = match decoded_us {
-            Ok(at_us) => Fate::Decoded(at_us),
-            Err(Some(due_us)) => Fate::Due(due_us),
-            Err(None) => Fate::Lost,
+        self.state = match decoded_us {
+            Ok(at_us) => BlockState::Decoded(at_us),
+            Err(Some(due_us)) => BlockState::Due(due_us),
+            Err(None) => BlockState::Lost,
         };
     }
 }
@@ -477,10 +532,15 @@ mod tests {
     }
 
     /// Sends one block of `tbs_bytes` in `slot` of 500 µs; returns what left.
-    fn send_block(uplink: &mut ScheduledUplink, slot: u64, tbs_bytes: u32, fate: Result<u64, u64>) {
+    fn send_block(
+        uplink: &mut ScheduledUplink,
+        slot: u64,
+        tbs_bytes: u32,
+        decoded_us: Result<u64, u64>,
+    ) {
         let filled =
             uplink.fill((slot, slot * 500), (tbs_bytes, 5), uplink.room_bytes(tbs_bytes, 1), 1);
-        uplink.sent(filled, 5, None, Vec::new(), fate);
+        uplink.sent(filled, (tbs_bytes, 5), None, Vec::new(), decoded_us);
     }
 
     fn arrivals(uplink: &mut ScheduledUplink) -> Vec<(u64, Option<u64>)> {

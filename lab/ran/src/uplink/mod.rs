@@ -7,7 +7,7 @@ mod access;
 mod bsr;
 mod recorded;
 
-pub(crate) use access::{ScheduledUplink, Status, Wanted};
+pub(crate) use access::{Block, SMALLEST_BLOCK_BYTES, ScheduledUplink, Status, Wanted};
 pub use access::{UplinkArrival, UplinkConfig};
 pub use recorded::{RecordedUplink, RecordedUplinkConfig};
 

@@ -179,6 +179,8 @@ fn failed_blocks_are_sent_again_and_then_lost_in_um() {
     let report = cell.mac_report(1, 0).unwrap();
     let first = f64::from(report.ul_harq[1]) / f64::from(report.ul_harq[0]);
     assert!((0.27..0.33).contains(&first), "{:?}", report.ul_harq);
+    let all = f64::from(report.ul_harq[4]) / f64::from(report.ul_harq[1]);
+    assert!((0.25..0.35).contains(&all), "{:?}", report.ul_harq);
     assert!(report.ul_aggr_prb > 0 && report.ul_aggr_retx_prb > 0 && report.ul_mcs1 == 10);
 }
 
@@ -193,6 +195,78 @@ fn am_loses_nothing_of_the_uplink() {
     let all = run(&mut cell, 20 * SECOND_US);
     assert_eq!(all.len(), 1_000);
     assert!(all.iter().zip(0..).all(|(a, tag)| a.tag == tag && a.leaves_us.is_some()));
+}
+
+/// Packets that are under way when the SNR falls from 25 dB after a second.
+fn after_a_fall_to(snr_db: f64) -> Vec<UplinkArrival> {
+    let series = SnrSeries::new(SECOND_US, [25.0, snr_db], AtEnd::Hold).unwrap();
+    let mut cell = Cell::<Packet>::new(CellConfig::nr_n78_106prb()).unwrap();
+    cell.add_ue(ue(1, Channel::SnrSeries(series))).unwrap();
+    let bearer = cell.add_bearer(1, BearerConfig::am(1, ran::AmConfig::default())).unwrap();
+    run(&mut cell, 970_000);
+    let mut left = Vec::new();
+    for tag in 0..40 {
+        assert!(cell.send_uplink(bearer, tag, MTU, cell.next_slot_us()));
+        left.extend(run(&mut cell, 970_000 + tag * 1_000));
+    }
+    left.extend(run(&mut cell, 60 * SECOND_US));
+    left
+}
+
+/// A block that was sized for 25 dB would never be received at 3 or -4 dB.
+#[test]
+fn am_sends_again_at_the_rate_of_the_radio_as_it_is_now() {
+    for snr_db in [3.0, -4.0] {
+        let left = after_a_fall_to(snr_db);
+        assert_eq!(left.len(), 40, "{snr_db} dB");
+        assert!(left.iter().zip(0..).all(|(a, tag)| a.tag == tag && a.leaves_us.is_some()));
+        let fallen = left.iter().filter(|one| one.leaves_us > Some(SECOND_US + 20_000)).count();
+        assert!(fallen > 10, "{snr_db} dB: {fallen}");
+    }
+}
+
+#[test]
+fn a_ue_whose_block_carries_um_alone_loses_it_beside_a_bearer_of_am() {
+    let mut cell = Cell::<Packet>::new(with_errors(0.4, 1)).unwrap();
+    cell.add_ue(ue(1, Channel::FixedMcs(10))).unwrap();
+    let um = cell.add_bearer(1, BearerConfig::um(1)).unwrap();
+    let am = cell.add_bearer(1, BearerConfig::am(2, ran::AmConfig::default())).unwrap();
+    let mut all = Vec::new();
+    for tag in 0..1_000 {
+        let bearer = if tag % 2 == 0 { um } else { am };
+        assert!(cell.send_uplink(bearer, tag, 100, cell.next_slot_us()));
+        all.extend(run(&mut cell, (tag + 1) * 40_000));
+    }
+    all.extend(run(&mut cell, 50 * SECOND_US));
+    let lost = [um, am].map(|bearer| {
+        all.iter().filter(|one| one.bearer == bearer && one.leaves_us.is_none()).count()
+    });
+    // 0.4 of 500.
+    assert_eq!(all.len(), 1_000);
+    assert!((160..240).contains(&lost[0]) && lost[1] == 0, "{lost:?}");
+}
+
+/// A packet each 23 ms, in each of five places of the pattern of 5 ms.
+#[test]
+fn a_gnb_that_grants_unasked_saves_requests_while_data_comes() {
+    let mean_us = |preschedule_us: u32| {
+        let mut cell = Cell::<Packet>::new(CellConfig::nr_n78_106prb()).unwrap();
+        let uplink = Some(UplinkConfig { preschedule_us, ..UplinkConfig::nr_n78() });
+        cell.add_ue(UeConfig { uplink, ..ue(1, Channel::FixedMcs(10)) }).unwrap();
+        let bearer = cell.add_bearer(1, BearerConfig::um(1)).unwrap();
+        let mut all = Vec::new();
+        for number in 0..1_001 {
+            let now_us = number * 23_000;
+            all.extend(run(&mut cell, now_us));
+            assert!(cell.send_uplink(bearer, now_us, 64, now_us));
+        }
+        assert_eq!(all.len(), 1_000);
+        all.iter().map(|one| one.leaves_us.unwrap() - one.tag).sum::<u64>() / 1_000
+    };
+    // Requests at 4 ms of the pattern, answered in the next one: 10, 7, 9, 6 and 8 ms.
+    assert_eq!(mean_us(0), 8_000);
+    // The next uplink slot: 5, 2, 4, 1 and 3 ms, but for the first packet.
+    assert!((3_000..3_010).contains(&mean_us(30_000)), "{}", mean_us(30_000));
 }
 
 #[test]
@@ -247,8 +321,8 @@ fn channel() -> impl Strategy<Value = Channel> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
-    /// No slot carries more than its PRBs at the highest MCS, no packet is early, and each has one fate;
-    /// a clone goes on alike.
+    /// No slot carries more than its PRBs at the highest MCS, no packet is early, and each leaves or is lost
+    /// once; a clone goes on alike.
     #[test]
     fn random_cells_respect_the_carrier(
         channels in prop::collection::vec(channel(), 1..6),
@@ -285,7 +359,7 @@ proptest! {
                 rest.extend(arrivals.iter().copied());
             }
             for arrival in arrivals {
-                let (sent_us, len) = waiting.remove(&arrival.tag).expect("one fate each");
+                let (sent_us, len) = waiting.remove(&arrival.tag).expect("leaves or is lost once");
                 if let Some(leaves_us) = arrival.leaves_us {
                     // Request, grant and block take 4.5 ms at least.
                     prop_assert!(leaves_us >= sent_us + 1_000, "{sent_us} {leaves_us}");
