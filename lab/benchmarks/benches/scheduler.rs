@@ -78,8 +78,15 @@ fn ten_ues(scheduler: SchedulerConfig) -> (Cell<Packet>, Vec<usize>) {
     for rnti in 1..=10u16 {
         let channel = Channel::FixedMcs(10 + rnti as u8);
         let slice = 1 + (rnti % 2) as u8;
-        let config =
-            UeConfig { rnti, channel, slice, errors: None, uplink: None, recorded_uplink: None };
+        let config = UeConfig {
+            rnti,
+            channel,
+            slice,
+            errors: None,
+            uplink: None,
+            recorded_uplink: None,
+            drx: None,
+        };
         cell.add_ue(config).expect("a new RNTI");
         let bearer = cell.add_bearer(rnti, BearerConfig::um(1)).expect("a new DRB");
         for at in 0..120 {

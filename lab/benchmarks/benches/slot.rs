@@ -31,6 +31,7 @@ fn loaded(config: CellConfig, mcs: u8, n: u16, queued_bytes: u32, bearer: &Beare
             errors: None,
             uplink: None,
             recorded_uplink: None,
+            drx: None,
         })
         .expect("a new RNTI");
         bearers.push(cell.add_bearer(rnti, bearer.clone()).expect("a new DRB"));

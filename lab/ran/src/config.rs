@@ -2,6 +2,7 @@
 
 use crate::channel::Channel;
 use crate::error::{ConfigError, ensure};
+use crate::mac::DrxConfig;
 use crate::mac::harq::{BlockErrors, HarqConfig};
 use crate::mac::scheduler::{SchedulerConfig, UeScheduler};
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
@@ -208,6 +209,8 @@ pub struct UeConfig {
     pub uplink: Option<UplinkConfig>,
     /// Uplink by a trace, in place of scheduling requests and grants.
     pub recorded_uplink: Option<RecordedUplinkConfig>,
+    /// Discontinuous reception; the UE always listens if `None`.
+    pub drx: Option<DrxConfig>,
 }
 
 /// A data radio bearer of a UE.

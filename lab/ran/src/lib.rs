@@ -45,8 +45,8 @@ pub use config::{BearerConfig, CellConfig, UeConfig};
 pub use error::ConfigError;
 pub use f1u::{DeliveryStatus, DeliveryTracker, F1Config, F1Path, NrUReceiver, Outstanding};
 pub use mac::{
-    BlockErrors, EqpConfig, HarqConfig, MacReport, PfConfig, PfGranularity, RbgConfiguration,
-    SchedulerConfig, SliceShare, UeScheduler,
+    BlockErrors, DrxConfig, EqpConfig, HarqConfig, MacReport, PfConfig, PfGranularity,
+    RbgConfiguration, SchedulerConfig, ShortCycle, SliceShare, UeScheduler,
 };
 pub use numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 pub use phy::{AdaptationConfig, Combining, OuterLoop};

@@ -185,6 +185,17 @@ impl Duplexing {
         }
     }
 
+    /// Most slots in a row without a downlink symbol.
+    pub(crate) fn longest_uplink_slots(&self) -> u64 {
+        let Self::Tdd(pattern) = self else { return 0 };
+        let (mut run, mut longest) = (0, 0);
+        for slot in 0..2 * pattern.period_slots() {
+            run = if pattern.kind(slot) == SlotKind::Up { run + 1 } else { 0 };
+            longest = longest.max(run);
+        }
+        longest
+    }
+
     /// Whether any slot carries uplink data.
     pub fn has_uplink(&self) -> bool {
         match self {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::link::Overhead;
 use super::model::{Cell, Drb, McsTable, Rat, ResourceAllocation, Scenario, Split, Tdd, Ue};
 use super::rules::{Bearers, Check, MAX_DELAY_US, MAX_TIME_S, ensure, span, within};
-use super::{Violation, adaptation, channel};
+use super::{Violation, adaptation, channel, drx};
 
 const MAX_UES: usize = 8192;
 const MAX_RNTI: u16 = 65_519;
@@ -131,6 +131,11 @@ fn check_ue(ue: &Ue, max_mcs: u8, path: &str) -> Check {
     ensure(is_used, format_args!("{path}.harq"), message)?;
     link::ue_harq(ue.harq.as_ref(), &format!("{path}.harq"))?;
     link::recorded_uplink(ue.uplink.as_ref(), &format!("{path}.uplink"))?;
+    if let Some(drx) = &ue.drx {
+        let message = "needs the scheduling requests of cell.uplink, not a recorded uplink";
+        ensure(ue.uplink.is_none(), format_args!("{path}.drx"), message)?;
+        drx::check(drx, &format!("{path}.drx"))?;
+    }
     let message = "empty; expected at least one DRB";
     ensure(!ue.drbs.is_empty(), format_args!("{path}.drbs"), message)?;
     let mut ids = HashSet::new();

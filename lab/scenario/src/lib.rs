@@ -6,6 +6,7 @@
 mod adaptation;
 mod channel;
 mod check;
+mod drx;
 mod error;
 mod fading;
 mod file;
@@ -31,6 +32,7 @@ pub use channel::{
     AtEnd, Channel, CqiSeries, GaussMarkov, Mahimahi, McsSeries, MeasuredCsv, Missing, Mobility,
     MobilityPattern, Quantity, SnrSeries, UccColumn, UccCsv,
 };
+pub use drx::Drx;
 pub use error::{ScenarioError, Violation};
 pub use fading::{Deployment, Fading, Interference, Path as LinkPath, Profile, Shadowing};
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, decompress, read_bounded};

@@ -10,6 +10,7 @@ use traffic::TunnelConfig;
 
 use super::adaptation::Adaptation;
 use super::channel::Channel;
+use super::drx::Drx;
 use super::flow::Flow;
 use super::link::{F1, Harq, Overhead, RecordedUplink, UeHarq, UplinkAccess};
 use super::pipeline::PipelineSpec;
@@ -251,6 +252,9 @@ pub struct Ue {
     /// Recorded uplink; requests and grants of `cell.uplink` if unset.
     #[serde(default)]
     pub uplink: Option<RecordedUplink>,
+    /// Discontinuous reception; the UE always listens if unset.
+    #[serde(default)]
+    pub drx: Option<Drx>,
     /// When the UE attaches.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]

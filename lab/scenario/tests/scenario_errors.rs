@@ -78,6 +78,18 @@ ues[0].channel={rate_series: {period_ms: 10, values_kbps: []}}
   -> ues[0].channel.rate_series.values_kbps: empty; expected at least one rate
 ues[0].channel={mahimahi: {path: x, opportunity_bytes: 10}}
   -> ues[0].channel.mahimahi.opportunity_bytes: 10 is outside 100..=65535
+ues[0].drx={long_cycle_ms: 160, on_duration_ms: 8}
+  -> ues[0].drx: missing field `inactivity_ms`
+ues[0].drx={long_cycle_ms: 0, on_duration_ms: 8, inactivity_ms: 20}
+  -> ues[0].drx.long_cycle_ms: 0 is outside 1..=10240
+ues[0].drx={long_cycle_ms: 160, on_duration_ms: 8, inactivity_ms: 20, short_cycle_ms: 60}
+  -> ues[0].drx.short_cycle_ms: 60 is no divisor of long_cycle_ms (160)
+ues[0].drx={long_cycle_ms: 160, on_duration_ms: 30, inactivity_ms: 20, short_cycle_ms: 20}
+  -> ues[0].drx.on_duration_ms: 30 is outside 1..=20
+ues[0].drx={long_cycle_ms: 160, on_duration_ms: 8, inactivity_ms: 20, short_cycles: 2}
+  -> ues[0].drx.short_cycles: is for a DRX with short_cycle_ms
+ues[0].drx={long_cycle_ms: 160, on_duration_ms: 8, inactivity_ms: 20, offset_ms: 160}
+  -> ues[0].drx.offset_ms: 160 is outside 0..=159
 ues[0].uplink={mahimahi: {path: ""}} -> ues[0].uplink.mahimahi.path: empty; expected a file
 ues[0].uplink={mahimahi: {path: x}, limit_packets: 0}
   -> ues[0].uplink.limit_packets: 0 is outside 1..=1000000

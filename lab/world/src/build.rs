@@ -67,6 +67,7 @@ const STREAM_SDAP: u64 = 5;
 const STREAM_UPLINK: u64 = 6;
 const STREAM_RLC_QUEUE: u64 = 7;
 const STREAM_F1: u64 = 8;
+const STREAM_DRX: u64 = 9;
 
 pub(super) fn micros(seconds: f64) -> u64 {
     (seconds * 1e6).round() as u64
@@ -110,6 +111,10 @@ impl Builder<'_> {
                     errors: ue.harq.as_ref().map(|own| radio::ue_errors(own, &harq)),
                     uplink: Some(uplink_of(ues.len() as u64)),
                     recorded_uplink: recorded_uplink.clone(),
+                    drx: ue.drx.map(|given| {
+                        let seed = stream_seed(scenario.seed, STREAM_DRX, ues.len() as u64);
+                        radio::drx(&given, &config, Rng::new(seed))
+                    }),
                 };
                 trial
                     .add_ue(config.clone())

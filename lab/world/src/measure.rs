@@ -324,6 +324,7 @@ impl World {
             uplink_used_pct: bearer
                 .cell
                 .and_then(|place| self.cell.uplink_used_pct(place, self.now_us)),
+            active_pct: bearer.cell.and_then(|place| self.cell.active_pct(place)),
             radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),
             queued_bytes: QueuedBytesSummary { mean: mean_bytes, peak: peak_bytes },
             rlc_hol_ms: DelayMs::from(&measured.rlc_hol),

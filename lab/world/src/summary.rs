@@ -279,6 +279,9 @@ pub struct BearerSummary {
     /// Share of the uplink's resource blocks that the UE had since it first sent, percent; absent for
     /// a recorded uplink and for a UE that has left.
     pub uplink_used_pct: Option<f64>,
+    /// Share of the slots in which the UE monitored the PDCCH, percent; absent without DRX and for a UE that
+    /// has left.
+    pub active_pct: Option<f64>,
     /// Re-establishments of RLC-AM after maxRetxThreshold.
     pub radio_link_failures: u64,
     /// What waited in the pipeline and in the RLC, sampled each ms.

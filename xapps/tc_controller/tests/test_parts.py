@@ -173,16 +173,16 @@ def test_the_lowest_drain_rate_is_measured_under_backlog_only() -> None:
 def test_history_forgets_after_its_span() -> None:
     history = fed((1, 9), *([(5_000, 9)] * 60))
     assert history.lowest_kbps(0, 100_000) == pytest.approx(40_000)
-    assert history.mean_kbps(0) == pytest.approx(40_000)
+    assert history.serving_kbps(0) == pytest.approx(40_000)
 
 
 def test_the_history_of_a_slot_starts_with_its_bearer() -> None:
     windows = fed((5_000, 9), (5_000, 9))
-    assert windows.mean_kbps(0) is not None
+    assert windows.serving_kbps(0) is not None
     windows.forget(BearerKey("n", 1, 1))
     windows.take(201_000, rlc_message((0, 9, 0, 0, 2, 1)))
     assert windows.slot(BearerKey("n", 2, 1)) == 0
-    assert windows.mean_kbps(0) is None
+    assert windows.serving_kbps(0) is None
     assert windows.lowest_kbps(0, 100_000) is None
 
 

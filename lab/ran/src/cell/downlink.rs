@@ -72,7 +72,9 @@ impl<P: Sdu> Cell<P> {
                 break;
             }
             let fits = block.kind == slot.kind && block.n_prb <= budget_prb - taken_prb;
-            let own = self.ues[block.ue].as_ref().is_some_and(|ue| ue.slice == slice);
+            let own = self.ues[block.ue].as_ref().is_some_and(|ue| {
+                ue.slice == slice && ue.receives_again(block.due_us, slot.start_us)
+            });
             if !(fits && own) {
                 at += 1;
                 continue;
@@ -154,6 +156,7 @@ impl<P: Sdu> Cell<P> {
         };
         let failed = failure_rate > 0.0 && ue.rng.chance(failure_rate);
         ue.channel.transmitted(!failed, slot.start_us);
+        ue.count_new_transmission(slot.start_us);
         let free_us = slot.start_us + u64::from(harq.rtt_us);
         let at_us = slot.start_us + u64::from(harq.phy_delay_us);
         let mut kept = Vec::new();
@@ -235,11 +238,13 @@ impl<P: Sdu> Cell<P> {
         self.radio_now(ue).bytes(|mcs| self.tables.full(SlotKind::Down, mcs))
     }
 
-    /// Transport block bytes of the next slot over the whole carrier; 0 without downlink.
+    /// Transport block bytes of the next slot over the whole carrier; 0 without downlink, or if the UE does
+    /// not listen.
     pub(super) fn coming_capacity_bytes(&self, ue: &Ue) -> u32 {
         let kind = self.config.duplexing.kind(self.slot);
         let reserved = self.config.reserved.as_ref().map_or(0, |r| r.in_slot(self.slot));
-        if kind == SlotKind::Up || reserved >= self.config.n_prb {
+        let is_active = ue.is_active_at(self.next_slot_us());
+        if kind == SlotKind::Up || reserved >= self.config.n_prb || !is_active {
             return 0;
         }
         let end_us = self.config.numerology.slot_start_us(self.slot + 1);

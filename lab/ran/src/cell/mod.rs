@@ -87,8 +87,8 @@ pub struct Cell<P> {
     last_slot_downlink: bool,
     /// Kind of the last slot, and its PRBs for data.
     last_slot: (SlotKind, u16),
-    /// Whether a UE has had a channel that changes by steps.
-    any_advancing_channel: bool,
+    /// Whether a UE has had a channel that changes by steps, or timers of DRX.
+    any_advancing: bool,
     /// Downlink slots so far.
     downlink_slots: u64,
     /// State of EQP, if it is the scheduler.
@@ -127,7 +127,7 @@ impl<P: Sdu> Cell<P> {
             totals: CellTotals::default(),
             last_slot_downlink: false,
             last_slot: (SlotKind::Up, 0),
-            any_advancing_channel: false,
+            any_advancing: false,
             downlink_slots: 0,
             eqp: match &config.scheduler {
                 SchedulerConfig::ElasticQuantumPartition(eqp) => {
@@ -162,6 +162,9 @@ impl<P: Sdu> Cell<P> {
         if let Some(errors) = &config.errors {
             errors.validate("ue.errors")?;
         }
+        if let Some(drx) = &config.drx {
+            drx.validate(&self.config.duplexing, self.config.numerology)?;
+        }
         let uplink = match &config.recorded_uplink {
             Some(recorded) => Uplink::Recorded(RecordedUplink::new(recorded.clone())?),
             None => {
@@ -172,7 +175,7 @@ impl<P: Sdu> Cell<P> {
         };
         let now_us = self.next_slot_us();
         let ue = Ue::new(config, slice, &self.config, &self.link_tables, uplink, now_us);
-        self.any_advancing_channel |= ue.channel.is_advancing();
+        self.any_advancing |= ue.channel.is_advancing() || ue.drx.is_some();
         let at = match self.ues.iter().position(Option::is_none) {
             Some(free) => free,
             None => {
@@ -276,7 +279,7 @@ impl<P: Sdu> Cell<P> {
         let (_, ue) = Self::ue_mut(&self.by_rnti, &mut self.ues, rnti)
             .ok_or(ConfigError::NoSuchUe { rnti })?;
         ue.set_channel(channel, &self.config, &self.link_tables, now_us);
-        self.any_advancing_channel |= ue.channel.is_advancing();
+        self.any_advancing |= ue.channel.is_advancing();
         Ok(())
     }
 
@@ -377,8 +380,8 @@ impl<P: Sdu> Cell<P> {
         self.slot += 1;
         let end_us = self.next_slot_us();
         self.last_slot_downlink = false;
-        if self.any_advancing_channel {
-            self.ues.iter_mut().flatten().for_each(|ue| ue.channel.advance(start_us));
+        if self.any_advancing {
+            self.ues.iter_mut().flatten().for_each(|ue| ue.begin_slot(start_us));
         }
         let kind = self.config.duplexing.kind(slot);
         let reserved = self.config.reserved.as_ref().map_or(0, |r| r.in_slot(slot));
@@ -414,7 +417,7 @@ impl<P: Sdu> Cell<P> {
             head_of_line_us: bearer.head_enqueued_us(),
             capacity_bytes_per_tti,
             tti_us: self.tti_us(),
-            dl_opportunity: self.last_slot_downlink && capacity_bytes_per_tti > 0,
+            dl_opportunity: self.last_slot_downlink && capacity_bytes_per_tti > 0 && ue.is_active(),
         })
     }
 
@@ -480,6 +483,13 @@ impl<P: Sdu> Cell<P> {
     pub fn used_prb(&self, rnti: u16) -> Option<u64> {
         let ue = self.ues[*self.by_rnti.get(&rnti)?].as_ref()?;
         Some(ue.counters.aggr_prb + ue.counters.aggr_retx_prb)
+    }
+
+    /// Share of the slots in which the UE of a bearer monitored the PDCCH, percent; `None` without DRX.
+    pub fn active_pct(&self, index: BearerIndex) -> Option<f64> {
+        let bearer = self.bearers.get(index)?.as_ref()?;
+        let (active, all) = self.ues[bearer.ue].as_ref()?.drx.as_ref()?.slots;
+        Some(active as f64 * 100.0 / all.max(1) as f64)
     }
 
     /// Transport block bytes that the last slot could have carried to a UE over all PRBs for data; 0

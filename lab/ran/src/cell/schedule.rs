@@ -92,11 +92,11 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
-    /// PRBs that a UE needs of `budget_prb`; `None` if they cannot carry a byte or no HARQ process is
-    /// free.
+    /// PRBs that a UE needs of `budget_prb`; `None` if they cannot carry a byte, no HARQ process is free or
+    /// the UE does not listen.
     fn grant_for(&self, slot: &Slot, ue_at: usize, budget_prb: u16) -> Option<Grant> {
         let ue = self.ues[ue_at].as_ref()?;
-        if !ue.processes.is_free(self.config.harq.processes, slot.start_us) {
+        if !ue.is_active() || !ue.processes.is_free(self.config.harq.processes, slot.start_us) {
             return None;
         }
         let link = self.link(ue, slot);

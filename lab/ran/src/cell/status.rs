@@ -24,8 +24,8 @@ pub struct BearerStatus {
     pub capacity_bytes_per_tti: u32,
     /// Length of a slot.
     pub tti_us: u32,
-    /// Whether the last slot could carry data to this UE: it had downlink symbols and, on a trace, an
-    /// opportunity.
+    /// Whether the last slot could carry data to this UE: it had downlink symbols, the UE monitored its
+    /// PDCCH and, on a trace, there was an opportunity.
     pub dl_opportunity: bool,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::BearerIndex;
 use crate::channel::{Channel, ChannelState};
 use crate::config::{CellConfig, UeConfig};
+use crate::mac::drx::Drx;
 use crate::mac::harq::{BlockErrors, Processes};
 use crate::mac::pf::Average;
 use crate::mac::report::MacCounters;
@@ -37,6 +38,7 @@ pub(super) struct Ue {
     /// Average uplink rate under proportional fair.
     pub(super) uplink_average: Average,
     pub(super) counters: MacCounters,
+    pub(super) drx: Option<Drx>,
     pub(super) rng: Rng,
 }
 
@@ -71,6 +73,7 @@ impl Ue {
             uplink_is_active: false,
             uplink_average: Average::default(),
             counters: MacCounters::default(),
+            drx: config.drx.map(Drx::new),
             rng: Rng::new(cell.seed, u64::from(config.rnti)),
         }
     }
@@ -86,6 +89,40 @@ impl Ue {
         let random = channel_stream(cell.seed, self.rnti, self.channels);
         self.channel = ChannelState::new(channel, cell, tables, random, now_us);
         self.channels += 1;
+    }
+
+    /// Begins the slot at `now_us`.
+    pub(super) fn begin_slot(&mut self, now_us: u64) {
+        let is_requesting = self.is_requesting(now_us);
+        let is_active = self.drx.as_mut().is_none_or(|drx| drx.begin_slot(is_requesting, now_us));
+        self.channel.advance(is_active, now_us);
+    }
+
+    /// Whether it monitors the PDCCH of the slot that was begun last.
+    pub(super) fn is_active(&self) -> bool {
+        self.drx.as_ref().is_none_or(Drx::is_active)
+    }
+
+    /// Whether it monitors that of a slot that begins at `now_us`, by what has happened so far.
+    pub(super) fn is_active_at(&self, now_us: u64) -> bool {
+        let is_active = |drx: &Drx| drx.is_active_at(self.is_requesting(now_us), now_us);
+        self.drx.as_ref().is_none_or(is_active)
+    }
+
+    fn is_requesting(&self, now_us: u64) -> bool {
+        matches!(&self.uplink, Uplink::Scheduled(uplink) if uplink.is_requesting(now_us))
+    }
+
+    /// Whether it receives a retransmission in the slot at `now_us` that was due at `due_us`.
+    pub(super) fn receives_again(&self, due_us: u64, now_us: u64) -> bool {
+        self.drx.as_ref().is_none_or(|drx| drx.receives_again(due_us, now_us))
+    }
+
+    /// The PDCCH of the slot at `now_us` indicates a new transmission.
+    pub(super) fn count_new_transmission(&mut self, now_us: u64) {
+        if let Some(drx) = &mut self.drx {
+            drx.transmitted(now_us);
+        }
     }
 
     pub(super) fn logical_channels(&self) -> impl Iterator<Item = (BearerIndex, u8)> + '_ {

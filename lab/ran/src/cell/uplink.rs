@@ -60,14 +60,14 @@ impl<P: Sdu> Cell<P> {
     /// Sends a block that is due again, if its PRBs fit; returns them.
     fn retransmit_uplink(&mut self, slot: UplinkSlot, at: usize, budget_prb: u16) -> u16 {
         let harq = self.config.harq;
-        let Some(Uplink::Scheduled(uplink)) = self.ues[at].as_ref().map(|ue| &ue.uplink) else {
+        let Some(ue) = self.ues[at].as_ref() else { return 0 };
+        let Uplink::Scheduled(uplink) = &ue.uplink else { return 0 };
+        let Some(due_us) = uplink.due_since_us(slot.start_us) else { return 0 };
+        let is_reached =
+            ue.receives_again(due_us, slot.start_us) && self.uplink_mcs(ue, 1).is_some();
+        let Some(ue) = self.ues[at].as_mut().filter(|_| is_reached && budget_prb > 0) else {
             return 0;
         };
-        if !uplink.is_due(slot.start_us) || budget_prb == 0 {
-            return 0;
-        }
-        let has_radio = self.ues[at].as_ref().is_some_and(|ue| self.uplink_mcs(ue, 1).is_some());
-        let Some(ue) = self.ues[at].as_mut().filter(|_| has_radio) else { return 0 };
         let Uplink::Scheduled(uplink) = &mut ue.uplink else { return 0 };
         let config = uplink.config;
         let Some(block) = uplink.due_block(slot.start_us) else { return 0 };
@@ -132,6 +132,7 @@ impl<P: Sdu> Cell<P> {
         let Some(mcs) = self.uplink_mcs(ue, n_prb) else { return 0 };
         let tbs_bytes = self.uplink_bytes(ue, n_prb);
         let Some(ue) = self.ues[at].as_mut() else { return 0 };
+        ue.count_new_transmission(slot.start_us);
         let failed = Self::fails_at_first(ue, &config, (mcs, tbs_bytes, n_prb)).0;
         ue.counters.count_uplink_round(0, failed, slot.start_us);
         ue.counters.uplink_retx_prb += u64::from(n_prb);
@@ -234,8 +235,9 @@ impl<P: Sdu> Cell<P> {
         budget_prb: u16,
     ) -> Option<(Grant, bool)> {
         let ue = self.ues[at].as_mut()?;
+        let is_active = ue.is_active();
         let Uplink::Scheduled(uplink) = &mut ue.uplink else { return None };
-        let wanted = uplink.wanted(slot.start_us)?;
+        let wanted = uplink.wanted(slot.start_us).filter(|_| is_active)?;
         let config = uplink.config;
         let ue = self.ues[at].as_ref()?;
         let (min_prb, most_prb) = self.uplink_prb_range(ue, budget_prb);
@@ -296,6 +298,7 @@ impl<P: Sdu> Cell<P> {
         let tbs_bytes = self.uplink_bytes(ue, n_prb);
         let groups = ue.bearers.len().min(MAX_GROUPS) as u32;
         let Some(ue) = self.ues[at].as_mut() else { return };
+        ue.count_new_transmission(slot.start_us);
         let Uplink::Scheduled(uplink) = &mut ue.uplink else { return };
         let config = uplink.config;
         let mut room_bytes = uplink.room_bytes(tbs_bytes, groups);

@@ -110,12 +110,12 @@ impl ChannelState {
         }
     }
 
-    /// Advances to `now_us`, the start of a slot.
-    pub(crate) fn advance(&mut self, now_us: u64) {
+    /// Advances to `now_us`, the start of a slot; a UE that is not active reports no CSI (38.321 §5.7).
+    pub(crate) fn advance(&mut self, is_active: bool, now_us: u64) {
         match &mut self.kind {
             Kind::Known(known) => known.advance(now_us),
             Kind::Oracle { snr, .. } => snr.advance(&self.tables, now_us),
-            Kind::Adapted(adapted) => adapted.advance(&self.tables, now_us),
+            Kind::Adapted(adapted) => adapted.advance(&self.tables, is_active, now_us),
         }
     }
 
@@ -243,9 +243,9 @@ impl Adapted {
         Self { snr, link, up, config, next_report_us: now_us }
     }
 
-    fn advance(&mut self, tables: &LinkTables, now_us: u64) {
+    fn advance(&mut self, tables: &LinkTables, is_active: bool, now_us: u64) {
         self.snr.advance(tables, now_us);
-        if self.next_report_us <= now_us {
+        if is_active && self.next_report_us <= now_us {
             self.link.report(tables.cqi_at(self.snr.now_db()), now_us);
             self.up.measure(self.snr.now_db(), now_us);
             self.next_report_us = now_us + u64::from(self.config.cqi_period_us);
@@ -340,7 +340,7 @@ mod tests {
             for now_us in (1_000..2_000_000).step_by(1_000) {
                 let ahead = tuned.radio_ahead(now_us, 0, 0);
                 assert_eq!(tuned.radio(now_us, 0, 0), last, "radio_ahead draws nothing");
-                tuned.advance(now_us);
+                tuned.advance(true, now_us);
                 let now = tuned.radio(now_us, 0, 0);
                 assert_eq!(ahead, now, "at {now_us} µs");
                 changes += u32::from(now != last);

@@ -1,5 +1,6 @@
 //! Medium access control: scheduling, HARQ and the MAC report.
 
+pub(crate) mod drx;
 pub mod eqp;
 pub mod harq;
 pub mod pf;
@@ -8,6 +9,7 @@ pub mod report;
 pub mod round_robin;
 pub mod scheduler;
 
+pub use drx::{DrxConfig, ShortCycle};
 pub use harq::{BlockErrors, HarqConfig};
 pub use pf::{PfConfig, PfGranularity};
 pub use rbg::RbgConfiguration;

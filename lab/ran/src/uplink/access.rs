@@ -326,11 +326,18 @@ impl ScheduledUplink {
         is_early.then_some(Wanted::Prescheduled)
     }
 
-    /// Whether a block is due for another transmission at `now_us`.
-    pub(crate) fn is_due(&self, now_us: u64) -> bool {
-        self.blocks
-            .iter()
-            .any(|block| matches!(block.state, BlockState::Due(at_us) if at_us <= now_us))
+    /// Since when a block is due for another transmission, by `now_us`.
+    pub(crate) fn due_since_us(&self, now_us: u64) -> Option<u64> {
+        self.blocks.iter().find_map(|block| match block.state {
+            BlockState::Due(at_us) if at_us <= now_us => Some(at_us),
+            _ => None,
+        })
+    }
+
+    /// Whether a scheduling request is pending (38.321 §5.4.4).
+    pub(crate) fn is_requesting(&self, now_us: u64) -> bool {
+        let until_us = u64::from(self.config.sr_to_pusch_us);
+        self.requested_us.is_some_and(|at_us| at_us <= now_us + until_us)
     }
 
     /// The block that is due for another transmission first, at `now_us`.

@@ -10,6 +10,7 @@ mod behaviour;
 mod capacity;
 mod channels;
 mod common;
+mod drx;
 mod f1u;
 mod harq;
 mod proportional_fair;

@@ -4,12 +4,12 @@ use ran::phy::adaptation::{OAI_WINDOW, STEP_UP_DB, TARGET_BLER};
 use ran::rlc::{SnLength, UmConfig};
 use ran::{
     AdaptationConfig, AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Combining,
-    Duplexing, EqpConfig, HarqConfig, MahimahiTrace, Numerology, OuterLoop, PfConfig,
-    RecordedUplinkConfig, RlcMode, SchedulerConfig, SliceShare, UplinkConfig,
+    DrxConfig, Duplexing, EqpConfig, HarqConfig, MahimahiTrace, Numerology, OuterLoop, PfConfig,
+    RecordedUplinkConfig, RlcMode, SchedulerConfig, ShortCycle, SliceShare, UplinkConfig,
 };
 
 use lab_scenario::{
-    Adaptation, Cell, Drb, MacScheduler, PfGranularity, Rat, Scenario, SchedulerKind, UeHarq,
+    Adaptation, Cell, Drb, Drx, MacScheduler, PfGranularity, Rat, Scenario, SchedulerKind, UeHarq,
     UeScheduler, UplinkAccess,
 };
 use traffic::Rng;
@@ -97,6 +97,25 @@ pub(super) fn uplink(given: &UplinkAccess, cell: &CellConfig, mut random: Rng) -
         target_snr_db: given.target_snr_db.unwrap_or(base.target_snr_db),
         limit_packets: given.limit_packets.unwrap_or(base.limit_packets),
         limit_bytes: given.limit_bytes.unwrap_or(base.limit_bytes),
+    }
+}
+
+/// DRX of a UE.
+pub(super) fn drx(given: &Drx, cell: &CellConfig, mut random: Rng) -> DrxConfig {
+    let us = |ms: u32| ms * 1000;
+    let offset_ms = || random.below(given.long_cycle_ms.into()) as u32;
+    let short = given.short_cycle_ms.map(|cycle_ms| ShortCycle {
+        cycle_us: us(cycle_ms),
+        cycles: given.short_cycles.unwrap_or(1),
+    });
+    let retransmission_slots = given.retransmission_slots.unwrap_or(8);
+    DrxConfig {
+        long_cycle_us: us(given.long_cycle_ms),
+        offset_us: us(given.offset_ms.unwrap_or_else(offset_ms)),
+        on_duration_us: us(given.on_duration_ms),
+        inactivity_us: us(given.inactivity_ms),
+        short,
+        retransmission_us: u32::from(retransmission_slots) * cell.numerology.slot_us(),
     }
 }
 

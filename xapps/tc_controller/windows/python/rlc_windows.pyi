@@ -143,7 +143,7 @@ class Windows:
     def over_for_us(self, slot: int) -> int:
         """How long the sojourn has been above the bound without a break."""
 
-    def mean_kbps(self, slot: int) -> float | None:
+    def serving_kbps(self, slot: int) -> float | None:
         """Drain rate over the last five seconds."""
 
     def lowest_kbps(self, slot: int, span_us: int) -> float | None:

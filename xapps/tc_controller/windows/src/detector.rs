@@ -9,6 +9,8 @@
 //!   p-th percentile is within the bound" allows ⌊(1 − p)·W⌋ of them above it. Counting needs no sorting and
 //!   detects this before the window is full.
 //!
+//! Nothing begins while what a packet waited outside pauses of the radio is within the bound.
+//!
 //! The violation ends when the sojourn stayed below a share of the bound for the clear time (hysteresis), so
 //! that a queue that hovers at the bound makes one violation, not hundreds.
 //!
@@ -127,11 +129,12 @@ impl Detector {
             && self.bound_us.iter().zip(sojourn_us).filter(|(bound, now)| now > bound).count() == 0
     }
 
-    /// Judges the newest report; returns the slots where a violation began and where one ended. `evicted` has
-    /// the sojourn of a slot by age.
+    /// Judges the newest report; returns the slots where a violation began and where one ended. `queued_us` has
+    /// the sojourn without pauses of the radio, `evicted` the sojourn of a slot by age.
     pub(crate) fn judge(
         &mut self,
         newest: &Newest<'_>,
+        queued_us: impl Fn(usize) -> f32,
         evicted: impl Fn(usize, usize) -> f32,
     ) -> (Vec<usize>, Vec<usize>) {
         let (mut began, mut ended) = (Vec::new(), Vec::new());
@@ -153,7 +156,7 @@ impl Detector {
                     watched.violating = false;
                     ended.push(slot);
                 }
-            } else if over && confirmed {
+            } else if over && confirmed && queued_us(slot) > bound_us {
                 watched.violating = true;
                 began.push(slot);
             }

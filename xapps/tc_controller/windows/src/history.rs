@@ -3,6 +3,8 @@
 /// Span of a segment and number of them: five seconds.
 const SEGMENT_US: i64 = 100_000;
 const SEGMENTS: u64 = 50;
+/// A drain that no other follows takes a slot.
+const LEAST_US: i64 = 1000;
 
 /// Drained bytes and least RLC occupancy of each segment.
 #[derive(Debug)]
@@ -17,6 +19,7 @@ pub(crate) struct History {
 #[derive(Debug, Clone)]
 struct Segments {
     drained: Vec<i64>,
+    paused_us: Vec<i64>,
     least: Vec<u32>,
     running: u32,
     first: u64,
@@ -25,7 +28,13 @@ struct Segments {
 impl Default for Segments {
     fn default() -> Self {
         let segments = SEGMENTS as usize;
-        Self { drained: vec![0; segments], least: vec![0; segments], running: 0, first: 0 }
+        Self {
+            drained: vec![0; segments],
+            paused_us: vec![0; segments],
+            least: vec![0; segments],
+            running: 0,
+            first: 0,
+        }
     }
 }
 
@@ -44,9 +53,14 @@ impl History {
         self.slots[slot].running = 0;
     }
 
-    /// Adds the newest report.
-    pub(crate) fn step(&mut self, now_us: i64, occupancy_bytes: &[u32], drained_bytes: &[i64]) {
-        for (segments, occupancy) in self.slots.iter_mut().zip(occupancy_bytes) {
+    /// Adds the newest report: occupancy and drained bytes of each slot; `paused_us` has its pauses so far.
+    pub(crate) fn step<'a>(
+        &mut self,
+        now_us: i64,
+        newest: impl Iterator<Item = (&'a u32, &'a i64)> + Clone,
+        paused_us: impl Fn(usize) -> i64,
+    ) {
+        for (segments, (occupancy, _)) in self.slots.iter_mut().zip(newest.clone()) {
             segments.running = segments.running.min(*occupancy);
         }
         if self.count > 0 && now_us - self.newest_us < SEGMENT_US {
@@ -55,20 +69,26 @@ impl History {
         self.newest_us = now_us;
         let at = (self.count % SEGMENTS) as usize;
         self.at_us[at] = now_us;
-        let newest = occupancy_bytes.iter().zip(drained_bytes);
-        for (segments, (occupancy, drained)) in self.slots.iter_mut().zip(newest) {
+        for (slot, (segments, (occupancy, drained))) in
+            self.slots.iter_mut().zip(newest).enumerate()
+        {
             segments.drained[at] = *drained;
+            segments.paused_us[at] = paused_us(slot);
             segments.least[at] = segments.running;
             segments.running = *occupancy;
         }
         self.count += 1;
     }
 
-    /// Drain rate over the history, kbit/s.
-    pub(crate) fn mean_kbps(&self, slot: usize) -> Option<f64> {
+    /// Drain rate over the history without pauses, kbit/s: what the radio takes while it serves the bearer,
+    /// and of a sparse one more than it brings.
+    pub(crate) fn serving_kbps(&self, slot: usize) -> Option<f64> {
         let rows = self.rows(slot);
         let (first, last) = (*rows.first()?, *rows.last()?);
-        (first != last).then(|| self.rate(slot, first, last))
+        let Segments { drained, paused_us, .. } = self.slots.get(slot)?;
+        let served_us = self.at_us[last] - self.at_us[first] - (paused_us[last] - paused_us[first]);
+        let bytes = drained[last] - drained[first];
+        (first != last).then(|| bytes as f64 * 8_000.0 / served_us.max(LEAST_US) as f64)
     }
 
     /// The lowest drain rate over any `span_us` in which the RLC was never empty, kbit/s; `None` where it was

@@ -8,6 +8,7 @@
 
 mod detector;
 mod history;
+mod pauses;
 mod report;
 mod windows;
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::detector::{Detector, Newest, Objective};
 use crate::history::History;
+use crate::pauses::Pauses;
 use crate::report::{BearerCode, Fields, FrameError, Rows, code_of};
 
 const FIRST_CAPACITY: usize = 4;
@@ -76,6 +77,9 @@ pub struct Windows {
     judged: u64,
     detector: Detector,
     history: History,
+    pauses: Pauses,
+    /// What the sojourns in the pipelines are without pauses.
+    pipeline_queued_us: Vec<f32>,
 }
 
 impl Windows {
@@ -113,6 +117,8 @@ impl Windows {
             judged: 0,
             detector: Detector::new(period_us),
             history: History::new(),
+            pauses: Pauses::new(period_us),
+            pipeline_queued_us: Vec::new(),
         }
     }
 
@@ -158,7 +164,7 @@ impl Windows {
         let at = self.row * self.capacity;
         if self.detector.is_quiet(&self.sojourn_ring[at..at + self.capacity]) {
             self.judged = self.reports;
-            self.history.step(self.newest_us, &self.occupancy_bytes, &self.drained_bytes);
+            self.step_history();
             return Ok(Taken::Quiet);
         }
         Ok(Taken::Judged(self.judge()))
@@ -167,19 +173,29 @@ impl Windows {
     /// Judges the newest report.
     pub fn judge(&mut self) -> Violations {
         self.judged = self.reports;
-        self.history.step(self.newest_us, &self.occupancy_bytes, &self.drained_bytes);
+        self.step_history();
         let at = self.row * self.capacity;
         let newest = Newest {
             sojourn_us: &self.sojourn_ring[at..at + self.capacity],
             mean_us: &self.mean_us,
             pipeline_us: &self.pipeline_us,
         };
+        let (pauses, now_us) = (&self.pauses, self.newest_us);
+        let queued_us = |slot: usize| {
+            pauses.queued_us(slot, self.hol_us[slot], now_us) + self.pipeline_queued_us[slot]
+        };
         let (row, depth, capacity) = (self.row, self.depth, self.capacity);
         let ring = &self.sojourn_ring;
-        let (began, ended) = self.detector.judge(&newest, |slot, age| {
-            ring[(row + depth - age % depth) % depth * capacity + slot]
-        });
+        let evicted =
+            |slot: usize, age: usize| ring[(row + depth - age % depth) % depth * capacity + slot];
+        let (began, ended) = self.detector.judge(&newest, queued_us, evicted);
         Violations { began, ended }
+    }
+
+    fn step_history(&mut self) {
+        let (pauses, now_us) = (&self.pauses, self.newest_us);
+        let newest = self.occupancy_bytes.iter().zip(&self.drained_bytes);
+        self.history.step(now_us, newest, |slot| pauses.paused_us(slot, now_us));
     }
 
     fn store(&mut self, rows: Rows<'_>) {
@@ -196,8 +212,11 @@ impl Windows {
             // would be 17 Tbit/s.
             let step = row.pdu_bytes.wrapping_sub(self.counter[slot]).cast_signed().max(0);
             self.counter[slot] = row.pdu_bytes;
-            if self.born[slot] != self.reports {
+            if self.born[slot] == self.reports {
+                self.pauses.born(slot, self.newest_us);
+            } else if step > 0 {
                 self.drained_bytes[slot] += i64::from(step);
+                self.pauses.served(slot, self.newest_us);
             }
         }
     }
@@ -269,6 +288,8 @@ impl Windows {
         self.born.resize(self.capacity, 0);
         self.detector.grow(self.capacity);
         self.history.grow(self.capacity);
+        self.pauses.grow(self.capacity);
+        self.pipeline_queued_us.resize(self.capacity, 0.0);
         old
     }
 
@@ -286,6 +307,7 @@ impl Windows {
         self.hol_us[slot] = 0.0;
         self.mean_us[slot] = 0.0;
         self.pipeline_us[slot] = 0.0;
+        self.pipeline_queued_us[slot] = 0.0;
         self.occupancy_bytes[slot] = 0;
         self.drained_bytes[slot] = 0;
         self.counter[slot] = 0;
@@ -311,6 +333,7 @@ impl Windows {
     pub fn set_pipeline_us(&mut self, slot: usize, sojourn_us: f32) {
         if let Some(pipeline_us) = self.pipeline_us.get_mut(slot) {
             *pipeline_us = sojourn_us;
+            self.pipeline_queued_us[slot] = self.pauses.queued_us(slot, sojourn_us, self.newest_us);
         }
     }
 
@@ -419,9 +442,9 @@ impl Windows {
         self.detector.over_for_us(slot)
     }
 
-    /// Drain rate over the last seconds, kbit/s.
-    pub fn mean_kbps(&self, slot: usize) -> Option<f64> {
-        self.history.mean_kbps(slot)
+    /// Drain rate over the last seconds without pauses, kbit/s.
+    pub fn serving_kbps(&self, slot: usize) -> Option<f64> {
+        self.history.serving_kbps(slot)
     }
 
     /// Lowest drain rate under backlog over any such span of the last seconds, kbit/s.

@@ -54,10 +54,36 @@ fn message(bearers: &[Bearer]) -> Vec<u8> {
 struct Oracle {
     sojourns_us: VecDeque<f32>,
     violating: bool,
+    /// Times at which the counter had moved, from the first report on, and its last value.
+    served_us: Vec<i64>,
+    counter: Option<u32>,
+    /// What the sojourn in the pipeline is without pauses.
+    pipeline_queued_us: f32,
 }
 
 impl Oracle {
-    fn judge(&mut self, hol_us: u32, mean_us: f64, pipeline_us: f32) -> (bool, bool) {
+    /// Part of the last `waited_us` outside the last gap of 20 ms or more, and the one that lasts.
+    fn queued_us(&self, waited_us: f32, now_us: i64) -> f32 {
+        let gaps = self.served_us.windows(2).map(|pair| (pair[0], pair[1]));
+        let is_pause = |(from, to): &(i64, i64)| to - from >= 20_000;
+        let last = gaps.filter(is_pause).last();
+        let present = Some((*self.served_us.last().unwrap(), now_us)).filter(is_pause);
+        let came_us = now_us - waited_us as i64;
+        let overlaps = [last, present].into_iter().flatten();
+        let paused_us: i64 = overlaps.map(|(from, to)| (to - from.max(came_us)).max(0)).sum();
+        (waited_us - paused_us as f32).max(0.0)
+    }
+
+    fn set_pipeline_us(&mut self, pipeline_us: f32, now_us: i64) {
+        self.pipeline_queued_us = self.queued_us(pipeline_us, now_us);
+    }
+
+    fn judge(&mut self, bearer: &Bearer, pipeline_us: f32, now_us: i64) -> (bool, bool) {
+        let Bearer { hol_us, mean_us, pdu_bytes, .. } = *bearer;
+        let before = self.counter.replace(pdu_bytes);
+        if before.is_none_or(|before| pdu_bytes.wrapping_sub(before).cast_signed() > 0) {
+            self.served_us.push(now_us);
+        }
         let bound_us = 10_000.0;
         let now = hol_us as f32 + pipeline_us;
         self.sojourns_us.push_front(now);
@@ -71,7 +97,8 @@ impl Oracle {
             // Counted from the begin of the violation or of the window on, whichever is later.
             ended = run(&|us| us <= 7_000.0) >= 5;
         } else {
-            began = over > 0 && confirmed;
+            let queued_us = self.queued_us(hol_us as f32, now_us) + self.pipeline_queued_us;
+            began = over > 0 && confirmed && queued_us > bound_us;
         }
         self.violating = (self.violating || began) && !ended;
         (began, ended)
@@ -118,14 +145,14 @@ proptest! {
                     Taken::Late => unreachable!("each is newer than the last"),
                 };
                 for (slot, oracle) in oracles.iter_mut().enumerate() {
-                    let (began, ended) =
-                        oracle.judge(bearers[slot].hol_us, bearers[slot].mean_us, pipelines_us[slot]);
+                    let (began, ended) = oracle.judge(&bearers[slot], pipelines_us[slot], at_us);
                     prop_assert_eq!(began, found.began.contains(&slot));
                     prop_assert_eq!(ended, found.ended.contains(&slot));
                     prop_assert_eq!(oracle.violating, windows.violates(slot));
                 }
             }
             windows.set_pipeline_us(0, pipeline_us);
+            oracles[0].set_pipeline_us(pipeline_us, at_us);
             pipelines_us[0] = pipeline_us;
         }
     }
@@ -152,6 +179,7 @@ proptest! {
             windows.sojourn_percentile(slot, 0, 95.0);
             windows.share_of_drain(slot, 0);
             windows.lowest_kbps(slot, 100_000);
+            windows.serving_kbps(slot);
         }
     }
 }

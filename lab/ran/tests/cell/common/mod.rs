@@ -22,7 +22,15 @@ impl Sdu for Packet {
 }
 
 pub(crate) fn ue(rnti: u16, channel: Channel) -> UeConfig {
-    UeConfig { rnti, channel, slice: 1, errors: None, uplink: None, recorded_uplink: None }
+    UeConfig {
+        rnti,
+        channel,
+        slice: 1,
+        errors: None,
+        uplink: None,
+        recorded_uplink: None,
+        drx: None,
+    }
 }
 
 /// The cell `base` with these errors and transmissions of blocks.

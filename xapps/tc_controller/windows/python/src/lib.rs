@@ -184,8 +184,8 @@ impl Windows {
         self.0.over_for_us(slot)
     }
 
-    fn mean_kbps(&self, slot: usize) -> Option<f64> {
-        self.0.mean_kbps(slot)
+    fn serving_kbps(&self, slot: usize) -> Option<f64> {
+        self.0.serving_kbps(slot)
     }
 
     fn lowest_kbps(&self, slot: usize, span_us: i64) -> Option<f64> {

@@ -115,14 +115,14 @@ class LadderRemedy:
     def _radio_pauses(self, bearer: Bearer, now_us: int) -> bool:
         """Whether a controlled bearer waits for the radio, not behind a queue.
 
-        The bytes in front of an ungreedy packet would drain within the bound at the mean rate, so
+        The bytes in front of an ungreedy packet would drain within the bound while the radio serves it, so
         under another pipeline it would wait as long.
         """
         view = self._node.view(bearer.key)
         if view is None or bearer.rule is None or bearer.desired is None:
             return False
         bound_us = bearer.rule.objective.bound_ms * 1000.0
-        if standing_us(view.standing_bytes, view.mean_kbps) > bound_us:
+        if standing_us(view.standing_bytes, view.serving_kbps) > bound_us:
             return False
         self._shared.counters.ignored["radio_pause"] += 1
         bearer.pause.extend(now_us + _PAUSE_US)

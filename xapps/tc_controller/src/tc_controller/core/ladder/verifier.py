@@ -137,7 +137,7 @@ class Verifier:
         while view.at_us - self._trend[0][0] > _TREND_US:
             self._trend.popleft()
         earlier = self._trend[0][1]
-        paced = standing_us(earlier, view.mean_kbps) <= self._objective.bound_ms * 1000.0
+        paced = standing_us(earlier, view.serving_kbps) <= self._objective.bound_ms * 1000.0
         return not paced and view.occupancy_bytes < (1.0 - _FALLING_SHARE) * earlier
 
     def _reports_are_in(self, view: BearerView, since_us: int) -> bool:
@@ -159,7 +159,7 @@ class Verifier:
             reason = f"{figure}, within {self._objective.bound_ms:g} ms"
             return Judgement(Verdict.SATISFIED, self.before, after, (reason,))
         standing = sum(self._standing) // max(1, len(self._standing))
-        if standing_us(standing, view.mean_kbps) <= bound_us:
+        if standing_us(standing, view.serving_kbps) <= bound_us:
             reason = (
                 f"{figure}, above {self._objective.bound_ms:g} ms, but only {standing} bytes are "
                 "queued in front: the radio pauses, which no pipeline can change"

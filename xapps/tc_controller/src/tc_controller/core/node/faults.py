@@ -271,7 +271,7 @@ def _passed_by(bearer: Bearer, view: BearerView, now_us: int) -> bool:
     if desired.pipeline["pacer"] == "none" or settling:
         return False
     held_bytes = view.occupancy_bytes
-    waits_us = min(view.mean_us, standing_us(held_bytes, view.mean_kbps))
+    waits_us = min(view.mean_us, standing_us(held_bytes, view.serving_kbps))
     queued_bytes = held_bytes + _held_bytes(view)
     unpaced = held_bytes > _UNPACED_BYTES and waits_us > _UNPACED_US
     return unpaced and _held_bytes(view) < _HELD_SHARE * queued_bytes

@@ -70,9 +70,9 @@ class BearerView:
         return self.windows.drain_kbps(self.slot, since_us)
 
     @property
-    def mean_kbps(self) -> float | None:
-        """Drain rate over the last seconds."""
-        return self.windows.mean_kbps(self.slot)
+    def serving_kbps(self) -> float | None:
+        """Drain rate over the last seconds, without pauses of the radio."""
+        return self.windows.serving_kbps(self.slot)
 
     def lowest_kbps(self, span_us: int) -> float | None:
         """Lowest drain rate under backlog over any such span of the last seconds."""
@@ -163,8 +163,8 @@ def snapshot(view: BearerView, since_us: int, percentile: float) -> Snapshot:
     )
 
 
-def standing_us(standing_bytes: int, mean_kbps: float | None) -> float:
-    """Wait behind so many bytes at the mean drain rate, µs; infinite without a rate."""
+def standing_us(standing_bytes: int, serving_kbps: float | None) -> float:
+    """Wait behind so many bytes at this drain rate, µs; infinite without a rate."""
     if standing_bytes == 0:
         return 0.0
-    return standing_bytes * 8_000.0 / mean_kbps if mean_kbps else math.inf
+    return standing_bytes * 8_000.0 / serving_kbps if serving_kbps else math.inf

@@ -159,7 +159,7 @@ def _against_bound(view: BearerView, objective: Objective, sojourn_us: float) ->
     if sojourn_us <= bound_us:
         share = f"{objective.clear_ratio:.0%} of {objective.bound_ms:g} ms"
         return Assessment(Compliance.AT_RISK, f"{figure}, above {share}", sojourn_us)
-    if standing_us(view.standing_bytes, view.mean_kbps) <= bound_us:
+    if standing_us(view.standing_bytes, view.serving_kbps) <= bound_us:
         waiting = f"with {view.standing_bytes} bytes in front of a sparse packet"
         reason = f"{figure}, {waiting}: the radio pauses"
         return Assessment(Compliance.RADIO_STALLED, reason, sojourn_us)
