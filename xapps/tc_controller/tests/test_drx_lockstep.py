@@ -1,4 +1,4 @@
-"""A UE in discontinuous reception: its packets wait until it listens, which no pipeline shortens."""
+"""A UE in discontinuous reception: packets wait until it listens, and no pipeline helps."""
 
 from __future__ import annotations
 

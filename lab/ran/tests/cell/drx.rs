@@ -7,7 +7,7 @@ use ran::{
     ShortCycle, SnrSeries, UeConfig,
 };
 
-/// On from 5 to 13 ms of each 160 ms.
+/// On-durations from 5 to 13 ms of each 160 ms.
 const DRX: DrxConfig = DrxConfig {
     long_cycle_us: 160_000,
     offset_us: 5000,

@@ -115,8 +115,8 @@ class LadderRemedy:
     def _radio_pauses(self, bearer: Bearer, now_us: int) -> bool:
         """Whether a controlled bearer waits for the radio, not behind a queue.
 
-        The bytes in front of an ungreedy packet would drain within the bound while the radio serves it, so
-        under another pipeline it would wait as long.
+        The bytes in front of an ungreedy packet would drain within the bound while the radio serves
+        it, so under another pipeline it would wait as long.
         """
         view = self._node.view(bearer.key)
         if view is None or bearer.rule is None or bearer.desired is None:
