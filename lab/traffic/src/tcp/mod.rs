@@ -5,6 +5,7 @@
 //! byte offsets; only SACK edges have 32 bits, as on the wire.
 
 mod accecn;
+mod ack_thinning;
 pub(crate) mod config;
 pub mod congestion;
 mod pacer;

@@ -1,6 +1,7 @@
 //! The receiver of a bulk transfer.
 
 use super::accecn::MarkCounter;
+use super::ack_thinning::{AckThinning, Urgency};
 use super::ranges::RangeSet;
 use super::segment::{MAX_SACK_BLOCKS, MAX_SACK_BLOCKS_WITH_ACCECN, SackBlocks, TcpSegment};
 use crate::endpoint::Endpoint;
@@ -14,6 +15,9 @@ const ACK_EVERY_SEGMENTS: u32 = 2;
 /// Linux acknowledges the first segments of a connection one by one (`TCP_MAX_QUICKACKS`), to not delay
 /// the slow start of the peer.
 const QUICK_ACKS: u32 = 16;
+
+/// Blocks of which one acknowledgement is expected to report the changes (`TCP_SACK_BLOCKS_EXPECTED`).
+const SACK_BLOCKS_EXPECTED: usize = 2;
 
 /// Reassembles, acknowledges, echoes congestion marks.
 ///
@@ -41,18 +45,13 @@ pub struct TcpReceiver {
     unacked_segments: u32,
     quick_acks: u32,
     ack_deadline_us: Option<u64>,
+    /// As Linux has it; `None` acknowledges by RFC 5681.
+    thinning: Option<AckThinning>,
     /// RFC 3168 §6.1.3: echo until the sender sets CWR.
     echo_ce: bool,
 
     arrivals: Arrivals,
     acks_sent: u64,
-}
-
-/// When an acknowledgement is due.
-#[derive(PartialEq, Eq)]
-enum Urgency {
-    Now,
-    Delayed,
 }
 
 impl TcpReceiver {
@@ -75,6 +74,7 @@ impl TcpReceiver {
             unacked_segments: 0,
             quick_acks: QUICK_ACKS,
             ack_deadline_us: None,
+            thinning: config.ack_thinning.then(AckThinning::default),
             echo_ce: false,
             arrivals: Arrivals::default(),
             acks_sent: 0,
@@ -112,7 +112,7 @@ impl TcpReceiver {
         if seq > self.rcv_next {
             // RFC 5681 §4.2: an out-of-order segment is acknowledged at once.
             self.on_out_of_order(seq, end);
-            return Urgency::Now;
+            return Urgency::OutOfOrder;
         }
         let filled_gap = !self.out_of_order.is_empty();
         let before = self.rcv_next;
@@ -172,6 +172,33 @@ impl TcpReceiver {
         (self.recent, self.recent_len) = (recent, len);
     }
 
+    /// Acknowledges now or sets a time for it.
+    fn acknowledge(&mut self, urgency: Urgency, now_us: u64, out: &mut Vec<Packet>) {
+        let compressed_us = match (urgency, &mut self.thinning) {
+            (Urgency::OutOfOrder, Some(thinning)) => thinning.compress(self.rcv_next),
+            (Urgency::Delayed, _) => Some(self.delayed_ack_us),
+            _ => None,
+        };
+        let Some(delay_us) = compressed_us else { return self.send_ack(now_us, out) };
+        let at_us = now_us + delay_us;
+        self.ack_deadline_us = Some(self.ack_deadline_us.map_or(at_us, |set| set.min(at_us)));
+    }
+
+    /// Whether a block that an acknowledgement held back would report is no longer among the first ones once
+    /// `segment` is (Linux 5.8, `tcp_sack_new_ofo_skb`).
+    fn would_hide_sack(&self, segment: &TcpSegment) -> bool {
+        let compresses = self.thinning.as_ref().is_some_and(AckThinning::holds_back);
+        if !compresses || segment.seq <= self.rcv_next {
+            return false;
+        }
+        let extends = |offset: &u64| {
+            let range = self.out_of_order.containing(*offset);
+            range.is_some_and(|(start, end)| segment.seq <= end && segment.end() >= start)
+        };
+        let recent = &self.recent[..self.recent_len];
+        recent.iter().position(extends).unwrap_or(recent.len()) >= SACK_BLOCKS_EXPECTED
+    }
+
     fn sack(&mut self) -> SackBlocks {
         let mut sack = SackBlocks::default();
         if let Some((start, end)) = self.duplicate.take() {
@@ -212,6 +239,9 @@ impl TcpReceiver {
         self.ack_deadline_us = None;
         self.quick_acks = self.quick_acks.saturating_sub(1);
         self.acks_sent += 1;
+        if let Some(thinning) = &mut self.thinning {
+            thinning.sent();
+        }
         out.push(Packet {
             sent_us: now_us,
             flow: self.flow,
@@ -231,20 +261,33 @@ impl Endpoint for TcpReceiver {
             return;
         }
         self.arrivals.on_packet(packet, now_us);
-        if self.on_segment(segment, packet.ecn, now_us) == Urgency::Now {
+        let ecn = packet.ecn;
+        let thinning = self.thinning.as_mut();
+        if let Some(urgency) = thinning.and_then(|one| one.ended_by(segment, ecn, now_us)) {
+            self.acknowledge(urgency, now_us, out);
+        }
+        if self.would_hide_sack(segment) {
             self.send_ack(now_us, out);
-        } else {
-            self.ack_deadline_us.get_or_insert(now_us + self.delayed_ack_us);
+        }
+        let urgency = self.on_segment(segment, ecn, now_us);
+        match &mut self.thinning {
+            Some(thinning) => thinning.add(segment, ecn, urgency, now_us),
+            None => self.acknowledge(urgency, now_us, out),
         }
     }
 
     fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
+        let thinning = self.thinning.as_mut();
+        if let Some(urgency) = thinning.and_then(AckThinning::end_burst) {
+            self.acknowledge(urgency, now_us, out);
+        }
         if self.ack_deadline_us.is_some_and(|deadline_us| deadline_us <= now_us) {
             self.send_ack(now_us, out);
         }
     }
 
     fn next_deadline_us(&self) -> Option<u64> {
-        self.ack_deadline_us
+        let burst_us = self.thinning.as_ref().and_then(AckThinning::burst_us);
+        burst_us.into_iter().chain(self.ack_deadline_us).min()
     }
 }

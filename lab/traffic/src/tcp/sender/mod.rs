@@ -261,6 +261,11 @@ impl TcpSender {
         if let Some(undo) = &mut self.undo {
             undo.on_retransmission(now_us);
         }
+        if seq == self.board.una() {
+            // Linux, `tcp_xmit_retransmit_queue`: the first segment has a round trip of its own, else a lost
+            // retransmission that RACK finds is sent again too late.
+            self.timers.rto_base_us = Some(now_us);
+        }
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable. With AccECN they may be
         // (draft-ietf-tcpm-generalized-ecn §3.2.6) and then share the queue of other data.
         let ecn = if self.ecn == EcnMode::Accurate { self.codepoint } else { Ecn::NotEct };
