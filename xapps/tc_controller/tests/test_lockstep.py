@@ -184,10 +184,13 @@ def test_sparse_bulk_and_inherited_delays_are_those_that_the_gnb_measures() -> N
     assert relieved["e2 sparse"] == pytest.approx(relieved["gnb sparse"], abs=0.2)
     assert relieved["e2 bulk"] == pytest.approx(relieved["gnb bulk"], rel=0.25)
     at_end = so_far()
+    inherited_ms = {}
     for who, share in (("e2", 0.2), ("gnb", 0.05)):
         packets, total_ms = at_end[f"{who} inherited"]
         assert packets == pytest.approx(5_867, rel=share), "8.4 MB of 1428 bytes"
-        assert total_ms / packets == pytest.approx(1_670, rel=0.02)
+        inherited_ms[who] = total_ms / packets
+    assert inherited_ms["gnb"] > 1_500
+    assert inherited_ms["e2"] == pytest.approx(inherited_ms["gnb"], rel=0.02)
 
 
 def test_the_live_page_shows_bulk_and_until_it_has_left_what_was_inherited() -> None:
