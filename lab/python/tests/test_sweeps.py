@@ -37,7 +37,7 @@ def scenario(tmp_path: Path) -> Path:
     recorded = "channel: { mahimahi: { path: traces/lte } }"
     file.write_text(
         SCENARIO.read_text()
-        .replace("channel: { fixed_mcs: 10 }", recorded)
+        .replace("channel: { fading: { mean_snr_db: 14, speed_kmh: 3 } }", recorded)
         .replace("duration_s: 30", "duration_s: 1")
     )
     return file
@@ -115,10 +115,13 @@ def test_runs_are_the_product_of_axes_and_seeds() -> None:
     ("axes", "said"),
     [
         (["cell.msc=4,8"], "--over: cell.msc: unknown key 'msc'; expected one of"),
-        (["ues[*].channel.fixed_mcs=4,99"], "--over: ues[0].channel.fixed_mcs: 99 is outside"),
+        (
+            ["ues[*].channel.fading.mean_snr_db=4,99"],
+            "--over: ues[0].channel.fading.mean_snr_db: 99 is outside",
+        ),
         (["ues[7].rnti=1"], "--over: ues[7].rnti: [7] is not there; the list has 1"),
         (
-            ["cell.n_prb=20..50", "ues[0].channel.fixed_mcs=1..9"],
+            ["cell.n_prb=20..50", "ues[0].channel.fading.mean_snr_db=1..9"],
             "--over: 31 × 9 values and 1 seeds are 279 runs; at most 100 (--max-runs)",
         ),
         (["a=1", "a=2"], "--over: a: is given twice"),

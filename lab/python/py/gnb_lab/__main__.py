@@ -28,7 +28,7 @@ from gnb_lab.sweeps.sweep import check_all_succeeded, chosen, run
 _MAX_ORDER_BYTES: Final = 16 << 20
 _LEVELS: Final = ("error", "warn", "info", "debug", "trace")
 _SWEEP_EXAMPLE: Final = r"""Example:
-  gnb-lab sweep lab/scenarios/default.yaml --over 'ues[*].channel.fixed_mcs=4..20..4' \
+  gnb-lab sweep lab/scenarios/default.yaml --over 'ues[*].channel.fading.mean_snr_db=5..25..5' \
     --over 'ues[*].drbs[*].pipeline=fq_codel,low_latency' --seeds 5 --out out/sweep"""
 _RUN_EXAMPLE: Final = r"""Example:
   gnb-lab sweep lab/scenarios/default.yaml --seeds 5 --out out/sweep --missing | head -1 \
@@ -139,7 +139,7 @@ def _sweep_flags(parser: Any) -> None:
     group = parser.add_argument_group("Sweep")
     about = (
         "vary an element that --set takes: values separated by commas, numbers also as FIRST..LAST"
-        " or FIRST..LAST..STEP, e.g. 'ues[*].channel.fixed_mcs=4..20..4'. Several axes are"
+        " or FIRST..LAST..STEP, e.g. 'ues[*].channel.fading.mean_snr_db=5..25..5'. Several axes are"
         " multiplied"
     )
     group.add_argument("--over", action="append", default=[], metavar="PATH=VALUES", help=about)

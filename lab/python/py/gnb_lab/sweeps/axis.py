@@ -24,7 +24,7 @@ class Axis:
     """An element of the scenario and the values that it takes in turn.
 
     Attributes:
-        path: Path of the element, as of `--set`, such as `ues[*].channel.fixed_mcs`.
+        path: Path of the element, as of `--set`, such as `ues[*].channel.fading.mean_snr_db`.
         values: Values of JSON; at least one, none twice.
     """
 
