@@ -213,7 +213,9 @@ class Asn1Module:
                 member, inner = _alternative(node, value)
                 result = member["name"], self._from_json(member, inner)
             case "ENUMERATED":
-                result = value.replace("_", "-")
+                # ``None`` for one that this module does not have.
+                known = {each[0] for each in filter(None, node["values"])}
+                result = label if (label := value.replace("_", "-")) in known else None
             case "OCTET STRING":
                 result = ipaddress.ip_address(value).packed
             case _:

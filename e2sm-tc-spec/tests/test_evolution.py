@@ -28,7 +28,7 @@ ADDITIONS = [
         "Holder OPTIONAL,\n        ...\n    },\n    ...",
         "deferred SEQUENCE { until-ms Uint32, ... }",
     ),
-    ("not-owner,\n    ...", "overload"),
+    ("unknown-qos-flow", "overload"),
     (
         f"by-forecast           {BOOLEAN}\n    }},\n    ...",
         "queue-full SEQUENCE { queues SEQUENCE (SIZE (0..16384)) OF QueueId, ... }",

@@ -102,6 +102,7 @@ impl Owners {
             Ok(ControlMessage::Transaction(it)) => (it.owner.unwrap_or_default(), None),
             Ok(ControlMessage::LeaseRenewal(it)) => (it.owner.unwrap_or_default(), None),
             Ok(ControlMessage::NodeDefault(it)) => (it.owner.unwrap_or_default(), None),
+            Ok(ControlMessage::QosFlowMapping(it)) => (it.owner.unwrap_or_default(), None),
             // Without an owner, or for the node to refuse.
             Ok(ControlMessage::ForecastFeed(_)) | Err(_) => return Ok(None),
         };

@@ -145,5 +145,6 @@ fn idle() -> PipelineStatus {
         dropped_packets: 0,
         by_default: None,
         qos: None,
+        qos_flows: None,
     }
 }

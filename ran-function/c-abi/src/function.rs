@@ -225,6 +225,7 @@ impl Function {
                     Err(refusal) => refusal,
                 })
             }
+            ControlMessage::QosFlowMapping(_) => Ok(control::no_qos_flow_mapping()),
             // The feed's clock is that of the samples it rests on: the gNB's.
             ControlMessage::ForecastFeed(feed) => Ok(control::feed(feed, 0, |forecast| {
                 let revision = named(&forecast.bearer).and_then(|bearer| {

@@ -161,15 +161,27 @@ impl<P> Arena<P> {
     /// Takes the oldest packet off a queue.
     #[inline]
     pub(crate) fn pop(&mut self, backlog: &mut Backlog) -> Option<Slot> {
+        let first = self.first(backlog)?;
+        Some(self.pop_first(backlog, first))
+    }
+
+    /// The oldest packet of a queue, still in it.
+    #[inline]
+    pub(crate) fn first(&self, backlog: &Backlog) -> Option<Slot> {
         let index = backlog.head;
-        let entry = self.entries.get(index as usize)?;
-        let Stamp { len_bytes, arrived_us, .. } = entry.stamp;
-        backlog.head = entry.next;
-        backlog.packets -= 1;
-        backlog.bytes -= u64::from(len_bytes);
-        self.queued.packets -= 1;
-        self.queued.bytes -= u64::from(len_bytes);
+        let Stamp { len_bytes, arrived_us, .. } = self.entries.get(index as usize)?.stamp;
         Some(Slot { index, len_bytes, arrived_us })
+    }
+
+    /// Takes off a queue what [`first`](Self::first) gives for it now.
+    #[inline]
+    pub(crate) fn pop_first(&mut self, backlog: &mut Backlog, first: Slot) -> Slot {
+        backlog.head = self.entries[first.index as usize].next;
+        backlog.packets -= 1;
+        backlog.bytes -= u64::from(first.len_bytes);
+        self.queued.packets -= 1;
+        self.queued.bytes -= u64::from(first.len_bytes);
+        first
     }
 
     /// The oldest packet of a queue.

@@ -74,6 +74,12 @@ pub fn refused(cause: Cause, element: &str, detail: String) -> ControlOutcome {
     }
 }
 
+/// The answer of a node that maps no QoS flows to DRBs (E2SM-TC v1 §7.8).
+pub fn no_qos_flow_mapping() -> ControlOutcome {
+    let detail = "this node does not map QoS flows to DRBs by E2SM-TC".to_owned();
+    refused(Cause::Unsupported, "qos_flow_mapping", detail)
+}
+
 /// The bytes of an outcome. One whose texts are too long or not printable for the wire is sent
 /// with its cause alone.
 pub fn encode_outcome(outcome: ControlOutcome) -> Vec<u8> {
@@ -125,7 +131,7 @@ mod tests {
                 Cause::Unsupported,
                 "message.transaction.change.delta[1].add_queues.discipline",
             ),
-            ("810100", Cause::Unsupported, "message"),
+            ("a80100", Cause::Unsupported, "message"),
             (&delta[..40], Cause::Malformed, "message.transaction.change.delta[1].add_queues"),
         ] {
             let refusal = read(&header, &bytes(message)).unwrap_err();

@@ -17,7 +17,7 @@ use crate::lease::Lease;
 use crate::pacer::Pacer;
 use crate::plan::Plan;
 use crate::policer::{Policer, Verdict};
-use crate::stage::{Stage, StageSink};
+use crate::stage::{Candidate, Stage, StageSink};
 use crate::status::{self, ReportCursor};
 use crate::{
     BlockRoom, BufferStatus, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus,
@@ -116,6 +116,12 @@ impl<P: Packet> TrafficControl<P> {
     /// or moves to another cell (38.331 §5.3.7, §5.3.5.5.2), its packets and its pipeline do not.
     pub fn rename(&mut self, bearer: BearerId) {
         self.bearer = bearer;
+    }
+
+    /// The bearer's RLC is that of another cell from now on (handover, 38.300 §9.2.3). Queues, lease and
+    /// statistics go on; the pacer begins anew and forgets its forecast, which was of the former RLC.
+    pub fn rlc_replaced(&mut self, now_us: u64) {
+        self.pacer.rlc_replaced(now_us);
     }
 
     /// Takes a packet in: classifier, policer, queue. Drops are reported to `events`.
@@ -285,13 +291,13 @@ impl<P: Packet> TrafficControl<P> {
 
     #[inline]
     fn release_next(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
-        while let Some(index) = self.stage.select(now_us) {
+        while let Some(candidate) = self.stage.select(now_us) {
             // The pacer decides about the packet at the head. CoDel may drop that one and dequeue the
             // next: the pacer counts what is forwarded, so the difference evens out.
-            if !self.pacer.may_send(self.stage.head_len_bytes(index), now_us) {
+            if !self.pacer.may_send(candidate.head.len_bytes, now_us) {
                 return None;
             }
-            if let Some(packet) = self.forward(index, now_us, events) {
+            if let Some(packet) = self.forward(candidate, now_us, events) {
                 return Some(packet);
             }
         }
@@ -319,11 +325,11 @@ impl<P: Packet> TrafficControl<P> {
         events: &mut impl EventSink<P>,
     ) -> Option<P> {
         self.tick(now_us, events);
-        while let Some(index) = self.stage.select(now_us) {
-            if !self.pacer.may_pull(self.stage.head_len_bytes(index), room, now_us) {
+        while let Some(candidate) = self.stage.select(now_us) {
+            if !self.pacer.may_pull(candidate.head.len_bytes, room, now_us) {
                 break;
             }
-            if let Some(packet) = self.forward(index, now_us, events) {
+            if let Some(packet) = self.forward(candidate, now_us, events) {
                 return Some(packet);
             }
         }
@@ -332,9 +338,14 @@ impl<P: Packet> TrafficControl<P> {
 
     /// Dequeues the next packet of a queue; `None` if its discipline dropped what there was.
     #[inline]
-    fn forward(&mut self, index: u32, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
+    fn forward(
+        &mut self,
+        candidate: Candidate,
+        now_us: u64,
+        events: &mut impl EventSink<P>,
+    ) -> Option<P> {
         let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
-        let slot = self.stage.dequeue(index, now_us, &mut ledger)?;
+        let slot = self.stage.dequeue(candidate, now_us, &mut ledger)?;
         let Queued { packet, stamp: Stamp { flow, len_bytes, .. } } = self.stage.arena.take(slot);
         self.inventory.left(flow, len_bytes);
         self.pacer.sent(len_bytes, now_us);
@@ -377,6 +388,7 @@ impl<P: Packet> TrafficControl<P> {
                 ByDefault { revision, rule, age_ms }
             }),
             qos: self.qos.clone(),
+            qos_flows: None,
         }
     }
 

@@ -138,10 +138,10 @@ impl<P: Packet> Queues<P> {
     /// Takes the next packet; `None` when all queues are empty or parked.
     pub fn dequeue(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<Dequeued<P>> {
         loop {
-            let index = self.stage.select(now_us)?;
-            if let Some(slot) = self.stage.dequeue(index, now_us, &mut Forward(events)) {
+            let candidate = self.stage.select(now_us)?;
+            if let Some(slot) = self.stage.dequeue(candidate, now_us, &mut Forward(events)) {
                 let Queued { packet, stamp } = self.stage.arena.take(slot);
-                let (queue, sequence) = (index as usize, stamp.sequence);
+                let (queue, sequence) = (candidate.queue as usize, stamp.sequence);
                 return Some(Dequeued { packet, queue, sequence });
             }
         }

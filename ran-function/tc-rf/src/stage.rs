@@ -129,10 +129,31 @@ impl<P: Packet> Stage<P> {
         if self.scheduler.watches_arrivals() {
             self.show_arrival(index, slot, now_us);
         }
+        match self.room(index, slot) {
+            Room::Fits => self.admit(index, slot, now_us, sink),
+            _ => self.enqueue_at_limit(index, slot, now_us, sink),
+        }
+    }
+
+    #[inline]
+    fn room(&self, index: u32, slot: Slot) -> Room {
+        let queue = &self.queues[index as usize];
+        make_room(self.rules(queue), &queue.backlog, slot.len_bytes)
+    }
+
+    /// The same for a packet that does not fit into its queue as it is.
+    #[cold]
+    #[inline(never)]
+    fn enqueue_at_limit(
+        &mut self,
+        index: u32,
+        slot: Slot,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) {
         loop {
-            let queue = &self.queues[index as usize];
-            match make_room(self.rules(queue), &queue.backlog, slot.len_bytes) {
-                Room::Fits => break,
+            match self.room(index, slot) {
+                Room::Fits => return self.admit(index, slot, now_us, sink),
                 Room::DropHead => self.drop_head(index, DropReason::QueueLimit, now_us, sink),
                 Room::Refuse => {
                     let reason = DropReason::QueueLimit;
@@ -140,6 +161,11 @@ impl<P: Packet> Stage<P> {
                 }
             }
         }
+    }
+
+    /// The same for a packet that its queue has room for.
+    #[inline]
+    fn admit(&mut self, index: u32, slot: Slot, now_us: u64, sink: &mut impl StageSink<P>) {
         if self.buffer.overflow == Overflow::Tail && self.exceeds_buffer(1, slot.len_bytes) {
             return self.overflow_on_arrival(index, slot, DropReason::BufferLimit, now_us, sink);
         }
@@ -281,27 +307,27 @@ impl<P: Packet> Stage<P> {
         QueueHeads { arena: &self.arena, queues: &self.queues }
     }
 
-    /// The queue that may send next. Empty queues leave the scheduler; queues whose shaper has no
-    /// tokens are parked. Idempotent.
+    /// The queue that may send next, with its oldest packet. Empty queues leave the scheduler; queues
+    /// whose shaper has no tokens are parked. Idempotent.
     ///
     /// A shaper of all queues parks none of them: the candidate keeps its turn. Parked in turn, each
     /// would leave the scheduler to the next, and weights would not count.
     #[inline]
-    pub(crate) fn select(&mut self, now_us: u64) -> Option<u32> {
+    pub(crate) fn select(&mut self, now_us: u64) -> Option<Candidate> {
         self.held_until_us = u64::MAX;
         self.resume_parked(now_us);
         loop {
             let heads = || QueueHeads { arena: &self.arena, queues: &self.queues };
             let index = self.scheduler.candidate(heads, now_us)?;
             let queue = &self.queues[index as usize];
-            let Some(head) = self.arena.head(&queue.backlog) else {
+            let Some(head) = self.arena.first(&queue.backlog) else {
                 self.found_empty(index, now_us);
                 self.scheduler.emptied(index);
                 continue;
             };
             let ready_us = self.shapers.ready_at_us(index, head.len_bytes, now_us);
             if ready_us <= now_us {
-                return Some(index);
+                return Some(Candidate { queue: index, head });
             }
             if self.shapers.one_for_all() {
                 self.held_until_us = ready_us;
@@ -356,23 +382,19 @@ impl<P: Packet> Stage<P> {
         })
     }
 
-    /// Length of the oldest packet of a queue.
-    pub(crate) fn head_len_bytes(&self, index: u32) -> u32 {
-        self.arena.head(&self.queues[index as usize].backlog).map_or(0, |head| head.len_bytes)
-    }
-
-    /// Takes a packet from the queue that [`select`](Self::select) returned. `None` when
-    /// its discipline dropped all packets, or one after which the scheduler selects again.
+    /// Takes a packet from the queue that [`select`](Self::select) returned, with nothing in between.
+    /// `None` when its discipline dropped all packets, or one after which the scheduler selects again.
     #[inline]
     pub(crate) fn dequeue(
         &mut self,
-        index: u32,
+        candidate: Candidate,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Slot> {
         self.gaps.departed(now_us);
+        let Candidate { queue: index, head } = candidate;
         let slot = match self.takeover {
-            None => self.departure(index, now_us, sink)?,
+            None => self.departure(index, head, now_us, sink)?,
             Some(_) => self.departure_in_takeover(index, now_us, sink)?,
         };
         self.shapers.spend(index, slot.len_bytes);
@@ -399,9 +421,17 @@ impl<P: Packet> Stage<P> {
 
     /// Whether a shaper holds a queue back.
     pub(crate) fn is_shaped(&self, index: u32) -> bool {
-        let waits = self.held_until_us != u64::MAX && self.head_len_bytes(index) > 0;
+        let backlog = &self.queues[index as usize].backlog;
+        let waits = self.held_until_us != u64::MAX && !backlog.is_empty();
         waits || self.scheduler.place(index) == Place::Parked
     }
+}
+
+/// A queue that may send, and its oldest packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) queue: u32,
+    pub(crate) head: Slot,
 }
 
 /// The heads of the queues, while the rest of the stage may change.

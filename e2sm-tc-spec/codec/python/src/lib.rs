@@ -4,6 +4,7 @@
 mod owners;
 mod pipelines;
 mod reports;
+mod statuses;
 mod v0;
 
 use e2sm_tc::json::{self, CodecError as JsonCodecError};
@@ -128,5 +129,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     owners::register(module)?;
     pipelines::register(module)?;
     reports::register(module)?;
+    statuses::register(module)?;
     v0::register(module)
 }

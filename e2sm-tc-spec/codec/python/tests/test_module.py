@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import e2sm_tc
+import numpy as np
 import pytest
 
 FQ_CODEL: dict[str, Any] = {
@@ -165,9 +166,11 @@ def of_status(value: dict[str, Any]) -> dict[str, Any]:
     rest = {name: item for name, item in value.items() if name not in absent}
     by, qos = value.get("by_default"), value.get("qos", {})
     slice_id = qos.get("s_nssai") and tuple(qos["s_nssai"].values())
+    flows = value.get("qos_flows")
     added = {
         "by_default": by and (by["revision"], by["rule"], by["age_ms"]),
         "qos": (qos.get("five_qis", []), slice_id),
+        "qos_flows": flows and (flows["revision"], flows["qfis"]),
     }
     return {**rest, **bearer_of(value), "queues": queues, **added}
 
@@ -187,7 +190,7 @@ def of_inventory(value: dict[str, Any]) -> dict[str, Any]:
 
 def shape(found: object) -> Any:
     """An object as a ``dict`` of its attributes."""
-    if isinstance(found, list):
+    if isinstance(found, list | e2sm_tc.PipelineStatuses):
         return [shape(item) for item in found]
     if type(found).__module__ != "e2sm_tc":
         return found
@@ -207,6 +210,101 @@ def test_the_objects_of_an_indication_have_the_values_of_the_decoded_one():
         assert shape(content) == [read[style](item) for item in value], vector["name"]
         styles.add(style)
     assert styles == {"pipeline_status", "flow_inventory", "events"}
+
+
+def test_the_rows_of_statuses_have_the_values_of_their_objects():
+    seen = 0
+    for vector in vectors_of_indications():
+        style, statuses = e2sm_tc.decode_indication(bytes.fromhex(vector["hex"]))
+        if style != "pipeline_status":
+            continue
+        rows = e2sm_tc.status_rows(statuses)
+        assert len(rows) == len(statuses)
+        for row, status in zip(rows, statuses, strict=True):
+            expected = {
+                "dropped_packets": status.dropped_packets,
+                "marked_packets": sum(queue.marked_packets for queue in status.queues),
+                "backlog_bytes": sum(queue.backlog_bytes for queue in status.queues),
+                "lease_left_ms": -1 if status.lease_left_ms is None else status.lease_left_ms,
+                "rnti": e2sm_tc.NO_RNTI if status.rnti is None else status.rnti,
+                "revision": status.revision,
+                "head_of_line_age_us": status.head_of_line_age_us,
+                "ungreedy_sojourn_us": np.float32(status.ungreedy_sojourn_us(None)),
+                "drb": status.drb,
+                "safe": status.safe,
+            }
+            assert {name: row[name] for name in e2sm_tc.STATUS_ROW.names} == expected
+            seen += 1
+    assert seen
+
+
+def test_a_row_that_a_report_does_not_have():
+    one = statuses_of(of_rnti(7))
+    assert one[-1].rnti == one[0].rnti == 7
+    for row in (1, -2):
+        with pytest.raises(IndexError, match="expected one of 1 rows"):
+            one[row]
+
+
+def status_value() -> dict[str, Any]:
+    reported = (vector["value"].get("pipeline_status") for vector in vectors_of_indications())
+    value: dict[str, Any] = next(each for each in reported if each)[0]
+    return value
+
+
+def statuses_of(*values: dict[str, Any]) -> e2sm_tc.PipelineStatuses:
+    message = {"pipeline_status": [{**status_value(), **each} for each in values]}
+    return e2sm_tc.decode_indication(e2sm_tc.encode("indication", message))[1]
+
+
+def of_rnti(rnti: int) -> dict[str, Any]:
+    return {"bearer": {"ue": {"rnti": rnti}, "drb": 1}}
+
+
+def test_rows_that_show_another_pipeline_than_the_report_before():
+    before = statuses_of(*(of_rnti(rnti) for rnti in (1, 2, 3, 4, 5, 6)))
+    revision, safe = before[0].revision, before[0].safe
+    now = statuses_of(
+        {**of_rnti(1), "head_of_line_age_us": 7},
+        {**of_rnti(2), "revision": revision + 1},
+        {**of_rnti(3), "name": "another"},
+        {**of_rnti(4), "safe": not safe},
+        {**of_rnti(5), "owner": "another"},
+        {**of_rnti(6), "digest": 1},
+    )
+    assert now.changed_since(before) == [1, 2, 3, 4, 5]
+    assert before.changed_since(before) == []
+    assert statuses_of(of_rnti(1)).changed_since(before) is None
+    assert (
+        statuses_of(of_rnti(2), of_rnti(1)).changed_since(statuses_of(of_rnti(1), of_rnti(2)))
+        is None
+    )
+
+
+def test_inventories_say_which_queues_the_rows_are_of():
+    counters = dict.fromkeys(
+        ("backlog_packets", "forwarded_packets", "dropped_packets", "marked_packets"), 0
+    )
+    queues = [
+        {
+            **counters,
+            "id": number,
+            "forwarded_bytes": number,
+            "backlog_bytes": 1,
+            "mean_sojourn_us": number * 1000,
+            "last_sojourn_us": 0,
+            "policed_packets": 0,
+            "shaped": False,
+        }
+        for number in (1, 2, 3)
+    ]
+    statuses = statuses_of(*({**of_rnti(rnti), "queues": queues} for rnti in (1, 2, 3)))
+    used = e2sm_tc.UngreedyQueues()
+    used.set(1, 1, (1,))
+    used.set(2, 1, (3,))
+    assert e2sm_tc.status_rows(statuses, used)["ungreedy_sojourn_us"].tolist() == [1e3, 3e3, 2e3]
+    used.set(2, 1, None)
+    assert e2sm_tc.status_rows(statuses, used)["ungreedy_sojourn_us"].tolist() == [1e3, 2e3, 2e3]
 
 
 def test_damaged_indications_are_refused_as_by_decode():
@@ -252,10 +350,7 @@ def test_the_longest_sojourn_of_ungreedy_queues():
             }
             for each in queues
         ]
-        reported = (vector["value"].get("pipeline_status") for vector in vectors_of_indications())
-        value = next(each for each in reported if each)[0]
-        message = {"pipeline_status": [{**value, "queues": given}]}
-        return e2sm_tc.decode_indication(e2sm_tc.encode("indication", message))[1][0]
+        return statuses_of({"queues": given})[0]
 
     def ids(found: list[Any]) -> list[int]:
         return [queue.id for queue in found]

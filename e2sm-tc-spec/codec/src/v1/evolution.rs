@@ -199,7 +199,8 @@ enumerated! {
         9 "malformed" => Malformed,
         10 "not_owner" => NotOwner,
         ...
-        0 "overload" => Overload,
+        0 "unknown_qos_flow" => UnknownQosFlow,
+        1 "overload" => Overload,
     } else {
         "other" => Other
     }

@@ -223,5 +223,6 @@ pub fn lift(
         dropped_packets: all.dropped_packets + all.policed_packets,
         by_default: None,
         qos: None,
+        qos_flows: None,
     }
 }

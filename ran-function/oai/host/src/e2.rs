@@ -53,6 +53,7 @@ impl Host {
                 *self.node_default() = changed;
                 Ok(outcome)
             }
+            ControlMessage::QosFlowMapping(_) => Err(control::no_qos_flow_mapping()),
             ControlMessage::ForecastFeed(feed) => {
                 Ok(control::feed(feed, self.settings.epoch_us, |forecast| {
                     let bearer = self.named(&forecast.bearer)?;

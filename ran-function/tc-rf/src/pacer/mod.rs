@@ -152,6 +152,17 @@ impl Pacer {
         self.start(now_us);
     }
 
+    /// Another RLC is below from now on, which holds nothing and whose radio is another: estimates begin
+    /// anew, and a forecast of the former is none of this one.
+    pub(crate) fn rlc_replaced(&mut self, now_us: u64) {
+        self.last = None;
+        self.feed = None;
+        self.fed_us = now_us;
+        self.meter = DrainMeter::default();
+        (self.held_back, self.empty_ttis) = (false, 0);
+        self.start(now_us);
+    }
+
     pub(crate) fn status(&mut self, status: &RlcStatus, now_us: u64) {
         self.fed_us = now_us;
         self.meter.status(status);

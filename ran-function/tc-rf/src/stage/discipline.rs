@@ -2,7 +2,7 @@
 
 use super::service_gaps::ServiceGaps;
 use super::{Queue, Stage, StageSink};
-use crate::arena::{Arena, Backlog, Slot, Stamp};
+use crate::arena::{Arena, Backlog, Slot};
 use crate::queue::{AqmQueue, Arrival, Discipline, Head, Mark, Served, State, Verdict};
 use crate::stats::Signalled;
 use crate::{DropReason, Ecn, Packet};
@@ -110,17 +110,18 @@ impl<P: Packet> Stage<P> {
         queue.aqm.found_empty(discipline, now_us);
     }
 
-    /// The packet that the discipline dequeues, counted as forwarded.
+    /// The packet that the discipline dequeues, counted as forwarded; `first` is the oldest of the queue.
     #[inline]
     pub(super) fn departure(
         &mut self,
         index: u32,
+        first: Slot,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Slot> {
         let Queue { backlog, aqm, rules, forwarded, .. } = &mut self.queues[index as usize];
         let discipline = &self.rules[usize::from(*rules)].discipline;
-        let Stamp { len_bytes, arrived_us, .. } = *self.arena.head(backlog)?;
+        let Slot { len_bytes, arrived_us, .. } = first;
         let sojourn_us = now_us.saturating_sub(arrived_us);
         let head = || Head {
             len_bytes,
@@ -130,7 +131,7 @@ impl<P: Packet> Stage<P> {
             idle_us: self.gaps.idle_us(),
         };
         if aqm.passes(discipline, head, now_us) {
-            let slot = self.arena.pop(backlog)?;
+            let slot = self.arena.pop_first(backlog, first);
             forwarded.count(len_bytes, sojourn_us, now_us);
             return Some(slot);
         }

@@ -92,7 +92,10 @@ impl<P: Packet> Stage<P> {
         if let Some(slot) = inherited {
             self.count_forwarded(index, slot, now_us);
         }
-        let slot = inherited.or_else(|| self.departure(index, now_us, sink));
+        let slot = inherited.or_else(|| {
+            let first = self.arena.first(&self.queues[index as usize].backlog)?;
+            self.departure(index, first, now_us, sink)
+        });
         if self.queues[index as usize].backlog.is_empty() {
             self.end_takeover(index);
         }

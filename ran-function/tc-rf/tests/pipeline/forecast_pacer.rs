@@ -292,6 +292,22 @@ fn streamed(origin_us: u64) -> BearerForecast {
     }
 }
 
+#[test]
+fn a_forecast_of_the_rlc_of_a_former_cell_is_forgotten() {
+    let mut tc = bearer(FORECAST);
+    for _ in 0..10 {
+        tc.ingress(packet(1, 1500, 0), 0, &mut ());
+    }
+    tc.feed_forecast(&streamed(5_000), 17_000).unwrap();
+    assert_eq!(tc.paced_by_forecast(17_000), Some(true));
+    tc.rlc_replaced(17_000);
+    assert_eq!(tc.paced_by_forecast(17_000), Some(false));
+    assert_eq!((tc.backlog_packets(), tc.revision()), (10, 1), "queues and pipeline stay");
+    // That of the new one is of another stream, whose origins need not follow.
+    tc.feed_forecast(&streamed(4_000), 17_000).unwrap();
+    assert_eq!(tc.paced_by_forecast(17_000), Some(true));
+}
+
 /// Times at which pacing changed, in ms, where forecasts of samples `way_us` old come but from 100
 /// to 200 ms.
 fn changes_of_pacing(way_us: u64, stale_us: u32) -> Vec<(u64, bool)> {

@@ -24,7 +24,10 @@ The pipeline of a template, and a control that installs it on a bearer:
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from e2sm_tc import _native
 from e2sm_tc._native import (
@@ -39,8 +42,10 @@ from e2sm_tc._native import (
     Owners,
     PipelineError,
     PipelineStatus,
+    PipelineStatuses,
     QueueStatus,
     TemplateError,
+    UngreedyQueues,
     ValidationError,
     greedy_defaults,
     greedy_flows,
@@ -48,8 +53,10 @@ from e2sm_tc._native import (
 
 __all__ = [
     "FORMER_TEMPLATES",
+    "NO_RNTI",
     "OID_V0",
     "OID_V1",
+    "STATUS_ROW",
     "TEMPLATES",
     "Asked",
     "CodecError",
@@ -60,9 +67,11 @@ __all__ = [
     "Owners",
     "PipelineError",
     "PipelineStatus",
+    "PipelineStatuses",
     "QueueStatus",
     "Report",
     "TemplateError",
+    "UngreedyQueues",
     "ValidationError",
     "candidate",
     "check_pipeline",
@@ -73,6 +82,7 @@ __all__ = [
     "greedy_flows",
     "pacer_limits",
     "pipeline",
+    "status_rows",
     "template_schema",
     "validate",
     "validate_pipeline",
@@ -93,11 +103,33 @@ Kind: TypeAlias = Literal[
 
 #: Style of a v1 indication and its content.
 Report: TypeAlias = (
-    tuple[Literal["pipeline_status"], list[PipelineStatus]]
+    tuple[Literal["pipeline_status"], PipelineStatuses]
     | tuple[Literal["flow_inventory"], list[FlowInventory]]
     | tuple[Literal["events"], list[dict[str, Any]]]
 )
 
+#: ``rnti`` of a row of a UE that is identified otherwise.
+NO_RNTI: Final = 0xFFFF_FFFF
+
+#: State of one bearer's pipeline as a row: what `PipelineStatus` has, of its queues the sums;
+#: ``lease_left_ms`` is -1 without lease, ``ungreedy_sojourn_us`` that of `PipelineStatus`.
+STATUS_ROW: Final = np.dtype(
+    [
+        ("dropped_packets", "u8"),
+        ("marked_packets", "u8"),
+        ("backlog_bytes", "u8"),
+        ("lease_left_ms", "i8"),
+        ("rnti", "u4"),
+        ("revision", "u4"),
+        ("head_of_line_age_us", "u4"),
+        ("ungreedy_sojourn_us", "f4"),
+        ("drb", "u1"),
+        ("safe", "?"),
+    ],
+    align=True,
+)
+
+_NO_INVENTORIES: Final = UngreedyQueues()
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
@@ -141,6 +173,16 @@ def decode_indication(data: bytes) -> Report:
     if style == "flow_inventory":
         return "flow_inventory", content
     return "events", json.loads(content)
+
+
+def status_rows(statuses: PipelineStatuses, used: UngreedyQueues | None = None) -> NDArray[np.void]:
+    """The statuses of all bearers of a report as one read-only array of `STATUS_ROW`, shape
+    (bearers,), in their order. ``used``: queues of ungreedy flows, where inventories have them.
+
+    >>> style, statuses = e2sm_tc.decode_indication(message)  # doctest: +SKIP
+    >>> e2sm_tc.status_rows(statuses)["backlog_bytes"].sum()  # doctest: +SKIP
+    """
+    return np.frombuffer(statuses.rows(_NO_INVENTORIES if used is None else used), STATUS_ROW)
 
 
 def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:

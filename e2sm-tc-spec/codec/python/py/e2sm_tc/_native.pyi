@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 OID_V0: str
@@ -47,6 +47,10 @@ class PipelineStatus:
     def qos(self) -> tuple[list[int], tuple[int, int | None] | None]:
         """5QIs and S-NSSAI (SST, SD) of what the bearer carries, as far as the node knows."""
     @property
+    def qos_flows(self) -> tuple[int, list[int]] | None:
+        """Revision of the UE's mapping of QoS flows, and QFIs that the bearer carries; ``None``
+        where they cannot move to other DRBs."""
+    @property
     def dropped_packets(self) -> int: ...
     @property
     def queues(self) -> list[QueueStatus]: ...
@@ -56,6 +60,26 @@ class PipelineStatus:
     def ungreedy_sojourn_us(self, used: Sequence[int] | None, /) -> int:
         """The longest sojourn in them: the mean over 100 ms, or the last where packets wait and
         none left; 0 without such queues."""
+
+class UngreedyQueues:
+    """The queues that ungreedy flows of bearers use, by inventories."""
+
+    def __init__(self) -> None: ...
+    def set(self, rnti: int, drb: int, queues: Sequence[int] | None, /) -> None:
+        """Queues of a bearer; ``None`` if no inventory has flows of it."""
+
+class PipelineStatuses:
+    """The statuses of all bearers of a report. Immutable; objects are created when asked for."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[PipelineStatus]: ...
+    def __getitem__(self, row: int, /) -> PipelineStatus: ...
+    def changed_since(self, former: PipelineStatuses, /) -> list[int] | None:
+        """The rows that show another pipeline in force than in an earlier report: revision, name,
+        digest, ``safe``, owner, or rule of the node default; ``None`` if the bearers or their order
+        differ."""
+    def rows(self, used: UngreedyQueues, /) -> bytes:
+        """See ``e2sm_tc.status_rows``."""
 
 class QueueStatus:
     """``QueueStatus`` of a report. Immutable."""

@@ -13,7 +13,7 @@ use super::{
 
 sequence! {
     /// RIC control header: style 1 pipeline, 2 lease, 3 forecast feed, 4 node lease, 5 node
-    /// default.
+    /// default, 6 QoS flow mapping.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ControlHeader { ...
@@ -40,6 +40,8 @@ choice! {
         ...
         /// Style 5: pipelines of bearers to come.
         0 node_default => NodeDefault(NodeDefault),
+        /// Style 6: the DRB of a QoS flow.
+        1 qos_flow_mapping => QosFlowMapping(QosFlowMapping),
     }
 }
 
@@ -53,6 +55,7 @@ impl ControlMessage {
             Self::ForecastFeed(_) => 3,
             Self::NodeLease(_) => 4,
             Self::NodeDefault(_) => 5,
+            Self::QosFlowMapping(_) => 6,
         }
     }
 }
@@ -251,6 +254,25 @@ impl BearerMatch {
 }
 
 sequence! {
+    /// Maps a QoS flow of a UE to one of its DRBs (37.324 §5.3.1), in both directions and in order.
+    /// The revision is that of the UE's mapping, not of a pipeline.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QosFlowMapping { ...
+        /// The UE, and the DRB that carries the flow from now on.
+        bearer: BearerId,
+        /// The QoS flow.
+        qfi: u8 as Int<0, 63>,
+        /// Refused with `stale_revision` unless it is that of the UE's mapping; unchecked if absent.
+        expected_revision: Option<u32>,
+        /// Who sends it; as in a transaction.
+        owner: Option<String> as Option<Owner>,
+        /// Check and answer without a change.
+        dry_run: bool,
+    }
+}
+
+sequence! {
     /// Forecasts of RLC state for the pacers of a CU.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -389,6 +411,9 @@ enumerated! {
         9 "malformed" => Malformed,
         /// Another holds the node's lease.
         10 "not_owner" => NotOwner,
+        ...
+        /// The UE has no QoS flow of this QFI.
+        0 "unknown_qos_flow" => UnknownQosFlow,
     } else {
         /// A cause of a later version.
         "other" => Other

@@ -53,7 +53,7 @@ sequence! {
         /// Shortest report period.
         min_period_ms: u32,
         ...
-        /// Which of [`FEATURES`] the node has; none if absent.
+        /// Which of [`FEATURES`] the node has, and [`QOS_FLOW_MAPPING`]; none if absent.
         features: Option<Vec<String>> as Option<ListOf<Visible<1, 64>, 0, 64>>,
         /// The node default (control style 5); absent where there is none.
         node_default: Option<NodeDefaultSupport>,
@@ -77,5 +77,7 @@ sequence! {
 pub const INNER_HEADERS: &str = "inner_headers";
 /// Shares by host: `isolation` of a classifier.
 pub const HOST_ISOLATION: &str = "host_isolation";
-/// The names of all features that a node may declare.
+/// QoS flows mapped to other DRBs: control style 6, `qos_flows` of a status.
+pub const QOS_FLOW_MAPPING: &str = "qos_flow_mapping";
+/// The names of all features of pipelines that a node may declare, besides [`QOS_FLOW_MAPPING`].
 pub const FEATURES: [&str; 2] = [INNER_HEADERS, HOST_ISOLATION];

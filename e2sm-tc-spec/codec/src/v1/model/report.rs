@@ -155,6 +155,21 @@ sequence! {
         by_default: Option<ByDefault>,
         /// What it carries; absent where the node does not know.
         qos: Option<BearerQos>,
+        /// QoS flows that it carries in the downlink; absent where they cannot be mapped to other
+        /// DRBs.
+        qos_flows: Option<QosFlows>,
+    }
+}
+
+sequence! {
+    /// QoS flows of a bearer.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct QosFlows { ...
+        /// Revision of the UE's mapping; grows by one with each change.
+        revision: u32,
+        /// Their identifiers, in order.
+        qfis: Vec<u8> as ListOf<Int<0, 63>, 0, 64>,
     }
 }
 

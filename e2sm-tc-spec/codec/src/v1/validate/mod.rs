@@ -13,7 +13,7 @@ use std::fmt::Display;
 use super::model::{
     ActionDefinition, BearerForecast, Cause, ControlMessage, EventTrigger, ForecastFeed,
     LeaseRenewal, NodeDefault, NodeDefaultChange, NodeLease, PipelineChange, PipelineEdit,
-    Transaction,
+    QosFlowMapping, Transaction,
 };
 use super::per::{Type, Writer};
 use crate::error::{Violation, ViolationKind, element_path};
@@ -98,7 +98,8 @@ validated_as_declared!(
     EventTrigger,
     ForecastFeed,
     LeaseRenewal,
-    NodeLease
+    NodeLease,
+    QosFlowMapping
 );
 
 impl Validate for ControlMessage {
@@ -109,6 +110,7 @@ impl Validate for ControlMessage {
             Self::ForecastFeed(feed) => feed.validate(),
             Self::NodeLease(lease) => lease.validate(),
             Self::NodeDefault(default) => default.validate(),
+            Self::QosFlowMapping(mapping) => mapping.validate(),
         }
     }
 }

@@ -23,7 +23,8 @@ pub(super) fn all(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     indications(vectors)?;
     ran_function(vectors)?;
     node_default(vectors)?;
-    inelastic(vectors)
+    inelastic(vectors)?;
+    qos_flows(vectors)
 }
 
 fn controls(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
@@ -245,6 +246,7 @@ fn status() -> PipelineStatus {
         dropped_packets: 255,
         by_default: None,
         qos: None,
+        qos_flows: None,
     }
 }
 
@@ -271,6 +273,7 @@ fn idle_status() -> PipelineStatus {
         dropped_packets: 0,
         by_default: None,
         qos: None,
+        qos_flows: None,
     }
 }
 
@@ -423,4 +426,40 @@ fn inelastic(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     let flows = flows.map(|(flow, inelastic)| FlowRecord { inelastic, ..flow }).collect();
     let message = IndicationMessage::FlowInventory(vec![FlowInventory { flows, ..all }]);
     vectors.v1(Kind::Indication, "indication_flows_inelastic", &message)
+}
+
+fn qos_flows(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
+    let header = ControlHeader { style: 6, correlation_id: 10 };
+    vectors.v1(Kind::ControlHeader, "control_header_qos_flow_mapping", &header)?;
+    for (name, bearer, qfi, expected_revision, owner, dry_run) in [
+        ("least", BEARER, 0, None, None, false),
+        ("most", OTHER, 63, Some(u32::MAX), Some(OWNER.to_owned()), true),
+    ] {
+        let mapping = QosFlowMapping { bearer, qfi, expected_revision, owner, dry_run };
+        let name = format!("qos_flow_mapping_{name}");
+        vectors.v1(Kind::Control, &name, &ControlMessage::QosFlowMapping(mapping))?;
+    }
+    let refused = ControlOutcome::refused(Cause::UnknownQosFlow, "qfi", "no QFI 5", Some(3));
+    vectors.v1(Kind::ControlOutcome, "refused_unknown_qos_flow", &refused)?;
+    let flows = |revision, qfis| Some(QosFlows { revision, qfis });
+    let statuses = vec![
+        PipelineStatus { qos_flows: flows(0, vec![]), ..idle_status() },
+        PipelineStatus {
+            qos: Some(BearerQos { five_qis: vec![1], s_nssai: None }),
+            qos_flows: flows(u32::MAX, (0..64).collect()),
+            ..status()
+        },
+    ];
+    let message = IndicationMessage::PipelineStatus(statuses);
+    vectors.v1(Kind::Indication, "indication_status_qos_flows", &message)?;
+    let definition = RanFunctionDefinition {
+        short_name: "T".to_owned(),
+        oid: "1.2".to_owned(),
+        description: String::new(),
+        capabilities: Capabilities {
+            features: Some(vec![QOS_FLOW_MAPPING.to_owned()]),
+            ..Capabilities::default()
+        },
+    };
+    vectors.v1(Kind::RanFunctionDefinition, "ran_function_qos_flow_mapping", &definition)
 }
