@@ -5,10 +5,11 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use gnb_benchmarks::reference;
 use traffic::tcp::congestion::{
     AckEvent, CongestionController, CongestionSignal, DeliveryEvent, LossEvent, RateSample,
 };
-use traffic::{CongestionControl, CongestionKeys, TcpConfig};
+use traffic::{CongestionControl, CongestionKeys, Form, TcpConfig};
 
 const MSS: u64 = 1448;
 const RTT_US: u64 = 40_000;
@@ -90,7 +91,7 @@ fn per_ack(criterion: &mut Criterion) {
     ] {
         let name = format!("{congestion:?}").to_lowercase();
         let keys = CongestionKeys { congestion_control: congestion, ..CongestionKeys::default() };
-        let controls = keys.config().expect("the keys name a control alone");
+        let controls = keys.config(Form::default()).expect("the keys name a control alone");
         let config = TcpConfig { congestion: controls, ecn: Some(true), ..TcpConfig::default() };
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| feed(controls.build(&config.connection(), 1).as_mut()));
@@ -99,5 +100,10 @@ fn per_ack(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, per_ack);
+/// The reference of the other figures.
+fn fixed_loop(criterion: &mut Criterion) {
+    criterion.bench_function("fixed_loop_of_1000", |bencher| bencher.iter(reference::fixed_loop));
+}
+
+criterion_group!(benches, fixed_loop, per_ack);
 criterion_main!(benches);

@@ -4,6 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use gnb_benchmarks::reference;
 use ran::mac::eqp::seg_avoid::{PrbSum, Queue, SegAvoid};
 use ran::{
     BearerConfig, Cell, CellConfig, Channel, EqpConfig, Numerology, PfConfig, SchedulerConfig, Sdu,
@@ -123,5 +124,10 @@ fn slot_of_ten_ues(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, seg_avoid, slot_of_ten_ues);
+/// The reference of the other figures.
+fn fixed_loop(criterion: &mut Criterion) {
+    criterion.bench_function("fixed_loop_of_1000", |bencher| bencher.iter(reference::fixed_loop));
+}
+
+criterion_group!(benches, fixed_loop, seg_avoid, slot_of_ten_ues);
 criterion_main!(benches);

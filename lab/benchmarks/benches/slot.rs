@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use gnb_benchmarks::reference;
 use ran::{
     AmConfig, BearerConfig, BearerIndex, BlockErrors, Cell, CellConfig, Channel, Delivery,
     HarqConfig, Sdu, UeConfig,
@@ -107,5 +108,10 @@ fn reports(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, slots, reports);
+/// The reference of the other figures.
+fn fixed_loop(criterion: &mut Criterion) {
+    criterion.bench_function("fixed_loop_of_1000", |bencher| bencher.iter(reference::fixed_loop));
+}
+
+criterion_group!(benches, fixed_loop, slots, reports);
 criterion_main!(benches);

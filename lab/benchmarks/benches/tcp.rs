@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use gnb_benchmarks::reference;
 use traffic::{AppConfig, Endpoint, Flow, FlowConfig, Packet, TcpConfig};
 
 const RATE_BPS: u64 = 16_000_000;
@@ -74,5 +75,10 @@ fn bulk(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, bulk);
+/// The reference of the other figures.
+fn fixed_loop(criterion: &mut Criterion) {
+    criterion.bench_function("fixed_loop_of_1000", |bencher| bencher.iter(reference::fixed_loop));
+}
+
+criterion_group!(benches, fixed_loop, bulk);
 criterion_main!(benches);

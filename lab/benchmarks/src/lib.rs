@@ -4,6 +4,7 @@ mod cells;
 mod forecasts;
 mod packet;
 mod packets;
+pub mod reference;
 
 use std::error::Error;
 

@@ -40,7 +40,7 @@ pub(crate) fn spread(n: u64) -> u64 {
 }
 
 /// A packet of flow `n`, one of 1024 by its hash.
-pub(crate) fn packet(n: u64, ecn: Ecn) -> BenchPacket {
+fn packet(n: u64, ecn: Ecn) -> BenchPacket {
     let host = spread(n) as u16;
     BenchPacket {
         flow: FiveTuple {
@@ -53,4 +53,10 @@ pub(crate) fn packet(n: u64, ecn: Ecn) -> BenchPacket {
         ecn,
         _handle: [n; 6],
     }
+}
+
+/// The flows' packets, every other one of them ECT(1).
+pub(crate) fn packets(count: u64, flows: u64) -> Vec<BenchPacket> {
+    let ecn = |n: u64| if n.is_multiple_of(2) { Ecn::Ect1 } else { Ecn::NotEct };
+    (0..count).map(|n| packet(n % flows, ecn(n))).collect()
 }

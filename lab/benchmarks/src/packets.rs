@@ -8,10 +8,10 @@ use e2sm_tc::v1::{
 };
 use tc_rf::queueing::Queues;
 use tc_rf::templates::FqCodel;
-use tc_rf::{Ecn, PipelineError, TrafficControl};
+use tc_rf::{PipelineError, TrafficControl};
 
 use crate::Load;
-use crate::packet::{BenchPacket, packet, spread};
+use crate::packet::{BenchPacket, packets, spread};
 
 const QUEUES: u16 = 1024;
 /// Packets that are queued all the time.
@@ -112,12 +112,6 @@ fn with(discipline: &QueueDiscipline) -> Pipeline {
     let queues: Vec<QueueSet> = (0..sets).map(|n| set(n * count)).collect();
     let one = QueueTarget { first: 0, count: 1 };
     Pipeline { queues, classifier: Classifier::RoundRobin(one), ..pipeline }
-}
-
-/// The flows' packets, every other one of them ECT(1).
-fn packets(count: u64, flows: u64) -> Vec<BenchPacket> {
-    let ecn = |n: u64| if n.is_multiple_of(2) { Ecn::Ect1 } else { Ecn::NotEct };
-    (0..count).map(|n| packet(n % flows, ecn(n))).collect()
 }
 
 /// Queues under deficit round robin, in which 2048 packets stand.

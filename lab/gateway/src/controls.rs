@@ -273,6 +273,9 @@ fn describe(ran_function_oid: &str, message: &[u8]) -> String {
             }
             Ok(ControlMessage::NodeLease(_)) => "node lease, ".to_owned(),
             Ok(ControlMessage::NodeDefault(_)) => "node default, ".to_owned(),
+            Ok(ControlMessage::QosFlowMapping(it)) => {
+                format!("QFI {} to {}, ", it.qfi, bearer(&it.bearer))
+            }
             Err(error) if error.cause() == Cause::Unsupported => "of a later version, ".to_owned(),
             Err(_) => "not decodable, ".to_owned(),
         }

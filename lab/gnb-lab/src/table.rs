@@ -3,7 +3,7 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 
-use lab_world::{DelayMs, Direction, FlowSummary, PacketKind, Summary, Worst};
+use lab_world::{DelayMs, Direction, FlowSummary, HandoverSummary, PacketKind, Summary, Worst};
 
 /// Rows beyond this are for `summary.json`.
 const MAX_ROWS: usize = 20;
@@ -133,17 +133,48 @@ pub(super) fn of(summary: &Summary) -> String {
         rest => format!("and {rest} more in summary.json\n"),
     };
     format!(
-        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}{kinds}\n{}\n{}used RBs {:.2} %, {}",
+        "{}: {:.3} s, seed {}\n{flows}\n{}{apps}{bearers}\n{}{kinds}\n{}{}\n{}used RBs {:.2} %, {}",
         summary.scenario,
         summary.duration_s,
         summary.seed,
         more(summary.flows.len()),
         more(summary.bearers.len()),
+        summary.handover.as_ref().map_or(String::new(), handovers),
         summary.ts_28_552,
         worst(&summary.worst),
         summary.cell.used_rb_pct,
         summary.cell.bound,
     )
+}
+
+/// Table of the UEs of several cells, and a line for the cells.
+fn handovers(summary: &HandoverSummary) -> String {
+    let mut ues = begin(&[
+        "RNTI",
+        "cell",
+        "handovers",
+        "interrupted ms",
+        "forwarded",
+        "duplicated",
+        "lost",
+        "lost up",
+    ]);
+    for ue in summary.ues.iter().take(MAX_ROWS) {
+        ues.add_row(vec![
+            ue.rnti.to_string(),
+            ue.cell.to_string(),
+            ue.handovers.to_string(),
+            ms(ue.interruption_ms),
+            ue.forwarded_packets.to_string(),
+            ue.duplicated_packets.to_string(),
+            ue.lost_packets.to_string(),
+            ue.lost_uplink_packets.to_string(),
+        ]);
+    }
+    align(&mut ues, 1);
+    let used = summary.cells.iter().map(|cell| format!("{:.1}", cell.used_rb_pct));
+    let used: Vec<String> = used.collect();
+    format!("{ues}\nused RBs by cell, %: {}\n", used.join(", "))
 }
 
 /// The line that names the bearer and the flow that waited longest.

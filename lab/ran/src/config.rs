@@ -4,6 +4,7 @@ use crate::channel::Channel;
 use crate::error::{ConfigError, ensure};
 use crate::mac::DrxConfig;
 use crate::mac::harq::{BlockErrors, HarqConfig};
+use crate::mac::prioritisation::LogicalChannel;
 use crate::mac::scheduler::{SchedulerConfig, UeScheduler};
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 use crate::phy::{AdaptationConfig, LinkTables};
@@ -227,8 +228,8 @@ pub struct BearerConfig {
     pub limit_packets: u32,
     /// Most bytes in the RLC buffer; an SDU beyond is dropped.
     pub limit_bytes: u32,
-    /// Logical channel priority (38.331), 1 to 16; smaller is served first.
-    pub priority: u8,
+    /// Its share of the transport blocks of the UE, in both directions.
+    pub channel: LogicalChannel,
 }
 
 impl BearerConfig {
@@ -240,7 +241,7 @@ impl BearerConfig {
             t_reordering_us: 100_000,
             limit_packets: u32::MAX,
             limit_bytes: 10_000_000,
-            priority: 9,
+            channel: LogicalChannel::default(),
         }
     }
 
@@ -255,9 +256,8 @@ impl BearerConfig {
     /// [`ConfigError`] with the path of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.mode.validate()?;
-        let (drb, priority) = (self.drb, self.priority);
-        ensure((1..=32).contains(&drb), "drb", drb, "1 to 32")?;
-        ensure((1..=16).contains(&priority), "priority", priority, "1 (first) to 16")?;
+        self.channel.validate()?;
+        ensure((1..=32).contains(&self.drb), "drb", self.drb, "1 to 32")?;
         ensure(self.limit_packets > 0, "limit_packets", 0, "1 or more")?;
         ensure(self.limit_bytes > 0, "limit_bytes", 0, "1 or more")
     }

@@ -16,6 +16,7 @@
 //! | [`phy`] | adaptation to the SNR of a UE, errors of blocks |
 //! | [`channel`] | fixed MCS, series, traces and random channels |
 //! | [`f1u`] | the link between CU and DU (38.425), delivery status |
+//! | [`measurement`] | layer 3 filter and event A3, which lead to handover |
 //! | [`uplink`] | queues, requests and reports of the UEs; the cell schedules them |
 
 pub mod cell;
@@ -24,6 +25,7 @@ pub mod config;
 mod error;
 pub mod f1u;
 pub mod mac;
+pub mod measurement;
 pub mod numerology;
 pub mod pdcp;
 pub mod phy;
@@ -33,24 +35,25 @@ pub mod tbs;
 pub mod uplink;
 
 pub use cell::{
-    BearerIndex, BearerStatus, BlockRoom, BufferStatus, Cell, CellTotals, Delivery, NextBlock,
-    UpperLayer,
+    BearerIndex, BearerStatus, BlockRoom, BufferStatus, Cell, CellTotals, Delivery, MovingBearer,
+    MovingUe, NextBlock, UpperLayer,
 };
 pub use channel::{
     AtEnd, Channel, CqiSeries, CqiToMcs, Deployment, Fading, GaussMarkov, Interference, LinkBudget,
     MahimahiTrace, McsChain, McsSeries, MeanSnr, Missing, MobilityModel, MobilityPattern,
-    RateSeries, Shadowing, SnrSeries, TdlProfile, TraceError, UccColumn, UccTrace,
+    RateSeries, Route, Shadowing, SnrProbe, SnrSeries, TdlProfile, TraceError, UccColumn, UccTrace,
 };
 pub use config::{BearerConfig, CellConfig, UeConfig};
 pub use error::ConfigError;
 pub use f1u::{DeliveryStatus, DeliveryTracker, F1Config, F1Path, NrUReceiver, Outstanding};
 pub use mac::{
-    BlockErrors, DrxConfig, EqpConfig, HarqConfig, MacReport, PfConfig, PfGranularity,
-    RbgConfiguration, SchedulerConfig, ShortCycle, SliceShare, UeScheduler,
+    BlockErrors, DrxConfig, EqpConfig, HarqConfig, LogicalChannel, MacReport, PfConfig,
+    PfGranularity, RbgConfiguration, SchedulerConfig, ShortCycle, SliceShare, UeScheduler,
 };
+pub use measurement::{A3Config, Measurements};
 pub use numerology::{Duplexing, Numerology, SlotKind, TddPattern};
 pub use phy::{AdaptationConfig, Combining, OuterLoop};
-pub use rlc::{AmConfig, AmSnLength, RlcMode, RlcReport, SduDelays};
+pub use rlc::{AmConfig, AmSnLength, RlcMode, RlcReport, SduDelays, Unconfirmed};
 pub use uplink::{RecordedUplinkConfig, UplinkArrival, UplinkConfig};
 
 /// A packet carried by the RLC. Only its length is used.

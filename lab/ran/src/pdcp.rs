@@ -6,7 +6,7 @@ use crate::rlc::um::Payload;
 
 /// Header bytes of every packet: a sequence number of 12 bits (38.323 §6.2.2.2) and no SDAP header
 /// (`sdap-HeaderDL`, 38.331), as OAI configures a DRB in UM.
-pub(crate) const HEADER_BYTES: u32 = 2;
+pub const HEADER_BYTES: u32 = 2;
 
 /// The UE's PDCP, which restores the order that HARQ has changed.
 ///

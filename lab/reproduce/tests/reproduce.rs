@@ -472,6 +472,38 @@ fn who_knows_a_recorded_radio_fills_it_and_leaves_less_in_the_rlc() {
     assert!((here("UDP, DRQL, monolithic", "goodput") - mean).abs() < 1e-9, "of both radios");
 }
 
+/// The targets of the round trip are met without a forecast, and a move at run time ends there.
+#[test]
+fn a_ping_on_a_drb_of_higher_priority_waits_for_f1_alone() {
+    let folder = recorded_radios();
+    let traces = Some(folder.path().to_owned());
+    let options = Options {
+        inputs: Inputs { traces, ..Inputs::default() },
+        duration_us: Some(6_000_000),
+        ..experiment("second-drb", 1)
+    };
+    let table = only(run("stolidis2024", &options).unwrap());
+    let here = |scheme: &str, metric| table.here(scheme, metric).unwrap();
+    for traffic in ["UDP", "TCP"] {
+        for (t_c, most_ms) in [("T_c 10 ms", 25.0), ("T_c 40 ms", 85.0)] {
+            let longer = |scheme: &str, radio: &str| {
+                let of = format!("{traffic}, {t_c}, {scheme}");
+                let over = format!("{traffic}, low_latency, monolithic");
+                here(&format!("{of} less {over}, {radio}"), "ping_rtt")
+            };
+            for radio in ["drive/radio.down", "walk.csv"] {
+                for scheme in ["second DRB", "second DRB, bulk unpaced"] {
+                    let ms = longer(scheme, radio);
+                    assert!(ms <= most_ms, "{traffic}, {t_c}, {scheme}, {radio}: {ms}");
+                }
+            }
+            let radio = "drive/radio.down";
+            let (one, second) = (longer("one DRB", radio), longer("second DRB", radio));
+            assert!(one > second + 5.0, "{traffic}, {t_c}: {one} and {second}");
+        }
+    }
+}
+
 #[test]
 fn without_recorded_radios_a_sentence_says_what_is_missing() {
     let table = only(run("stolidis2024", &experiment("recorded", 1)).unwrap());

@@ -355,6 +355,16 @@ impl Channel {
     }
 }
 
+impl Channel {
+    /// Whether it has an SNR.
+    pub(crate) fn has_snr(&self) -> bool {
+        match self {
+            Self::Ideal(channel) => channel.has_reports(),
+            other => other.has_reports(),
+        }
+    }
+}
+
 fn ideal(channel: &Channel, max_mcs: u8, path: &str) -> Check {
     let has_reports = channel.has_reports();
     let message = "expected a channel of SNR or CQI; the gNB knows the others as they are";

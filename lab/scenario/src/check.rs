@@ -1,7 +1,9 @@
 //! Checks beyond the types: ranges, and elements that must agree with each other.
 
 mod flow;
+mod handover;
 mod link;
+mod qos_flow;
 mod scheduler;
 
 use std::collections::HashSet;
@@ -19,8 +21,10 @@ pub(super) fn check(scenario: &Scenario) -> Check {
     cell(&scenario.cell)?;
     split(&scenario.split)?;
     let bearers = ues(scenario)?;
+    handover::check(scenario)?;
     scheduler::check(&scenario.cell, &scenario.ues)?;
-    flow::flows(scenario, &bearers)
+    flow::flows(scenario, &bearers)?;
+    qos_flow::flows(scenario)
 }
 
 fn cell(cell: &Cell) -> Check {
@@ -89,6 +93,7 @@ fn split(split: &Split) -> Check {
         within(format_args!("split.{key}"), delay_us, 0..=MAX_DELAY_US)?;
     }
     link::f1(&split.f1, split.f1_delay_us)?;
+    within("split.qos_flow_hold_ms", split.qos_flow_hold_ms, 0..=10_000)?;
     within("split.sdap_poll_us", split.sdap_poll_us, 0..=10_000)
 }
 
@@ -126,6 +131,9 @@ fn check_ue(ue: &Ue, max_mcs: u8, path: &str) -> Check {
     ensure(MAX_RNTI - ue.rnti >= ue.count - 1, format_args!("{path}.count"), message)?;
     span(path, ("join_at_s", ue.join_at_s), ("leave_at_s", ue.leave_at_s))?;
     channel::check(&ue.channel, max_mcs, &format!("{path}.channel"))?;
+    for (index, neighbour) in ue.neighbour_channels.iter().enumerate() {
+        channel::check(neighbour, max_mcs, &format!("{path}.neighbour_channels[{index}]"))?;
+    }
     let is_used = ue.harq.is_none() || !ue.channel.has_reports();
     let message = "is for channels without an SNR and ideal ones; blocks of others fail by the SNR";
     ensure(is_used, format_args!("{path}.harq"), message)?;
@@ -145,12 +153,15 @@ fn check_ue(ue: &Ue, max_mcs: u8, path: &str) -> Check {
         let message = format_args!("{} is taken by an earlier DRB", drb.id);
         ensure(ids.insert(drb.id), format_args!("{path}.id"), message)?;
     }
-    Ok(())
+    qos_flow::check(ue, path)
 }
 
 fn check_drb(drb: &Drb, path: &str) -> Check {
     within(format_args!("{path}.id"), drb.id, 1..=32)?;
     within(format_args!("{path}.priority"), drb.priority.unwrap_or(1), 1..=16)?;
+    let rate = drb.prioritised_kbytes_per_s;
+    within(format_args!("{path}.prioritised_kbytes_per_s"), rate, 0..=65_536)?;
+    within(format_args!("{path}.bucket_ms"), drb.bucket_ms, 5..=1000)?;
     let sd = drb.s_nssai.and_then(|slice| slice.sd).unwrap_or(0);
     within(format_args!("{path}.s_nssai.sd"), sd, 0..=0xff_ffff)?;
     link::rlc(&drb.rlc, &format!("{path}.rlc"))

@@ -64,8 +64,10 @@ pub enum Profile {
 pub struct Path {
     /// Deployment (38.901 table 7.4.1-1).
     pub model: Deployment,
-    /// Distance on the ground: 10..=5000 m (uma, umi), 10..=10000 m (rma), 1..=150 m (inh).
-    pub distance_m: f64,
+    /// Distance on the ground: 10..=5000 m (uma, umi), 10..=10000 m (rma), 1..=150 m (inh); by `route_m`
+    /// of the UE if unset.
+    #[serde(default)]
+    pub distance_m: Option<f64>,
     /// Whether there is a line of sight; drawn with the probability of 38.901 table 7.4.2-1 if unset.
     #[serde(default)]
     pub line_of_sight: Option<bool>,
@@ -96,6 +98,22 @@ pub enum Deployment {
     Rma,
     /// Indoor hotspot, mixed office: antenna at 3 m.
     Inh,
+}
+
+impl Deployment {
+    /// Shortest distance for which the model holds, m.
+    const fn least_m(self) -> f64 {
+        if matches!(self, Self::Inh) { 1.0 } else { 10.0 }
+    }
+
+    /// Longest distance for which the model holds, m.
+    pub(crate) const fn most_m(self) -> f64 {
+        match self {
+            Self::Uma | Self::Umi => 5_000.0,
+            Self::Rma => 10_000.0,
+            Self::Inh => 150.0,
+        }
+    }
 }
 
 /// Shadowing: a Gauss–Markov process in dB over the distance.
@@ -166,12 +184,8 @@ pub(super) fn check(fading: &Fading, path: &str) -> Check {
     }
     let Some(place) = fading.path else { return Ok(()) };
     let path = format!("{path}.path");
-    let distances_m = match place.model {
-        Deployment::Uma | Deployment::Umi => 10.0..=5_000.0,
-        Deployment::Rma => 10.0..=10_000.0,
-        Deployment::Inh => 1.0..=150.0,
-    };
-    within(format_args!("{path}.distance_m"), place.distance_m, distances_m)?;
+    let distances_m = place.model.least_m()..=place.model.most_m();
+    within_if_set(format_args!("{path}.distance_m"), place.distance_m, distances_m)?;
     within_if_set(format_args!("{path}.tx_power_dbm"), place.tx_power_dbm, -30.0..=80.0)?;
     within(format_args!("{path}.antenna_gain_db"), place.antenna_gain_db, -50.0..=50.0)?;
     within(format_args!("{path}.noise_figure_db"), place.noise_figure_db, 0.0..=30.0)

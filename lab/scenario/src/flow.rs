@@ -30,11 +30,11 @@ pub struct FlowKeys {
     /// RNTI of the UE, or `each` for one such flow per UE; the only UE if unset.
     #[serde(default)]
     pub rnti: Option<FlowUe>,
-    /// DRB of the UE that carries it; the UE's first if unset.
+    /// DRB of the UE that carries it; if unset the one that carries its `qfi`, or the UE's first.
     #[serde(default)]
     #[schemars(range(min = 1, max = 32))]
     pub drb: Option<u8>,
-    /// Which end sends the data: the server (`down`), or the UE (`up`) for kinds tcp, udp_cbr and voip.
+    /// Which end sends the data: the server (`down`), or the UE (`up`) for kinds tcp, quic, udp_cbr and voip.
     #[serde(default)]
     pub direction: Direction,
     /// Start time.
@@ -85,7 +85,7 @@ pub struct FlowKeys {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 200))]
     pub ue_host: u8,
-    /// ECN field of data; for kinds over UDP. TCP negotiates it with `ecn` and `accecn`.
+    /// ECN field of data; for kinds over UDP but quic. TCP and QUIC negotiate it with `ecn`.
     #[serde(default)]
     pub ecn_field: Ecn,
     /// Name of the tunnel that carries it: the flows of a UE with the same name are in one outer 5-tuple.
@@ -109,6 +109,11 @@ pub enum FlowUe {
 }
 
 impl Flow {
+    /// Whether a UE has it.
+    pub fn is_of(&self, rnti: u16) -> bool {
+        !matches!(self.keys.rnti, Some(FlowUe::Rnti(wanted)) if wanted != rnti)
+    }
+
     /// Real hosts at each UE, on its first DRB.
     pub fn hosts(name: &str) -> Self {
         Self {

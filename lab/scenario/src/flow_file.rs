@@ -1,7 +1,7 @@
 //! Reading a flow of the file, and its JSON schema.
 //!
 //! A flow is one mapping: the keys of [`FlowKeys`], `kind`, and the keys of the application of that
-//! kind. `tcp`, `udp_cbr`, `voip`, `ping` and `host` have theirs directly in the mapping, the others in
+//! kind. `tcp`, `quic`, `udp_cbr`, `voip`, `ping` and `host` have theirs directly in the mapping, the others in
 //! a section with the name of the kind; `web`, `video`, `download`, `screen` and `responsiveness` have the keys
 //! of `tcp` beside their section.
 
@@ -11,17 +11,20 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
+use traffic::tcp::congestion::CongestionConfig;
 use traffic::{
-    AppConfig, CallConfig, CloudGameConfig, CongestionKeys, DownloadConfig, GameConfig, HostConfig,
-    PingConfig, ResponsivenessConfig, ScreenConfig, SproutConfig, TcpConfig, UdpCbrConfig,
-    VideoConfig, VivaceConfig, VoipConfig, WebConfig,
+    AppConfig, CallConfig, CloudGameConfig, CongestionKeys, DownloadConfig, Form, GameConfig,
+    HostConfig, HttpConfig, HttpVersion, PingConfig, QuicConfig, ResponsivenessConfig,
+    ScreenConfig, SproutConfig, TcpConfig, UdpCbrConfig, VideoConfig, VivaceConfig, VoipConfig,
+    WebConfig,
 };
 
 use super::error::Violation;
 use super::flow::{Flow, FlowKeys};
 
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "tcp",
+    "quic",
     "udp_cbr",
     "voip",
     "ping",
@@ -49,6 +52,16 @@ struct NoKeys {}
 struct TcpKeys {
     #[schemars(flatten)]
     connection: TcpConfig,
+    #[schemars(flatten)]
+    congestion: CongestionKeys,
+}
+
+/// Keys of a QUIC connection and its congestion control, as the schema has them.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "a schema alone")]
+struct QuicKeys {
+    #[schemars(flatten)]
+    connection: QuicConfig,
     #[schemars(flatten)]
     congestion: CongestionKeys,
 }
@@ -91,13 +104,20 @@ impl Flow {
 fn app(kind: &str, mut own: Map<String, Value>) -> Result<AppConfig, Violation> {
     Ok(match kind {
         "tcp" => AppConfig::Tcp(tcp(kind, &[], own)?),
+        "quic" => AppConfig::Quic(quic(kind, own)?),
         "udp_cbr" => AppConfig::UdpCbr(direct(kind, &[], own)?),
         "voip" => AppConfig::Voip(direct(kind, &[], own)?),
         "ping" => AppConfig::Ping(direct(kind, &[], own)?),
         "host" => AppConfig::Host(direct(kind, &[], own)?),
-        "web" => AppConfig::Web { web: section(kind, &mut own)?, tcp: tcp(kind, &[kind], own)? },
+        "web" => {
+            let web: WebConfig = section(kind, &mut own)?;
+            let tcp = http(kind, web.http, own)?;
+            AppConfig::Web { web, tcp }
+        }
         "video" => {
-            AppConfig::Video { video: section(kind, &mut own)?, tcp: tcp(kind, &[kind], own)? }
+            let video: VideoConfig = section(kind, &mut own)?;
+            let tcp = http(kind, video.http, own)?;
+            AppConfig::Video { video, tcp }
         }
         "download" => AppConfig::Download {
             download: section(kind, &mut own)?,
@@ -138,15 +158,51 @@ fn section<T: DeserializeOwned>(kind: &str, own: &mut Map<String, Value>) -> Res
 
 /// The keys of a TCP connection directly in the mapping of the flow.
 fn tcp(kind: &str, sections: &[&str], own: Map<String, Value>) -> Result<TcpConfig, Violation> {
+    connection(kind, sections, own, Form::Linux)
+}
+
+/// The keys of the connections of an application over HTTP: TCP is that of Linux, QUIC that of the RFCs, whose
+/// receiver acknowledges each second packet (RFC 9000 §13.2.2).
+fn http(kind: &str, http: HttpConfig, own: Map<String, Value>) -> Result<TcpConfig, Violation> {
+    if http.version != HttpVersion::V3 {
+        return connection(kind, &[kind], own, Form::Linux);
+    }
+    let quic = connection(kind, &[kind], own, Form::Rfc)?;
+    Ok(TcpConfig { ack_thinning: false, ..quic })
+}
+
+fn connection(
+    kind: &str,
+    sections: &[&str],
+    own: Map<String, Value>,
+    default: Form,
+) -> Result<TcpConfig, Violation> {
+    let (tcp, congestion) = with_congestion::<_, TcpKeys>(kind, sections, own, default)?;
+    Ok(TcpConfig { congestion, ..tcp })
+}
+
+/// The keys of a QUIC connection directly in the mapping of the flow.
+fn quic(kind: &str, own: Map<String, Value>) -> Result<QuicConfig, Violation> {
+    let (quic, congestion) = with_congestion::<_, QuicKeys>(kind, &[], own, Form::Rfc)?;
+    Ok(QuicConfig { congestion, ..quic })
+}
+
+/// The keys of a connection and those of its congestion control beside them.
+fn with_congestion<T: DeserializeOwned, Keys: JsonSchema>(
+    kind: &str,
+    sections: &[&str],
+    own: Map<String, Value>,
+    default: Form,
+) -> Result<(T, CongestionConfig), Violation> {
     let names = key_names::<CongestionKeys>();
     let (congestion, others): (Map<_, _>, Map<_, _>) =
         own.into_iter().partition(|(name, _)| names.contains(name));
-    let congestion: CongestionKeys = read::<_, TcpKeys>(kind, sections, congestion)?;
-    let tcp = read::<TcpConfig, TcpKeys>(kind, sections, others)?;
-    let congestion = congestion.config().map_err(|error| {
+    let congestion: CongestionKeys = read::<_, Keys>(kind, sections, congestion)?;
+    let connection = read::<T, Keys>(kind, sections, others)?;
+    let congestion = congestion.config(default).map_err(|error| {
         Violation::new(error.field, format!("{}; expected {}", error.value, error.expected))
     })?;
-    Ok(TcpConfig { congestion, ..tcp })
+    Ok((connection, congestion))
 }
 
 /// The keys directly in the mapping of the flow; `sections` are allowed beside them.
@@ -205,6 +261,7 @@ impl JsonSchema for Flow {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let variants = [
             variant::<TcpKeys>("tcp", None, generator),
+            variant::<QuicKeys>("quic", None, generator),
             variant::<UdpCbrConfig>("udp_cbr", None, generator),
             variant::<VoipConfig>("voip", None, generator),
             variant::<PingConfig>("ping", None, generator),

@@ -12,6 +12,7 @@ mod fading;
 mod file;
 mod flow;
 mod flow_file;
+mod handover;
 mod link;
 mod model;
 mod overrides;
@@ -37,9 +38,11 @@ pub use error::{ScenarioError, Violation};
 pub use fading::{Deployment, Fading, Interference, Path as LinkPath, Profile, Shadowing};
 pub use file::{MAX_SCENARIO_BYTES, MAX_TRACE_BYTES, decompress, read_bounded};
 pub use flow::{Flow, FlowKeys, FlowUe};
+pub use handover::{Handover, Site};
 pub use link::{F1, Harq, Overhead, RecordedUplink, RlcStatusReporting, UeHarq, UplinkAccess};
 pub use model::{
-    Cell, Drb, McsTable, Rat, Reserved, ResourceAllocation, SNssai, Scenario, Split, Tdd, Ue,
+    Cell, Drb, McsTable, QosFlowMove, Rat, Reserved, ResourceAllocation, SNssai, Scenario, Split,
+    Tdd, Ue,
 };
 pub use overrides::Override;
 pub use pipeline::{PipelineSpec, TRANSPARENT};

@@ -109,10 +109,10 @@ pub struct UplinkAccess {
     /// SNR in each PRB that power control aims at, -50..=80 dB; 20 if unset.
     #[schemars(range(min = -50.0, max = 80.0))]
     pub target_snr_db: Option<f64>,
-    /// Most packets in the queue of a UE, 1..=1000000; 10000 if unset.
+    /// Most packets in the queue of a UE for a DRB, 1..=1000000; 10000 if unset.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub limit_packets: Option<u32>,
-    /// Most bytes in the queue of a UE, at least 1500; unlimited if unset.
+    /// Most bytes in the queue of a UE for a DRB, at least 1500; unlimited if unset.
     #[schemars(range(min = 1500))]
     pub limit_bytes: Option<u32>,
 }

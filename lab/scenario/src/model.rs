@@ -12,12 +12,13 @@ use super::adaptation::Adaptation;
 use super::channel::Channel;
 use super::drx::Drx;
 use super::flow::Flow;
+use super::handover::{Handover, Site};
 use super::link::{F1, Harq, Overhead, RecordedUplink, UeHarq, UplinkAccess};
 use super::pipeline::PipelineSpec;
 use super::rlc::Rlc;
 use super::scheduler::{self, MacScheduler};
 
-/// One cell, its UEs and the traffic towards them.
+/// A cell or several of one gNB, their UEs and the traffic towards them.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -33,8 +34,15 @@ pub struct Scenario {
     /// Virtual time to run, in seconds; above 0, at most 86400.
     #[schemars(range(min = 0.001, max = 86400.0))]
     pub duration_s: f64,
-    /// The cell.
+    /// The cell, or what several have in common.
     pub cell: Cell,
+    /// The cells, if there are several; UEs move between them by handover.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    pub cells: Vec<Site>,
+    /// Handover between several cells.
+    #[serde(default)]
+    pub handover: Option<Handover>,
     /// Delays between CU, DU, RIC and servers.
     #[serde(default)]
     pub split: Split,
@@ -51,6 +59,17 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// What cell number `index` is: `cell` with its own PRBs.
+    pub fn cell_of(&self, index: usize) -> Cell {
+        let n_prb = self.cells.get(index).and_then(|site| site.n_prb);
+        Cell { n_prb: n_prb.unwrap_or(self.cell.n_prb), ..self.cell.clone() }
+    }
+
+    /// Place of the antenna of cell number `index`, m.
+    pub fn position_m(&self, index: usize) -> [f64; 2] {
+        self.cells.get(index).map_or([0.0, 0.0], |site| site.position_m)
+    }
+
     /// The tunnel that carries a flow; `None` for a flow outside tunnels.
     pub fn tunnel_of(&self, flow: &Flow) -> Option<TunnelConfig> {
         let name = flow.keys.tunnel.as_ref()?;
@@ -208,6 +227,10 @@ pub struct Split {
     /// Whether enabling a pacer recalls the SDUs that the RLC has not begun to send (38.322 §5.4,
     /// over F1-U 38.425 §5.4.1); otherwise the old backlog drains first.
     pub recall: bool,
+    /// Longest time, 0..=10000 ms, for which packets of a QoS flow that moves to another DRB wait for those
+    /// on the old one, in each direction.
+    #[schemars(range(max = 10_000))]
+    pub qos_flow_hold_ms: u32,
 }
 
 impl Default for Split {
@@ -221,6 +244,7 @@ impl Default for Split {
             core_jitter_us: 0,
             sdap_poll_us: 0,
             recall: true,
+            qos_flow_hold_ms: 500,
         }
     }
 }
@@ -236,8 +260,15 @@ pub struct Ue {
     #[serde(default = "one_u16")]
     #[schemars(range(min = 1, max = 4096))]
     pub count: u16,
-    /// The channel.
+    /// The channel; of several cells, that of the first.
     pub channel: Channel,
+    /// The channels of the second and further cells, in their order; or `route_m`.
+    #[serde(default)]
+    pub neighbour_channels: Vec<Channel>,
+    /// The way on which the UE goes to and fro at the speed of its fading channel, from place to place, x
+    /// and y in m; its distance to each cell sets the path loss.
+    #[serde(default)]
+    pub route_m: Option<[[f64; 2]; 2]>,
     /// The slice of `cell.scheduler.slices` it belongs to.
     #[serde(default)]
     pub slice: Option<u8>,
@@ -263,9 +294,27 @@ pub struct Ue {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86400.0))]
     pub leave_at_s: Option<f64>,
-    /// Data radio bearers; at least one.
+    /// Data radio bearers; at least one. The first is the default DRB.
     #[schemars(length(min = 1, max = 32))]
     pub drbs: Vec<Drb>,
+    /// Moves of QoS flows to other DRBs, as a RIC control would ask for.
+    #[serde(default)]
+    pub qos_flow_moves: Vec<QosFlowMove>,
+}
+
+/// A QoS flow is mapped to another DRB (37.324 §5.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QosFlowMove {
+    /// When.
+    #[schemars(range(min = 0.0, max = 86400.0))]
+    pub at_s: f64,
+    /// QoS flow identifier, 0..=63.
+    #[schemars(range(max = 63))]
+    pub qfi: u8,
+    /// DRB of the UE that carries it from then on.
+    #[schemars(range(min = 1, max = 32))]
+    pub drb: u8,
 }
 
 /// A data radio bearer.
@@ -275,10 +324,25 @@ pub struct Drb {
     /// DRB identity, 1..=32 (38.331).
     #[schemars(range(min = 1, max = 32))]
     pub id: u8,
-    /// Logical channel priority, 1 (first) to 16 (38.331); 9 if unset. Equals take turns.
+    /// Logical channel priority, 1 (first) to 16 (38.331), in both directions; if unset that of the 5QI, a
+    /// tenth of its priority level (23.501 table 5.7.4-1), and 9 without one. Equals take turns.
     #[serde(default)]
     #[schemars(range(min = 1, max = 16))]
     pub priority: Option<u8>,
+    /// Prioritised bit rate in kByte/s, 0..=65536: what it has before DRBs of higher priority take more
+    /// than theirs (38.321 §5.4.3.1). At 0 it has what they leave.
+    #[serde(default)]
+    #[schemars(range(max = 65_536))]
+    pub prioritised_kbytes_per_s: u32,
+    /// Time for which an unused prioritised rate is kept, 5..=1000 ms (38.331 `bucketSizeDuration`).
+    #[serde(default = "hundred")]
+    #[schemars(range(min = 5, max = 1000))]
+    pub bucket_ms: u16,
+    /// QoS flow identifiers that it carries (38.331 `mappedQoS-FlowsToAdd`); those that no DRB names, and
+    /// no flow with a `drb`, are on the UE's first.
+    #[serde(default)]
+    #[schemars(inner(range(max = 63)))]
+    pub qfis: Vec<u8>,
     /// 5QI of its QoS flow (23.501 §5.7.4), as E2SM-TC reports it and rules of a node default match
     /// it; unknown if unset.
     #[serde(default)]
@@ -320,6 +384,9 @@ fn one_u16() -> u16 {
 }
 fn eight() -> u16 {
     8
+}
+fn hundred() -> u16 {
+    100
 }
 fn four() -> u8 {
     4

@@ -40,15 +40,45 @@ flows[0]={name: bulk, kind: tcp, congestion_control: prague, ecn: false}
   -> flows[0].ecn: false; expected true or unset with prague
 flows[0].c2tcp_setpoint_ms=80
   -> flows[0].c2tcp_setpoint_ms: 80; expected unset unless congestion_control is c2tcp
-flows[0]={name: bulk, kind: tcp, congestion_control: bbr3, bbr_ack_aggregation: true}
-  -> flows[0].bbr_ack_aggregation: true; expected false unless congestion_control is bbr
-flows[0]={name: bulk, kind: tcp, congestion_control: cubic, reno_ack_counting: true}
-  -> flows[0].reno_ack_counting: true; expected false unless congestion_control is reno
+flows[0]={name: bulk, kind: tcp, congestion_control: bbr3, form: linux}
+  -> flows[0].form: linux; expected unset; vegas, bbr2, bbr3 and prague have one form
+flows[0].form=kernel -> flows[0].form: unknown value 'kernel'; expected 'linux' or 'rfc'
 flows[0]={name: bulk, kind: tcp, congestion_control: c2tcp, c2tcp_target_ms: 0}
   -> flows[0].c2tcp_target_ms: 0; expected 1 to 60000 ms
+flows[0]={name: bulk, kind: quic, congestion_control: bbr2, form: rfc}
+  -> flows[0].form: rfc; expected unset; vegas, bbr2, bbr3 and prague have one form
+flows[0]={name: bulk, kind: quic, congestion_control: prague, ecn: false}
+  -> flows[0].ecn: false; expected true or unset with prague
+flows[0]={name: bulk, kind: quic, ecn_field: ect0}
+  -> flows[0].ecn_field: ect0; expected not_ect; ect0 and ect1 are for kinds over UDP other than quic
+flows[0]={name: bulk, kind: quic, gso_segments: 65}
+  -> flows[0].gso_segments: 65; expected 1 to 64 datagrams
+flows[0]={name: bulk, kind: quic, max_udp_payload_bytes: 1199}
+  -> flows[0].max_udp_payload_bytes: 1199; expected 1200 to 1472 bytes
+flows[0]={name: bulk, kind: quic, ip_version: 6, max_udp_payload_bytes: 1472}
+  -> flows[0].max_udp_payload_bytes: 1472; expected at most 1452 over IPv6
+flows[0]={name: bulk, kind: quic, ack_frequency: {packets: 0}}
+  -> flows[0].ack_frequency.packets: 0; expected 1 to 1000 packets
+flows[0]={name: bulk, kind: quic, ack_frequency: {every: 2}}
+  -> flows[0].ack_frequency.every: unknown key 'every'; expected one of 'packets'
+flows[0]={name: bulk, kind: quic, pacing: true}
+  -> flows[0].pacing: unknown key 'pacing' for kind quic; expected one of
+     'ack_frequency', 'c2tcp_interval_ms'
 flows[1].pacing=true
   -> flows[1].pacing: unknown key 'pacing' for kind ping; expected one of
      'interval_ms', 'packet_bytes', 'core_delay_us', 'count'
+cells=[{}, {}]
+  -> ues[0].neighbour_channels: 0 channels; expected 1, one to each cell but the first, or route_m
+cells=[{n_prb: 0}] -> cells[0].n_prb: 0 is outside 1..=275
+cells=[{position_m: [0, 200000]}]
+  -> cells[0].position_m[1]: 200000 is outside -100000..=100000
+cells=[{place: 3}] -> cells[0].place: unknown key 'place'; expected 'position_m' or 'n_prb'
+handover={} -> handover: is for a scenario with several cells
+ues[0].neighbour_channels=[{fixed_mcs: 3}] -> ues[0].neighbour_channels: 1 channels; expected 0
+ues[0].route_m=[[0, 0], [9, 9]]
+  -> ues[0].channel: expected fading with path, for a UE with route_m
+ues[0].channel={fading: {speed_kmh: 3, path: {model: umi}}}
+  -> ues[0].channel.fading.path.distance_m: missing; expected a distance, or route_m of the UE
 cell.tdd.pattern=DDDD -> cell.tdd.pattern: needs at least one D and one U
 cell.tdd.mixed_ul_symbols=9 -> cell.tdd.mixed_ul_symbols: 9 is outside 0..=8
 cell.n_prb=276 -> cell.n_prb: 276 is outside 1..=275
@@ -96,6 +126,19 @@ ues[0].uplink={mahimahi: {path: x}, limit_packets: 0}
 ues[0].uplink={mahimahi: {path: x}, limit_bytes: 10}
   -> ues[0].uplink.limit_bytes: 10 is outside 1500..=4294967295
 ues[0].drbs=[{id: 1, priority: 17}] -> ues[0].drbs[0].priority: 17 is outside 1..=16
+ues[0].drbs=[{id: 1, prioritised_kbytes_per_s: 65537}]
+  -> ues[0].drbs[0].prioritised_kbytes_per_s: 65537 is outside 0..=65536
+ues[0].drbs=[{id: 1, bucket_ms: 4}] -> ues[0].drbs[0].bucket_ms: 4 is outside 5..=1000
+ues[0].drbs=[{id: 1, qfis: [64]}] -> ues[0].drbs[0].qfis[0]: 64 is outside 0..=63
+ues[0].drbs=[{id: 1, qfis: [7]}, {id: 2, qfis: [8, 7]}]
+  -> ues[0].drbs[1].qfis[1]: 7 is on DRB 1 already; expected one DRB a QFI
+ues[0].qos_flow_moves=[{at_s: 1, qfi: 64, drb: 1}]
+  -> ues[0].qos_flow_moves[0].qfi: 64 is outside 0..=63
+ues[0].qos_flow_moves=[{at_s: 1, qfi: 7, drb: 2}]
+  -> ues[0].qos_flow_moves[0].drb: 2 is no DRB of this UE
+ues[0].qos_flow_moves=[{at_s: -1, qfi: 7, drb: 1}]
+  -> ues[0].qos_flow_moves[0].at_s: -1 is outside 0..=86400
+split.qos_flow_hold_ms=10001 -> split.qos_flow_hold_ms: 10001 is outside 0..=10000
 ues[0].leave_at_s=0 -> ues[0].leave_at_s: 0 is not after join_at_s (0)
 ues[0].drbs=[{id: 1}, {id: 1}] -> ues[0].drbs[1].id: 1 is taken by an earlier DRB
 ues[0].drbs[0].rlc.limit_bytes=10 -> ues[0].drbs[0].rlc.limit_bytes: 10 is outside
@@ -299,7 +342,7 @@ flows[0]={name: c, kind: call, call: {audio_kbps: 5}}
 flows[0]={name: c, kind: call, call: {fps: 30}}
   -> flows[0].call.fps: unknown key 'fps'; expected one of 'frames_per_s'
 flows[0]={name: w, kind: web, direction: up}
-  -> flows[0].direction: up; expected down; up is for kinds tcp, udp_cbr and voip
+  -> flows[0].direction: up; expected down; up is for kinds tcp, quic, udp_cbr and voip
 flows[0]={name: v, kind: voip, echoed: true, direction: up}
   -> flows[0].direction: up; expected down
 flows[0].direction=sideways
@@ -320,6 +363,8 @@ tunnels={vpn: {kind: gre}}
 tunnels={vpn: {mtu: 1400}} -> tunnels.vpn.mtu: unknown key 'mtu'; expected one of 'kind'
 flows[0]={name: h, kind: host, tunnel: vpn}
   -> flows[0].tunnel: for kind host; expected unset; real hosts run a tunnel of their own
+flows[0]={name: q, kind: quic, max_udp_payload_bytes: 1400, tunnel: vpn}
+  -> flows[0].max_udp_payload_bytes: 1400; expected at most 1392 in a tunnel
 flows[0]={name: s, kind: sprout, tunnel: vpn}
   -> flows[0].tunnel: 1500; expected at most 1420 in a tunnel with an MTU of 1420 bytes
 flows[0]={name: u, kind: udp_cbr, rate_kbps: 100, tunnel: vpn}
@@ -499,4 +544,75 @@ fn what_is_no_text_is_said_by_its_kind() {
         assert_eq!(error, format!("is {kind}; expected text, plain or packed by gzip or xz"));
     }
     assert_eq!(lab_scenario::decompress(&b"1\n2\n"[..], 1000).unwrap(), b"1\n2\n");
+}
+
+/// Two cells, and a UE with a radio to each.
+const TWO_CELLS: &str = "
+duration_s: 1
+cell: { rat: nr, n_prb: 106, scs_khz: 30, tdd: { pattern: DDDDDDDMUU } }
+cells: [{}, { position_m: [500, 0] }]
+handover: {}
+ues:
+  - rnti: 17921
+    channel: { snr_series: { period_ms: 10, values_db: [3] } }
+    neighbour_channels: [{ snr_series: { period_ms: 10, values_db: [9] } }]
+    drbs: [{ id: 1 }]
+flows:
+  - { name: bulk, kind: tcp }
+";
+
+/// `change -> start of the error`, each change applied to [`TWO_CELLS`].
+const CELL_CASES: &str = r#"
+handover.a3_offset_db=16 -> handover.a3_offset_db: 16 is outside -15..=15
+handover.hysteresis_db=-1 -> handover.hysteresis_db: -1 is outside 0..=15
+handover.time_to_trigger_ms=5121 -> handover.time_to_trigger_ms: 5121 is outside 0..=5120
+handover.measurement_period_ms=0 -> handover.measurement_period_ms: 0 is outside 20..=10000
+handover.measurement_period_ms=30
+  -> handover.measurement_period_ms: 30; expected a multiple of 20, the period of the SSB
+handover.filter_k=20 -> handover.filter_k: 20 is outside 0..=19
+handover.interruption_ms=10001 -> handover.interruption_ms: 10001 is outside 0..=10000
+handover.speed=3 -> handover.speed: unknown key 'speed'; expected one of 'a3_offset_db'
+ues[0].channel={fixed_mcs: 3}
+  -> ues[0].channel: expected a channel with an SNR: cells are compared by it
+ues[0].neighbour_channels=[{rate_series: {period_ms: 1, values_kbps: [9]}}]
+  -> ues[0].neighbour_channels[0]: expected a channel with an SNR
+ues[0].neighbour_channels=[{snr_series: {period_ms: 10, values_db: [99]}}]
+  -> ues[0].neighbour_channels[0].snr_series.values_db[0]: 99 is outside -50..=80
+ues[0].uplink={mahimahi: {path: x}} -> ues[0].uplink: is for a scenario with one cell
+ues[0].drbs[0].rlc={aqm: head_drop} -> ues[0].drbs[0].rlc.aqm: is for a scenario with one cell
+ues[0].route_m=[[0, 0], [9, 9]] -> ues[0].neighbour_channels: is not for a UE with route_m
+"#;
+
+/// `change of the channel -> start of the error`, of a UE on a way.
+const ROUTE_CASES: &str = r#"
+{fading: {speed_kmh: 0, path: {model: uma, line_of_sight: true}}}
+  -> ues[0].channel.fading.speed_kmh: 0; expected more for a UE with route_m
+{fading: {speed_kmh: 3, path: {model: uma}}}
+  -> ues[0].channel.fading.path.line_of_sight: missing; expected true or false
+{fading: {speed_kmh: 3, path: {model: uma, line_of_sight: true, distance_m: 50}}}
+  -> ues[0].channel.fading.path.distance_m: expected to be unset: route_m sets the distance
+{fading: {speed_kmh: 3, path: {model: inh, line_of_sight: true}}}
+  -> ues[0].route_m: 490 m from cell 1; the model holds up to 150 m
+"#;
+
+#[test]
+fn errors_of_several_cells_name_their_place() {
+    assert!(load(TWO_CELLS, &[]).is_ok());
+    let cases = |text: &str| -> Vec<(String, String)> {
+        let text = text.replace("\n  ->", " ->");
+        let cases = text.lines().filter_map(|line| line.split_once(" -> "));
+        cases.map(|(change, error)| (change.to_owned(), error.to_owned())).collect()
+    };
+    for (change, expected) in cases(CELL_CASES) {
+        let error = load(TWO_CELLS, &[&change]).unwrap_err();
+        assert!(error.contains(&format!(": {expected}")), "{change}: {error}");
+    }
+    let on_a_way = ["ues[0].neighbour_channels=[]", "ues[0].route_m=[[10, 0], [90, 0]]"];
+    for (channel, expected) in cases(ROUTE_CASES) {
+        let change = format!("ues[0].channel={channel}");
+        let error = load(TWO_CELLS, &[&on_a_way[..], &[&change]].concat()).unwrap_err();
+        assert!(error.contains(&format!(": {expected}")), "{change}: {error}");
+    }
+    let good = "ues[0].channel={fading: {speed_kmh: 3, path: {model: umi, line_of_sight: true}}}";
+    assert!(load(TWO_CELLS, &[&on_a_way[..], &[good]].concat()).is_ok());
 }

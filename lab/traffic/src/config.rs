@@ -13,6 +13,7 @@ use crate::game::GameConfig;
 use crate::host::HostConfig;
 use crate::ip::{Ecn, IpVersion, UDP_IP_HEADER_BYTES};
 use crate::ping::PingConfig;
+use crate::quic::{MIN_UDP_PAYLOAD_BYTES, QuicConfig};
 use crate::responsiveness::ResponsivenessConfig;
 use crate::screen::ScreenConfig;
 use crate::sprout::{self, SproutConfig};
@@ -30,7 +31,7 @@ use crate::web::WebConfig;
 pub struct FlowConfig {
     /// The application.
     pub app: AppConfig,
-    /// Which end sends; up for TCP, UDP at a constant bit rate and voice in one direction.
+    /// Which end sends; up for TCP, QUIC, UDP at a constant bit rate and voice in one direction.
     pub direction: Direction,
     /// Start, µs of virtual time.
     pub start_us: u64,
@@ -44,8 +45,8 @@ pub struct FlowConfig {
     pub deadline_us: Option<u64>,
     /// DSCP of its packets, 0..=63 (RFC 2474).
     pub dscp: u8,
-    /// ECN field of data over UDP. Receivers count CE and answer nothing. TCP sets the field by what
-    /// was negotiated, so there it has to be [`Ecn::NotEct`].
+    /// ECN field of data over UDP. Receivers count CE and answer nothing. TCP and QUIC set the field by
+    /// what was negotiated, so there it has to be [`Ecn::NotEct`].
     pub ecn: Ecn,
     /// Version of IP, which decides what fits a datagram.
     pub ip_version: IpVersion,
@@ -60,6 +61,8 @@ pub struct FlowConfig {
 pub enum AppConfig {
     /// A bulk transfer over TCP.
     Tcp(TcpConfig),
+    /// A bulk transfer over QUIC.
+    Quic(QuicConfig),
     /// UDP at a constant bit rate.
     UdpCbr(UdpCbrConfig),
     /// Voice frames at a constant interval.
@@ -170,19 +173,25 @@ impl FlowConfig {
             check("deadline_ms", deadline_us / 1_000, 1..=1_000, "1 to 1000 ms")?;
         }
         check("dscp", self.dscp, 0..=63, "0 to 63")?;
-        if self.ecn == Ecn::Ce || (self.ecn != Ecn::NotEct && !self.app.is_over_udp()) {
-            let expected = "not_ect; ect0 and ect1 are for kinds over UDP";
+        if self.ecn == Ecn::Ce || (self.ecn != Ecn::NotEct && !self.app.has_ecn_field()) {
+            let expected = "not_ect; ect0 and ect1 are for kinds over UDP other than quic";
             let value = format!("{:?}", self.ecn).to_lowercase();
             return Err(ConfigError::new("ecn_field", value, expected));
         }
         if self.direction == Direction::Up && !self.app.can_go_up() {
-            let expected = "down; up is for kinds tcp, udp_cbr and voip, the last neither \
+            let expected = "down; up is for kinds tcp, quic, udp_cbr and voip, the last neither \
                             bidirectional nor echoed";
             return Err(ConfigError::new("direction", self.direction.name(), expected));
         }
         self.check_tunnel()?;
         match &self.app {
             AppConfig::Tcp(tcp) => tcp.validate(),
+            AppConfig::Quic(quic) => {
+                quic.validate()?;
+                let most = PATH_MTU_BYTES - UDP_IP_HEADER_BYTES - self.ip_version.extra_bytes();
+                let bytes = quic.max_udp_payload_bytes.unwrap_or(0);
+                check("max_udp_payload_bytes", bytes, 0..=most, "at most 1452 over IPv6")
+            }
             AppConfig::UdpCbr(cbr) => cbr.validate(),
             AppConfig::Voip(voip) => voip.validate(),
             AppConfig::Ping(ping) => ping.validate(self.ip_version),
@@ -229,6 +238,10 @@ impl FlowConfig {
                     if is_quic { QUIC_DATA_HEADER_BYTES } else { segment::HEADER_BYTES };
                 ("mss_bytes", tcp.mss_bytes.unwrap_or(0), headers_bytes(over_ipv4))
             }
+            AppConfig::Quic(quic) => {
+                let bytes = quic.max_udp_payload_bytes.unwrap_or(MIN_UDP_PAYLOAD_BYTES);
+                ("max_udp_payload_bytes", bytes, udp)
+            }
             AppConfig::UdpCbr(cbr) => ("packet_bytes", cbr.packet_bytes, 0),
             AppConfig::Ping(ping) => ("packet_bytes", ping.packet_bytes.unwrap_or(0), 0),
             AppConfig::Voip(voip) => ("payload_bytes", voip.payload_bytes, udp),
@@ -247,6 +260,7 @@ impl AppConfig {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "tcp",
+            Self::Quic(_) => "quic",
             Self::UdpCbr(_) => "udp_cbr",
             Self::Voip(_) => "voip",
             Self::Ping(_) => "ping",
@@ -285,7 +299,7 @@ impl AppConfig {
     /// Whether one end alone sends data, so that it may be the UE.
     fn can_go_up(&self) -> bool {
         match self {
-            Self::Tcp(_) | Self::UdpCbr(_) => true,
+            Self::Tcp(_) | Self::Quic(_) | Self::UdpCbr(_) => true,
             Self::Voip(voip) => !voip.bidirectional && !voip.echoed,
             _ => false,
         }
@@ -311,10 +325,12 @@ impl AppConfig {
         }
     }
 
-    fn is_over_udp(&self) -> bool {
+    /// Whether its datagrams have the ECN field of the flow.
+    fn has_ecn_field(&self) -> bool {
         !matches!(
             self,
             Self::Tcp(_)
+                | Self::Quic(_)
                 | Self::Ping(_)
                 | Self::Web { .. }
                 | Self::Video { .. }
@@ -346,6 +362,7 @@ mod tests {
     fn data_go_up_where_one_end_alone_sends() {
         let up = |app| FlowConfig { direction: Direction::Up, ..FlowConfig::new(app) }.validate();
         up(AppConfig::Tcp(TcpConfig::default())).unwrap();
+        up(AppConfig::Quic(QuicConfig::default())).unwrap();
         up(AppConfig::UdpCbr(UdpCbrConfig { rate_kbps: 100, packet_bytes: 500 })).unwrap();
         up(AppConfig::Voip(VoipConfig::default())).unwrap();
         let both = VoipConfig { bidirectional: true, ..VoipConfig::default() };
@@ -368,6 +385,7 @@ mod tests {
         for (app, ecn) in [
             (AppConfig::Voip(VoipConfig::default()), Ecn::Ce),
             (AppConfig::Tcp(TcpConfig::default()), Ecn::Ect0),
+            (AppConfig::Quic(QuicConfig::default()), Ecn::Ect0),
             (AppConfig::Ping(PingConfig::default()), Ecn::Ect0),
         ] {
             assert_eq!(with(app, ecn).unwrap_err().field, "ecn_field");

@@ -14,6 +14,7 @@ use crate::host::HostEnd;
 use crate::ip::IpVersion;
 use crate::packet::{FlowId, Packet, Stamp};
 use crate::ping::{PingResponder, Pinger};
+use crate::quic::{QuicReceiver, QuicSender};
 use crate::responsiveness::{ResponsivenessClient, ResponsivenessServer};
 use crate::rng;
 use crate::screen::{ScreenReceiver, ScreenSender};
@@ -58,6 +59,10 @@ pub enum ServerSide {
     Tcp(Box<TcpSender>),
     /// Bulk receiver of a flow up.
     TcpUp(Box<TcpReceiver>),
+    /// Bulk sender over QUIC.
+    Quic(Box<QuicSender>),
+    /// Bulk receiver over QUIC of a flow up.
+    QuicUp(Box<QuicReceiver>),
     /// Constant bit rate source.
     UdpCbr(Box<DatagramSource>),
     /// Constant bit rate sink of a flow up.
@@ -97,6 +102,10 @@ pub enum UeSide {
     Tcp(Box<TcpReceiver>),
     /// Bulk sender of a flow up.
     TcpUp(Box<TcpSender>),
+    /// Bulk receiver over QUIC.
+    Quic(Box<QuicReceiver>),
+    /// Bulk sender over QUIC of a flow up.
+    QuicUp(Box<QuicSender>),
     /// Constant bit rate sink.
     UdpCbr(Box<DatagramSink>),
     /// Constant bit rate source of a flow up.
@@ -156,6 +165,15 @@ impl Flow {
                 match config.direction {
                     Direction::Down => (ServerSide::Tcp(sender), UeSide::Tcp(receiver)),
                     Direction::Up => (ServerSide::TcpUp(receiver), UeSide::TcpUp(sender)),
+                }
+            }
+            AppConfig::Quic(quic) => {
+                let quic = &quic.for_path(context.udp_payload_bytes());
+                let sender = Box::new(QuicSender::new(context, quic));
+                let receiver = Box::new(QuicReceiver::new(context, quic));
+                match config.direction {
+                    Direction::Down => (ServerSide::Quic(sender), UeSide::Quic(receiver)),
+                    Direction::Up => (ServerSide::QuicUp(receiver), UeSide::QuicUp(sender)),
                 }
             }
             AppConfig::UdpCbr(cbr) => {
@@ -383,6 +401,8 @@ macro_rules! for_each_application {
         match $side {
             Self::Tcp($end) => $do,
             Self::TcpUp($end) => $do,
+            Self::Quic($end) => $do,
+            Self::QuicUp($end) => $do,
             Self::UdpCbr($end) => $do,
             Self::UdpCbrUp($end) => $do,
             Self::Voip($end) => $do,

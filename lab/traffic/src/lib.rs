@@ -12,7 +12,8 @@
 //! - [`endpoint`]: the trait of every end.
 //! - [`stream`]: applications over TCP and QUIC: messages, streams, requests and answers.
 //! - [`tcp`]: bulk transfer with SACK, RACK-TLP, PRR, ECN, AccECN and pacing; Cubic, Reno, Westwood,
-//!   Vegas, BBR v1 and v3, Prague, C2TCP.
+//!   Vegas, BBR v1 to v3, Prague, C2TCP.
+//! - [`quic`]: bulk transfer over QUIC with the same congestion controls.
 //! - [`udp_cbr`], [`voip`], [`ping`]: constant bit rate, G.711 and echo; [`mos`]: quality of a call.
 //! - [`game`], [`cloud_game`], [`call`], [`web`], [`video`], [`screen`]: interactive applications and their
 //!   quality of experience; [`download`]: a file over several connections.
@@ -37,6 +38,7 @@ mod ip;
 pub mod mos;
 pub mod packet;
 pub mod ping;
+pub mod quic;
 pub mod responsiveness;
 mod rng;
 pub mod screen;
@@ -67,13 +69,14 @@ pub use host::{HostConfig, HostEnd};
 pub use ip::{Ecn, IpVersion};
 pub use packet::{Body, FlowId, Packet};
 pub use ping::PingConfig;
+pub use quic::QuicConfig;
 pub use responsiveness::ResponsivenessConfig;
 pub use rng::Rng;
 pub use screen::ScreenConfig;
 pub use sprout::SproutConfig;
 pub use stats::{Deadlines, DelayRecorder, DelaySummary, Figures, FlowStats};
 pub use stream::{HttpConfig, HttpVersion};
-pub use tcp::{CongestionControl, CongestionKeys, TcpConfig, TcpStats};
+pub use tcp::{CongestionControl, CongestionKeys, Form, TcpConfig, TcpStats};
 pub use tunnel::{TunnelConfig, TunnelKind};
 pub use udp_cbr::UdpCbrConfig;
 pub use video::{AbrAlgorithm, VideoConfig};

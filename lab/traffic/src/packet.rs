@@ -6,6 +6,7 @@ use crate::call::{MediaFeedback, MediaPacket};
 use crate::datagram::Datagram;
 use crate::game::GameMessage;
 use crate::ip::{Ecn, UDP_IP_HEADER_BYTES};
+use crate::quic::QuicPacket;
 use crate::sprout::{SproutData, SproutForecast};
 use crate::stream::StreamSegment;
 use crate::tcp::TcpSegment;
@@ -100,6 +101,8 @@ pub enum Body {
     Tcp(TcpSegment),
     /// A segment of a connection with streams, over TCP or QUIC.
     Streams(Box<StreamSegment>),
+    /// A QUIC packet of a bulk transfer.
+    Quic(Box<QuicPacket>),
     /// A UDP datagram (CBR) or RTP frame (VoIP).
     Udp {
         /// Counts from 0, one per datagram of this direction.
@@ -147,6 +150,14 @@ impl Body {
             Self::Tcp(segment) => Some(segment),
             Self::Streams(streams) => Some(&streams.segment),
             _ => None,
+        }
+    }
+
+    /// Time since its payload was first sent, µs; 0 unless it is sent again.
+    pub fn age_us(&self) -> u32 {
+        match self {
+            Self::Quic(packet) => packet.stream.map_or(0, |frame| frame.age_us),
+            _ => self.segment().map_or(0, |segment| segment.age_us),
         }
     }
 

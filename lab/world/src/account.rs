@@ -134,9 +134,11 @@ impl World {
             uplink.arrived += uplink_arrived_packets;
         }
         downlink.on_core = self.links.core_down.len();
+        downlink.in_gnb += self.sdap.held_down().count() as u64;
         downlink.at_ue = self.links.radio_down.len();
-        downlink.lost_on_radio = self.cell.totals().lost_sdus;
-        uplink.in_flight = self.links.at_ues.len() + self.links.uplink.len();
+        downlink.lost_on_radio = self.cells.totals().lost_sdus;
+        uplink.in_flight = self.links.at_ues.len() + self.links.uplink.len() + self.sdap.held_up();
+        uplink.lost_on_f1 -= self.sdap.lost_markers();
         PacketAccount { downlink, uplink }
     }
 }

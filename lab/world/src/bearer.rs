@@ -4,6 +4,7 @@ use e2sm_tc::v1::EventKind;
 use ran::{BearerIndex, Cell};
 use tc_rf::{DropReason, EventSink, SduDelays, TrafficControl};
 
+use super::cells::Place;
 use super::delays::Delays;
 use super::drops::Drops;
 use super::drql_limit::DrqlLimit;
@@ -12,16 +13,22 @@ use super::kinds::DelaysByKind;
 use super::packet::GnbPacket;
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
+use super::sdap::{FlowCounts, FlowsInRlc, Reached};
 use super::snapshot::Removals;
 
 /// A bearer of the world. Its index stays valid when its UE leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Bearer {
+    /// C-RNTI.
     pub(crate) rnti: u16,
+    /// The first C-RNTI of its UE, by which the scenario names it.
+    pub(crate) ue_rnti: u16,
     pub(crate) drb: u8,
     pub(crate) tc: TrafficControl<GnbPacket>,
-    /// Its index in the cell while its UE is attached.
-    pub(crate) cell: Option<BearerIndex>,
+    /// Where it is while its UE is attached.
+    pub(crate) cell: Option<Place>,
+    /// The CU sends nothing, because its UE moves to another DU.
+    pub(crate) is_held: bool,
     /// RLC-AM, otherwise RLC-UM.
     pub(crate) is_am: bool,
     /// F1-U of a split gNB.
@@ -65,6 +72,8 @@ pub(crate) struct Tally {
     pub(crate) marked_packets: u64,
     /// Pipeline events not yet reported.
     pub(crate) events: Vec<EventKind>,
+    /// QoS flows of dropped packets that are not yet counted as such in [`FlowCounts`].
+    pub(crate) dropped_flows: Vec<u32>,
 }
 
 impl EventSink<GnbPacket> for Tally {
@@ -75,6 +84,7 @@ impl EventSink<GnbPacket> for Tally {
             DropReason::QueueLimit | DropReason::BufferLimit => {}
         }
         self.dropped.count(&packet);
+        self.dropped_flows.extend(packet.movable_flow());
     }
 
     fn marked(&mut self, _: &GnbPacket, _: u64) {
@@ -100,6 +110,9 @@ pub(crate) struct Measured {
     pub(crate) forwarded_bytes: u64,
     /// Bytes that reached the DU, including those that its RLC dropped.
     pub(crate) received_bytes: u64,
+    /// Packets of QoS flows that can move, in the CU and in the DU.
+    pub(crate) flow_counts: FlowCounts,
+    pub(crate) flows_in_rlc: FlowsInRlc,
     /// SDUs that left the RLC since the last RLC status.
     pub(crate) removed: SduDelays,
     /// SDUs that left the RLC so far.
@@ -204,8 +217,11 @@ impl RlcEntry<'_> {
     pub(crate) fn enqueue(&mut self, packet: GnbPacket, count: Option<u64>, now_us: u64) {
         let (number, connection, len_bytes) =
             (packet.f1_number, packet.inner.flow, packet.len_bytes());
+        let reached = Reached::from(&packet);
         let count = count.or_else(|| self.cell.next_count(self.place)).unwrap_or(0);
-        match (self.cell.enqueue_numbered(self.place, count, packet, now_us), &mut self.f1) {
+        let enqueued = self.cell.enqueue_numbered(self.place, count, packet, now_us);
+        self.measured.flows_in_rlc.reached(reached, enqueued.is_ok());
+        match (enqueued, &mut self.f1) {
             (Ok(()), Some(f1)) => f1.enqueued(number, count),
             (Ok(()), None) => {}
             (Err(_), _) => self.measured.rlc_dropped.count_of(connection, len_bytes),

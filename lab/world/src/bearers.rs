@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
-use ran::{BearerIndex, BlockRoom, BufferStatus, Cell, UpperLayer};
+use ran::{BearerIndex, BlockRoom, BufferStatus, UpperLayer};
 
 use super::bearer::{Bearer, RlcEntry};
 use super::build::UePlan;
+use super::cells::{Cells, Place};
 use super::packet::GnbPacket;
+use super::sdap::Reached;
 
 /// Every bearer of the scenario, attached or not.
 #[derive(Clone, Debug)]
@@ -15,8 +17,10 @@ pub(crate) struct Bearers {
     all: Vec<Bearer>,
     /// Bearers with an AQM in their RLC, by logical channel priority.
     managed: Vec<u32>,
-    /// Index of each bearer by its index in the cell.
-    by_place: Vec<u32>,
+    /// Index of each bearer by its index in the cell, by cell.
+    by_place: Vec<Vec<u32>>,
+    /// The cell whose MAC pulls.
+    serving: usize,
     by_id: HashMap<(u16, u8), u32>,
 }
 
@@ -35,39 +39,62 @@ impl DerefMut for Bearers {
 }
 
 impl Bearers {
-    pub(crate) fn new(all: Vec<Bearer>, ues: &[UePlan]) -> Self {
+    pub(crate) fn new(all: Vec<Bearer>, ues: &[UePlan], cells: usize) -> Self {
         let by_id = (0..).zip(&all).map(|(index, b)| ((b.rnti, b.drb), index)).collect();
         let configs = ues.iter().flat_map(|ue| &ue.bearers);
         let mut managed: Vec<(u8, u32)> = configs
             .filter(|(index, _)| all[*index as usize].rlc_queue.is_some())
-            .map(|(index, config)| (config.priority, *index))
+            .map(|(index, config)| (config.channel.priority, *index))
             .collect();
         managed.sort_unstable();
         let managed = managed.into_iter().map(|(_, index)| index).collect();
-        Self { all, managed, by_place: Vec::new(), by_id }
+        Self { all, managed, by_place: vec![Vec::new(); cells], serving: 0, by_id }
     }
 
     pub(crate) fn find(&self, rnti: u16, drb: u8) -> Option<u32> {
         self.by_id.get(&(rnti, drb)).copied()
     }
 
+    /// The bearer at a place.
+    pub(crate) fn at(&self, place: Place) -> Option<u32> {
+        let index = self.by_place.get(place.cell)?.get(place.bearer).copied();
+        index.filter(|index| *index != u32::MAX)
+    }
+
     /// Stores the index of a bearer in the cell; `None` if the cell refused it.
-    pub(crate) fn add_to_cell(&mut self, index: u32, place: Option<BearerIndex>) {
-        if let Some(place) = place {
-            self.by_place.resize(place + 1, u32::MAX);
-            self.by_place[place] = index;
+    pub(crate) fn add_to_cell(&mut self, index: u32, place: Option<Place>) {
+        if let Some(Place { cell, bearer }) = place {
+            let by_place = &mut self.by_place[cell];
+            by_place.resize(by_place.len().max(bearer + 1), u32::MAX);
+            by_place[bearer] = index;
         }
         self.all[index as usize].cell = place;
     }
 
+    /// A bearer gets another C-RNTI.
+    pub(crate) fn rename(&mut self, index: u32, rnti: u16) {
+        let Bearer { rnti: own, drb, .. } = &mut self.all[index as usize];
+        self.by_id.remove(&(*own, *drb));
+        *own = rnti;
+        self.by_id.insert((rnti, *drb), index);
+    }
+
+    /// The MAC of a cell is about to pull.
+    pub(crate) fn serve(&mut self, cell: usize) {
+        self.serving = cell;
+    }
+
     /// Moves packets from AQMs into the RLC, right before scheduling, as far as the coming slot can carry
     /// them; bearers of the highest priority first.
-    pub(crate) fn fill_rlc(&mut self, cell: &mut Cell<GnbPacket>, now_us: u64) {
+    pub(crate) fn fill_rlc(&mut self, cells: &mut Cells, now_us: u64) {
         for index in &self.managed {
             let bearer = &mut self.all[*index as usize];
-            let (Some(place), Some(queue)) = (bearer.cell, bearer.rlc_queue.as_mut()) else {
+            let (Some(Place { cell, bearer: place }), Some(queue)) =
+                (bearer.cell, bearer.rlc_queue.as_mut())
+            else {
                 continue;
             };
+            let cell = &mut cells[cell];
             while cell.room_in_coming_slot_bytes(place) > 0
                 && let Some(packet) = queue.dequeue(now_us)
             {
@@ -82,7 +109,7 @@ impl Bearers {
     /// The bearer at an index of the cell if the MAC can pull from its pipeline: without F1-U and without
     /// AQM in the RLC.
     fn pulled(&mut self, place: BearerIndex) -> Option<&mut Bearer> {
-        let bearer = self.all.get_mut(*self.by_place.get(place)? as usize)?;
+        let bearer = self.all.get_mut(*self.by_place[self.serving].get(place)? as usize)?;
         (bearer.f1.is_none() && bearer.rlc_queue.is_none()).then_some(bearer)
     }
 }
@@ -104,6 +131,9 @@ impl UpperLayer<GnbPacket> for Bearers {
         let mut packet = tc.pull(&room, now_us, tally)?;
         measured.count_forwarded(&mut packet);
         measured.received_bytes += u64::from(packet.len_bytes());
+        packet.sent_bytes = measured.received_bytes;
+        measured.flow_counts.forwarded(&packet);
+        measured.flows_in_rlc.reached(Reached::from(&packet), true);
         packet.rlc_us = now_us;
         Some(packet)
     }
@@ -111,6 +141,7 @@ impl UpperLayer<GnbPacket> for Bearers {
     fn refused(&mut self, place: BearerIndex, packet: GnbPacket) {
         if let Some(bearer) = self.pulled(place) {
             bearer.measured.rlc_dropped.count(&packet);
+            bearer.measured.flows_in_rlc.removed(&packet);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Builds the parts of a world from a scenario.
 
+mod qos_flows;
 mod radio;
 
 use e2sm_tc::v1::{BearerId, BearerQos, PipelineChange, SNssai, Transaction, UeId};
@@ -14,9 +15,11 @@ use super::channel::Channels;
 use super::drql_limit::DrqlLimit;
 use super::f1::F1Bearer;
 use super::flow::{BoundFlow, Queuing};
+use super::moving;
 use super::packet::{GnbPacket, Hosts, Tunnel};
 use super::rlc_query::RlcQuery;
 use super::rlc_queue::RlcQueue;
+use super::sdap::Sdap;
 use lab_scenario::{
     self, Drb, Flow, FlowUe, LoadedScenario, PipelineSpec, Rat, ResourceAllocation, ScenarioError,
     Violation,
@@ -25,19 +28,32 @@ use lab_scenario::{
 /// A UE and when it attaches and leaves.
 #[derive(Clone, Debug)]
 pub(super) struct UePlan {
+    /// The UE in the first cell.
     pub(super) config: ran::UeConfig,
+    /// The channel of each further cell.
+    pub(super) neighbours: Vec<ran::Channel>,
     pub(super) join_us: u64,
     pub(super) leave_us: Option<u64>,
     /// Index in the world and configuration of each of its bearers.
     pub(super) bearers: Vec<(u32, BearerConfig)>,
 }
 
+impl UePlan {
+    /// The UE in cell number `cell`.
+    pub(super) fn config_in(&self, cell: usize) -> ran::UeConfig {
+        let neighbour = cell.checked_sub(1).and_then(|at| self.neighbours.get(at));
+        let channel = neighbour.unwrap_or(&self.config.channel).clone();
+        ran::UeConfig { channel, ..self.config.clone() }
+    }
+}
+
 /// The parts of a world.
 pub(super) struct Parts {
-    pub(super) cell: Cell<GnbPacket>,
+    pub(super) cells: Vec<Cell<GnbPacket>>,
     pub(super) ues: Vec<UePlan>,
     pub(super) bearers: Vec<Bearer>,
     pub(super) flows: Vec<BoundFlow>,
+    pub(super) sdap: Sdap,
     pub(super) core_jitter: Rng,
     pub(super) sdap_random: Rng,
 }
@@ -76,23 +92,26 @@ pub(super) fn micros(seconds: f64) -> u64 {
 impl Builder<'_> {
     fn build(self) -> Result<Parts, Violation> {
         let scenario = &self.loaded.scenario;
-        let config = cell_config(scenario)?;
+        let config = cell_config(scenario, 0)?;
         let uplink_of = |ue: u64| {
             let random = Rng::new(stream_seed(scenario.seed, STREAM_UPLINK, ue));
             radio::uplink(&scenario.cell.uplink, &config, random)
         };
         let harq = config.harq;
-        let cell: Cell<GnbPacket> =
-            Cell::new(config.clone()).map_err(|error| Violation::new("cell", error.to_string()))?;
+        let cells = cells(scenario)?;
         // Validates UEs and bearers now, though they attach later.
-        let mut trial = cell.clone();
+        let mut trial = cells[0].clone();
         let mut channels = Channels::new(&self.loaded.directory, config.tbs.clone(), config.n_prb);
         let mut bearers = Vec::new();
         let mut ues = Vec::new();
         for (index, ue) in scenario.ues.iter().enumerate() {
             let path = format!("ues[{index}]");
             let entry = index;
-            let channel = channels.get(&ue.channel, &format!("{path}.channel"))?;
+            let (channel, neighbours) = self.channels(ue, &mut channels, &path)?;
+            for (cell, neighbour) in cells[1..].iter().zip(&neighbours) {
+                cell.probe(neighbour, ue.rnti)
+                    .map_err(|error| Violation::new(&*path, error.to_string()))?;
+            }
             let recorded_uplink = match &ue.uplink {
                 Some(uplink) => {
                     let path = format!("{path}.uplink.mahimahi");
@@ -131,16 +150,41 @@ impl Builder<'_> {
                 }
                 ues.push(UePlan {
                     config,
+                    neighbours: neighbours.clone(),
                     join_us: micros(ue.join_at_s),
                     leave_us: ue.leave_at_s.map(micros),
                     bearers: own,
                 });
             }
         }
-        let flows = self.flows(&ues, &bearers)?;
+        let mut sdap = qos_flows::sdap(scenario, &ues, &bearers, &harq);
+        let flows = self.flows(&ues, &bearers, &mut sdap)?;
         let core_jitter = Rng::new(stream_seed(scenario.seed, STREAM_CORE, 0));
         let sdap_random = Rng::new(stream_seed(scenario.seed, STREAM_SDAP, 0));
-        Ok(Parts { cell, ues, bearers, flows, core_jitter, sdap_random })
+        Ok(Parts { cells, ues, bearers, flows, sdap, core_jitter, sdap_random })
+    }
+
+    /// The channels of a UE: to the first cell, and to the others.
+    fn channels(
+        &self,
+        ue: &lab_scenario::Ue,
+        channels: &mut Channels,
+        path: &str,
+    ) -> Result<(ran::Channel, Vec<ran::Channel>), Violation> {
+        let scenario = &self.loaded.scenario;
+        let path = |key: &str| format!("{path}.{key}");
+        let mut first = channels.get(&ue.channel, &path("channel"))?;
+        if let Some(route_m) = ue.route_m {
+            let to_cell = |cell| moving::along(&first, route_m, scenario.position_m(cell));
+            let neighbours = (1..scenario.cells.len()).map(to_cell).collect();
+            first = to_cell(0);
+            return Ok((first, neighbours));
+        }
+        let neighbours = ue.neighbour_channels.iter().enumerate();
+        let neighbours = neighbours.map(|(index, channel)| {
+            channels.get(channel, &path(&format!("neighbour_channels[{index}]")))
+        });
+        Ok((first, neighbours.collect::<Result<_, _>>()?))
     }
 
     fn bearer(&self, rnti: u16, drb: &Drb, number: u32, path: &str) -> Result<Bearer, Violation> {
@@ -185,9 +229,11 @@ impl Builder<'_> {
         let rlc_query = (f1.is_some() && on_request).then(RlcQuery::default);
         Ok(Bearer {
             rnti,
+            ue_rnti: rnti,
             drb: drb.id,
             tc,
             cell: None,
+            is_held: false,
             is_am: drb.rlc.mode == lab_scenario::RlcMode::Am,
             f1: f1.map(Box::new),
             rlc_query,
@@ -198,7 +244,12 @@ impl Builder<'_> {
         })
     }
 
-    fn flows(&self, ues: &[UePlan], bearers: &[Bearer]) -> Result<Vec<BoundFlow>, Violation> {
+    fn flows(
+        &self,
+        ues: &[UePlan],
+        bearers: &[Bearer],
+        sdap: &mut Sdap,
+    ) -> Result<Vec<BoundFlow>, Violation> {
         let mut bound = Vec::new();
         // Each connection of an application has its own number and so its own 5-tuple.
         let mut next_connection = 0;
@@ -218,14 +269,14 @@ impl Builder<'_> {
                 });
             for ue in ues {
                 let rnti = ue.config.rnti;
-                if matches!(flow.keys.rnti, Some(FlowUe::Rnti(wanted)) if wanted != rnti) {
+                if !flow.is_of(rnti) {
                     continue;
                 }
-                let Some(&(bearer, _)) = ue.bearers.iter().find(|(number, _)| {
-                    flow.keys.drb.is_none_or(|drb| bearers[*number as usize].drb == drb)
-                }) else {
+                let given = flow.keys.drb.map(|drb| qos_flows::bearer_of(ue, bearers, drb));
+                let Some(given) = given.unwrap_or(Some(ue.bearers[0].0)) else {
                     return Err(Violation::new(format!("{path}.drb"), "no such DRB"));
                 };
+                let (bearer, qos_flow) = qos_flows::bind(flow, ue, given, sdap);
                 let phase = self.seed(STREAM_FLOW, bound.len()).rotate_left(32);
                 for (copy, name) in (0..).zip(flow.names()) {
                     let config =
@@ -245,6 +296,7 @@ impl Builder<'_> {
                         hosts: Hosts { server: flow.keys.server, ue: flow.keys.ue_host },
                         tunnel,
                         bearer,
+                        qos_flow,
                         start_us: micros(flow.keys.start_s),
                         stop_us: config.stop_us,
                         core_delay_us: config.core_delay_us,
@@ -312,8 +364,20 @@ fn overhead(given: &lab_scenario::Overhead) -> NrOverhead {
     }
 }
 
-fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violation> {
-    let cell = &scenario.cell;
+/// The cells, at least one.
+fn cells(scenario: &lab_scenario::Scenario) -> Result<Vec<Cell<GnbPacket>>, Violation> {
+    let build = |index: usize| {
+        let path =
+            if scenario.cells.is_empty() { "cell".to_owned() } else { format!("cells[{index}]") };
+        Cell::new(cell_config(scenario, index)?)
+            .map_err(|error| Violation::new(path, error.to_string()))
+    };
+    (0..scenario.cells.len().max(1)).map(build).collect()
+}
+
+/// What cell number `index` is.
+fn cell_config(scenario: &lab_scenario::Scenario, index: usize) -> Result<CellConfig, Violation> {
+    let cell = &scenario.cell_of(index);
     let base = match cell.rat {
         Rat::Lte => CellConfig::lte_5mhz(),
         Rat::Nr => CellConfig { reserved: None, ..CellConfig::nr_n78_106prb() },
@@ -363,7 +427,7 @@ fn cell_config(scenario: &lab_scenario::Scenario) -> Result<CellConfig, Violatio
         reserved,
         harq: radio::harq(cell, numerology, base.harq),
         adaptation: radio::adaptation(&cell.adaptation, numerology),
-        seed: stream_seed(scenario.seed, STREAM_CELL, 0),
+        seed: stream_seed(scenario.seed, STREAM_CELL, index as u64),
     })
 }
 

@@ -108,18 +108,22 @@ impl World {
     /// [`floor`].
     ///
     /// # Errors
-    /// [`ScenarioError`] as [`World::new`], and when the scenario has no such UE.
+    /// [`ScenarioError`] as [`World::new`], and when the scenario has no such UE or several cells.
     pub fn capacity_series(
         loaded: &LoadedScenario,
         rnti: u16,
         until_us: u64,
     ) -> Result<Vec<Slot>, ScenarioError> {
-        let parts = build::parts(loaded)?;
+        let mut parts = build::parts(loaded)?;
+        if parts.cells.len() > 1 {
+            let message = "capacity is known of a scenario with one cell alone";
+            return Err(ScenarioError::new(&loaded.file, "cells", message));
+        }
         let Some(plan) = parts.ues.iter().find(|plan| plan.config.rnti == rnti) else {
             let message = format!("{rnti} is not a UE of this scenario");
             return Err(ScenarioError::new(&loaded.file, "ues", message));
         };
-        let mut cell = parts.cell;
+        let mut cell = parts.cells.swap_remove(0);
         let mut nothing: Vec<Delivery<GnbPacket>> = Vec::new();
         let mut slots = Vec::new();
         let mut joined = false;

@@ -1,15 +1,16 @@
 //! The CU: SDAP scheduling of the bearers' pipelines, RLC status, recall of unsent SDUs.
 
 use lab_scenario::Split;
-use ran::Cell;
 use tc_rf::RlcStatus;
 use traffic::Rng;
 
 use super::bearer::{Bearer, RlcEntry};
 use super::bearers::Bearers;
+use super::cells::{Cells, Place};
 use super::f1::FromDu;
-use super::links::Links;
+use super::links::{Left, Links};
 use super::packet::GnbPacket;
+use super::sdap::Sdap;
 use super::timers::{Timer, Timers};
 
 /// SDAP scheduling and recall settings of the CU.
@@ -24,9 +25,10 @@ pub(crate) struct Cu {
 /// The parts of the gNB that CU, DU and flows act on, at the present time.
 pub(crate) struct GnbParts<'a> {
     pub(crate) bearers: &'a mut Bearers,
-    pub(crate) cell: &'a mut Cell<GnbPacket>,
+    pub(crate) cells: &'a mut Cells,
     pub(crate) links: &'a mut Links,
     pub(crate) timers: &'a mut Timers,
+    pub(crate) sdap: &'a mut Sdap,
     pub(crate) now_us: u64,
 }
 
@@ -46,18 +48,26 @@ impl Cu {
         mut packet: GnbPacket,
         gnb: &mut GnbParts<'_>,
     ) -> Option<u32> {
-        let index = packet.bearer;
-        let bearer = &mut gnb.bearers[index as usize];
+        let bearer = &mut gnb.bearers[packet.bearer as usize];
         if bearer.cell.is_none() {
             bearer.measured.unattached_packets += 1;
             return None;
         }
         packet.ingress_us = gnb.now_us;
-        bearer.measured.ingress_packets += 1;
-        bearer.measured.ingress_bytes += u64::from(packet.len_bytes());
-        bearer.tc.ingress(packet, gnb.now_us, &mut bearer.tally);
+        gnb.sdap.enter(packet).map(|packet| self.enter_pipeline(packet, gnb))
+    }
+
+    /// A packet enters the pipeline of its bearer; returns the index of that.
+    pub(crate) fn enter_pipeline(&mut self, packet: GnbPacket, gnb: &mut GnbParts<'_>) -> u32 {
+        let index = packet.bearer;
+        let Bearer { measured, tc, tally, .. } = &mut gnb.bearers[index as usize];
+        measured.ingress_packets += 1;
+        measured.ingress_bytes += u64::from(packet.len_bytes());
+        measured.flow_counts.entered(&packet);
+        tc.ingress(packet, gnb.now_us, tally);
+        measured.flow_counts.dropped(&mut tally.dropped_flows);
         self.poll(index, gnb);
-        Some(index)
+        index
     }
 
     /// Forwards what the pipeline releases: now, or when the SDAP scheduler runs next.
@@ -86,6 +96,10 @@ impl Cu {
     }
 
     fn run_sdap_scheduler(&mut self, index: u32, gnb: &mut GnbParts<'_>) {
+        if gnb.bearers[index as usize].is_held {
+            gnb.timers.set(Timer::Bearer(index), None);
+            return;
+        }
         forward(index, gnb);
         let now_us = gnb.now_us;
         let Bearer { tc, rlc_query, .. } = &gnb.bearers[index as usize];
@@ -108,13 +122,13 @@ impl Cu {
     pub(crate) fn on_f1_uplink(
         &mut self,
         index: u32,
-        frame: &FromDu,
+        (frame, left): &(FromDu, Left),
         gnb: &mut GnbParts<'_>,
     ) -> bool {
         let bearer = &mut gnb.bearers[index as usize];
         let is_am = bearer.is_am;
         let status = bearer.f1.as_mut().and_then(|f1| f1.rlc_status(frame, is_am));
-        status.is_some_and(|status| self.on_rlc_status(index, &status, gnb))
+        status.is_some_and(|status| self.on_rlc_status(index, &status, left, gnb))
     }
 
     /// An RLC status arrives; returns whether the bearer's pipeline was polled.
@@ -122,6 +136,7 @@ impl Cu {
         &mut self,
         index: u32,
         status: &RlcStatus,
+        left: &Left,
         gnb: &mut GnbParts<'_>,
     ) -> bool {
         let bearer = &mut gnb.bearers[index as usize];
@@ -132,6 +147,10 @@ impl Cu {
             query.on_status();
         }
         bearer.tc.rlc_status(status, gnb.now_us);
+        let counts = &mut bearer.measured.flow_counts;
+        counts.left(left);
+        counts.dropped(&mut bearer.tally.dropped_flows);
+        gnb.sdap.on_progress(index, counts, gnb.now_us);
         let has_backlog = bearer.tc.backlog_packets() > 0;
         if has_backlog {
             self.poll(index, gnb);
@@ -150,7 +169,7 @@ impl Cu {
     /// transmitted. Their COUNT values were never sent and are reused.
     pub(crate) fn recall_unsent(&self, index: u32, gnb: &mut GnbParts<'_>) {
         if self.can_recall {
-            let delay_us = self.f1_delay_us.max(gnb.cell.tti_us());
+            let delay_us = self.f1_delay_us.max(gnb.cells.tti_us());
             gnb.links.discards.push(gnb.now_us + u64::from(delay_us), index);
         }
     }
@@ -168,14 +187,17 @@ impl Cu {
     fn discard(&mut self, index: u32, gnb: &mut GnbParts<'_>) -> bool {
         let bearer = &mut gnb.bearers[index as usize];
         let Some(place) = bearer.cell else { return false };
-        let Some(packets) = gnb.cell.take_unsent(place) else { return false };
-        if let (Some(f1), Some(next_count)) = (&mut bearer.f1, gnb.cell.next_count(place)) {
+        let cell = &mut gnb.cells[place.cell];
+        let Some(packets) = cell.take_unsent(place.bearer) else { return false };
+        let packets: Vec<GnbPacket> = packets.collect();
+        packets.iter().for_each(|packet| bearer.measured.flows_in_rlc.removed(packet));
+        if let (Some(f1), Some(next_count)) = (&mut bearer.f1, cell.next_count(place.bearer)) {
             f1.discarded(next_count);
             let at_us = gnb.now_us + u64::from(self.f1_delay_us);
-            gnb.links.recalled.push(at_us, (index, packets.collect()));
+            gnb.links.recalled.push(at_us, (index, packets));
             false
         } else {
-            self.requeue(index, packets, gnb)
+            self.requeue(index, packets.into_iter(), gnb)
         }
     }
 
@@ -191,7 +213,9 @@ impl Cu {
             return false;
         }
         let f1 = &mut bearer.f1;
+        let counts = &mut bearer.measured.flow_counts;
         let packets = packets.map(|packet| {
+            counts.entered(&packet);
             if let Some(f1) = f1 {
                 f1.recalled(packet.f1_number);
             }
@@ -206,10 +230,11 @@ impl Cu {
 
 /// Sends to the DU what scheduler, shapers and pacer of a bearer release.
 fn forward(index: u32, gnb: &mut GnbParts<'_>) {
-    let GnbParts { bearers, cell, links, now_us, .. } = gnb;
+    let GnbParts { bearers, cells, links, now_us, .. } = gnb;
     let now_us = *now_us;
     let bearer = &mut bearers[index as usize];
-    let Some(place) = bearer.cell else { return };
+    let Some(Place { cell, bearer: place }) = bearer.cell else { return };
+    let cell = &mut cells[cell];
     let Bearer { tc, tally, rlc_query, rlc_queue, drql_limit, measured, f1, .. } = bearer;
     let (queue, limit) = (rlc_queue.as_mut(), drql_limit.as_mut());
     let mut rlc = RlcEntry { cell, place, queue, limit, f1: f1.as_deref_mut(), measured };
@@ -217,10 +242,14 @@ fn forward(index: u32, gnb: &mut GnbParts<'_>) {
         rlc.measured.count_forwarded(&mut packet);
         let Some(f1) = &mut rlc.f1 else {
             rlc.measured.received_bytes += u64::from(packet.len_bytes());
+            packet.sent_bytes = rlc.measured.received_bytes;
+            rlc.measured.flow_counts.forwarded(&packet);
             rlc.put(packet, None, now_us);
             return;
         };
-        if let Some(at_us) = f1.send(&mut packet, now_us) {
+        let arrives_us = f1.send(&mut packet, now_us);
+        rlc.measured.flow_counts.forwarded(&packet);
+        if let Some(at_us) = arrives_us {
             links.f1_down.push(at_us, packet);
         }
     };

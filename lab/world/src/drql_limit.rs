@@ -58,6 +58,11 @@ impl DrqlLimit {
         }
     }
 
+    /// The same limit in another DU, where it begins anew.
+    pub(crate) fn anew(&self) -> Self {
+        Self { drained_bytes: self.drained_bytes, ..Self::new(self.drops) }
+    }
+
     /// The limit if the RLC enforces it.
     pub(crate) fn in_force_bytes(&self) -> Option<u32> {
         self.drops.then(|| narrow(self.limit_bytes))

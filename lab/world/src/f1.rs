@@ -3,8 +3,10 @@
 //! The CU numbers packets; the DU detects losses by the numbers, and PDCP of the UE waits for them.
 
 use ran::f1u::delivery_status::{MAX_LOST_RANGES, sn24};
+use ran::pdcp::HEADER_BYTES as PDCP_HEADER_BYTES;
 use ran::{
     BearerIndex, Cell, ConfigError, DeliveryStatus, DeliveryTracker, F1Config, F1Path, NrUReceiver,
+    Unconfirmed,
 };
 use tc_rf::{RlcStatus, SduDelays};
 
@@ -48,9 +50,14 @@ pub(crate) struct F1Bearer {
     dl_opportunity: bool,
     /// Time of the latest status received by the CU.
     latest_status_us: u64,
+    /// Time at which the bearer entered its DU.
+    entered_us: u64,
+    /// How much later than its successor a frame may be.
+    reordering_us: u32,
     /// Highest delivered number, and the time of the frame that reported it.
     delivered: (Option<u32>, Option<u64>),
-    lost_queries: u64,
+    /// Queries and duplicates lost.
+    lost_others: u64,
 }
 
 impl F1Bearer {
@@ -69,6 +76,7 @@ impl F1Bearer {
         {
             return Ok(None);
         }
+        let reordering_us = if f1.keep_order { 0 } else { f1.jitter_us };
         let path = |direction| F1Path::new(config, seed, 3 * number + direction);
         Ok(Some(Self {
             down: path(0)?,
@@ -81,12 +89,14 @@ impl F1Bearer {
             tracker: DeliveryTracker::default(),
             next_number: 0,
             sent_bytes: 0,
-            receiver: NrUReceiver::new(if f1.keep_order { 0 } else { f1.jitter_us }),
+            receiver: NrUReceiver::new(reordering_us),
+            entered_us: 0,
+            reordering_us,
             next_frame_us: 0,
             dl_opportunity: false,
             latest_status_us: 0,
             delivered: (None, None),
-            lost_queries: 0,
+            lost_others: 0,
         }))
     }
 
@@ -94,7 +104,7 @@ impl F1Bearer {
     pub(super) fn send(&mut self, packet: &mut GnbPacket, now_us: u64) -> Option<u64> {
         self.sent_bytes += u64::from(packet.len_bytes());
         packet.f1_number = self.next_number;
-        packet.f1_sent_bytes = self.sent_bytes;
+        packet.sent_bytes = self.sent_bytes;
         if self.period_us.is_some() {
             self.tracker.sent(packet.len_bytes(), now_us);
         }
@@ -102,6 +112,42 @@ impl F1Bearer {
         let at_us = self.down.transit(now_us)?;
         packet.f1_delay_us = u32::try_from(at_us - now_us).unwrap_or(u32::MAX);
         Some(at_us)
+    }
+
+    /// The bearer moves to another DU at `now_us`: a tunnel of its own begins there. The CU sends `packets`
+    /// again first.
+    pub(super) fn enter_du(&mut self, packets: u64, now_us: u64) {
+        self.receiver = NrUReceiver::after_recovery(self.reordering_us, packets);
+        self.tracker = DeliveryTracker::default();
+        self.next_number = 0;
+        self.latest = None;
+        self.entered_us = now_us;
+        self.delivered = (None, None);
+        self.dl_opportunity = false;
+    }
+
+    /// The CU sends a packet again that the former DU has not delivered; returns its number and its arrival
+    /// time at the DU, `None` if lost.
+    pub(super) fn send_again(
+        &mut self,
+        again: &mut Unconfirmed<GnbPacket>,
+        now_us: u64,
+    ) -> (u64, Option<u64>) {
+        let number = self.next_number;
+        self.next_number += 1;
+        if self.period_us.is_some() {
+            self.tracker.sent(again.bytes - PDCP_HEADER_BYTES, now_us);
+        }
+        let at_us = self.down.transit(now_us);
+        match &mut again.sdu {
+            Some(packet) => {
+                packet.f1_number = number;
+                let delay_us = at_us.map_or(0, |at_us| at_us - now_us);
+                packet.f1_delay_us = u32::try_from(delay_us).unwrap_or(u32::MAX);
+            }
+            None => self.lost_others += u64::from(at_us.is_none()),
+        }
+        (number, at_us)
     }
 
     /// An uplink packet reaches the DU at `at_us`; returns its arrival time at the CU, `None` if lost.
@@ -199,7 +245,7 @@ impl F1Bearer {
     /// The CU queries the RLC status; returns the arrival time at the DU, `None` if lost.
     pub(super) fn query(&mut self, now_us: u64) -> Option<u64> {
         let at_us = self.down.transit(now_us);
-        self.lost_queries += u64::from(at_us.is_none());
+        self.lost_others += u64::from(at_us.is_none());
         at_us
     }
 
@@ -215,6 +261,13 @@ impl F1Bearer {
 
     /// The RLC status in a frame that reached the CU; `None` if a later one has arrived already.
     pub(super) fn rlc_status(&mut self, frame: &FromDu, is_am: bool) -> Option<RlcStatus> {
+        let made_us = match frame {
+            FromDu::Rlc(status) => status.at_us,
+            FromDu::Delivery { made_us, .. } => *made_us,
+        };
+        if made_us < self.entered_us {
+            return None;
+        }
         let status = match frame {
             FromDu::Rlc(status) => *status,
             FromDu::Delivery { made_us, frame, dl_opportunity, tti_us } => {
@@ -249,7 +302,7 @@ impl F1Bearer {
 
     /// Downlink and uplink packets lost so far.
     pub(super) fn lost_packets(&self) -> (u64, u64) {
-        (self.down.lost_frames() - self.lost_queries, self.uplink.lost_frames())
+        (self.down.lost_frames() - self.lost_others, self.uplink.lost_frames())
     }
 }
 

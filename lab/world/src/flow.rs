@@ -17,8 +17,10 @@ pub(crate) struct BoundFlow {
     pub(crate) hosts: Hosts,
     /// The tunnel that carries it.
     pub(crate) tunnel: Option<Tunnel>,
-    /// Index of its bearer in the world.
+    /// Index in the world of the bearer that carries its downlink.
     pub(crate) bearer: u32,
+    /// Index of its QoS flow if its UE has several DRBs; [`NO_FLOW`](super::packet::NO_FLOW) if it stays.
+    pub(crate) qos_flow: u32,
     pub(crate) start_us: u64,
     pub(crate) stop_us: Option<u64>,
     /// Server to CU and back, each.
@@ -36,6 +38,7 @@ impl BoundFlow {
     pub(crate) fn packet(&self, inner: traffic::Packet) -> GnbPacket {
         GnbPacket::new(inner, self.bearer, self.rnti, self.qfi, self.ip_version, self.tunnel)
             .between(self.hosts)
+            .of_flow(self.qos_flow)
     }
 
     /// Length of the IP datagram that carries a packet of this flow, that of the tunnel if it is in one.

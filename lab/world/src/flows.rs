@@ -1,9 +1,12 @@
 //! Traffic of all flows: what servers and UEs send and receive.
 
+use ran::UplinkArrival;
 use traffic::{Endpoint as _, Rng};
 
+use super::cells::Place;
 use super::cu::GnbParts;
 use super::flow::BoundFlow;
+use super::links::{FromUe, Links};
 use super::packet::GnbPacket;
 use super::timers::{Timer, Timers};
 
@@ -116,7 +119,8 @@ impl Flows {
     fn ue_sends(&mut self, flow: u32, gnb: &mut GnbParts<'_>) {
         let bound = &self.all[flow as usize];
         gnb.timers.set(Timer::Ue(flow), bound.ends.ue.next_deadline_us());
-        let bearer = &mut gnb.bearers[bound.bearer as usize];
+        let index = gnb.sdap.up(bound.qos_flow).unwrap_or(bound.bearer);
+        let bearer = &mut gnb.bearers[index as usize];
         bearer.measured.uplink_packets += self.sent.len() as u64;
         let Some(place) = bearer.cell else {
             bearer.measured.unattached_uplink_packets += self.sent.len() as u64;
@@ -125,8 +129,9 @@ impl Flows {
         };
         for packet in self.sent.drain(..) {
             let len_bytes = bound.datagram_bytes(&packet);
-            let tag = gnb.links.at_ues.insert(packet);
-            if gnb.cell.send_uplink(place, tag, len_bytes, gnb.now_us) {
+            let tag = gnb.links.at_ues.insert(FromUe::Packet(packet));
+            let cell = &mut gnb.cells[place.cell];
+            if cell.send_uplink(place.bearer, tag, len_bytes, gnb.now_us) {
                 bearer.measured.uplink_bytes += u64::from(len_bytes);
             } else {
                 bearer.measured.uplink_dropped_packets += 1;
@@ -138,17 +143,64 @@ impl Flows {
 
     /// Passes on the packets of UEs that leave the gNB, and counts those that the radio has lost.
     pub(crate) fn leave_gnb(&mut self, gnb: &mut GnbParts<'_>) {
-        for arrival in gnb.cell.take_uplink_arrivals() {
-            let Some(packet) = gnb.links.at_ues.take(arrival.tag) else { continue };
-            let bound = &self.all[self.of_connection[packet.flow as usize] as usize];
-            let bearer = &mut gnb.bearers[bound.bearer as usize];
-            let Some(at_us) = arrival.leaves_us else {
-                bearer.measured.uplink_lost_packets += 1;
-                continue;
+        let GnbParts { bearers, cells, links, sdap, now_us, .. } = gnb;
+        let arrivals = cells.iter_mut().enumerate().flat_map(|(cell, served)| {
+            let at =
+                move |arrival: UplinkArrival| (Place { cell, bearer: arrival.bearer }, arrival);
+            served.take_uplink_arrivals().map(at)
+        });
+        for (place, arrival) in arrivals {
+            let item = links.at_ues.take(arrival.tag);
+            let own = match &item {
+                Some(FromUe::Packet(packet)) => Some(self.bound(packet).bearer),
+                _ => None,
             };
-            let at_cu = bearer.f1.as_mut().map_or(Some(at_us), |f1| f1.send_up(at_us));
-            let Some(at_us) = at_cu else { continue };
-            gnb.links.uplink.push(at_us + bound.core_delay_us, packet);
+            // A UE that has left the cell is at no place there, nor is another in its place.
+            let is_own = |at: &u32| {
+                own.is_none_or(|own| bearers[own as usize].rnti == bearers[*at as usize].rnti)
+            };
+            let Some(index) = bearers.at(place).filter(is_own).or(own) else { continue };
+            let bearer = &mut bearers[index as usize];
+            let at_cu = match (arrival.leaves_us, &item) {
+                (None, Some(FromUe::Packet(_))) => {
+                    bearer.measured.uplink_lost_packets += 1;
+                    continue;
+                }
+                (None, _) => continue,
+                (Some(at_us), _) => bearer.f1.as_mut().map_or(Some(at_us), |f1| f1.send_up(at_us)),
+            };
+            match (item, at_cu) {
+                (Some(FromUe::Packet(packet)), Some(at_us)) => {
+                    let bound = self.bound(&packet);
+                    let passed = sdap.receive_up(bound.qos_flow, index, at_us, packet);
+                    if let Some((at_us, packet)) = passed {
+                        links.uplink.push(at_us + bound.core_delay_us, packet);
+                    }
+                }
+                (Some(FromUe::EndMarker(flow)), Some(at_us)) => {
+                    self.leave_sdap(sdap.end_marker(flow, at_us, *now_us), links);
+                }
+                (Some(FromUe::EndMarker(_)), None) => sdap.marker_lost(),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends packets that the CU's SDAP releases on to their servers.
+    pub(crate) fn leave_sdap(&self, packets: Vec<(u64, traffic::Packet)>, links: &mut Links) {
+        for (at_us, packet) in packets {
+            links.uplink.push(at_us + self.bound(&packet).core_delay_us, packet);
+        }
+    }
+
+    fn bound(&self, packet: &traffic::Packet) -> &BoundFlow {
+        &self.all[self.of_connection[packet.flow as usize] as usize]
+    }
+
+    /// A QoS flow is on another bearer from now on.
+    pub(crate) fn moved(&mut self, qos_flow: u32, bearer: u32, drb: u8) {
+        for bound in self.all.iter_mut().filter(|bound| bound.qos_flow == qos_flow) {
+            (bound.bearer, bound.drb) = (bearer, drb);
         }
     }
 }

@@ -122,12 +122,12 @@ impl World {
 
     /// Time of the next slot.
     pub fn next_slot_us(&self) -> u64 {
-        self.cell.next_slot_us()
+        self.cells.next_slot_us()
     }
 
     /// Length of a slot.
     pub fn slot_us(&self) -> u64 {
-        u64::from(self.cell.tti_us())
+        u64::from(self.cells.tti_us())
     }
 
     /// Time at which a packet in the world moves next, at a slot or by arriving at a host; `None`
@@ -137,15 +137,17 @@ impl World {
         let arrives_us = self.links.radio_down.next_us().min(self.links.uplink.next_us());
         let is_queued = self.timers.next_us() <= self.now_us
             || self.links.carry_packets()
+            || self.sdap.next_us() != u64::MAX
+            || self.handovers.as_ref().is_some_and(|handovers| handovers.carry_packets())
             || self.bearers.iter().any(|bearer| self.is_queued_in(bearer));
-        is_queued.then(|| arrives_us.min(self.cell.next_slot_us()))
+        is_queued.then(|| arrives_us.min(self.cells.next_slot_us()))
     }
 
     fn is_queued_in(&self, bearer: &super::Bearer) -> bool {
-        let rlc = bearer.cell.and_then(|place| self.cell.bearer_status(place));
+        let rlc = bearer.cell.and_then(|place| self.cells.bearer_status(place));
         bearer.tc.backlog_packets() > 0
             || bearer.rlc_queue.as_ref().is_some_and(|queue| queue.backlog().1 > 0)
             || rlc.is_some_and(|rlc| rlc.occupancy_packets + rlc.unacknowledged_packets > 0)
-            || bearer.cell.and_then(|place| self.cell.sdus_in_air(place)).unwrap_or(0) > 0
+            || bearer.cell.and_then(|place| self.cells.sdus_in_air(place)).unwrap_or(0) > 0
     }
 }

@@ -73,13 +73,17 @@ impl World {
         for (index, packets) in self.links.recalled.iter() {
             ledgers[*index as usize].recalled += packets.len() as u64;
         }
+        if let Some(handovers) = &self.handovers {
+            handovers.returned_to_cu().for_each(|bearer| ledgers[bearer as usize].recalled += 1);
+            handovers.sent_to_du().for_each(|bearer| ledgers[bearer as usize].on_f1 += 1);
+        }
         ledgers
     }
 
     fn ledger_of(&self, bearer: &Bearer) -> PacketLedger {
         let Bearer { tc, tally, measured, rlc_queue, .. } = bearer;
-        let rlc = bearer.cell.and_then(|place| self.cell.bearer_status(place));
-        let undelivered = bearer.cell.and_then(|place| self.cell.sdus_undelivered(place));
+        let rlc = bearer.cell.and_then(|place| self.cells.bearer_status(place));
+        let undelivered = bearer.cell.and_then(|place| self.cells.sdus_undelivered(place));
         let undelivered = undelivered.unwrap_or(0) as u64;
         // RLC-AM may send again what the UE has.
         let waiting = rlc.map_or(0, |status| u64::from(status.occupancy_packets)).min(undelivered);
@@ -87,7 +91,7 @@ impl World {
         let managed = bearer.cell.map_or(0, |_| u64::from(managed));
         let in_pipeline = bearer.cell.map_or(0, |_| tc.backlog_packets());
         PacketLedger {
-            rnti: bearer.rnti,
+            rnti: bearer.ue_rnti,
             drb: bearer.drb,
             entered: measured.ingress_packets,
             in_pipeline: in_pipeline.into(),

@@ -8,6 +8,7 @@ mod account;
 mod bearer;
 mod bearers;
 mod build;
+mod cells;
 mod channel;
 pub mod clairvoyant;
 mod counters;
@@ -20,6 +21,7 @@ mod e2;
 mod f1;
 mod flow;
 mod flows;
+mod handover;
 mod hosts;
 mod kinds;
 mod ledger;
@@ -28,9 +30,11 @@ mod measure;
 mod moving;
 mod packet;
 mod packet_kind;
+mod qos_flows;
 pub mod reports;
 mod rlc_query;
 mod rlc_queue;
+mod sdap;
 mod snapshot;
 mod step;
 mod summary;
@@ -38,7 +42,7 @@ pub mod table;
 mod timers;
 mod ues;
 
-use ran::{Cell, Delivery};
+use ran::Delivery;
 
 pub use account::{DownlinkAccount, PacketAccount, UplinkAccount};
 pub use counters::{DELAY_EDGES_US, DelayDistribution, DownlinkDelays, GnbCounters};
@@ -54,21 +58,25 @@ pub use packet::{SERVER, SERVER_V6, ue_address};
 pub use packet_kind::{ByKind, PacketKind};
 pub use snapshot::{BearerDelay, BearerSample, CellSample, FlowSample, PacketSample, Removals};
 pub use summary::{
-    BearerSummary, Bound, CellSummary, DeadlineSummary, DelayMs, FlowSummary, QueuedBytesSummary,
-    Summary, Ts28552, Worst, WorstBearer, WorstFlow,
+    BearerSummary, Bound, CellSummary, CellUse, DeadlineSummary, DelayMs, FlowSummary,
+    HandoverRecord, HandoverSummary, QueuedBytesSummary, Summary, Ts28552, UeHandovers, Worst,
+    WorstBearer, WorstFlow,
 };
 pub use traffic::Direction;
 
 pub(crate) use bearer::Bearer;
 
 use bearers::Bearers;
+use cells::Cells;
 use cu::Cu;
 use e2::E2Agent;
 use flows::Flows;
+use handover::Handovers;
 use lab_scenario::{LoadedScenario, ScenarioError};
 use links::Links;
 use measure::Recording;
 use packet::GnbPacket;
+use sdap::Sdap;
 use timers::Timers;
 use ues::Ues;
 
@@ -91,10 +99,13 @@ pub struct World {
     flows: Flows,
     bearers: Bearers,
     cu: Cu,
-    /// The DU: RLC and MAC.
-    cell: Cell<GnbPacket>,
+    /// The DUs: RLC and MAC.
+    cells: Cells,
+    /// Handover, with several cells.
+    handovers: Option<Box<Handovers>>,
     links: Links,
     timers: Timers,
+    sdap: Sdap,
     e2: E2Agent,
     recording: Recording,
     delays: DownlinkDelays,
@@ -119,13 +130,15 @@ impl World {
             seed: scenario.seed,
             epoch_us: DEFAULT_EPOCH_US,
             now_us: 0,
-            bearers: Bearers::new(parts.bearers, &parts.ues),
+            bearers: Bearers::new(parts.bearers, &parts.ues, parts.cells.len()),
+            handovers: Handovers::new(scenario, &parts.ues).map(Box::new),
             ues: Ues::new(parts.ues),
             flows,
             cu: Cu::new(&split, parts.sdap_random),
-            cell: parts.cell,
+            cells: Cells::new(parts.cells),
             links: Links::default(),
             timers,
+            sdap: parts.sdap,
             e2: E2Agent::new(&split),
             recording: Recording::default(),
             delays: DownlinkDelays::default(),

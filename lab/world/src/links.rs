@@ -12,8 +12,8 @@ pub(crate) struct Links {
     pub(crate) core_down: Line<GnbPacket>,
     /// CU to DU.
     pub(crate) f1_down: Line<GnbPacket>,
-    /// DU to CU: bearer and RLC status or delivery status.
-    pub(crate) f1_up: Line<(u32, FromDu)>,
+    /// DU to CU: bearer, RLC status or delivery status, and how far its QoS flows have left the RLC.
+    pub(crate) f1_up: Line<(u32, (FromDu, Left))>,
     /// CU to DU: bearers whose RLC status the CU queries.
     pub(crate) rlc_queries: Line<u32>,
     /// CU to DU: bearers whose unsent SDUs the CU recalls.
@@ -22,7 +22,7 @@ pub(crate) struct Links {
     pub(crate) recalled: Line<(u32, Vec<GnbPacket>)>,
     /// Packets to a UE; arrival when decoded.
     pub(crate) radio_down: Line<GnbPacket>,
-    /// Packets in the queues and blocks of UEs, by tag.
+    /// What is in the queues and blocks of UEs, by tag.
     pub(crate) at_ues: AtUes,
     /// UEs to servers, from the gNB on.
     pub(crate) uplink: Line<traffic::Packet>,
@@ -55,40 +55,55 @@ impl Links {
     }
 }
 
-/// Packets that UEs have sent and that have not left the gNB.
+/// How far flows have left an RLC: index of the flow, and `sent_bytes` of its last packet that has. The
+/// CU has it from the delivery status as the highest transmitted number, in AM the highest delivered
+/// (38.425 §5.5.3).
+pub(crate) type Left = Vec<(u32, u64)>;
+
+/// What a UE sends.
+#[derive(Clone, Debug)]
+pub(crate) enum FromUe {
+    Packet(traffic::Packet),
+    /// The end marker of a QoS flow, by its index.
+    EndMarker(u32),
+}
+
+/// Packets and end markers that UEs have sent and that have not left the gNB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AtUes {
-    packets: Vec<Option<traffic::Packet>>,
+    items: Vec<Option<FromUe>>,
     free: Vec<usize>,
+    markers: u64,
 }
 
 impl AtUes {
-    /// Keeps a packet; returns its tag.
-    pub(crate) fn insert(&mut self, packet: traffic::Packet) -> u64 {
+    /// Keeps an item; returns its tag.
+    pub(crate) fn insert(&mut self, item: FromUe) -> u64 {
+        self.markers += u64::from(matches!(item, FromUe::EndMarker(_)));
         let at = match self.free.pop() {
             Some(at) => {
-                self.packets[at] = Some(packet);
+                self.items[at] = Some(item);
                 at
             }
             None => {
-                self.packets.push(Some(packet));
-                self.packets.len() - 1
+                self.items.push(Some(item));
+                self.items.len() - 1
             }
         };
         at as u64
     }
 
-    /// The packet of a tag, which is free again.
-    pub(crate) fn take(&mut self, tag: u64) -> Option<traffic::Packet> {
-        let packet = self.packets.get_mut(tag as usize)?.take();
-        if packet.is_some() {
-            self.free.push(tag as usize);
-        }
-        packet
+    /// The item of a tag, which is free again.
+    pub(crate) fn take(&mut self, tag: u64) -> Option<FromUe> {
+        let item = self.items.get_mut(tag as usize)?.take()?;
+        self.free.push(tag as usize);
+        self.markers -= u64::from(matches!(item, FromUe::EndMarker(_)));
+        Some(item)
     }
 
+    /// Number of packets.
     pub(crate) fn len(&self) -> u64 {
-        (self.packets.len() - self.free.len()) as u64
+        (self.items.len() - self.free.len()) as u64 - self.markers
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -118,6 +133,19 @@ impl<T> Line<T> {
             }
             _ => self.items.push_back((at_us, item)),
         }
+    }
+
+    /// Removes the items that satisfy `wanted`, in the order of arrival.
+    pub(crate) fn extract(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut taken = Vec::new();
+        for (at_us, item) in std::mem::take(&mut self.items) {
+            if wanted(&item) {
+                taken.push(item);
+            } else {
+                self.items.push_back((at_us, item));
+            }
+        }
+        taken
     }
 
     /// Time of the next arrival; `u64::MAX` if nothing is in flight.

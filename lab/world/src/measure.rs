@@ -108,7 +108,7 @@ impl World {
     /// those that wait for acknowledgement included.
     fn head_age_us_and_bytes(&self, index: usize) -> (u64, u64) {
         let bearer = &self.bearers[index];
-        let rlc = bearer.cell.and_then(|at| self.cell.bearer_status(at));
+        let rlc = bearer.cell.and_then(|at| self.cells.bearer_status(at));
         let aqm = bearer.rlc_queue.as_ref();
         let since_us = [
             rlc.as_ref().and_then(|status| status.head_of_line_us),
@@ -125,11 +125,11 @@ impl World {
     fn bearer_sample(&mut self, index: usize) -> Option<BearerSample> {
         let (hol_us, _) = self.head_age_us_and_bytes(index);
         let bearer = &mut self.bearers[index];
-        let mut report = self.cell.rlc_report(bearer.cell?, self.now_us)?;
+        let mut report = self.cells.rlc_report(bearer.cell?, self.now_us)?;
         if let Some(queue) = &mut bearer.rlc_queue {
             queue.add_to(&mut report, self.now_us);
         }
-        let mac = self.cell.mac_report(bearer.rnti, self.now_us)?;
+        let mac = self.cells.mac_report(bearer.rnti, self.now_us)?;
         Some(BearerSample {
             time_us: self.now_us,
             rnti: bearer.rnti,
@@ -145,7 +145,7 @@ impl World {
             ingress_bytes: bearer.measured.ingress_bytes,
             drained_bytes: bearer.measured.drained_bytes,
             mcs: mac.dl_mcs1,
-            used_prb: self.cell.used_prb(bearer.rnti).unwrap_or(0),
+            used_prb: self.cells.used_prb(bearer.rnti).unwrap_or(0),
             tc_revision: bearer.tc.revision(),
             rlc_pdu_bytes: report.txpdu_bytes,
             tbs_bytes: mac.dl_curr_tbs,
@@ -191,7 +191,7 @@ impl World {
 
     /// Downlink PRBs so far.
     pub fn cell_sample(&self) -> CellSample {
-        let totals = self.cell.totals();
+        let totals = self.cells.totals();
         CellSample { used_prb: totals.used_prb, available_prb: totals.available_prb }
     }
 
@@ -207,7 +207,7 @@ impl World {
 
     /// Metrics from virtual time 0 until now.
     pub fn summary(&self) -> Summary {
-        let totals = self.cell.totals();
+        let totals = self.cells.totals();
         let bearers: Vec<_> = self.bearers.iter().map(|one| self.bearer_summary(one)).collect();
         let mut flows: Vec<_> = self.flows.iter().map(|flow| self.flow_summary(flow)).collect();
         let tc_dropped = self.dropped_by_flow(|bearer| std::iter::once(&bearer.tally.dropped));
@@ -231,6 +231,7 @@ impl World {
                 uplink_first_errors_pct: totals.uplink_errors_pct(),
                 bound: Bound::of(totals.used_prb_pct(), &bearers),
             },
+            handover: self.handover_summary(),
             ts_28_552: self.kpis(&bearers),
             worst: Worst::of(&bearers, &flows),
             bearers,
@@ -301,9 +302,9 @@ impl World {
         let (f1_lost_packets, f1_lost_uplink_packets) =
             bearer.f1.as_ref().map_or((0, 0), |f1| f1.lost_packets());
         let (mean_bytes, peak_bytes) = measured.queued.mean_and_peak();
-        let failures = bearer.cell.and_then(|place| self.cell.radio_link_failures(place));
+        let failures = bearer.cell.and_then(|place| self.cells.radio_link_failures(place));
         BearerSummary {
-            rnti: bearer.rnti,
+            rnti: bearer.ue_rnti,
             drb: bearer.drb,
             pipeline: bearer.tc.pipeline().name.clone(),
             revision: bearer.tc.revision(),
@@ -321,10 +322,12 @@ impl World {
             f1_lost_uplink_packets,
             uplink_dropped_packets: measured.uplink_dropped_packets,
             uplink_lost_packets: measured.uplink_lost_packets,
-            uplink_used_pct: bearer
+            uplink_used_pct: bearer.cell.and_then(|place| {
+                self.cells[place.cell].uplink_used_pct(place.bearer, self.now_us)
+            }),
+            active_pct: bearer
                 .cell
-                .and_then(|place| self.cell.uplink_used_pct(place, self.now_us)),
-            active_pct: bearer.cell.and_then(|place| self.cell.active_pct(place)),
+                .and_then(|place| self.cells[place.cell].active_pct(place.bearer)),
             radio_link_failures: measured.radio_link_failures + failures.unwrap_or(0),
             queued_bytes: QueuedBytesSummary { mean: mean_bytes, peak: peak_bytes },
             rlc_hol_ms: DelayMs::from(&measured.rlc_hol),

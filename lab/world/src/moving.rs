@@ -1,6 +1,23 @@
 //! Channels of UEs that move, from a scenario.
 
-use ran::{Deployment, LinkBudget, MeanSnr, MobilityPattern, TdlProfile};
+use ran::{Channel, Deployment, LinkBudget, MeanSnr, MobilityPattern, Route, TdlProfile};
+
+/// A fading channel of a UE on a way, to a base station at `base_m`; others stay.
+pub(super) fn along(channel: &Channel, route_m: [[f64; 2]; 2], base_m: [f64; 2]) -> Channel {
+    match channel {
+        Channel::Ideal(channel) => Channel::Ideal(Box::new(along(channel, route_m, base_m))),
+        Channel::Fading(fading) => {
+            let [from_m, to_m] = route_m;
+            let route = Route { from_m, to_m, base_m };
+            let mean = match fading.mean {
+                MeanSnr::Path(budget) | MeanSnr::Route(budget, _) => MeanSnr::Route(budget, route),
+                MeanSnr::Given(mean_db) => MeanSnr::Given(mean_db),
+            };
+            Channel::Fading(ran::Fading { mean, ..*fading })
+        }
+        other => other.clone(),
+    }
+}
 
 /// Channel by the models of 38.901.
 pub(super) fn fading(fading: &lab_scenario::Fading) -> ran::Fading {
@@ -14,7 +31,8 @@ pub(super) fn fading(fading: &lab_scenario::Fading) -> ran::Fading {
             };
             MeanSnr::Path(LinkBudget {
                 deployment,
-                distance_m: path.distance_m,
+                // That of the way where there is one.
+                distance_m: path.distance_m.unwrap_or_default(),
                 line_of_sight: path.line_of_sight,
                 tx_power_dbm: path.tx_power_dbm.unwrap_or(deployment.tx_power_dbm()),
                 antenna_gain_db: path.antenna_gain_db,

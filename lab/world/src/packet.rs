@@ -25,6 +25,9 @@ const SERVER_PORT: u16 = 5201;
 const UE_PORT: u16 = 49_152;
 const UE_PORTS: u32 = 16_384;
 
+/// Index of no QoS flow.
+pub(crate) const NO_FLOW: u32 = u32::MAX;
+
 /// Value for "no QFI".
 const NO_QFI: u8 = u8::MAX;
 
@@ -68,14 +71,16 @@ pub(crate) struct GnbPacket {
     pub(crate) rlc_us: u64,
     /// Its number on F1-U in a split gNB.
     pub(crate) f1_number: u64,
-    /// Bytes of the bearer sent over F1-U up to and including it.
-    pub(crate) f1_sent_bytes: u64,
+    /// Bytes of the bearer sent to the DU up to and including it.
+    pub(crate) sent_bytes: u64,
     /// Its delay on F1-U.
     pub(crate) f1_delay_us: u32,
     /// Index of its bearer in the world.
     pub(crate) bearer: u32,
     rnti: u16,
     qfi: u8,
+    /// Index of its QoS flow if that can move to another DRB.
+    qos_flow: u32,
     /// Already counted as forwarded by PDCP.
     pub(crate) is_counted: bool,
     ip_version: IpVersion,
@@ -140,11 +145,12 @@ impl GnbPacket {
             ingress_us: 0,
             rlc_us: 0,
             f1_number: 0,
-            f1_sent_bytes: 0,
+            sent_bytes: 0,
             f1_delay_us: 0,
             bearer,
             rnti,
             qfi: qfi.unwrap_or(NO_QFI),
+            qos_flow: NO_FLOW,
             is_counted: false,
             ip_version,
             hosts: Hosts::FIRST,
@@ -154,6 +160,16 @@ impl GnbPacket {
     /// The same between other hosts than the first server and the UE.
     pub(crate) fn between(self, hosts: Hosts) -> Self {
         Self { hosts, ..self }
+    }
+
+    /// The same of a QoS flow that can move to another DRB, by its index; [`NO_FLOW`] for none.
+    pub(crate) fn of_flow(self, qos_flow: u32) -> Self {
+        Self { qos_flow, ..self }
+    }
+
+    /// Index of its QoS flow if that can move to another DRB.
+    pub(crate) fn movable_flow(&self) -> Option<u32> {
+        (self.qos_flow != NO_FLOW).then_some(self.qos_flow)
     }
 
     /// Length of the IP datagram, in a tunnel of the outer one.

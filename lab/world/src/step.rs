@@ -14,6 +14,7 @@ use super::du;
 use super::flows::Flows;
 use super::hosts::AirPacket;
 use super::kinds::Departure;
+use super::links::Left;
 use super::measure::SAMPLE_PERIOD_US;
 use super::packet::GnbPacket;
 use super::snapshot::PacketSample;
@@ -32,18 +33,20 @@ impl World {
             self.ues.attachments.next_us(),
             self.e2.next_control_us(),
             self.links.next_us(),
-            self.cell.next_slot_us(),
+            self.sdap.next_us(),
+            self.cells.next_slot_us(),
             self.timers.next_us(),
             self.recording.next_sample_us,
+            self.handovers.as_ref().map_or(u64::MAX, |handovers| handovers.next_us()),
         ]
         .into_iter()
         .fold(u64::MAX, u64::min)
     }
 
     /// The CU, the flows, and the parts that both act on.
-    fn parts(&mut self) -> (&mut Cu, &mut Flows, GnbParts<'_>) {
-        let Self { cu, flows, bearers, cell, links, timers, now_us, .. } = self;
-        (cu, flows, GnbParts { bearers, cell, links, timers, now_us: *now_us })
+    pub(super) fn parts(&mut self) -> (&mut Cu, &mut Flows, GnbParts<'_>) {
+        let Self { cu, flows, bearers, cells, links, timers, sdap, now_us, .. } = self;
+        (cu, flows, GnbParts { bearers, cells, links, timers, sdap, now_us: *now_us })
     }
 
     /// Runs what is due now: packets before the slot that may carry them, the slot before timers and
@@ -53,7 +56,11 @@ impl World {
         while let Some((_, (ue, attaches))) = self.ues.attachments.pop_due(now_us) {
             if attaches { self.attach(ue) } else { self.release(ue) }
         }
+        if self.handovers.is_some() {
+            self.run_handovers();
+        }
         self.apply_due_controls();
+        self.run_sdap();
         while let Some((_, packet)) = self.links.core_down.pop_due(now_us) {
             let (cu, _, mut gnb) = self.parts();
             if let Some(index) = cu.enter_sdap(packet, &mut gnb) {
@@ -69,9 +76,12 @@ impl World {
         while let Some((_, packet)) = self.links.f1_down.pop_due(now_us) {
             du::enter_rlc(packet, &mut self.parts().2);
         }
+        if self.handovers.is_some() {
+            self.receive_again();
+        }
         du::answer_rlc_queries(&mut self.parts().2);
         self.run_recalls();
-        if self.cell.next_slot_us() <= now_us {
+        if self.cells.next_slot_us() <= now_us {
             self.slot();
         }
         while let Some((_, packet)) = self.links.radio_down.pop_due(now_us) {
@@ -129,50 +139,63 @@ impl World {
         }
     }
 
-    fn report_events_of(&mut self, index: u32) {
+    pub(super) fn report_events_of(&mut self, index: u32) {
         if !self.bearers[index as usize].tally.events.is_empty() {
             self.report_pipeline_events(index);
         }
     }
 
-    /// Runs one slot of the cell and sends the status of each RLC to the CU.
+    /// Runs one slot of each cell and sends the status of each RLC to the CU.
     fn slot(&mut self) {
         let now_us = self.now_us;
-        self.bearers.fill_rlc(&mut self.cell, now_us);
+        self.bearers.fill_rlc(&mut self.cells, now_us);
         let mut deliveries = std::mem::take(&mut self.deliveries);
-        self.cell.slot_from(&mut self.bearers, now_us, &mut deliveries);
-        for delivery in deliveries.drain(..) {
-            self.drained(delivery);
+        for cell in 0..self.cells.len() {
+            self.bearers.serve(cell);
+            self.cells[cell].slot_from(&mut self.bearers, now_us, &mut deliveries);
+            for delivery in deliveries.drain(..) {
+                self.drained(delivery);
+            }
         }
         self.deliveries = deliveries;
-        let (_, flows, mut gnb) = self.parts();
-        flows.leave_gnb(&mut gnb);
+        self.pass_on_uplink();
 
         for index in 0..self.bearers.len() as u32 {
             let bearer = &mut self.bearers[index as usize];
-            let Some((place, status)) = du::rlc_status(bearer, &mut self.cell, now_us) else {
+            let Some((place, status)) = du::rlc_status(bearer, &mut self.cells, now_us) else {
                 continue;
             };
             match &mut bearer.f1 {
-                None => self.on_rlc_status(index, &status),
+                None => {
+                    let left = du::left(bearer, &self.cells);
+                    self.on_rlc_status(index, &status, &left);
+                }
                 Some(f1) => {
-                    if let Some((at_us, frame)) = f1.report(&status, &self.cell, place) {
-                        self.links.f1_up.push(at_us, (index, frame));
+                    let cell = &self.cells[place.cell];
+                    if let Some((at_us, frame)) = f1.report(&status, cell, place.bearer) {
+                        let left = du::left(bearer, &self.cells);
+                        self.links.f1_up.push(at_us, (index, (frame, left)));
                     }
                 }
             }
         }
     }
 
-    fn on_rlc_status(&mut self, index: u32, status: &RlcStatus) {
+    /// Passes on the packets of UEs that leave the gNB.
+    pub(super) fn pass_on_uplink(&mut self) {
+        let (_, flows, mut gnb) = self.parts();
+        flows.leave_gnb(&mut gnb);
+    }
+
+    fn on_rlc_status(&mut self, index: u32, status: &RlcStatus, left: &Left) {
         let (cu, _, mut gnb) = self.parts();
-        if cu.on_rlc_status(index, status, &mut gnb) {
+        if cu.on_rlc_status(index, status, left, &mut gnb) {
             self.report_events_of(index);
         }
     }
 
     /// Records an SDU whose last byte went to the MAC, and sends it to the UE.
-    fn drained(&mut self, delivery: Delivery<GnbPacket>) {
+    pub(super) fn drained(&mut self, delivery: Delivery<GnbPacket>) {
         let packet = delivery.sdu;
         let Bearer { measured, rnti, drb, is_am, .. } = &mut self.bearers[packet.bearer as usize];
         let sojourn_us = delivery.dequeued_us - packet.ingress_us;
@@ -208,7 +231,7 @@ impl World {
                 mac_us: delivery.dequeued_us,
                 ue_us: delivery.delivered_us,
                 ce: packet.inner.ecn == traffic::Ecn::Ce,
-                age_us: packet.inner.body.segment().map_or(0, |segment| segment.age_us),
+                age_us: packet.inner.body.age_us(),
             });
         }
         if let (Some(air), Body::Host(_)) = (&mut self.recording.air, &packet.inner.body) {

@@ -1,5 +1,7 @@
 //! Summary of a run, serialized with units in the keys.
 
+mod handover;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -7,6 +9,7 @@ use serde::Serialize;
 use traffic::{Deadlines, DelaySummary, Direction, Figures};
 
 use super::packet_kind::ByKind;
+pub use handover::{CellUse, HandoverRecord, HandoverSummary, UeHandovers};
 
 /// Metrics of a run from virtual time 0 until now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,8 +22,11 @@ pub struct Summary {
     pub epoch_us: u64,
     /// Virtual time.
     pub duration_s: f64,
-    /// The cell.
+    /// The cell, or the sum of several.
     pub cell: CellSummary,
+    /// The cells and the handovers between them; absent with one cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverSummary>,
     /// What an operator reports of the cell.
     pub ts_28_552: Ts28552,
     /// The bearer and the flow whose packets waited longest.

@@ -5,13 +5,14 @@ use e2sm_tc::v1::EventKind;
 use super::World;
 use super::bearer::Bearer;
 use super::build::UePlan;
+use super::cells::Place;
 use super::links::Line;
 use super::timers::Timer;
 
 /// The UEs of the scenario and their future attachments and releases.
 #[derive(Clone, Debug)]
 pub(crate) struct Ues {
-    plans: Vec<UePlan>,
+    pub(crate) plans: Vec<UePlan>,
     /// UEs that attach (`true`) or leave.
     pub(crate) attachments: Line<(u32, bool)>,
 }
@@ -30,16 +31,19 @@ impl Ues {
 }
 
 impl World {
-    /// Attaches a UE with its bearers.
+    /// Attaches a UE with its bearers, of several cells to the best.
     pub(super) fn attach(&mut self, ue: u32) {
+        let cell = self.select_cell(ue);
         let plan = &self.ues.plans[ue as usize];
+        let config = plan.config_in(cell);
+        let rnti = config.rnti;
         // Fails never: `build` validated the configuration.
-        if self.cell.add_ue(plan.config.clone()).is_err() {
+        if self.cells[cell].add_ue(config).is_err() {
             return;
         }
-        let rnti = plan.config.rnti;
         for (index, config) in plan.bearers.clone() {
-            self.bearers.add_to_cell(index, self.cell.add_bearer(rnti, config).ok());
+            let bearer = self.cells[cell].add_bearer(rnti, config).ok();
+            self.bearers.add_to_cell(index, bearer.map(|bearer| Place { cell, bearer }));
             self.report_event(index, EventKind::BearerAdded);
             let Bearer { tc, tally, drb, .. } = &mut self.bearers[index as usize];
             let start = self.e2.node_default.start_of(*drb, &tc.qos(), self.now_us);
@@ -52,18 +56,30 @@ impl World {
 
     /// Releases a UE; its queued packets are lost.
     pub(super) fn release(&mut self, ue: u32) {
+        self.end_measurements(ue);
         let plan = &self.ues.plans[ue as usize];
-        let rnti = plan.config.rnti;
         let bearers: Vec<u32> = plan.bearers.iter().map(|(index, _)| *index).collect();
+        let mut served = None;
         for index in &bearers {
             let bearer = &mut self.bearers[*index as usize];
             let Some(place) = bearer.cell else { continue };
-            let failures = self.cell.radio_link_failures(place);
+            served = Some((place.cell, bearer.rnti));
+            let failures = self.cells.radio_link_failures(place);
             bearer.measured.radio_link_failures += failures.unwrap_or(0);
-            let undelivered = self.cell.sdus_undelivered(place).unwrap_or(0);
+            let undelivered = self.cells.sdus_undelivered(place).unwrap_or(0);
             bearer.measured.released_packets += undelivered as u64;
         }
-        self.cell.remove_ue(rnti);
+        if let Some((cell, rnti)) = served {
+            self.cells[cell].remove_ue(rnti);
+        }
+        let Some(rnti) = bearers.first().map(|index| self.bearers[*index as usize].rnti) else {
+            return;
+        };
+        let (held, uplink) = self.sdap.release(rnti);
+        for packet in held {
+            self.bearers[packet.bearer as usize].measured.released_packets += 1;
+        }
+        self.flows.leave_sdap(uplink, &mut self.links);
         for index in bearers {
             let bearer = &mut self.bearers[index as usize];
             bearer.cell = None;

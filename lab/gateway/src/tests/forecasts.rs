@@ -127,6 +127,7 @@ fn forecast(rnti: u32) -> Forecast {
 
 fn batch(node_id: &str, forecasts: Vec<Forecast>) -> ForecastBatch {
     ForecastBatch {
+        cumulated_quantiles: Vec::new(),
         node_id: node_id.to_owned(),
         sent_at_us: now_us(),
         quantiles: vec![0.5, 0.9],

@@ -5,11 +5,11 @@ runs in lockstep with it, and `fork` answers what-if questions. `read` returns w
 `gnb-lab sweep` and `World.record` recorded as a table; `sweep` runs a scenario over values and
 seeds, also on a Dask cluster.
 
-A download fills the RLC buffer of a cell within a second, and a pipeline keeps it short:
+A download fills the RLC buffer of a cell within seconds, and a pipeline keeps it short:
 
 >>> import gnb_lab
 >>> scenario = {
-...     "duration_s": 1,
+...     "duration_s": 3,
 ...     "cell": {"rat": "nr", "n_prb": 106, "scs_khz": 30},
 ...     "ues": [{"rnti": 1, "channel": {"fixed_mcs": 10}, "drbs": [{"id": 1}]}],
 ...     "flows": [{"name": "bulk", "kind": "tcp"}],
@@ -17,7 +17,7 @@ A download fills the RLC buffer of a cell within a second, and a pipeline keeps 
 >>> queued_bytes = {}
 >>> for pipeline in ("transparent", "low_latency"):
 ...     world = gnb_lab.World(scenario, overrides={"ues[0].drbs[0].pipeline": pipeline})
-...     _ = world.step_until(1_000_000)
+...     _ = world.step_until(3_000_000)
 ...     queued_bytes[pipeline] = world.bearers()[0]["rlc_occupancy_bytes"]
 >>> queued_bytes["transparent"] > 1_000_000 > 100_000 > queued_bytes["low_latency"]
 True

@@ -17,7 +17,7 @@ use crate::uplink::{ControlGrant, Uplink};
 #[derive(Debug, Clone)]
 pub(super) struct AmEntity<P> {
     pub(super) tx: AmTransmitter<P>,
-    rx: AmReceiver<P>,
+    pub(super) rx: AmReceiver<P>,
     t_status_prohibit_us: u64,
     /// PDUs in transit with the time the UE receives them.
     air: VecDeque<(u64, AmdPdu)>,

@@ -6,18 +6,19 @@ use super::am::{AmEntity, Reported};
 use super::{BearerIndex, Delivery};
 use crate::Sdu;
 use crate::config::BearerConfig;
+use crate::mac::prioritisation::{Bucket, whole_packets};
 use crate::pdcp::{self, Reordering};
 use crate::rlc::am::StatusPdu;
 use crate::rlc::delays::SojournWindow;
 use crate::rlc::report::{RlcReport, count};
 use crate::rlc::um::pdu::mac_subheader_bytes;
 use crate::rlc::um::{Payload, UmReceiver, UmTransmitter};
-use crate::rlc::{RlcMode, RlcPdu, SduDelays};
+use crate::rlc::{RlcMode, RlcPdu, SduDelays, Unconfirmed};
 use crate::uplink::Uplink;
 
 /// RLC entities of both ends.
 #[derive(Debug, Clone)]
-enum Entity<P> {
+pub(super) enum Entity<P> {
     Um { tx: UmTransmitter<P>, rx: UmReceiver<P> },
     Am(Box<AmEntity<P>>),
 }
@@ -28,8 +29,8 @@ pub(super) struct Bearer<P> {
     pub(super) ue: usize,
     pub(super) rnti: u16,
     pub(super) config: BearerConfig,
-    entity: Entity<P>,
-    pdcp: Reordering<P>,
+    pub(super) entity: Entity<P>,
+    pub(super) pdcp: Reordering<P>,
     /// Cumulative fields only.
     counters: RlcReport,
     sojourn: SojournWindow,
@@ -37,6 +38,10 @@ pub(super) struct Bearer<P> {
     pub(super) in_timers: bool,
     /// Transport block bytes for the SDUs above the RLC, when last queried.
     pub(super) upper_bytes: u64,
+    /// Its bucket in the downlink, and what it has of the block being built before channels of lower
+    /// priority.
+    bucket: Bucket,
+    pub(super) first_bytes: u32,
 }
 
 /// Destination of the PDUs of a transport block.
@@ -75,6 +80,8 @@ impl<P: Sdu> Bearer<P> {
             sojourn: SojournWindow::default(),
             in_timers: false,
             upper_bytes: 0,
+            bucket: Bucket::default(),
+            first_bytes: 0,
             config,
         }
     }
@@ -103,6 +110,19 @@ impl<P: Sdu> Bearer<P> {
             Entity::Am(am) => (None, Some(am.tx.block_bytes_of_sdus())),
         };
         um.into_iter().flatten().chain(am.into_iter().flatten())
+    }
+
+    /// Sets what it has of a block with `left_bytes` before channels of lower priority.
+    pub(super) fn set_first_bytes(&mut self, left_bytes: u32, now_us: u64) {
+        let first_bytes = self.bucket.first_bytes(&self.config.channel, now_us);
+        let in_rlc = whole_packets(first_bytes, self.block_bytes_of_sdus());
+        let above = first_bytes.saturating_sub(in_rlc).min(self.upper_bytes);
+        self.first_bytes = (in_rlc + above).min(u64::from(left_bytes)) as u32;
+    }
+
+    /// Takes what a block carried of its share.
+    pub(super) fn take_first_bytes(&mut self, used_bytes: u32) {
+        self.bucket.take(used_bytes.min(self.first_bytes));
     }
 
     /// Bytes and SDUs waiting for the MAC.
@@ -194,6 +214,31 @@ impl<P: Sdu> Bearer<P> {
             count(&mut self.counters.rxsdu_dd_pkts, 1u32);
             count(&mut self.counters.rxsdu_dd_bytes, bytes);
         })
+    }
+
+    /// Enqueues what another entity has not delivered.
+    pub(super) fn enqueue_again(
+        &mut self,
+        again: Unconfirmed<P>,
+        now_us: u64,
+    ) -> Result<(), Unconfirmed<P>> {
+        let Unconfirmed { count: pdcp_count, bytes, sdu } = again;
+        match (&mut self.entity, sdu) {
+            (Entity::Um { .. }, Some(sdu)) => self
+                .enqueue(Some(pdcp_count), sdu, now_us)
+                .map_err(|sdu| Unconfirmed { count: pdcp_count, bytes, sdu: Some(sdu) }),
+            // RLC-UM has no duplicates.
+            (Entity::Um { .. }, None) => Ok(()),
+            (Entity::Am(am), sdu) => {
+                count(&mut self.counters.rxsdu_pkts, 1u32);
+                self.counters.rxsdu_bytes += u64::from(bytes);
+                let again = Unconfirmed { count: pdcp_count, bytes, sdu };
+                am.tx.enqueue_again(again, now_us).inspect_err(|_| {
+                    count(&mut self.counters.rxsdu_dd_pkts, 1u32);
+                    count(&mut self.counters.rxsdu_dd_bytes, bytes);
+                })
+            }
+        }
     }
 
     /// Transport block bytes of a packet from the UE.
@@ -359,11 +404,15 @@ impl<P: Sdu> Bearer<P> {
 
     /// SDUs received by the UE and discarded.
     pub(super) fn lost_at_ue(&self) -> u64 {
-        let in_rlc = match &self.entity {
+        self.lost_in_rlc_at_ue() + self.pdcp.discarded_packets()
+    }
+
+    /// SDUs that the UE's RLC has discarded.
+    pub(super) fn lost_in_rlc_at_ue(&self) -> u64 {
+        match &self.entity {
             Entity::Um { rx, .. } => rx.lost_payloads(),
             Entity::Am(_) => 0,
-        };
-        in_rlc + self.pdcp.discarded_packets()
+        }
     }
 
     /// SDUs that the UE's PDCP has not delivered, without those in transport blocks to be sent again.
@@ -408,7 +457,7 @@ impl<P: Sdu> Bearer<P> {
 }
 
 /// Passes an SDU to the UE's PDCP, which delivers in order.
-fn to_pdcp<P>(
+pub(super) fn to_pdcp<P>(
     pdcp: &mut Reordering<P>,
     bearer: BearerIndex,
     count: u64,

@@ -166,12 +166,17 @@ impl<P: Sdu> Cell<P> {
             Block::Decoded { at_us, out: io.out }
         };
         let mut left = tbs_bytes;
+        // Of the channels that are still to be served.
+        let mut first_bytes = share_block(&mut self.bearers, ue, tbs_bytes, slot.start_us);
         let mut backlog_bytes = 0;
         let counters = &mut ue.counters;
         for index in &ue.bearers {
             let Some(bearer) = self.bearers[*index].as_mut() else { continue };
-            bearer.pull_upper_layer(*index, left, next_block, slot.start_us, io.upper);
-            let pulled = bearer.pull(*index, left, slot.start_us, &mut block);
+            first_bytes -= bearer.first_bytes;
+            let room = left - first_bytes;
+            bearer.pull_upper_layer(*index, room, next_block, slot.start_us, io.upper);
+            let pulled = bearer.pull(*index, room, slot.start_us, &mut block);
+            bearer.take_first_bytes(pulled.used);
             left -= pulled.used;
             counters.count_downlink(pulled.pdu_bytes, pulled.pdus);
             backlog_bytes += bearer.demand_bytes();
@@ -286,6 +291,26 @@ impl<P: Sdu> Cell<P> {
         let start_us = self.config.numerology.slot_start_us(self.slot.saturating_sub(1));
         ue.channel.radio(start_us, self.downlink_since_us, self.downlink_until_us)
     }
+}
+
+/// Sets what each channel of a UE has of a block before those of lower priority take more than their
+/// share; returns the sum.
+fn share_block<P: Sdu>(
+    bearers: &mut [Option<Box<Bearer<P>>>],
+    ue: &Ue,
+    tbs_bytes: u32,
+    now_us: u64,
+) -> u32 {
+    if !ue.has_prioritised_rate {
+        return 0;
+    }
+    let mut left_bytes = tbs_bytes;
+    for index in &ue.bearers {
+        let Some(bearer) = bearers[*index].as_mut() else { continue };
+        bearer.set_first_bytes(left_bytes, now_us);
+        left_bytes -= bearer.first_bytes;
+    }
+    tbs_bytes - left_bytes
 }
 
 /// Adds a bearer to the list of running timers.

@@ -3,6 +3,7 @@
 mod am;
 mod bearer;
 mod downlink;
+mod handover;
 mod link;
 mod schedule;
 mod status;
@@ -28,6 +29,7 @@ use crate::tbs::TbsTables;
 use crate::uplink::{RecordedUplink, ScheduledUplink, Uplink, UplinkArrival, UplinkConfig};
 use crate::{Channel, MacReport, RlcReport};
 use bearer::Bearer;
+pub use handover::{MovingBearer, MovingUe};
 use schedule::Scratch;
 pub use status::{BearerStatus, CellTotals};
 use ue::Ue;
@@ -66,6 +68,8 @@ pub struct Cell<P> {
     ues: Vec<Option<Ue>>,
     by_rnti: BTreeMap<u16, usize>,
     bearers: Vec<Option<Box<Bearer<P>>>>,
+    /// Indices of bearers that have moved to another cell, to be given again.
+    vacant: Vec<BearerIndex>,
     slices: Vec<Slice>,
     pending: PendingBlocks<P>,
     /// UM bearers with t-Reassembly or t-Reordering running.
@@ -120,6 +124,7 @@ impl<P: Sdu> Cell<P> {
             ues: Vec::new(),
             by_rnti: BTreeMap::new(),
             bearers: Vec::new(),
+            vacant: Vec::new(),
             slices: Slice::of(&config.scheduler),
             pending: PendingBlocks::new(),
             timers: Vec::new(),
@@ -201,18 +206,21 @@ impl<P: Sdu> Cell<P> {
         let Some((at, ue)) = Self::ue_mut(&self.by_rnti, &mut self.ues, rnti) else {
             return Err(ConfigError::NoSuchUe { rnti });
         };
-        let index = self.bearers.len();
+        let index = self.vacant.last().copied().unwrap_or(self.bearers.len());
         let bearers = &self.bearers;
         let drb_of = |i: &BearerIndex| bearers[*i].as_ref().map(|b| b.config.drb);
         if ue.bearers.iter().any(|i| drb_of(i) == Some(config.drb)) {
             return Err(ConfigError::Duplicate { what: "drb", id: u32::from(config.drb) });
         }
-        ue.add_bearer(index, config.priority);
+        ue.add_bearer(index, &config.channel);
         let bearer = Bearer::new(at, rnti, config);
         if bearer.is_am() {
             self.am_bearers.push(index);
         }
-        self.bearers.push(Some(Box::new(bearer)));
+        match self.vacant.pop() {
+            Some(index) => self.bearers[index] = Some(Box::new(bearer)),
+            None => self.bearers.push(Some(Box::new(bearer))),
+        }
         Ok(index)
     }
 

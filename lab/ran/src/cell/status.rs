@@ -51,6 +51,21 @@ pub struct CellTotals {
 }
 
 impl CellTotals {
+    /// Adds the totals of another cell.
+    pub fn add(&mut self, other: &Self) {
+        let add = |sum: &mut (u64, u64), more: (u64, u64)| {
+            *sum = (sum.0 + more.0, sum.1 + more.1);
+        };
+        self.used_prb += other.used_prb;
+        self.available_prb += other.available_prb;
+        self.retx_prb += other.retx_prb;
+        self.slots += other.slots;
+        self.lost_sdus += other.lost_sdus;
+        add(&mut self.downlink_blocks, other.downlink_blocks);
+        add(&mut self.uplink_blocks, other.uplink_blocks);
+        self.radio_link_failures += other.radio_link_failures;
+    }
+
     /// Counts the first transmission of a block.
     pub(super) fn count_block((sent, failed): &mut (u64, u64), has_failed: bool) {
         *sent += 1;

@@ -8,6 +8,7 @@ use crate::config::{CellConfig, UeConfig};
 use crate::mac::drx::Drx;
 use crate::mac::harq::{BlockErrors, Processes};
 use crate::mac::pf::Average;
+use crate::mac::prioritisation::LogicalChannel;
 use crate::mac::report::MacCounters;
 use crate::phy::LinkTables;
 use crate::rng::Rng;
@@ -24,6 +25,8 @@ pub(super) struct Ue {
     /// Its bearers in the order of service.
     pub(super) bearers: Vec<BearerIndex>,
     priorities: Vec<u8>,
+    /// Whether a bearer has had a prioritised bit rate.
+    pub(super) has_prioritised_rate: bool,
     /// Transport block bytes that empty all its queues.
     pub(super) backlog_bytes: u64,
     /// Whether it is in its slice's list of backlogged UEs.
@@ -43,7 +46,7 @@ pub(super) struct Ue {
 }
 
 /// Random stream of the `number`th channel of a UE; the stream of the RNTI alone is that of HARQ.
-fn channel_stream(seed: u64, rnti: u16, number: u64) -> Rng {
+pub(super) fn channel_stream(seed: u64, rnti: u16, number: u64) -> Rng {
     Rng::new(seed, u64::from(rnti) | 1 << 16 | number << 17)
 }
 
@@ -64,6 +67,7 @@ impl Ue {
             slice,
             bearers: Vec::new(),
             priorities: Vec::new(),
+            has_prioritised_rate: false,
             backlog_bytes: 0,
             is_backlogged: false,
             average: Average::default(),
@@ -129,7 +133,9 @@ impl Ue {
         self.bearers.iter().copied().zip(self.priorities.iter().copied())
     }
 
-    pub(super) fn add_bearer(&mut self, index: BearerIndex, priority: u8) {
+    pub(super) fn add_bearer(&mut self, index: BearerIndex, channel: &LogicalChannel) {
+        let priority = channel.priority;
+        self.has_prioritised_rate |= channel.has_rate();
         let at = self.priorities.partition_point(|p| *p <= priority);
         self.priorities.insert(at, priority);
         self.bearers.insert(at, index);

@@ -391,7 +391,10 @@ impl<P: Sdu> Cell<P> {
         let Some(ue) = self.ues[at].as_mut() else { return false };
         let block_bytes = bearer.uplink_block_bytes(len_bytes);
         let is_taken = match &mut ue.uplink {
-            Uplink::Scheduled(uplink) => uplink.send(index, tag, len_bytes, block_bytes, now_us),
+            Uplink::Scheduled(uplink) => {
+                let channel = (index, &bearer.config.channel);
+                uplink.send(channel, tag, len_bytes, block_bytes, now_us)
+            }
             Uplink::Recorded(uplink) => match uplink.send(len_bytes, now_us) {
                 Some(at_us) => {
                     let leaves_us = Some(at_us);

@@ -2,6 +2,7 @@
 
 use super::gauss_markov::Normal;
 use super::path_loss::{LIGHT_M_S, LinkBudget, Shadowing};
+use super::route::Route;
 use super::series::SNR_DB;
 use super::tdl::{BANDS, Tdl, TdlConfig, TdlProfile};
 use crate::error::{ConfigError, ensure};
@@ -35,6 +36,9 @@ pub enum MeanSnr {
     Given(f64),
     /// Path loss and link budget.
     Path(LinkBudget),
+    /// The same along a way, at each place of which the distance sets the path loss in place of that of the
+    /// budget.
+    Route(LinkBudget, Route),
 }
 
 /// Neighbour cells that send at times: noise and interference are `rise_db` above thermal noise
@@ -66,6 +70,9 @@ impl Fading {
                 ensure(SNR_DB.contains(mean), "channel.mean_snr_db", mean, "-50 to 80 dB")?;
             }
             MeanSnr::Path(budget) => budget.validate()?,
+            MeanSnr::Route(budget, route) => {
+                budget.at(route.largest_distance_m()).validate()?;
+            }
         }
         for (field, value, range) in [
             ("delay_spread_ns", self.delay_spread_ns, 0.0..=10_000.0),
@@ -122,9 +129,34 @@ impl Fading {
 #[derive(Debug, Clone)]
 pub(super) struct FadingProcess {
     mean_db: f64,
+    moving: Option<Moving>,
     shadowing: Option<Shadow>,
     tdl: Tdl,
     interference: Option<Bursts>,
+}
+
+/// A UE on its way.
+#[derive(Debug, Clone)]
+struct Moving {
+    budget: LinkBudget,
+    route: Route,
+    line_of_sight: bool,
+    travelled_m: f64,
+    step_m: f64,
+    carrier_ghz: f64,
+    bandwidth_hz: f64,
+}
+
+impl Moving {
+    fn mean_db(&self) -> f64 {
+        let budget = self.budget.at(self.route.distance_m(self.travelled_m));
+        budget.snr_db(self.carrier_ghz, self.bandwidth_hz, self.line_of_sight)
+    }
+
+    fn step(&mut self) -> f64 {
+        self.travelled_m += self.step_m;
+        self.mean_db()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -148,13 +180,31 @@ impl FadingProcess {
     /// A random start, for a carrier of `bandwidth_hz` and slots of `slot_us`.
     pub(super) fn new(config: &Fading, bandwidth_hz: f64, slot_us: u32, rng: &mut Rng) -> Self {
         let step_s = config.step_us(slot_us) as f64 / 1e6;
-        let (mean_db, own) = match &config.mean {
-            MeanSnr::Given(mean_db) => (*mean_db, None),
+        let mut sight = |budget: &LinkBudget| {
+            let probability = budget.deployment.line_of_sight_probability(budget.distance_m);
+            budget.line_of_sight.unwrap_or_else(|| rng.chance(probability))
+        };
+        let (mean_db, own, moving) = match &config.mean {
+            MeanSnr::Given(mean_db) => (*mean_db, None, None),
             MeanSnr::Path(budget) => {
-                let probability = budget.deployment.line_of_sight_probability(budget.distance_m);
-                let line_of_sight = budget.line_of_sight.unwrap_or_else(|| rng.chance(probability));
+                let line_of_sight = sight(budget);
                 let mean_db = budget.snr_db(config.carrier_ghz, bandwidth_hz, line_of_sight);
-                (mean_db, Some(budget.deployment.shadowing(line_of_sight)))
+                (mean_db, Some(budget.deployment.shadowing(line_of_sight)), None)
+            }
+            MeanSnr::Route(budget, route) => {
+                let budget = budget.at(route.distance_m(0.0));
+                let line_of_sight = sight(&budget);
+                let moving = Moving {
+                    budget,
+                    route: *route,
+                    line_of_sight,
+                    travelled_m: 0.0,
+                    step_m: config.speed_kmh / 3.6 * step_s,
+                    carrier_ghz: config.carrier_ghz,
+                    bandwidth_hz,
+                };
+                let own = budget.deployment.shadowing(line_of_sight);
+                (moving.mean_db(), Some(own), Some(moving))
             }
         };
         let shadowing = config.shadowing.or(own).map(|shadowing| {
@@ -183,11 +233,14 @@ impl FadingProcess {
             let end = if load < 1.0 { end } else { 0.0 };
             Bursts { is_on: rng.chance(load), rise_db, begin, end }
         });
-        Self { mean_db, shadowing, tdl: Tdl::new(&tdl, rng), interference }
+        Self { mean_db, moving, shadowing, tdl: Tdl::new(&tdl, rng), interference }
     }
 
     pub(super) fn step(&mut self, rng: &mut Rng) {
         self.tdl.step();
+        if let Some(moving) = &mut self.moving {
+            self.mean_db = moving.step();
+        }
         if let Some(shadow) = &mut self.shadowing {
             let innovation = (1.0 - shadow.correlation * shadow.correlation).sqrt();
             shadow.off_db = shadow.correlation * shadow.off_db
@@ -304,6 +357,31 @@ mod tests {
             mean(&all)
         };
         assert!(at(50.0) > at(100.0) + 5.0 && at(100.0) > at(300.0) + 10.0);
+    }
+
+    #[test]
+    fn a_ue_on_its_way_has_the_mean_of_each_place() {
+        let budget = LinkBudget {
+            deployment: Deployment::UMa,
+            distance_m: 10.0,
+            line_of_sight: Some(true),
+            tx_power_dbm: 49.0,
+            antenna_gain_db: 8.0,
+            noise_figure_db: 9.0,
+        };
+        let route = Route { from_m: [100.0, 0.0], to_m: [1_100.0, 0.0], base_m: [0.0, 0.0] };
+        let config = Fading { mean: MeanSnr::Route(budget, route), speed_kmh: 72.0, ..fading() };
+        config.validate().unwrap();
+        let mut rng = Rng::new(1, 1);
+        let mut process = FadingProcess::new(&config, 38.16e6, 500, &mut rng);
+        let mean_db = |distance_m| budget.at(distance_m).snr_db(3.5, 38.16e6, true);
+        assert_eq!(process.mean_db, mean_db(100.0));
+        // 20 m/s for 30 s in steps of a slot.
+        (0..60_000).for_each(|_| process.step(&mut rng));
+        assert!((process.mean_db - mean_db(700.0)).abs() < 0.01, "{}", process.mean_db);
+        let far = Route { to_m: [6_000.0, 0.0], ..route };
+        let error = Fading { mean: MeanSnr::Route(budget, far), ..config }.validate().unwrap_err();
+        assert_eq!(error.to_string(), "channel.path.distance_m: 6000; expected 10 to 5000 m");
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod measured;
 pub mod mobility;
 pub mod path_loss;
 pub mod rate;
+pub mod route;
 pub mod series;
 mod snr;
 mod state;
@@ -21,8 +22,10 @@ pub use measured::Missing;
 pub use mobility::{McsChain, MobilityModel, MobilityPattern};
 pub use path_loss::{Deployment, LinkBudget, Shadowing};
 pub use rate::RateSeries;
+pub use route::Route;
 pub use series::{AtEnd, CqiSeries, CqiToMcs, McsSeries, SnrSeries};
 pub(crate) use state::ChannelState;
+pub use state::SnrProbe;
 pub use tdl::TdlProfile;
 pub use ucc::{UccColumn, UccTrace};
 

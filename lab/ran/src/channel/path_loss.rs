@@ -199,6 +199,11 @@ impl LinkBudget {
         Ok(())
     }
 
+    /// The same at `distance_m` on the ground, at least the shortest for which the formulas hold.
+    pub(super) fn at(self, distance_m: f64) -> Self {
+        Self { distance_m: distance_m.max(*self.deployment.distances_m().start()), ..self }
+    }
+
     /// Mean SNR in dB over a carrier of `bandwidth_hz` at `carrier_ghz`.
     pub fn snr_db(&self, carrier_ghz: f64, bandwidth_hz: f64, line_of_sight: bool) -> f64 {
         let loss_db = self.deployment.path_loss_db(self.distance_m, carrier_ghz, line_of_sight);

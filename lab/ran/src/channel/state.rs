@@ -27,6 +27,70 @@ enum Kind {
     Oracle { snr: Snr, by_cqi: [Radio; 16] },
     /// The gNB knows what the UE reports and acknowledges.
     Adapted(Box<Adapted>),
+    /// The UE is on its way into the cell.
+    Silent(Box<Silent>),
+}
+
+/// The radio of a UE that enters the cell: out of range until its random access is complete.
+#[derive(Debug, Clone)]
+struct Silent {
+    until_us: u64,
+    snr: Snr,
+    next: Next,
+}
+
+/// The channel after the random access.
+#[derive(Debug, Clone)]
+enum Next {
+    Oracle([Radio; 16]),
+    Adapted(AdaptationConfig),
+}
+
+/// The SNR of a UE in a cell that need not serve it, for measurements.
+#[derive(Debug, Clone)]
+pub struct SnrProbe {
+    snr: Snr,
+    tables: Arc<LinkTables>,
+}
+
+impl SnrProbe {
+    /// The SNR of a valid channel from `now_us` on, as a UE with this random stream has it; `None` for a
+    /// channel without one.
+    pub(crate) fn new(
+        channel: &Channel,
+        cell: &CellConfig,
+        tables: &Arc<LinkTables>,
+        rng: &Rng,
+        now_us: u64,
+    ) -> Option<Self> {
+        let channel = match channel {
+            Channel::Ideal(channel) => channel.as_ref(),
+            other => other,
+        };
+        let snr = ChannelState::snr(channel, cell, tables, rng, now_us)?;
+        Some(Self { snr, tables: Arc::clone(tables) })
+    }
+
+    /// SNR at `now_us`, dB; times must not decrease between calls.
+    pub fn snr_db(&mut self, now_us: u64) -> f64 {
+        self.snr.advance(&self.tables, now_us);
+        self.snr.now_db()
+    }
+
+    /// The same radio in the cell that has it, silent until `until_us`.
+    pub(crate) fn silent_until(
+        &self,
+        until_us: u64,
+        channel: &Channel,
+        cell: &CellConfig,
+    ) -> ChannelState {
+        let next = match channel {
+            Channel::Ideal(_) => Next::Oracle(by_cqi(None, cell)),
+            _ => Next::Adapted(cell.adaptation),
+        };
+        let silent = Silent { until_us, snr: self.snr.clone(), next };
+        ChannelState { tables: Arc::clone(&self.tables), kind: Kind::Silent(Box::new(silent)) }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -75,7 +139,9 @@ impl ChannelState {
                 Kind::Known(Known::new(channel, cell, rng, now_us))
             }
             Some(snr) if is_ideal => Kind::Oracle { snr, by_cqi: by_cqi(None, cell) },
-            Some(snr) => Kind::Adapted(Box::new(Adapted::new(snr, cell, tables, now_us))),
+            Some(snr) => {
+                Kind::Adapted(Box::new(Adapted::new(snr, cell.adaptation, tables, now_us)))
+            }
             None => Kind::Known(Known::new(channel, cell, rng, now_us)),
         };
         Self { tables: Arc::clone(tables), kind }
@@ -106,7 +172,7 @@ impl ChannelState {
     pub(crate) fn is_advancing(&self) -> bool {
         match &self.kind {
             Kind::Known(known) => known.random.is_some(),
-            Kind::Oracle { .. } | Kind::Adapted(_) => true,
+            Kind::Oracle { .. } | Kind::Adapted(_) | Kind::Silent(_) => true,
         }
     }
 
@@ -116,6 +182,19 @@ impl ChannelState {
             Kind::Known(known) => known.advance(now_us),
             Kind::Oracle { snr, .. } => snr.advance(&self.tables, now_us),
             Kind::Adapted(adapted) => adapted.advance(&self.tables, is_active, now_us),
+            Kind::Silent(silent) if now_us < silent.until_us => {}
+            Kind::Silent(silent) => {
+                let Silent { mut snr, next, .. } = silent.as_ref().clone();
+                snr.advance(&self.tables, now_us);
+                self.kind = match next {
+                    Next::Oracle(by_cqi) => Kind::Oracle { snr, by_cqi },
+                    Next::Adapted(config) => {
+                        let adapted = Adapted::new(snr, config, &self.tables, now_us);
+                        Kind::Adapted(Box::new(adapted))
+                    }
+                };
+                self.advance(is_active, now_us);
+            }
         }
     }
 
@@ -129,6 +208,7 @@ impl ChannelState {
                 by_cqi[usize::from(self.tables.cqi_at(snr_db))]
             }
             Kind::Adapted(adapted) => adapted.link.radio_ahead(&self.tables, now_us),
+            Kind::Silent(_) => Radio::OutOfRange,
         }
     }
 
@@ -139,6 +219,7 @@ impl ChannelState {
             Kind::Known(known) => known.radio(now_us, since_us, until_us),
             Kind::Oracle { snr, by_cqi } => by_cqi[usize::from(self.tables.cqi_at(snr.now_db()))],
             Kind::Adapted(adapted) => adapted.link.radio(),
+            Kind::Silent(_) => Radio::OutOfRange,
         }
     }
 
@@ -152,7 +233,7 @@ impl ChannelState {
     pub(crate) fn reported_cqi(&self) -> Option<u8> {
         match &self.kind {
             Kind::Adapted(adapted) => Some(adapted.link.cqi()),
-            Kind::Known(_) | Kind::Oracle { .. } => None,
+            Kind::Known(_) | Kind::Oracle { .. } | Kind::Silent(_) => None,
         }
     }
 
@@ -168,7 +249,7 @@ impl ChannelState {
             Kind::Adapted(adapted) => {
                 block.add(&self.tables, adapted.config.combining, adapted.snr.now_db())
             }
-            Kind::Known(_) | Kind::Oracle { .. } => 0.0,
+            Kind::Known(_) | Kind::Oracle { .. } | Kind::Silent(_) => 0.0,
         }
     }
 
@@ -236,8 +317,7 @@ fn by_cqi(own: Option<&[u8; 15]>, cell: &CellConfig) -> [Radio; 16] {
 }
 
 impl Adapted {
-    fn new(snr: Snr, cell: &CellConfig, tables: &LinkTables, now_us: u64) -> Self {
-        let config = cell.adaptation;
+    fn new(snr: Snr, config: AdaptationConfig, tables: &LinkTables, now_us: u64) -> Self {
         let link = LinkAdaptation::new(config, tables, tables.cqi_at(snr.now_db()), now_us);
         let up = UplinkAdaptation::new(config, snr.now_db());
         Self { snr, link, up, config, next_report_us: now_us }

@@ -26,6 +26,8 @@ pub struct NrUReceiver {
     /// A frame this much later than its successor is lost.
     reordering_us: u64,
     expected: u64,
+    /// Packets below this number carry their COUNT.
+    numbered_below: u64,
     missing: VecDeque<Missing>,
     /// COUNT and number of packets in the RLC, in order of arrival.
     in_rlc: VecDeque<(u64, u64)>,
@@ -40,12 +42,19 @@ impl NrUReceiver {
         Self {
             reordering_us: u64::from(reordering_us),
             expected: 0,
+            numbered_below: 0,
             missing: VecDeque::new(),
             in_rlc: VecDeque::new(),
             highest_transmitted: None,
             highest_delivered: None,
             lost: 0,
         }
+    }
+
+    /// A receiver in a DU that a bearer enters: the first `packets` are those that PDCP sends again
+    /// (38.425 §5.4.1, retransmission flag), which keep their COUNTs, lost or not.
+    pub fn after_recovery(reordering_us: u32, packets: u64) -> Self {
+        Self { numbered_below: packets, ..Self::new(reordering_us) }
     }
 
     /// Receives packet `number`; returns its COUNT, where `next_count` is the next one of the RLC.
@@ -61,14 +70,15 @@ impl NrUReceiver {
             if self.missing.len() == MAX_MISSING {
                 self.missing.pop_front();
             }
+            let has_count = self.expected < self.numbered_below;
             self.missing.push_back(Missing {
                 number: self.expected,
-                count: Some(count),
+                count: (!has_count).then_some(count),
                 since_us: now_us,
                 is_reported: false,
             });
             self.expected += 1;
-            count += 1;
+            count += u64::from(!has_count);
         }
         self.expected = number + 1;
         count
@@ -213,6 +223,18 @@ mod tests {
         }
         receiver.progress(Some(3), None);
         assert_eq!(receiver.highest(), (Some(6), None));
+    }
+
+    #[test]
+    fn packets_that_carry_their_count_leave_no_gap() {
+        let mut receiver = NrUReceiver::after_recovery(500, 3);
+        // 0 and 1 are late; 3 is the first new one, for which the RLC has COUNT 9.
+        receiver.receive(2, 9, 0);
+        assert_eq!(receiver.receive(3, 9, 10), 9);
+        assert_eq!(receiver.receive(5, 10, 20), 11, "4 is missing");
+        receiver.receive(0, 12, 30);
+        assert_eq!(receiver.receive(4, 12, 40), 10);
+        assert_eq!(receiver.take_lost(10_000, 8), [(1, 1)]);
     }
 
     #[test]

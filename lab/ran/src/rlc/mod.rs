@@ -11,11 +11,13 @@ pub use delays::SduDelays;
 pub use report::RlcReport;
 pub use um::{SnLength, UmConfig};
 
+use crate::Sdu;
 use crate::error::ConfigError;
 use am::AmdPdu;
 use um::UmdPdu;
 
-/// Number of a bearer of a cell, and so of its RLC entities; never reused.
+/// Number of a bearer of a cell, and so of its RLC entities; reused only after the bearer has moved to
+/// another cell.
 pub type BearerIndex = usize;
 
 /// Mode of an RLC entity with its parameters.
@@ -57,6 +59,26 @@ pub enum RlcPdu<P> {
     Um(UmdPdu<P>),
     /// PDU of an AM bearer.
     Am(AmdPdu),
+}
+
+/// An SDU whose delivery the lower layers have not confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unconfirmed<P> {
+    /// PDCP's COUNT.
+    pub count: u64,
+    /// Its bytes, with PDCP and SDAP headers.
+    pub bytes: u32,
+    /// The packet; `None` if the UE has received it and the status report that says so has not
+    /// arrived: sent again, it is a duplicate, which the UE's PDCP discards (38.323 §5.2.2.2).
+    pub sdu: Option<P>,
+}
+
+impl<P: Sdu> Unconfirmed<P> {
+    /// A packet that the UE has not received.
+    pub fn new(count: u64, sdu: P) -> Self {
+        let bytes = sdu.len_bytes().saturating_add(crate::pdcp::HEADER_BYTES);
+        Self { count, bytes, sdu: Some(sdu) }
+    }
 }
 
 impl<P> RlcPdu<P> {

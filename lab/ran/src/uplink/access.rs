@@ -1,25 +1,25 @@
 //! Uplink of one UE by scheduling request, grant and buffer status report.
 //!
-//! The UE has a queue; the gNB grants what it knows of it. A packet leaves when the block with its last
-//! byte is decoded and all blocks before it are.
+//! The UE has a queue a bearer; the gNB grants what it knows of them. A packet leaves when the block with
+//! its last byte is decoded and all blocks before it are.
+
+mod moving;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::bsr;
+use super::queues::{Channels, Part, Queued};
 use crate::error::{ConfigError, ensure};
+use crate::mac::prioritisation::LogicalChannel;
 use crate::numerology::Duplexing;
 use crate::phy::Reception;
 use crate::rlc::BearerIndex;
 use crate::rlc::am::StatusPdu;
-
-/// RLC and MAC header of each further segment of a packet.
-const SEGMENT_HEADER_BYTES: u32 = 5;
-
-/// Smallest room in which the UE begins a segment.
-const SMALLEST_SEGMENT_BYTES: u32 = 16;
+pub(crate) use moving::KeptPacket;
 
 /// Smallest block that carries a short report and a segment.
-pub(crate) const SMALLEST_BLOCK_BYTES: u32 = bsr::SHORT_BYTES + SMALLEST_SEGMENT_BYTES;
+pub(crate) const SMALLEST_BLOCK_BYTES: u32 =
+    bsr::SHORT_BYTES + super::queues::SMALLEST_SEGMENT_BYTES;
 
 /// Uplink access of one UE.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,9 +48,9 @@ pub struct UplinkConfig {
     /// SNR in each PRB that power control aims at (38.213 §7.1.1); the UE's power divides among its PRBs
     /// where it does not suffice.
     pub target_snr_db: f64,
-    /// Most packets in the UE's queue; further ones are dropped.
+    /// Most packets in the UE's queue of a bearer; further ones are dropped.
     pub limit_packets: u32,
-    /// Most bytes in the UE's queue; a packet beyond is dropped.
+    /// Most bytes in the UE's queue of a bearer; a packet beyond is dropped.
     pub limit_bytes: u32,
 }
 
@@ -118,24 +118,6 @@ impl UplinkConfig {
     }
 }
 
-/// A packet in the UE's queue.
-#[derive(Debug, Clone, Copy)]
-struct Queued {
-    bearer: BearerIndex,
-    tag: u64,
-    len_bytes: u32,
-    /// Bytes of transport blocks that it still takes, headers included.
-    left_bytes: u32,
-}
-
-/// A part of a packet in a block.
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    bearer: BearerIndex,
-    tag: u64,
-    is_last: bool,
-}
-
 /// What became of a packet of the UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UplinkArrival {
@@ -200,10 +182,7 @@ pub(crate) struct Filled {
 #[derive(Debug, Clone)]
 pub(crate) struct ScheduledUplink {
     pub(crate) config: UplinkConfig,
-    queue: VecDeque<Queued>,
-    /// Bytes of transport blocks that the queue takes, and of the packets in it.
-    demand_bytes: u64,
-    queued_bytes: u64,
+    channels: Channels,
     /// Whether a status report of RLC-AM waits for a block.
     pub(crate) wants_control: bool,
     /// Time from which the gNB can answer a scheduling request.
@@ -231,9 +210,7 @@ impl ScheduledUplink {
     pub(crate) fn new(config: UplinkConfig) -> Self {
         Self {
             config,
-            queue: VecDeque::new(),
-            demand_bytes: 0,
-            queued_bytes: 0,
+            channels: Channels::default(),
             wants_control: false,
             requested_us: None,
             prescheduled_until_us: 0,
@@ -247,27 +224,23 @@ impl ScheduledUplink {
         }
     }
 
-    /// Queues a packet of `len_bytes` that takes `block_bytes` of transport blocks; `false` if the queue
-    /// is full.
+    /// Queues a packet of a bearer, of `len_bytes` that take `block_bytes` of transport blocks; `false` if
+    /// its queue is full.
     pub(crate) fn send(
         &mut self,
-        bearer: BearerIndex,
+        (bearer, channel): (BearerIndex, &LogicalChannel),
         tag: u64,
         len_bytes: u32,
         block_bytes: u32,
         now_us: u64,
     ) -> bool {
-        let bytes = self.queued_bytes + u64::from(len_bytes);
-        let is_full = self.queue.len() >= self.config.limit_packets as usize
-            || bytes > u64::from(self.config.limit_bytes);
-        if is_full {
-            return false;
+        let limits = (self.config.limit_packets, self.config.limit_bytes);
+        let packet = Queued { tag, len_bytes, left_bytes: block_bytes };
+        let is_taken = self.channels.push((bearer, channel), packet, limits, now_us);
+        if is_taken {
+            self.request_if_unknown(now_us);
         }
-        self.queue.push_back(Queued { bearer, tag, len_bytes, left_bytes: block_bytes });
-        self.queued_bytes = bytes;
-        self.demand_bytes += u64::from(block_bytes);
-        self.request_if_unknown(now_us);
-        true
+        is_taken
     }
 
     /// A status report waits for a block.
@@ -300,7 +273,7 @@ impl ScheduledUplink {
 
     /// Whether data or a status report waits.
     fn has_content(&self) -> bool {
-        self.demand_bytes > 0 || self.wants_control
+        self.channels.demand_bytes() > 0 || self.wants_control
     }
 
     /// What the gNB grants in a slot that begins at `now_us`; `None` for nothing.
@@ -364,34 +337,17 @@ impl ScheduledUplink {
         &mut self,
         (slot, now_us): (u64, u64),
         (tbs_bytes, n_prb): (u32, u16),
-        mut room_bytes: u32,
+        room_bytes: u32,
         groups: u32,
     ) -> Filled {
         let mut parts = Vec::new();
-        while let Some(packet) = self.queue.front_mut() {
-            if packet.left_bytes > room_bytes {
-                if room_bytes >= SMALLEST_SEGMENT_BYTES {
-                    packet.left_bytes = packet.left_bytes - room_bytes + SEGMENT_HEADER_BYTES;
-                    self.demand_bytes += u64::from(SEGMENT_HEADER_BYTES);
-                    self.demand_bytes -= u64::from(room_bytes);
-                    let Queued { bearer, tag, .. } = *packet;
-                    parts.push(Part { bearer, tag, is_last: false });
-                }
-                break;
-            }
-            room_bytes -= packet.left_bytes;
-            let Queued { bearer, tag, len_bytes, left_bytes } = *packet;
-            self.queue.pop_front();
-            self.demand_bytes -= u64::from(left_bytes);
-            self.queued_bytes -= u64::from(len_bytes);
-            parts.push(Part { bearer, tag, is_last: true });
-        }
+        self.channels.fill(room_bytes, now_us, &mut parts);
         self.requested_us = None;
         self.wants_control = false;
         self.prescheduled_until_us = now_us + u64::from(self.config.preschedule_us);
         self.known_bytes = self.known_bytes.saturating_sub(u64::from(tbs_bytes));
         self.grants.push_back((slot, u64::from(tbs_bytes)));
-        let reported = bsr::reported(self.demand_bytes, groups > 1);
+        let reported = self.channels.reported_bytes(groups);
         self.reports.push_back((now_us + u64::from(self.config.bsr_to_pusch_us), slot, reported));
         let (first, used_prb) = self.used.unwrap_or((slot, 0));
         self.used = Some((first, used_prb + u64::from(n_prb)));
@@ -448,7 +404,7 @@ impl ScheduledUplink {
                 if waiting.contains(&part.bearer) {
                     return true;
                 }
-                let Part { bearer, tag, is_last } = *part;
+                let Part { bearer, tag, is_last, .. } = *part;
                 match (is_last, decoded_us) {
                     (false, Some(_)) => {}
                     (false, None) => damaged.push(tag),
@@ -475,7 +431,7 @@ impl ScheduledUplink {
     pub(crate) fn abandon(&mut self, mut out: impl FnMut(UplinkArrival)) {
         let in_blocks = self.blocks.drain(..).flat_map(|block| block.parts);
         let in_blocks = in_blocks.filter(|part| part.is_last).map(|part| (part.bearer, part.tag));
-        let queued = self.queue.drain(..).map(|packet| (packet.bearer, packet.tag));
+        let queued = self.channels.packets();
         for (bearer, tag) in in_blocks.chain(queued) {
             out(UplinkArrival { bearer, tag, leaves_us: None });
         }
@@ -489,7 +445,7 @@ impl ScheduledUplink {
 
     /// Bytes that wait, as transport blocks carry them.
     pub(crate) fn demand_bytes(&self) -> u64 {
-        self.demand_bytes
+        self.channels.demand_bytes()
     }
 }
 
@@ -534,6 +490,8 @@ impl Block {
 mod tests {
     use super::*;
 
+    const FIRST: (BearerIndex, &LogicalChannel) = (0, &LogicalChannel::STRICT);
+
     fn uplink() -> ScheduledUplink {
         ScheduledUplink::new(UplinkConfig::nr_n78())
     }
@@ -560,7 +518,7 @@ mod tests {
     fn a_request_waits_for_its_opportunity_and_a_report_asks_for_the_rest() {
         let mut uplink = uplink();
         assert!(!uplink.is_active());
-        assert!(uplink.send(0, 7, 1500, 1510, 100));
+        assert!(uplink.send(FIRST, 7, 1500, 1510, 100));
         // Request at 4 ms, grants from 8 ms on.
         assert_eq!(uplink.wanted(7_999), None);
         assert_eq!(uplink.wanted(8_000), Some(Wanted::Requested));
@@ -579,7 +537,7 @@ mod tests {
     fn grants_after_a_report_are_not_granted_again() {
         let mut uplink = uplink();
         for tag in 0..10 {
-            assert!(uplink.send(0, tag, 1000, 1010, 0));
+            assert!(uplink.send(FIRST, tag, 1000, 1010, 0));
         }
         send_block(&mut uplink, 16, 2002, Ok(9_000));
         send_block(&mut uplink, 17, 2002, Ok(9_500));
@@ -591,10 +549,10 @@ mod tests {
     fn for_a_while_after_data_the_gnb_grants_unasked() {
         let config = UplinkConfig { preschedule_us: 20_000, ..UplinkConfig::nr_n78() };
         let mut uplink = ScheduledUplink::new(config);
-        assert!(uplink.send(0, 1, 90, 100, 0));
+        assert!(uplink.send(FIRST, 1, 90, 100, 0));
         send_block(&mut uplink, 16, 202, Ok(9_000));
         assert_eq!(uplink.wanted(12_000), None, "nothing to send");
-        assert!(uplink.send(0, 2, 90, 100, 12_100));
+        assert!(uplink.send(FIRST, 2, 90, 100, 12_100));
         assert_eq!(uplink.wanted(12_500), Some(Wanted::Prescheduled));
         // Nobody has room: its request of 14 ms is answered.
         assert_eq!(uplink.wanted(17_999), Some(Wanted::Prescheduled));
@@ -605,7 +563,7 @@ mod tests {
     fn packets_leave_in_order_behind_a_block_that_is_sent_again() {
         let mut uplink = uplink();
         for tag in 0..4 {
-            assert!(uplink.send(0, tag, 90, 100, 0));
+            assert!(uplink.send(FIRST, tag, 90, 100, 0));
         }
         send_block(&mut uplink, 16, 202, Err(13_000));
         send_block(&mut uplink, 17, 202, Ok(9_500));
@@ -620,7 +578,7 @@ mod tests {
     fn a_lost_block_takes_every_packet_of_which_it_had_a_part() {
         let mut uplink = uplink();
         for tag in 0..4 {
-            assert!(uplink.send(0, tag, 140, 150, 0));
+            assert!(uplink.send(FIRST, tag, 140, 150, 0));
         }
         send_block(&mut uplink, 16, 202, Ok(9_000));
         send_block(&mut uplink, 17, 202, Err(13_000));
@@ -636,7 +594,7 @@ mod tests {
         let config =
             UplinkConfig { limit_packets: 3, limit_bytes: 2_500, ..UplinkConfig::nr_n78() };
         let mut uplink = ScheduledUplink::new(config);
-        let taken = [1000, 1000, 1000, 400, 50].map(|len| uplink.send(0, 1, len, len + 10, 0));
+        let taken = [1000, 1000, 1000, 400, 50].map(|len| uplink.send(FIRST, 1, len, len + 10, 0));
         assert_eq!(taken, [true, true, false, true, false]);
         let mut lost = 0;
         uplink.abandon(|arrival| lost += u32::from(arrival.leaves_us.is_none()));

@@ -5,9 +5,10 @@
 
 mod access;
 mod bsr;
+mod queues;
 mod recorded;
 
-pub(crate) use access::{Block, SMALLEST_BLOCK_BYTES, ScheduledUplink, Status, Wanted};
+pub(crate) use access::{Block, KeptPacket, SMALLEST_BLOCK_BYTES, ScheduledUplink, Status, Wanted};
 pub use access::{UplinkArrival, UplinkConfig};
 pub use recorded::{RecordedUplink, RecordedUplinkConfig};
 
@@ -22,7 +23,7 @@ pub struct ControlGrant {
     pub most_bytes: u32,
 }
 
-/// The uplink of one UE: a FIFO, RLC control first.
+/// The uplink of one UE, RLC control first: a queue a bearer, by their priority, or one for all on a record.
 #[derive(Debug, Clone)]
 pub(crate) enum Uplink {
     Scheduled(Box<ScheduledUplink>),

@@ -3,7 +3,8 @@
 use crate::common::{Packet, SECOND_US, bytes_of, cell_with, saturate, ue, with_errors};
 use proptest::prelude::*;
 use ran::{
-    BearerConfig, BlockErrors, Cell, CellConfig, Channel, Delivery, HarqConfig, MahimahiTrace,
+    BearerConfig, BlockErrors, Cell, CellConfig, Channel, Delivery, HarqConfig, LogicalChannel,
+    MahimahiTrace,
 };
 
 fn lte() -> (Cell<Packet>, usize) {
@@ -146,14 +147,42 @@ fn delay_is_wait_for_the_slot_plus_phy_and_never_in_the_past() {
     assert!((1_800.0..2_200.0).contains(&mean_us), "{mean_us}");
 }
 
+/// A bearer with a priority and a prioritised rate in kByte/s.
+fn channel_of(drb: u8, priority: u8, rate_kbytes_per_s: u32) -> BearerConfig {
+    let channel = LogicalChannel { priority, rate_kbytes_per_s, ..LogicalChannel::default() };
+    BearerConfig { channel, ..BearerConfig::um(drb) }
+}
+
+#[test]
+fn a_bearer_of_low_priority_has_its_prioritised_rate_beside_a_saturating_one() {
+    let mut cell = Cell::new(CellConfig::lte_5mhz()).unwrap();
+    cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap();
+    let urgent = cell.add_bearer(1, channel_of(1, 2, 0)).unwrap();
+    let starved = cell.add_bearer(1, channel_of(2, 9, 0)).unwrap();
+    let kept = cell.add_bearer(1, channel_of(3, 16, 250)).unwrap();
+    let mut out = Vec::new();
+    for ms in 0..2000u64 {
+        for bearer in [urgent, starved, kept] {
+            while cell.bearer_status(bearer).unwrap().occupancy_bytes < 20_000 {
+                cell.enqueue(bearer, packet(1500), 1000 * ms).unwrap();
+            }
+        }
+        cell.slot(1000 * ms, &mut out);
+    }
+    let kbytes_per_s = |bearer| bytes_of(&out, bearer) as f64 / 2000.0;
+    assert!((245.0..255.0).contains(&kbytes_per_s(kept)), "{}", kbytes_per_s(kept));
+    assert_eq!(bytes_of(&out, starved), 0);
+    assert!(kbytes_per_s(urgent) > 1_500.0, "{}", kbytes_per_s(urgent));
+}
+
 #[test]
 fn the_urgent_bearer_is_served_first_and_equal_ones_alternate() {
     let mut cell = Cell::new(CellConfig::lte_5mhz()).unwrap();
     cell.add_ue(ue(1, Channel::FixedMcs(28))).unwrap();
-    let bulk = |drb| BearerConfig { priority: 9, ..BearerConfig::um(drb) };
+    let bulk = |drb| channel_of(drb, 9, 0);
     let first = cell.add_bearer(1, bulk(1)).unwrap();
     let second = cell.add_bearer(1, bulk(2)).unwrap();
-    let urgent = cell.add_bearer(1, BearerConfig { priority: 2, ..BearerConfig::um(3) }).unwrap();
+    let urgent = cell.add_bearer(1, channel_of(3, 2, 0)).unwrap();
     let mut cell_out = Vec::new();
     for slot in 0..2000u64 {
         let now_us = slot * 1000;

@@ -12,6 +12,7 @@ mod channels;
 mod common;
 mod drx;
 mod f1u;
+mod handover;
 mod harq;
 mod proportional_fair;
 mod reassembly;

@@ -6,7 +6,8 @@ use crate::common::{Packet, SECOND_US, ue};
 use proptest::prelude::*;
 use ran::{
     AtEnd, BearerConfig, BearerIndex, BlockErrors, Cell, CellConfig, Channel, GaussMarkov,
-    HarqConfig, PfConfig, SnrSeries, UeConfig, UeScheduler, UplinkArrival, UplinkConfig,
+    HarqConfig, LogicalChannel, PfConfig, SnrSeries, UeConfig, UeScheduler, UplinkArrival,
+    UplinkConfig,
 };
 
 const MTU: u32 = 1500;
@@ -302,6 +303,28 @@ fn a_ue_that_leaves_loses_its_queue_and_a_full_one_drops() {
     assert_eq!(lost.len(), 5);
     assert!(lost.iter().all(|arrival| arrival.leaves_us.is_none()));
     assert!(!cell.send_uplink(bearer, 9, MTU, 0), "no such bearer");
+}
+
+#[test]
+fn a_packet_of_a_higher_priority_overtakes_the_queue_of_another_bearer() {
+    let delay_us = |priority: u8| {
+        let mut cell = Cell::<Packet>::new(CellConfig::nr_n78_106prb()).unwrap();
+        cell.add_ue(ue(1, Channel::FixedMcs(10))).unwrap();
+        let bulk = cell.add_bearer(1, BearerConfig::um(1)).unwrap();
+        let channel = LogicalChannel { priority, ..LogicalChannel::default() };
+        let sparse = cell.add_bearer(1, BearerConfig { channel, ..BearerConfig::um(2) }).unwrap();
+        for tag in 0..1000 {
+            assert!(cell.send_uplink(bulk, tag, MTU, 0));
+        }
+        run(&mut cell, 50_000);
+        assert!(cell.send_uplink(sparse, 5000, 64, 50_000));
+        let all = run(&mut cell, 2 * SECOND_US);
+        let own = all.iter().find(|arrival| arrival.tag == 5000).unwrap();
+        own.leaves_us.unwrap() - 50_000
+    };
+    let (before, behind) = (delay_us(2), delay_us(16));
+    assert!(before < 6_000, "the next block: {before}");
+    assert!(behind > 500_000, "behind 1.5 MB: {behind}");
 }
 
 /// One UE of a random cell: its channel, and packets of random sizes at random slots.

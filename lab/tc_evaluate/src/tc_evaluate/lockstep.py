@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ric.e2 import Node, RanFunction
-from ric.sm import KPM_OID, TC_V1_OID, tc
+from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, tc
 from tc_controller.core.actions import Action, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Indication as Report
-from tc_controller.core.inputs import KpmReport, NodeUp, parse_outcome
+from tc_controller.core.inputs import KpmReport, NodeUp, RlcReport, parse_outcome
 from tc_controller.core.observe.prb_window import KPM_PRB
 from tc_controller.reports import read_report
 from tc_controller.subscriptions import capabilities, wanted
@@ -69,6 +69,9 @@ class Lockstep:
 
     def _report(self, indication: Indication) -> Report:
         oid, at_us = indication.ran_function_oid, indication.collected_at_us
+        if oid == RLC_OID:
+            # By far the most; the windows check its length.
+            return RlcReport(self._node_id, at_us, indication.message)
         if oid == KPM_OID and (values := indication.kpm) is not None:
             ues = {ue["rnti"]: ue["values"] for ue in values["ues"]}
             return KpmReport(self._node_id, at_us, values["period_ms"], ues, {KPM_PRB: "PRB"})

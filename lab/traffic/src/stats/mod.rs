@@ -35,9 +35,9 @@ pub struct FlowStats {
     pub received_bytes: u64,
     /// Received packets marked CE.
     pub ce_packets: u64,
-    /// Payload bytes handed to the application: for TCP in order and once.
+    /// Payload bytes handed to the application: for TCP and QUIC in order and once.
     pub goodput_bytes: u64,
-    /// Packets known to be lost: for TCP those the sender marked lost less those it found to be
+    /// Packets known to be lost: for TCP and QUIC those the sender marked lost less those it found to be
     /// spurious, for the others the gaps in the numbering.
     pub lost_packets: u64,
     /// One-way delay.
@@ -46,7 +46,7 @@ pub struct FlowStats {
     pub uplink_delay: Option<DelaySummary>,
     /// Round-trip time (ping, game, Vivace-like).
     pub rtt: Option<DelaySummary>,
-    /// Details of a TCP sender, of applications with one connection.
+    /// Details of a TCP or QUIC sender, of applications with one connection.
     pub tcp: Option<TcpStats>,
     /// Figures of the application's quality of experience, units in the names.
     pub app: Figures,

@@ -14,15 +14,15 @@ use super::segment::{Frame, StreamSegment};
 use crate::endpoint::Endpoint;
 use crate::ip::{IpVersion, UDP_IP_HEADER_BYTES};
 use crate::packet::{Body, FlowId, Packet};
+use crate::quic::{MAX_ACK_DELAY_US, PACKET_OVERHEAD_BYTES};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ranges::RangeSet;
 use crate::tcp::{TcpReceiver, TcpSegment, TcpSender, TcpStats};
 
 /// Longest DATA frame that a peer accepts unless it says otherwise (RFC 9113 §6.5.2).
 const HTTP2_FRAME_BYTES: u32 = 16_384;
-/// IP and UDP header, short header with a connection ID of 8 bytes and a packet number of 2 (RFC 9000
-/// §17.3), and AEAD tag.
-const QUIC_HEADER_BYTES: u32 = UDP_IP_HEADER_BYTES + 1 + 8 + 2 + 16;
+/// IP and UDP header, short header and AEAD tag.
+const QUIC_HEADER_BYTES: u32 = UDP_IP_HEADER_BYTES + PACKET_OVERHEAD_BYTES;
 /// STREAM frame: type, stream ID of 2 bytes, offset of 4, length of 2 (§19.8). The headers of further
 /// frames in a packet, like those of HTTP/2 frames, are not counted.
 const QUIC_STREAM_BYTES: u32 = 1 + 2 + 4 + 2;
@@ -32,8 +32,6 @@ pub(crate) const QUIC_DATA_HEADER_BYTES: u32 = QUIC_HEADER_BYTES + QUIC_STREAM_B
 const QUIC_ACK_BYTES: u32 = 1 + 4 + 2 + 1 + 2;
 /// Gap and length of a further range, two bytes each.
 const QUIC_ACK_RANGE_BYTES: u32 = 4;
-/// `max_ack_delay` unless the peer says otherwise (§18.2).
-const QUIC_MAX_ACK_DELAY_US: u64 = 25_000;
 
 /// A complete message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +102,7 @@ pub(crate) fn quic(config: &TcpConfig, mtu_bytes: u32, ip_version: IpVersion) ->
     let headers_bytes = QUIC_DATA_HEADER_BYTES + ip_version.extra_bytes();
     TcpConfig {
         mss_bytes: Some(config.mss_bytes.unwrap_or(mtu_bytes.saturating_sub(headers_bytes))),
-        delayed_ack_us: config.delayed_ack_us.min(QUIC_MAX_ACK_DELAY_US),
+        delayed_ack_us: config.delayed_ack_us.min(MAX_ACK_DELAY_US),
         // QUIC counts marks (§13.4); that is AccECN's feedback.
         accecn: config.accecn.or(config.ecn),
         ..config.clone()

@@ -28,7 +28,8 @@ pub struct TcpConfig {
     /// [`CongestionKeys`](crate::CongestionKeys) for it, beside these keys.
     #[serde(skip)]
     pub congestion: CongestionConfig,
-    /// Leave slow start when the RTT grows (HyStart++, RFC 9406); on by default, as in Linux.
+    /// Leave slow start when the RTT grows, with the HyStart of the `form`; on by default, as in Linux,
+    /// which has it in `cubic` alone.
     pub hystart: bool,
     /// ECN with the feedback of RFC 3168; off if unset, as in Linux. Always on for `prague`.
     pub ecn: Option<bool>,
@@ -103,6 +104,7 @@ impl TcpConfig {
     pub fn connection(&self) -> ConnectionConfig {
         ConnectionConfig {
             mss_bytes: self.mss_bytes(),
+            header_bytes: segment::HEADER_BYTES,
             initial_window_segments: self.initial_window_segments,
             hystart: self.hystart,
             pacing: self.pacing,

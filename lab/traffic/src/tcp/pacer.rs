@@ -7,23 +7,23 @@
 /// departure time. The next gap shrinks by that delay, at most by half (as in Linux,
 /// `tcp_update_skb_after_send`), so the average rate is exact up to one datagram per 2 µs.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     next_ns: u64,
 }
 
 impl Pacer {
     /// A datagram may leave.
-    pub(super) fn is_due(&self, now_us: u64) -> bool {
+    pub(crate) fn is_due(&self, now_us: u64) -> bool {
         self.next_ns <= now_us.saturating_mul(1_000)
     }
 
     /// Time at which the next datagram may leave.
-    pub(super) fn next_us(&self) -> u64 {
+    pub(crate) fn next_us(&self) -> u64 {
         self.next_ns.div_ceil(1_000)
     }
 
     /// A datagram left.
-    pub(super) fn on_sent(&mut self, len_bytes: u32, rate_bps: u64, now_us: u64) {
+    pub(crate) fn on_sent(&mut self, len_bytes: u32, rate_bps: u64, now_us: u64) {
         let now_ns = now_us.saturating_mul(1_000);
         let gap_ns = u64::from(len_bytes) * 8_000_000_000 / rate_bps.max(1);
         let late_ns = now_ns.saturating_sub(self.next_ns);

@@ -74,6 +74,11 @@ impl RangeSet {
         }
     }
 
+    /// The ranges, highest first.
+    pub(crate) fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().rev().copied()
+    }
+
     /// Bytes in the set.
     pub(crate) fn covered_bytes(&self) -> u64 {
         self.covered

@@ -4,6 +4,39 @@
 use super::congestion::RateSample;
 use super::scoreboard::{Segment, Snapshot};
 
+/// A transmission that a sample is taken of.
+pub(crate) trait Transmission {
+    /// Bytes that it counts for.
+    fn len_bytes(&self) -> u64;
+
+    /// Position after it, which orders transmissions of the same time.
+    fn end(&self) -> u64;
+
+    /// Time of sending.
+    fn sent_us(&self) -> u64;
+
+    /// Counters of the connection at that time.
+    fn snapshot(&self) -> &Snapshot;
+}
+
+impl Transmission for Segment {
+    fn len_bytes(&self) -> u64 {
+        u64::from(self.len)
+    }
+
+    fn end(&self) -> u64 {
+        Segment::end(self)
+    }
+
+    fn sent_us(&self) -> u64 {
+        self.sent_us
+    }
+
+    fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+}
+
 /// The most recently sent of the segments that one acknowledgement delivers.
 #[derive(Debug, Clone, Copy)]
 struct Newest {
@@ -15,7 +48,7 @@ struct Newest {
 
 /// Per-connection state (§4.5.2.3.1.1, "C.").
 #[derive(Debug, Clone, Default)]
-pub(super) struct RateSampler {
+pub(crate) struct RateSampler {
     delivered_bytes: u64,
     delivered_us: u64,
     first_sent_us: u64,
@@ -28,17 +61,17 @@ pub(super) struct RateSampler {
 
 impl RateSampler {
     /// Bytes delivered since the connection began.
-    pub(super) fn delivered_bytes(&self) -> u64 {
+    pub(crate) fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }
 
     /// Data in flight was sent while the application had no more to send.
-    pub(super) fn is_app_limited(&self) -> bool {
+    pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
     /// §4.5.2.3.2: a segment is sent; `is_only` if no other is outstanding. `in_flight_bytes` includes it.
-    pub(super) fn on_sent(&mut self, is_only: bool, in_flight_bytes: u64, now_us: u64) -> Snapshot {
+    pub(crate) fn on_sent(&mut self, is_only: bool, in_flight_bytes: u64, now_us: u64) -> Snapshot {
         if is_only {
             self.first_sent_us = now_us;
             self.delivered_us = now_us;
@@ -55,41 +88,41 @@ impl RateSampler {
     }
 
     /// §4.5.2.3.3, UpdateRateSample: a segment was delivered.
-    pub(super) fn on_delivered(&mut self, segment: &Segment, now_us: u64) {
-        self.delivered_bytes += u64::from(segment.len);
+    pub(crate) fn on_delivered(&mut self, segment: &impl Transmission, now_us: u64) {
+        self.delivered_bytes += segment.len_bytes();
         self.delivered_us = now_us;
-        let age = (segment.sent_us, segment.end());
+        let age = (segment.sent_us(), segment.end());
         if self.newest.is_none_or(|newest| age > (newest.sent_us, newest.end_seq)) {
             self.newest = Some(Newest {
-                snapshot: segment.snapshot,
-                sent_us: segment.sent_us,
-                end_seq: segment.end(),
-                ack_elapsed_us: now_us.saturating_sub(segment.snapshot.delivered_us),
+                snapshot: *segment.snapshot(),
+                sent_us: age.0,
+                end_seq: age.1,
+                ack_elapsed_us: now_us.saturating_sub(segment.snapshot().delivered_us),
             });
         }
     }
 
     /// A segment was marked lost; returns the bytes lost since it was sent, itself included, and the
     /// bytes in flight then.
-    pub(super) fn on_lost(&mut self, segment: &Segment) -> (u64, u64) {
-        self.lost_bytes += u64::from(segment.len);
-        let snapshot = &segment.snapshot;
+    pub(crate) fn on_lost(&mut self, segment: &impl Transmission) -> (u64, u64) {
+        self.lost_bytes += segment.len_bytes();
+        let snapshot = segment.snapshot();
         (self.lost_bytes.saturating_sub(snapshot.lost_bytes), snapshot.in_flight_bytes)
     }
 
     /// The receiver reports this much as CE-marked.
-    pub(super) fn on_ce(&mut self, bytes: u64) {
+    pub(crate) fn on_ce(&mut self, bytes: u64) {
         self.ce_bytes += bytes;
     }
 
     /// §4.5.2.3.4: the window allows more than the application has to send.
-    pub(super) fn mark_app_limited(&mut self, in_flight_bytes: u64) {
+    pub(crate) fn mark_app_limited(&mut self, in_flight_bytes: u64) {
         self.app_limited_until = Some((self.delivered_bytes + in_flight_bytes).max(1));
     }
 
     /// §4.5.2.3.3, GenerateRateSample: the sample of the current acknowledgement; `None` if it delivered
     /// nothing.
-    pub(super) fn sample(&mut self, min_rtt_us: u64) -> Option<RateSample> {
+    pub(crate) fn sample(&mut self, min_rtt_us: u64) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| self.delivered_bytes > until) {
             self.app_limited_until = None;
         }

@@ -45,7 +45,7 @@ pub struct TcpReceiver {
     unacked_segments: u32,
     quick_acks: u32,
     ack_deadline_us: Option<u64>,
-    /// As Linux has it; `None` acknowledges by RFC 5681.
+    /// Merging and compression of a Linux receiver; `None` acknowledges by RFC 5681.
     thinning: Option<AckThinning>,
     /// RFC 3168 §6.1.3: echo until the sender sets CWR.
     echo_ce: bool,

@@ -102,8 +102,10 @@ const MAX_ACK_DELAY_US: u64 = 200_000;
 /// Deadlines of a sender.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Timers {
-    /// Start of the retransmission timer; each RTT sample moves its end.
-    pub(super) rto_base_us: Option<u64>,
+    /// Time at which the retransmission timer expires. Samples of selective acknowledgements do not move
+    /// it, as it restarts with new data acknowledged alone (RFC 6298 §5.3): after an outage they are as
+    /// long as it.
+    pub(super) rto_us: Option<u64>,
     /// Time at which RACK checks late segments again.
     pub(super) reorder_us: Option<u64>,
     /// Time at which a tail loss probe is due.
@@ -111,11 +113,6 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Time at which the retransmission timer expires.
-    pub(super) fn rto_us(&self, rtt: &RttEstimator) -> Option<u64> {
-        self.rto_base_us.map(|base_us| base_us + rtt.rto_us())
-    }
-
     /// RFC 8985 §7.2: twice the smoothed RTT, longer if only one segment is outstanding, and never after
     /// the retransmission timer.
     pub(super) fn probe_at(&self, now_us: u64, rtt: &RttEstimator, is_only: bool) -> u64 {
@@ -123,12 +120,12 @@ impl Timers {
             Some(srtt_us) => 2 * srtt_us + if is_only { MAX_ACK_DELAY_US } else { 0 },
             None => INITIAL_PROBE_US,
         };
-        (now_us + wait_us).min(self.rto_us(rtt).unwrap_or(u64::MAX))
+        (now_us + wait_us).min(self.rto_us.unwrap_or(u64::MAX))
     }
 
     /// The earliest deadline.
-    pub(super) fn next_us(&self, rtt: &RttEstimator) -> Option<u64> {
-        [self.rto_us(rtt), self.reorder_us, self.probe_us].into_iter().flatten().min()
+    pub(super) fn next_us(&self) -> Option<u64> {
+        [self.rto_us, self.reorder_us, self.probe_us].into_iter().flatten().min()
     }
 }
 

@@ -22,7 +22,7 @@ enum SegmentState {
 /// Base of a delivery-rate sample: counters of the connection when a segment was last sent
 /// (draft-cheng-iccrg-delivery-rate-estimation-00, "P.").
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     pub(super) delivered_bytes: u64,
     pub(super) delivered_us: u64,
     pub(super) first_sent_us: u64,
@@ -30,7 +30,7 @@ pub(super) struct Snapshot {
     pub(super) ce_bytes: u64,
     pub(super) in_flight_bytes: u64,
     /// The application had run out of data.
-    pub(super) is_app_limited: bool,
+    pub(crate) is_app_limited: bool,
 }
 
 /// A segment that was sent and not cumulatively acknowledged.

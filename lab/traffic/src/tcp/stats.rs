@@ -1,8 +1,9 @@
-//! What a TCP sender reports of itself.
+//! What a TCP or QUIC sender reports of itself.
 
 use serde::Serialize;
 
-/// State and counters of a TCP sender.
+/// State and counters of a TCP sender, or of a QUIC sender in the same terms
+/// ([`QuicSender::stats`](crate::quic::QuicSender::stats)).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TcpStats {
     /// Segments sent, retransmissions included.

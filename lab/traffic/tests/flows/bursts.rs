@@ -2,7 +2,7 @@
 
 use traffic::{CongestionControl, TcpConfig};
 
-use crate::pair::{ALL, LinkAction, Pair, with};
+use crate::pair::{ALL, LinkAction, Pair, as_in_rfc, with};
 
 /// The receive window stops the flow after a loss; the retransmission arrives half a second late, and its
 /// acknowledgement covers all data in flight.
@@ -67,7 +67,8 @@ fn an_undone_reduction_releases_no_burst() {
 #[test]
 fn pacing_spreads_the_window_over_the_round_trip() {
     let largest = |pacing| {
-        let config = TcpConfig { pacing, ..with(CongestionControl::Cubic) };
+        // Linux's HyStart takes the grouping for a queue.
+        let config = TcpConfig { pacing, ..as_in_rfc(CongestionControl::Cubic) };
         let mut pair = Pair::tcp(config, 50_000_000, 40_000, 1_000);
         // Acknowledgements arrive together every 20 ms, as from a scheduled uplink.
         pair.up.judge = |_, _, now_us| LinkAction::Late(20_000 - now_us % 20_000);

@@ -15,6 +15,7 @@ mod link;
 mod models;
 mod multiplexed;
 mod pair;
+mod quic;
 mod realtime;
 mod recovery;
 mod responsiveness;

@@ -1,9 +1,8 @@
 //! BBR and Prague: properties of queue, goodput under loss, and response to marks.
 
-use traffic::tcp::congestion::{BbrConfig, CongestionConfig};
 use traffic::{CongestionControl, TcpConfig};
 
-use crate::pair::{LinkAction, Pair, coin, with};
+use crate::pair::{LinkAction, Pair, as_in_rfc, coin, with};
 
 const RATE_BPS: u64 = 20_000_000;
 const RTT_US: u64 = 40_000;
@@ -46,7 +45,7 @@ fn deep(congestion: CongestionControl) -> Pair {
 
 #[test]
 fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
-    for congestion in [CongestionControl::Bbr, CongestionControl::Bbr3] {
+    for congestion in [CongestionControl::Bbr, CongestionControl::Bbr2, CongestionControl::Bbr3] {
         let observed = observe(&mut deep(congestion), 3_000_000, 40_000_000);
         assert!(observed.utilisation > 0.95, "{congestion:?}: {:.3}", observed.utilisation);
         // At most two BDPs and three quanta are in flight.
@@ -59,16 +58,16 @@ fn bbr_fills_the_link_with_less_than_a_bdp_queued() {
     }
 }
 
-/// The queue that probing leaves drains with a margin in the cycles that follow; without it it
-/// stands.
-fn bbr(config: BbrConfig) -> TcpConfig {
-    TcpConfig { congestion: CongestionConfig::Bbr(config), ..TcpConfig::default() }
+/// BBR v1 by its draft and as in Linux.
+fn both_forms() -> [TcpConfig; 2] {
+    [as_in_rfc(CongestionControl::Bbr), with(CongestionControl::Bbr)]
 }
 
+/// The queue that probing leaves drains with a margin in the cycles that follow; without it it
+/// stands.
 #[test]
-fn the_pacing_margin_of_bbr_drains_its_standing_queue() {
-    let [without, paced_below] = [false, true].map(|pacing_margin| {
-        let config = bbr(BbrConfig { pacing_margin, ..BbrConfig::default() });
+fn the_pacing_margin_of_bbr_in_linux_drains_its_standing_queue() {
+    let [without, paced_below] = both_forms().map(|config| {
         observe(&mut Pair::tcp(config, RATE_BPS, RTT_US, 1_000), 3_000_000, 40_000_000)
     });
     assert!(paced_below.utilisation > 0.95, "{:.3}", paced_below.utilisation);
@@ -82,8 +81,15 @@ fn the_pacing_margin_of_bbr_drains_its_standing_queue() {
 
 #[test]
 fn probe_rtt_follows_its_interval_and_lasts_200_ms() {
-    for (congestion, interval_s) in [(CongestionControl::Bbr, 10), (CongestionControl::Bbr3, 5)] {
-        let observed = observe(&mut deep(congestion), 100_000, 42_000_000);
+    // With the margin of Linux version 1 sees its minimum RTT again without PROBE_RTT.
+    for (config, interval_s) in [
+        (as_in_rfc(CongestionControl::Bbr), 10),
+        (with(CongestionControl::Bbr2), 5),
+        (with(CongestionControl::Bbr3), 5),
+    ] {
+        let congestion = config.congestion;
+        let mut pair = Pair::tcp(config, RATE_BPS, RTT_US, 1_000);
+        let observed = observe(&mut pair, 100_000, 42_000_000);
         let visits: Vec<(u64, u64)> = observed
             .states
             .windows(2)
@@ -194,10 +200,7 @@ fn utilisation_with_aggregated_acks(config: TcpConfig) -> f64 {
 /// aggregated data.
 #[test]
 fn bbr_fills_a_path_with_aggregated_acks_if_it_counts_them() {
-    let [without, counted] = [false, true].map(|ack_aggregation| {
-        let config = bbr(BbrConfig { ack_aggregation, ..BbrConfig::default() });
-        utilisation_with_aggregated_acks(config)
-    });
+    let [without, counted] = both_forms().map(utilisation_with_aggregated_acks);
     assert!(without < 0.5, "{without:.3}");
     assert!(counted > 0.9, "{counted:.3}");
 }

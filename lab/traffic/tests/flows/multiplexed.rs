@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use traffic::tcp::congestion::{BbrConfig, CongestionConfig};
+use traffic::tcp::congestion::{CongestionConfig, Form};
 use traffic::{
     AppConfig, Body, FlowConfig, FlowStats, HttpConfig, HttpVersion, TcpConfig, TunnelConfig,
     UeSide, VideoConfig, WebConfig,
@@ -83,7 +83,7 @@ fn a_page_waits_for_a_lost_segment_of_the_download_unless_streams_are_isolated()
     let load_s = |http| {
         let mut config = config(http, true);
         let AppConfig::Web { tcp, .. } = &mut config.app else { panic!() };
-        tcp.congestion = CongestionConfig::Bbr(BbrConfig::default());
+        tcp.congestion = CongestionConfig::Bbr(Form::Rfc);
         let down = Link::new(20_000_000, 10_000, 500);
         let mut pair = Pair::with_config(&config, down, Link::new(1_000_000_000, 10_000, 100_000));
         pair.down.judge = |_, n, _| LinkAction::Drop.when(coin(n, 20_000));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use traffic::tcp::TcpStats;
+use traffic::tcp::congestion::Form;
 use traffic::{
     AppConfig, CongestionControl, CongestionKeys, Ecn, Endpoint, Flow, FlowConfig, Packet, Rng,
     ServerSide, TcpConfig, UeSide,
@@ -273,12 +274,13 @@ impl Pair {
 }
 
 /// All congestion controls.
-pub(crate) const ALL: [CongestionControl; 8] = [
+pub(crate) const ALL: [CongestionControl; 9] = [
     CongestionControl::Cubic,
     CongestionControl::Reno,
     CongestionControl::Westwood,
     CongestionControl::Vegas,
     CongestionControl::Bbr,
+    CongestionControl::Bbr2,
     CongestionControl::Bbr3,
     CongestionControl::Prague,
     CongestionControl::C2tcp,
@@ -289,10 +291,20 @@ pub(crate) fn download(segments: u64) -> TcpConfig {
     TcpConfig { total_bytes: Some(segments * 1448), ..TcpConfig::default() }
 }
 
-/// A download with this congestion control.
+/// A download with this congestion control, as in Linux where it has several forms.
 pub(crate) fn with(congestion: CongestionControl) -> TcpConfig {
     let keys = CongestionKeys { congestion_control: congestion, ..CongestionKeys::default() };
-    TcpConfig { congestion: keys.config().unwrap(), ..TcpConfig::default() }
+    in_form(keys, Form::Linux)
+}
+
+/// A download with this congestion control as RFC or draft have it.
+pub(crate) fn as_in_rfc(congestion: CongestionControl) -> TcpConfig {
+    let keys = CongestionKeys { congestion_control: congestion, ..CongestionKeys::default() };
+    in_form(keys, Form::Rfc)
+}
+
+fn in_form(keys: CongestionKeys, form: Form) -> TcpConfig {
+    TcpConfig { congestion: keys.config(form).unwrap(), ..TcpConfig::default() }
 }
 
 /// True with probability `per_million`, deterministic by packet number.

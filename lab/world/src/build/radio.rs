@@ -4,8 +4,9 @@ use ran::phy::adaptation::{OAI_WINDOW, STEP_UP_DB, TARGET_BLER};
 use ran::rlc::{SnLength, UmConfig};
 use ran::{
     AdaptationConfig, AmConfig, AmSnLength, BearerConfig, BlockErrors, CellConfig, Combining,
-    DrxConfig, Duplexing, EqpConfig, HarqConfig, MahimahiTrace, Numerology, OuterLoop, PfConfig,
-    RecordedUplinkConfig, RlcMode, SchedulerConfig, ShortCycle, SliceShare, UplinkConfig,
+    DrxConfig, Duplexing, EqpConfig, HarqConfig, LogicalChannel, MahimahiTrace, Numerology,
+    OuterLoop, PfConfig, RecordedUplinkConfig, RlcMode, SchedulerConfig, ShortCycle, SliceShare,
+    UplinkConfig,
 };
 
 use lab_scenario::{
@@ -152,10 +153,47 @@ pub(super) fn bearer_config(drb: &Drb, rat: Rat) -> BearerConfig {
     if let Some(t_reordering_us) = rlc.t_reordering_us {
         config.t_reordering_us = t_reordering_us;
     }
-    if let Some(priority) = drb.priority {
-        config.priority = priority;
-    }
+    let default = LogicalChannel::default();
+    config.channel = LogicalChannel {
+        priority: drb
+            .priority
+            .or(drb.five_qi.and_then(priority_of_five_qi))
+            .unwrap_or(default.priority),
+        rate_kbytes_per_s: drb.prioritised_kbytes_per_s,
+        bucket_us: 1000 * u32::from(drb.bucket_ms),
+    };
     config
+}
+
+/// Logical channel priority of a 5QI: its default priority level (23.501 table 5.7.4-1), of which level 90
+/// of 5QI 9 is priority 9, rounded up; `None` for a 5QI without standard characteristics.
+fn priority_of_five_qi(five_qi: u8) -> Option<u8> {
+    let level: u8 = match five_qi {
+        1 | 66 => 20,
+        2 => 40,
+        3 => 30,
+        4 => 50,
+        5 => 10,
+        6 => 60,
+        7 => 70,
+        8 => 80,
+        9 | 10 => 90,
+        65 => 7,
+        67 => 15,
+        69 => 5,
+        70 => 55,
+        71..=74 | 76 => 56,
+        75 | 87..=90 => 25,
+        79 => 65,
+        80 => 68,
+        82 => 19,
+        83 => 22,
+        84 => 24,
+        85 => 21,
+        86 => 18,
+        _ => return None,
+    };
+    Some(level.div_ceil(10))
 }
 
 fn am_config(rlc: &lab_scenario::Rlc, rat: Rat) -> AmConfig {

@@ -3,13 +3,14 @@
 use e2sm_tc::v0;
 use e2sm_tc::v1::{
     BearerForecast, BearerId, Cause, ControlMessage, ControlOutcome, ForecastFeed, Pacer,
-    PipelineChange, Transaction, UeId,
+    PipelineChange, QosFlowMapping, Transaction, UeId,
 };
 use tc_rf::control::{self, refused};
 
 use super::report::bearer_id;
 use super::types::{ControlReply, RanFunction};
 use crate::World;
+use crate::bearer::Bearer;
 
 impl World {
     /// Applies a control that has arrived.
@@ -61,7 +62,41 @@ impl World {
                     Err(refusal) => refusal,
                 }
             }
+            ControlMessage::QosFlowMapping(mapping) => {
+                self.map_qos_flow(&mapping).unwrap_or_else(|refusal| refusal)
+            }
         }
+    }
+
+    /// Maps a QoS flow to a DRB; the revision of the outcome is that of the UE's mapping.
+    fn map_qos_flow(&mut self, mapping: &QosFlowMapping) -> Result<ControlOutcome, ControlOutcome> {
+        let QosFlowMapping { bearer, qfi, expected_revision, .. } = mapping;
+        let to = self.find_for(bearer, mapping.owner.as_deref())?;
+        let Bearer { rnti, tc, .. } = &self.bearers[to as usize];
+        let (rnti, slice) = (*rnti, tc.qos().s_nssai);
+        let revision = self.sdap.revision(rnti).unwrap_or(0);
+        let refused = |cause, element, detail: String| {
+            ControlOutcome::refused(cause, element, detail, Some(revision))
+        };
+        if expected_revision.is_some_and(|expected| expected != revision) {
+            let detail = format!("the mapping of RNTI {rnti} has revision {revision}");
+            return Err(refused(Cause::StaleRevision, "expected_revision", detail));
+        }
+        let Some(flow) = self.sdap.find(rnti, *qfi) else {
+            let detail = format!("RNTI {rnti} has no QoS flow of QFI {qfi}");
+            return Err(refused(Cause::UnknownQosFlow, "qfi", detail));
+        };
+        let from = self.sdap.down(flow).unwrap_or(to);
+        let session = self.bearers[from as usize].tc.qos().s_nssai;
+        if session != slice {
+            let detail = "the QoS flow is of a PDU session of another slice".to_owned();
+            return Err(refused(Cause::Inconsistent, "bearer.drb", detail));
+        }
+        if !mapping.dry_run && from != to {
+            self.move_qos_flow(flow, to);
+        }
+        let revision = self.sdap.revision(rnti).unwrap_or(0);
+        Ok(ControlOutcome::Accepted { revision, lease_ms: None })
     }
 
     /// Index of a bearer that `owner` may control now.

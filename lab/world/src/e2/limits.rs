@@ -67,9 +67,9 @@ impl Gnb<'_> {
         let bearers = active(self.bearers);
         let report_bytes = match &what {
             What::Rlc => plain_bytes(bearers.len(), rlc::RECORD_BYTES),
-            What::Mac => plain_bytes(self.cell.rntis().count(), mac::RECORD_BYTES),
+            What::Mac => plain_bytes(self.cells.rntis().count(), mac::RECORD_BYTES),
             What::Kpm { wanted, unsupported } => {
-                kpm::report_bytes(wanted, self.cell.rntis().count(), unsupported)
+                kpm::report_bytes(wanted, self.cells.rntis().count(), unsupported)
             }
             What::TcV0 => STATUS_BYTES,
             What::TcV1(actions) => {

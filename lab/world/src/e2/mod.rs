@@ -22,6 +22,7 @@ use types::{
 
 use super::World;
 use super::links::Line;
+use super::reports::kpm::UeCounters;
 
 /// Id of the only node.
 const NODE_ID: &str = "gnb-001-01-0xe00";
@@ -138,6 +139,16 @@ impl E2Agent {
         self.reschedule();
     }
 
+    /// A UE has another C-RNTI: what is counted of it from report to report goes on, but for its cell's PRBs.
+    pub(crate) fn ue_renamed(&mut self, from: u16, to: u16) {
+        for subscription in self.subscriptions.values_mut() {
+            if let Some(before) = subscription.kpm_before.remove(&from) {
+                let before = UeCounters { prb_dl: 0, ..before };
+                subscription.kpm_before.insert(to, before);
+            }
+        }
+    }
+
     fn check_thresholds(&mut self, gnb: &Gnb<'_>) {
         for subscription in self.subscriptions.values_mut() {
             gnb.check_threshold(subscription);
@@ -184,7 +195,7 @@ impl World {
             short_name: v1::SHORT_NAME.to_owned(),
             oid: v1::OID.to_owned(),
             description: "Traffic control per UE and DRB".to_owned(),
-            capabilities: tc_rf::capabilities(),
+            capabilities: capabilities(),
         };
         // Constants within their ranges, as a test asserts.
         let tc_v1 = v1::encode(&definition).unwrap_or_default();
@@ -341,9 +352,16 @@ impl World {
     }
 
     fn e2_and_gnb(&mut self) -> (&mut E2Agent, Gnb<'_>) {
-        let Self { e2, cell, bearers, now_us, epoch_us, .. } = self;
-        (e2, Gnb { cell, bearers, now_us: *now_us, epoch_us: *epoch_us })
+        let Self { e2, cells, bearers, sdap, now_us, epoch_us, .. } = self;
+        (e2, Gnb { cells, bearers, sdap, now_us: *now_us, epoch_us: *epoch_us })
     }
+}
+
+/// Those of the pipelines, and of the lab's SDAP.
+fn capabilities() -> v1::Capabilities {
+    let mut capabilities = tc_rf::capabilities();
+    capabilities.features.get_or_insert_default().push(v1::QOS_FLOW_MAPPING.to_owned());
+    capabilities
 }
 
 fn route(node_id: &str, oid: &str) -> Result<RanFunction, RouteError> {

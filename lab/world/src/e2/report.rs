@@ -5,15 +5,15 @@ use e2sm_tc::v0;
 use e2sm_tc::v1::{
     self, BearerId, Event, IndicationHeader, IndicationMessage, Quantity, ReportStyle, UeId,
 };
-use ran::Cell;
 
 use super::subscription::{Sample, Subscription, What, When, concerns};
 use super::types::{KpmReport, KpmUe, Payload, RanFunction, Report};
 use crate::bearer::Bearer;
+use crate::cells::Cells;
 use crate::drql_limit::DrqlLimit;
-use crate::packet::GnbPacket;
 use crate::reports::kpm::{self, UeCounters};
 use crate::reports::{self, PLAIN_HEADER};
+use crate::sdap::Sdap;
 
 /// `maxReportedEvents` of E2SM-TC.
 const MAX_EVENTS: usize = 4096;
@@ -23,8 +23,9 @@ const MAX_BEARERS: usize = 4096;
 /// State of the gNB that the E2 agent reports.
 #[derive(Debug)]
 pub(crate) struct Gnb<'a> {
-    pub(crate) cell: &'a mut Cell<GnbPacket>,
+    pub(crate) cells: &'a mut Cells,
     pub(crate) bearers: &'a mut [Bearer],
+    pub(crate) sdap: &'a Sdap,
     pub(crate) now_us: u64,
     pub(crate) epoch_us: u64,
 }
@@ -77,7 +78,7 @@ impl Gnb<'_> {
     fn rlc_report(&mut self) -> Report {
         let mut records = Vec::with_capacity(self.bearers.len());
         for bearer in &mut *self.bearers {
-            let report = bearer.cell.and_then(|at| self.cell.rlc_report(at, self.now_us));
+            let report = bearer.cell.and_then(|at| self.cells.rlc_report(at, self.now_us));
             let Some(mut report) = report else { continue };
             if let Some(queue) = &mut bearer.rlc_queue {
                 queue.add_to(&mut report, self.now_us);
@@ -89,8 +90,11 @@ impl Gnb<'_> {
     }
 
     fn mac_report(&self) -> Report {
-        let records: Vec<_> =
-            self.cell.rntis().filter_map(|rnti| self.cell.mac_report(rnti, self.now_us)).collect();
+        let records: Vec<_> = self
+            .cells
+            .rntis()
+            .filter_map(|rnti| self.cells.mac_report(rnti, self.now_us))
+            .collect();
         let message = reports::mac::encode(&records, self.wall_us());
         self.plain_report(message)
     }
@@ -103,7 +107,7 @@ impl Gnb<'_> {
             let own = match counters.last_mut() {
                 Some((rnti, own)) if *rnti == bearer.rnti => own,
                 _ => {
-                    let prb_dl = self.cell.used_prb(bearer.rnti).unwrap_or(0);
+                    let prb_dl = self.cells.used_prb(bearer.rnti).unwrap_or(0);
                     let own = UeCounters { prb_dl, ..UeCounters::default() };
                     counters.push((bearer.rnti, own));
                     let Some((_, own)) = counters.last_mut() else { continue };
@@ -143,7 +147,7 @@ impl Gnb<'_> {
     fn rlc_sdu_delay_us(&mut self, rnti: u16) -> f64 {
         let mut slowest = 0.0_f64;
         for bearer in self.bearers.iter_mut().filter(|bearer| bearer.rnti == rnti) {
-            let report = bearer.cell.and_then(|at| self.cell.rlc_report(at, self.now_us));
+            let report = bearer.cell.and_then(|at| self.cells.rlc_report(at, self.now_us));
             if let Some(mut report) = report {
                 if let Some(queue) = &mut bearer.rlc_queue {
                     queue.add_to(&mut report, self.now_us);
@@ -184,13 +188,15 @@ impl Gnb<'_> {
                 ReportStyle::PipelineStatus => {
                     for chunk in chunks(&bearers) {
                         let states = chunk.iter().map(|index| {
-                            let Bearer { tc, drql_limit, .. } = &self.bearers[*index as usize];
+                            let Bearer { rnti, tc, drql_limit, .. } =
+                                &self.bearers[*index as usize];
                             let cursor =
                                 subscription.cursors.entry((position, *index)).or_default();
                             let mut status = tc.status_since(cursor, self.now_us);
                             // The limit of an RLC that drops by its own limit is the one in force.
                             let at_du = drql_limit.as_ref().and_then(DrqlLimit::in_force_bytes);
                             status.pacer.limit_bytes = at_du.or(status.pacer.limit_bytes);
+                            status.qos_flows = self.sdap.qos_flows(*rnti, *index);
                             status
                         });
                         messages.push(IndicationMessage::PipelineStatus(states.collect()));

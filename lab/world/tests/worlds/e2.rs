@@ -24,7 +24,7 @@ fn periodic(function: RanFunction, period_ms: u32) -> SubscriptionRequest {
     SubscriptionRequest::periodic(NODE, function, period_ms)
 }
 
-fn tc(trigger: &EventTrigger, styles: &[ReportStyle]) -> SubscriptionRequest {
+pub(crate) fn tc(trigger: &EventTrigger, styles: &[ReportStyle]) -> SubscriptionRequest {
     let action = |style: &ReportStyle| {
         let action = ActionDefinition { style: *style, bearers: Vec::new(), top_flows: 4 };
         v1::encode(&action).unwrap().into()
@@ -511,7 +511,9 @@ fn the_node_declares_its_ran_functions() {
     let definition: v1::RanFunctionDefinition =
         v1::decode(&node.ran_functions[4].definition).unwrap();
     assert_eq!(definition.oid, RanFunction::TcV1.oid());
-    assert_eq!(definition.capabilities, tc_rf::capabilities());
+    let mut expected = tc_rf::capabilities();
+    expected.features.as_mut().unwrap().push(v1::QOS_FLOW_MAPPING.to_owned());
+    assert_eq!(definition.capabilities, expected);
 }
 
 #[test]

@@ -118,8 +118,10 @@ impl Oracle {
             }
             ControlMessage::LeaseRenewal(renewal) => self.renewal(at_us, renewal, outcome, tally),
             ControlMessage::NodeLease(lease) => self.node_lease(at_us, lease, outcome, tally),
-            // No client of these runs sends one: bearers are set up as the node does.
-            ControlMessage::NodeDefault(_) | ControlMessage::ForecastFeed(_) => Ok(()),
+            // No client of these runs sends one: bearers are set up as the node does, and keep their flows.
+            ControlMessage::NodeDefault(_)
+            | ControlMessage::ForecastFeed(_)
+            | ControlMessage::QosFlowMapping(_) => Ok(()),
         }
     }
 

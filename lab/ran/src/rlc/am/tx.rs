@@ -5,6 +5,7 @@
 //! at `unsent` may be sent in part, later ones are not sent.
 
 mod feedback;
+mod recovery;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -128,27 +129,10 @@ impl<P> AmTransmitter<P> {
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
     pub fn enqueue_as(&mut self, count: u64, sdu: P, bytes: u32, now_us: u64) -> Result<(), P> {
-        let over = self.held_packets >= self.limit_packets
-            || u64::from(self.held_bytes) + u64::from(bytes) > u64::from(self.limit_bytes);
-        if over || bytes == 0 || bytes > MAX_SDU_BYTES {
+        if self.is_beyond_limits(bytes) || bytes == 0 || bytes > MAX_SDU_BYTES {
             return Err(sdu);
         }
-        self.held_packets += 1;
-        self.held_bytes += bytes;
-        self.unsent_bytes += bytes;
-        self.queue.push_back(Held {
-            sdu: Some(sdu),
-            bytes,
-            count,
-            enqueued_us: now_us,
-            sent: 0,
-            sent_us: 0,
-            is_acknowledged: false,
-            retx_count: None,
-            retx: Ranges::default(),
-        });
-        self.next_count = self.next_count.max(count + 1);
-        self.count_window();
+        self.push(count, Some(sdu), bytes, now_us);
         Ok(())
     }
 

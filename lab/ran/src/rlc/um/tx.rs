@@ -161,6 +161,16 @@ impl<P> UmTransmitter<P> {
         unsent.into_iter().map(|queued| queued.sdu)
     }
 
+    /// Every queued SDU with its COUNT, oldest first, the one sent in part included.
+    pub fn into_numbered(self) -> impl Iterator<Item = (u64, P)> {
+        self.queue.into_iter().map(|queued| (queued.count, queued.sdu))
+    }
+
+    /// The next SDU has this COUNT: PDCP goes on where another entity ended.
+    pub fn continue_at(&mut self, next_count: u64) {
+        self.next_count = next_count;
+    }
+
     /// Every queued SDU, oldest first, the one sent in part included.
     pub fn into_sdus(self) -> impl Iterator<Item = P> {
         self.queue.into_iter().map(|queued| queued.sdu)

@@ -1,13 +1,13 @@
 //! BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00.
 //!
-//! `bbr_ack_aggregation` adds aggregated acknowledgements to the window, as Linux does since 5.1
-//! ("tcp_bbr: adapt cwnd based on ack aggregation estimation") and the draft does not. Without it the
+//! In the form of Linux it adds aggregated acknowledgements to the window, as Linux does since 5.1
+//! ("tcp_bbr: adapt cwnd based on ack aggregation estimation") and the draft does not. Without them the
 //! window is two BDPs at the minimum RTT p plus three quanta Q. On a path whose usual unloaded RTT R
 //! exceeds 2p (TDD, aggregated acknowledgements) the rate r then settles at r·R = 2·r·p + Q, below the
 //! bottleneck's rate.
 //!
-//! `bbr_pacing_margin` paces at 1 % below the estimated bandwidth, as Linux does since 4.20 ("tcp_bbr:
-//! adjust TCP BBR for departure time pacing") and the draft does not. Without it a queue once built
+//! It then also paces at 1 % below the estimated bandwidth, as Linux does since 4.20 ("tcp_bbr: adjust
+//! TCP BBR for departure time pacing") and the draft does not. Without the margin a queue once built
 //! stands until the phase of gain 0.75 drains it.
 //!
 //! Not implemented: long-term bandwidth sampling, which Linux has for token-bucket policers and the
@@ -16,7 +16,7 @@
 
 use super::path::{self, AckAggregation, MaxBandwidth, PacingRate, Rounds, Sizes, Window};
 use super::{
-    CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, RestartEvent,
+    CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, Form, RestartEvent,
 };
 use crate::rng::Rng;
 
@@ -54,15 +54,6 @@ enum Mode {
     ProbeRtt,
 }
 
-/// Options of [`Bbr`], off in the draft.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BbrConfig {
-    /// Adds aggregated acknowledgements to the window, as Linux since 5.1.
-    pub ack_aggregation: bool,
-    /// Paces at 1 % below the rate, as Linux since 4.20.
-    pub pacing_margin: bool,
-}
-
 /// BBR v1.
 #[derive(Debug, Clone)]
 pub struct Bbr {
@@ -85,7 +76,7 @@ pub struct Bbr {
     cycle_index: usize,
     cycle_stamp_us: u64,
 
-    /// `None` without [`BbrConfig::ack_aggregation`].
+    /// `None` in the form of the draft.
     aggregation: Option<AckAggregation>,
 
     probe_rtt_done_us: Option<u64>,
@@ -101,7 +92,8 @@ pub struct Bbr {
 
 impl Bbr {
     /// BBRInit, §4.3.1.
-    pub fn new(config: BbrConfig, connection: &ConnectionConfig, seed: u64) -> Self {
+    pub fn new(form: Form, connection: &ConnectionConfig, seed: u64) -> Self {
+        let as_in_linux = form == Form::Linux;
         let sizes = Sizes::new(connection);
         Self {
             sizes,
@@ -119,14 +111,14 @@ impl Bbr {
             full_bw_count: 0,
             cycle_index: 0,
             cycle_stamp_us: 0,
-            aggregation: config.ack_aggregation.then(AckAggregation::default),
+            aggregation: as_in_linux.then(AckAggregation::default),
             probe_rtt_done_us: None,
             probe_rtt_round_done: false,
             idle_restart: false,
             cwnd: Window::new(sizes),
             packet_conservation: false,
             pacing: PacingRate::new(&sizes, HIGH_GAIN),
-            paced_share: if config.pacing_margin { 1.0 - PACING_MARGIN } else { 1.0 },
+            paced_share: if as_in_linux { 1.0 - PACING_MARGIN } else { 1.0 },
         }
     }
 
@@ -399,7 +391,7 @@ mod tests {
     const RTT_US: u64 = 40_000;
 
     fn bbr() -> Bbr {
-        Bbr::new(BbrConfig::default(), &ConnectionConfig::default(), 7)
+        Bbr::new(Form::Rfc, &ConnectionConfig::default(), 7)
     }
 
     /// Round `number` as one acknowledgement.
@@ -443,7 +435,7 @@ mod tests {
     #[test]
     fn the_gain_cycle_never_starts_with_the_draining_phase() {
         for seed in 0..50 {
-            let mut bbr = Bbr::new(BbrConfig::default(), &ConnectionConfig::default(), seed);
+            let mut bbr = Bbr::new(Form::Rfc, &ConnectionConfig::default(), seed);
             bbr.enter_probe_bw(0);
             assert_ne!(bbr.cycle_index, 1, "seed {seed}");
         }

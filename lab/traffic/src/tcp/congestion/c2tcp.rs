@@ -5,9 +5,9 @@
 //! Extends Cubic. `setpoint_ms` fixes the setpoint, as in IFIP 2018. If unset, the setpoint is
 //! α · RTTmin, and a tuner moves α so that the average RTT meets `target_ms`, as in JSAC 2019.
 
-use super::cubic::{Cubic, CubicConfig};
+use super::cubic::Cubic;
 use super::{
-    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, Form,
     RestartEvent, SenderPhase,
 };
 
@@ -23,6 +23,8 @@ const TUNER_PERIOD_US: u64 = 5_000_000;
 /// Options of [`C2Tcp`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct C2TcpConfig {
+    /// Form of the Cubic that it extends. The authors' code is a patch of Linux.
+    pub form: Form,
     /// Average RTT to which the setpoint is tuned; 50 if unset.
     pub target_ms: Option<u32>,
     /// Fixed setpoint of the RTT; tuned if unset.
@@ -82,7 +84,7 @@ impl C2Tcp {
     pub fn new(config: C2TcpConfig, connection: &ConnectionConfig) -> Self {
         let us = |ms: u32| u64::from(ms) * 1_000;
         Self {
-            cubic: Cubic::new(CubicConfig::default(), connection),
+            cubic: Cubic::new(config.form, connection),
             fixed_setpoint_us: config.setpoint_ms.map(us),
             fixed_interval_us: config.interval_ms.map(us),
             min_rtt_us: None,

@@ -1,10 +1,11 @@
-//! CUBIC, RFC 9438.
+//! CUBIC, RFC 9438. In the form of Linux it leaves slow start by Linux's HyStart, not by RFC 9406, and
+//! grows at least 5 % per RTT before the first reduction.
 
 use super::hystart::{Growth, HyStart, growth};
 use super::linux_hystart::LinuxHyStart;
 use super::{
-    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, MIN_SSTHRESH_SEGMENTS,
-    RestartEvent, slow_start_limit_segments,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, Form,
+    MIN_SSTHRESH_SEGMENTS, RestartEvent, slow_start_limit_segments,
 };
 
 /// Aggressiveness, segments per second cubed (RFC 9438 §5: 0.4).
@@ -17,13 +18,6 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// Linux, `bictcp_update`: at least 5 % per RTT before the first reduction, as the curve is flat there.
 const LINUX_LEAST_GROWTH: f64 = 0.05;
-
-/// Options of [`Cubic`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CubicConfig {
-    /// HyStart of Linux instead of RFC 9406, and Linux's least growth before the first reduction.
-    pub as_in_linux: bool,
-}
 
 /// Growth as a cubic function of the time since the last reduction. Windows are in segments, as in the
 /// formulas of the RFC.
@@ -61,20 +55,21 @@ struct Epoch {
 
 impl Cubic {
     /// The state in slow start with the initial window.
-    pub fn new(config: CubicConfig, connection: &ConnectionConfig) -> Self {
+    pub fn new(form: Form, connection: &ConnectionConfig) -> Self {
+        let as_in_linux = form == Form::Linux;
         Self {
             mss_bytes: u64::from(connection.mss_bytes),
             initial_window: f64::from(connection.initial_window_segments),
-            slow_start_limit: slow_start_limit_segments(connection) as f64,
+            slow_start_limit: slow_start_limit_segments(form, connection) as f64,
             cwnd: f64::from(connection.initial_window_segments),
             ssthresh: None,
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
-            hystart: (connection.hystart && !config.as_in_linux).then(HyStart::new),
-            linux_hystart: (connection.hystart && config.as_in_linux)
+            hystart: (connection.hystart && !as_in_linux).then(HyStart::new),
+            linux_hystart: (connection.hystart && as_in_linux)
                 .then(|| LinuxHyStart::new(connection.pacing)),
-            least_growth: config.as_in_linux.then_some(LINUX_LEAST_GROWTH),
+            least_growth: as_in_linux.then_some(LINUX_LEAST_GROWTH),
             is_maximum_unknown: true,
         }
     }
@@ -258,7 +253,7 @@ mod tests {
             hystart: false,
             ..ConnectionConfig::default()
         };
-        Cubic::new(CubicConfig::default(), &connection)
+        Cubic::new(Form::Rfc, &connection)
     }
 
     #[test]
@@ -286,10 +281,10 @@ mod tests {
 
     #[test]
     fn as_in_linux_a_delay_ends_slow_start_at_once() {
-        let exited = |as_in_linux| {
+        let exited = |form| {
             let connection =
                 ConnectionConfig { initial_window_segments: 32, ..ConnectionConfig::default() };
-            let mut cubic = Cubic::new(CubicConfig { as_in_linux }, &connection);
+            let mut cubic = Cubic::new(form, &connection);
             for at in 0..20 {
                 let rtt_us = Some(if at == 0 { 40_000 } else { 60_000 });
                 // The first is a round of its own.
@@ -298,7 +293,7 @@ mod tests {
             }
             cubic.ssthresh.is_some()
         };
-        assert_eq!((exited(true), exited(false)), (true, false));
+        assert_eq!((exited(Form::Linux), exited(Form::Rfc)), (true, false));
     }
 
     #[test]
@@ -308,15 +303,15 @@ mod tests {
             hystart: false,
             ..ConnectionConfig::default()
         };
-        let cubic = |as_in_linux| Cubic::new(CubicConfig { as_in_linux }, &connection);
+        let cubic = |form| Cubic::new(form, &connection);
         let grown = |cubic: &mut Cubic| {
             let before = cubic.cwnd;
             cubic.congestion_avoidance(&ack(0, before as u64, 40_000), before);
             cubic.cwnd / before
         };
-        let mut linux = cubic(true);
+        let mut linux = cubic(Form::Linux);
         assert!((grown(&mut linux) - 1.05).abs() < 1e-9);
-        assert!(grown(&mut cubic(false)) < 1.02);
+        assert!(grown(&mut cubic(Form::Rfc)) < 1.02);
         linux.on_congestion_event(0, CongestionSignal::Loss);
         assert!(grown(&mut linux) < 1.05);
         linux.on_retransmission_timeout(0);

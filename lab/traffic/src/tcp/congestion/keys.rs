@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BbrConfig, C2TcpConfig, CongestionConfig, CubicConfig, RenoConfig};
+use super::form::Form;
+use super::{C2TcpConfig, CongestionConfig};
 use crate::error::{ConfigError, check};
 
 /// Congestion control of a TCP sender.
@@ -21,6 +22,9 @@ pub enum CongestionControl {
     Vegas,
     /// BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00. Always paces.
     Bbr,
+    /// BBR version 2, the `v2alpha` branch of Linux and draft-cardwell-iccrg-bbr-congestion-control-02.
+    /// Always paces. With `ecn`: ECT(1) and AccECN.
+    Bbr2,
     /// BBR version 3, draft-ietf-ccwg-bbr-02. Always paces. With `ecn`: ECT(1) and AccECN.
     Bbr3,
     /// draft-briscoe-iccrg-prague-congestion-control-03. Always paces, ECT(1) and AccECN.
@@ -36,16 +40,9 @@ pub enum CongestionControl {
 pub struct CongestionKeys {
     /// Congestion control.
     pub congestion_control: CongestionControl,
-    /// `bbr` adds aggregated acknowledgements to its window, as Linux since 5.1; the draft does not.
-    pub bbr_ack_aggregation: bool,
-    /// `bbr` paces at 1 % below its rate, as Linux since 4.20; the draft does not.
-    pub bbr_pacing_margin: bool,
-    /// `cubic` leaves slow start by the HyStart of Linux, not by RFC 9406, and grows at least 5 % per RTT
-    /// before the first reduction, as Linux does and RFC 9438 does not.
-    pub cubic_as_in_linux: bool,
-    /// `reno` counts acknowledgements (RFC 5681 §3.1), not acknowledged bytes (RFC 3465): with
-    /// delayed acknowledgements its window grows at half the speed.
-    pub reno_ack_counting: bool,
+    /// Its form, for `cubic`, `c2tcp`, `reno`, `westwood` and `bbr`; the others have one. If unset that
+    /// of Linux, over QUIC that of the RFCs.
+    pub form: Option<Form>,
     /// `c2tcp`: average RTT to which it tunes its setpoint, 1..=60000 ms; 50 if unset (JSAC 2019).
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 60_000)))]
     pub c2tcp_target_ms: Option<u32>,
@@ -59,28 +56,24 @@ pub struct CongestionKeys {
 }
 
 impl CongestionKeys {
-    /// The configuration of the chosen congestion control.
+    /// The configuration of the chosen congestion control, in the form `default` if none is chosen.
     ///
     /// # Errors
     /// A key of another one, or a value out of range.
-    pub fn config(&self) -> Result<CongestionConfig, ConfigError> {
+    pub fn config(&self, default: Form) -> Result<CongestionConfig, ConfigError> {
         self.check()?;
+        let form = self.form.unwrap_or(default);
         Ok(match self.congestion_control {
-            CongestionControl::Cubic => {
-                CongestionConfig::Cubic(CubicConfig { as_in_linux: self.cubic_as_in_linux })
-            }
-            CongestionControl::Reno => {
-                CongestionConfig::Reno(RenoConfig { ack_counting: self.reno_ack_counting })
-            }
-            CongestionControl::Westwood => CongestionConfig::Westwood,
+            CongestionControl::Cubic => CongestionConfig::Cubic(form),
+            CongestionControl::Reno => CongestionConfig::Reno(form),
+            CongestionControl::Westwood => CongestionConfig::Westwood(form),
             CongestionControl::Vegas => CongestionConfig::Vegas,
-            CongestionControl::Bbr => CongestionConfig::Bbr(BbrConfig {
-                ack_aggregation: self.bbr_ack_aggregation,
-                pacing_margin: self.bbr_pacing_margin,
-            }),
+            CongestionControl::Bbr => CongestionConfig::Bbr(form),
+            CongestionControl::Bbr2 => CongestionConfig::Bbr2,
             CongestionControl::Bbr3 => CongestionConfig::Bbr3,
             CongestionControl::Prague => CongestionConfig::Prague,
             CongestionControl::C2tcp => CongestionConfig::C2tcp(C2TcpConfig {
+                form,
                 target_ms: self.c2tcp_target_ms,
                 setpoint_ms: self.c2tcp_setpoint_ms,
                 interval_ms: self.c2tcp_interval_ms,
@@ -89,20 +82,12 @@ impl CongestionKeys {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
+        use CongestionControl::{Bbr2, Bbr3, Prague, Vegas};
         let control = self.congestion_control;
-        let (bbr, cubic) = (CongestionControl::Bbr, CongestionControl::Cubic);
-        let only_bbr = "false unless congestion_control is bbr";
-        let only_cubic = "false unless congestion_control is cubic";
-        let only_reno = "false unless congestion_control is reno";
-        for (field, is_set, owner, expected) in [
-            ("bbr_ack_aggregation", self.bbr_ack_aggregation, bbr, only_bbr),
-            ("bbr_pacing_margin", self.bbr_pacing_margin, bbr, only_bbr),
-            ("cubic_as_in_linux", self.cubic_as_in_linux, cubic, only_cubic),
-            ("reno_ack_counting", self.reno_ack_counting, CongestionControl::Reno, only_reno),
-        ] {
-            if is_set && control != owner {
-                return Err(ConfigError::new(field, "true", expected));
-            }
+        if let (Some(form), Vegas | Bbr2 | Bbr3 | Prague) = (self.form, control) {
+            let name = format!("{form:?}").to_lowercase();
+            let expected = "unset; vegas, bbr2, bbr3 and prague have one form";
+            return Err(ConfigError::new("form", name, expected));
         }
         for (field, value) in [
             ("c2tcp_target_ms", self.c2tcp_target_ms),
@@ -132,32 +117,25 @@ mod tests {
     fn keys_that_do_not_fit_the_congestion_control_are_refused_by_name() {
         let with = |text: &str| {
             let keys: CongestionKeys = serde_json::from_str(text).unwrap();
-            keys.config().map_err(|error| error.to_string())
+            keys.config(Form::default()).map_err(|error| error.to_string())
         };
         for good in [
-            r#"{"congestion_control": "bbr", "bbr_ack_aggregation": true, "bbr_pacing_margin": true}"#,
-            r#"{"congestion_control": "reno", "reno_ack_counting": true}"#,
-            r#"{"cubic_as_in_linux": true}"#,
+            r#"{"congestion_control": "bbr", "form": "rfc"}"#,
+            r#"{"congestion_control": "westwood", "form": "linux"}"#,
+            r#"{"congestion_control": "bbr2"}"#,
+            r#"{"form": "rfc"}"#,
             r#"{"congestion_control": "c2tcp", "c2tcp_setpoint_ms": 80, "c2tcp_interval_ms": 20}"#,
         ] {
             with(good).unwrap();
         }
         for (wrong, message) in [
             (
-                r#"{"bbr_ack_aggregation": true}"#,
-                "bbr_ack_aggregation: true; expected false unless congestion_control is bbr",
+                r#"{"congestion_control": "bbr3", "form": "linux"}"#,
+                "form: linux; expected unset; vegas, bbr2, bbr3 and prague have one form",
             ),
             (
-                r#"{"bbr_pacing_margin": true}"#,
-                "bbr_pacing_margin: true; expected false unless congestion_control is bbr",
-            ),
-            (
-                r#"{"reno_ack_counting": true}"#,
-                "reno_ack_counting: true; expected false unless congestion_control is reno",
-            ),
-            (
-                r#"{"congestion_control": "reno", "cubic_as_in_linux": true}"#,
-                "cubic_as_in_linux: true; expected false unless congestion_control is cubic",
+                r#"{"congestion_control": "prague", "form": "rfc"}"#,
+                "form: rfc; expected unset; vegas, bbr2, bbr3 and prague have one form",
             ),
             (
                 r#"{"c2tcp_setpoint_ms": 80}"#,
@@ -166,5 +144,14 @@ mod tests {
         ] {
             assert_eq!(with(wrong).unwrap_err(), message);
         }
+    }
+
+    #[test]
+    fn the_form_is_the_one_asked_for_or_the_default_of_the_transport() {
+        let unset = CongestionKeys::default();
+        let rfc = CongestionKeys { form: Some(Form::Rfc), ..unset };
+        assert_eq!(unset.config(Form::Linux).unwrap(), CongestionConfig::Cubic(Form::Linux));
+        assert_eq!(unset.config(Form::Rfc).unwrap(), CongestionConfig::Cubic(Form::Rfc));
+        assert_eq!(rfc.config(Form::Linux).unwrap(), CongestionConfig::Cubic(Form::Rfc));
     }
 }

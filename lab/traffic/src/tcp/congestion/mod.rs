@@ -12,6 +12,7 @@ mod bbr3;
 mod c2tcp;
 mod cubic;
 mod events;
+mod form;
 mod hystart;
 mod keys;
 mod linux_hystart;
@@ -23,16 +24,17 @@ mod westwood;
 
 use std::fmt;
 
-pub use bbr::{Bbr, BbrConfig};
-pub use bbr3::Bbr3;
+pub use bbr::Bbr;
+pub use bbr3::{Bbr3, BbrVersion};
 pub use c2tcp::{C2Tcp, C2TcpConfig};
-pub use cubic::{Cubic, CubicConfig};
+pub use cubic::Cubic;
 pub use events::{
     AckEvent, CongestionSignal, DeliveryEvent, LossEvent, RateSample, RestartEvent, SenderPhase,
 };
+pub use form::Form;
 pub use keys::{CongestionControl, CongestionKeys};
 pub use prague::Prague;
-pub use reno::{Reno, RenoConfig};
+pub use reno::Reno;
 pub use vegas::Vegas;
 pub use westwood::Westwood;
 
@@ -41,6 +43,8 @@ pub use westwood::Westwood;
 pub struct ConnectionConfig {
     /// Payload of a full segment.
     pub mss_bytes: u32,
+    /// Headers of the datagram that carries it.
+    pub header_bytes: u32,
     /// Initial window, segments.
     pub initial_window_segments: u32,
     /// Leave slow start when the RTT grows.
@@ -54,8 +58,14 @@ pub struct ConnectionConfig {
 #[cfg(test)]
 impl Default for ConnectionConfig {
     fn default() -> Self {
-        let (mss_bytes, initial_window_segments) = (1448, 10);
-        Self { mss_bytes, initial_window_segments, hystart: true, pacing: false, ecn: false }
+        Self {
+            mss_bytes: 1448,
+            header_bytes: 52,
+            initial_window_segments: 10,
+            hystart: true,
+            pacing: false,
+            ecn: false,
+        }
     }
 }
 
@@ -63,9 +73,23 @@ impl Default for ConnectionConfig {
 const MIN_SSTHRESH_SEGMENTS: u64 = 2;
 
 /// Largest growth per acknowledgement in slow start, segments: the L of RFC 9406 §4.3, 8 without
-/// pacing. An acknowledgement of more follows lost ACKs and would release as large a burst.
-const fn slow_start_limit_segments(connection: &ConnectionConfig) -> u64 {
-    if connection.pacing { 1 << 32 } else { 8 }
+/// pacing. An acknowledgement of more follows lost ACKs and would release as large a burst. Linux has
+/// no such limit (`tcp_slow_start`).
+fn slow_start_limit_segments(form: Form, connection: &ConnectionConfig) -> u64 {
+    if connection.pacing || form == Form::Linux { 1 << 32 } else { 8 }
+}
+
+/// RFC 7661: whether the window was used, of which `in_flight_bytes` were before an acknowledgement; an
+/// unused one is not validated. Slow start doubles, so half of it suffices there.
+pub(crate) fn uses_window(
+    controller: &dyn CongestionController,
+    in_flight_bytes: u64,
+    mss_bytes: u64,
+) -> bool {
+    let window = controller.window_bytes();
+    let slow_start = controller.ssthresh_bytes().is_none_or(|it| window < it);
+    let used = in_flight_bytes + mss_bytes;
+    used > window || (slow_start && 2 * used > window)
 }
 
 /// A congestion control algorithm.
@@ -157,15 +181,17 @@ impl Clone for Box<dyn CongestionController> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionConfig {
     /// [`Cubic`].
-    Cubic(CubicConfig),
+    Cubic(Form),
     /// [`Reno`].
-    Reno(RenoConfig),
+    Reno(Form),
     /// [`Westwood`].
-    Westwood,
+    Westwood(Form),
     /// [`Vegas`].
     Vegas,
     /// [`Bbr`].
-    Bbr(BbrConfig),
+    Bbr(Form),
+    /// [`Bbr3`] in its version 2.
+    Bbr2,
     /// [`Bbr3`].
     Bbr3,
     /// [`Prague`].
@@ -176,7 +202,7 @@ pub enum CongestionConfig {
 
 impl Default for CongestionConfig {
     fn default() -> Self {
-        Self::Cubic(CubicConfig::default())
+        Self::Cubic(Form::default())
     }
 }
 
@@ -184,12 +210,13 @@ impl CongestionConfig {
     /// A controller of a connection. `seed` serves controllers with random choices.
     pub fn build(self, connection: &ConnectionConfig, seed: u64) -> Box<dyn CongestionController> {
         match self {
-            Self::Cubic(config) => Box::new(Cubic::new(config, connection)),
-            Self::Reno(config) => Box::new(Reno::new(config, connection)),
-            Self::Westwood => Box::new(Westwood::new(connection)),
+            Self::Cubic(form) => Box::new(Cubic::new(form, connection)),
+            Self::Reno(form) => Box::new(Reno::new(form, connection)),
+            Self::Westwood(form) => Box::new(Westwood::new(form, connection)),
             Self::Vegas => Box::new(Vegas::new(connection)),
-            Self::Bbr(config) => Box::new(Bbr::new(config, connection, seed)),
-            Self::Bbr3 => Box::new(Bbr3::new(connection, seed)),
+            Self::Bbr(form) => Box::new(Bbr::new(form, connection, seed)),
+            Self::Bbr2 => Box::new(Bbr3::new(BbrVersion::Two, connection, seed)),
+            Self::Bbr3 => Box::new(Bbr3::new(BbrVersion::Three, connection, seed)),
             Self::Prague => Box::new(Prague::new(connection)),
             Self::C2tcp(config) => Box::new(C2Tcp::new(config, connection)),
         }
@@ -198,7 +225,7 @@ impl CongestionConfig {
     /// Whether its response to marks is scalable (RFC 9331 §4.3): with ECN it sends ECT(1) and needs
     /// accurate feedback.
     pub(crate) fn is_scalable(self) -> bool {
-        matches!(self, Self::Bbr3 | Self::Prague)
+        matches!(self, Self::Bbr2 | Self::Bbr3 | Self::Prague)
     }
 
     /// Whether it cannot do without ECN.

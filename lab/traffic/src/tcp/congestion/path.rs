@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 
 use super::{ConnectionConfig, DeliveryEvent, SenderPhase};
-use crate::tcp::segment::HEADER_BYTES;
 
 /// Bytes that `rate_bps` delivers in `time_us`.
 pub(super) fn bytes_in(rate_bps: u64, time_us: u64) -> u64 {
@@ -28,6 +27,7 @@ pub(super) fn scaled(quantity: u64, gain: f64) -> u64 {
 pub(super) struct Sizes {
     /// Payload of a full segment: SMSS.
     pub(super) mss_bytes: u64,
+    header_bytes: u64,
     /// InitialCwnd.
     pub(super) initial_window_bytes: u64,
 }
@@ -37,6 +37,7 @@ impl Sizes {
         let mss_bytes = u64::from(connection.mss_bytes);
         Self {
             mss_bytes,
+            header_bytes: u64::from(connection.header_bytes),
             initial_window_bytes: mss_bytes * u64::from(connection.initial_window_segments),
         }
     }
@@ -44,7 +45,7 @@ impl Sizes {
     /// The rate with headers for a payload rate. Delivery is measured in payload, pacing in whole
     /// datagrams: pacing at the payload rate would stay below the bottleneck.
     pub(super) fn with_headers(&self, payload_bps: u64) -> u64 {
-        let datagram = u128::from(self.mss_bytes + u64::from(HEADER_BYTES));
+        let datagram = u128::from(self.mss_bytes + self.header_bytes);
         let rate = u128::from(payload_bps) * datagram / u128::from(self.mss_bytes.max(1));
         u64::try_from(rate).unwrap_or(u64::MAX)
     }

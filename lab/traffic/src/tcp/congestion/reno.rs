@@ -1,18 +1,12 @@
-//! NewReno: RFC 5681, with appropriate byte counting (RFC 3465) unless acknowledgements are to be
-//! counted.
+//! NewReno: RFC 5681 with HyStart++ (RFC 9406), which counts an acknowledgement as one segment at most.
+//! Linux has no HyStart for it and counts the segments acknowledged (`tcp_slow_start` and
+//! `tcp_cong_avoid_ai` since 4.0), as appropriate byte counting (RFC 3465) does.
 
 use super::hystart::{Growth, HyStart, growth};
 use super::{
-    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, MIN_SSTHRESH_SEGMENTS,
-    RestartEvent, slow_start_limit_segments,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, Form,
+    MIN_SSTHRESH_SEGMENTS, RestartEvent, slow_start_limit_segments,
 };
-
-/// Options of [`Reno`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RenoConfig {
-    /// An acknowledgement counts as one segment, however much it acknowledges (RFC 5681 §3.1).
-    pub ack_counting: bool,
-}
 
 /// Additive increase of one segment per round trip, multiplicative decrease by a half.
 #[derive(Debug, Clone)]
@@ -24,23 +18,24 @@ pub struct Reno {
     ssthresh_bytes: Option<u64>,
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acked_bytes: u64,
+    /// An acknowledgement counts as one segment at most.
     counts_acks: bool,
     hystart: Option<HyStart>,
 }
 
 impl Reno {
     /// The state in slow start with the initial window.
-    pub fn new(config: RenoConfig, connection: &ConnectionConfig) -> Self {
+    pub fn new(form: Form, connection: &ConnectionConfig) -> Self {
         let mss_bytes = u64::from(connection.mss_bytes);
         Self {
             mss_bytes,
             initial_window_bytes: u64::from(connection.initial_window_segments) * mss_bytes,
-            slow_start_limit_bytes: slow_start_limit_segments(connection) * mss_bytes,
+            slow_start_limit_bytes: slow_start_limit_segments(form, connection) * mss_bytes,
             cwnd_bytes: u64::from(connection.initial_window_segments) * mss_bytes,
             ssthresh_bytes: None,
             acked_bytes: 0,
-            counts_acks: config.ack_counting,
-            hystart: connection.hystart.then(HyStart::new),
+            counts_acks: form == Form::Rfc,
+            hystart: (connection.hystart && form == Form::Rfc).then(HyStart::new),
         }
     }
 
@@ -154,8 +149,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_and_avoidance_adds_one_segment_per_round() {
-        let config = ConnectionConfig { hystart: false, ..ConnectionConfig::default() };
-        let mut reno = Reno::new(RenoConfig::default(), &config);
+        let mut reno = Reno::new(Form::Linux, &ConnectionConfig::default());
         for _ in 0..5 {
             reno.on_ack(&ack(2 * MSS));
         }
@@ -172,7 +166,7 @@ mod tests {
     #[test]
     fn counted_acknowledgements_grow_the_window_by_a_segment_each_at_most() {
         let connection = ConnectionConfig { hystart: false, ..ConnectionConfig::default() };
-        let mut reno = Reno::new(RenoConfig { ack_counting: true }, &connection);
+        let mut reno = Reno::new(Form::Rfc, &connection);
         for _ in 0..5 {
             reno.on_ack(&ack(2 * MSS));
         }
@@ -189,16 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_acknowledgement_grows_slow_start_by_at_most_eight_segments() {
-        let config = ConnectionConfig { hystart: false, ..ConnectionConfig::default() };
-        let mut reno = Reno::new(RenoConfig::default(), &config);
-        reno.on_ack(&ack(100 * MSS));
-        assert_eq!(reno.window_bytes(), 18 * MSS);
+    fn a_stretch_acknowledgement_grows_slow_start_by_all_that_it_acknowledges_in_linux_alone() {
+        let grown = |form| {
+            let mut reno = Reno::new(form, &ConnectionConfig::default());
+            reno.on_ack(&ack(100 * MSS));
+            reno.window_bytes() / MSS
+        };
+        assert_eq!((grown(Form::Linux), grown(Form::Rfc)), (110, 11));
     }
 
     #[test]
     fn a_limited_window_grows_back_by_slow_start() {
-        let mut reno = Reno::new(RenoConfig::default(), &ConnectionConfig::default());
+        let mut reno = Reno::new(Form::Linux, &ConnectionConfig::default());
         reno.cwnd_bytes = 100 * MSS;
         reno.on_congestion_event(0, CongestionSignal::Loss);
         reno.limit_window(20 * MSS);
@@ -209,7 +205,7 @@ mod tests {
 
     #[test]
     fn after_a_time_out_slow_start_grows_from_one_segment_to_half_the_window() {
-        let mut reno = Reno::new(RenoConfig::default(), &ConnectionConfig::default());
+        let mut reno = Reno::new(Form::Linux, &ConnectionConfig::default());
         reno.on_congestion_event(0, CongestionSignal::Loss);
         reno.on_retransmission_timeout(0);
         assert_eq!(reno.window_bytes(), MSS);
@@ -222,7 +218,7 @@ mod tests {
 
     #[test]
     fn ssthresh_never_falls_below_two_segments() {
-        let mut reno = Reno::new(RenoConfig::default(), &ConnectionConfig::default());
+        let mut reno = Reno::new(Form::Linux, &ConnectionConfig::default());
         for _ in 0..10 {
             reno.on_congestion_event(0, CongestionSignal::Ecn);
         }

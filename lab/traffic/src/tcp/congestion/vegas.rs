@@ -4,9 +4,10 @@
 //! Implements the window rules, §3.2 and §3.3. RACK replaces the fine-grained retransmission timers of
 //! §3.1, which served hosts with 500 ms ticks. A loss halves the window, as in Linux.
 
-use super::reno::{Reno, RenoConfig};
+use super::reno::Reno;
 use super::{
-    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, RestartEvent,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, Form,
+    RestartEvent,
 };
 
 /// §3.2: the window grows with less than this queued, segments.
@@ -39,10 +40,7 @@ impl Vegas {
     /// HyStart.
     pub fn new(connection: &ConnectionConfig) -> Self {
         Self {
-            reno: Reno::new(
-                RenoConfig::default(),
-                &ConnectionConfig { hystart: false, ..*connection },
-            ),
+            reno: Reno::new(Form::Linux, connection),
             base_rtt_us: None,
             round_end: 0,
             round_min_rtt_us: None,

@@ -2,9 +2,10 @@
 //! TCP congestion control" (Performance Evaluation 55, 2004).
 
 use super::path;
-use super::reno::{Reno, RenoConfig};
+use super::reno::Reno;
 use super::{
-    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, RestartEvent,
+    AckEvent, CongestionController, CongestionSignal, ConnectionConfig, DeliveryEvent, Form,
+    RestartEvent,
 };
 
 /// Minimum sampling interval of the bandwidth. §2 of the paper samples once per RTT; Linux
@@ -31,9 +32,9 @@ pub struct Westwood {
 
 impl Westwood {
     /// The state in slow start with the initial window.
-    pub fn new(connection: &ConnectionConfig) -> Self {
+    pub fn new(form: Form, connection: &ConnectionConfig) -> Self {
         Self {
-            reno: Reno::new(RenoConfig::default(), connection),
+            reno: Reno::new(form, connection),
             bandwidth_once_bps: None,
             bandwidth_bps: 0,
             min_rtt_us: None,
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_loss_reduces_the_window_to_bandwidth_times_minimum_rtt() {
-        let mut westwood = Westwood::new(&ConnectionConfig::default());
+        let mut westwood = Westwood::new(Form::Linux, &ConnectionConfig::default());
         westwood.reno.set_window(400 * 1448);
         // 10 Mbit/s, 100 ms of which half is queue: 1250 B each ms.
         for ms in 0..5_000 {
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn without_a_bandwidth_sample_a_loss_halves_the_window() {
-        let mut westwood = Westwood::new(&ConnectionConfig::default());
+        let mut westwood = Westwood::new(Form::Linux, &ConnectionConfig::default());
         westwood.on_congestion_event(0, CongestionSignal::Loss);
         assert_eq!(westwood.window_bytes(), 5 * 1448);
     }

@@ -300,7 +300,7 @@ impl TcpSender {
         }
         if effects.advanced {
             // RFC 6298 §5.3.
-            self.timers.rto_base_us = Some(now_us);
+            self.timers.rto_us = Some(now_us + self.rtt.rto_us());
         }
         if effects.delivered_bytes > 0 {
             self.arm_probe(now_us);

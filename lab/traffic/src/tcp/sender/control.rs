@@ -2,7 +2,9 @@
 
 use super::acks::AckEffects;
 use super::{State, TcpSender};
-use crate::tcp::congestion::{AckEvent, DeliveryEvent, LossEvent, RestartEvent, SenderPhase};
+use crate::tcp::congestion::{
+    AckEvent, DeliveryEvent, LossEvent, RestartEvent, SenderPhase, uses_window,
+};
 use crate::tcp::segment::HEADER_BYTES;
 
 /// Linux, `tcp_pacing_ss_ratio`: slow start doubles the window per round.
@@ -89,11 +91,7 @@ impl TcpSender {
         if !matches!(self.state, State::Open | State::Loss) {
             return;
         }
-        // RFC 7661: an unused window is not validated. Slow start doubles, so half of it suffices there.
-        let window = self.controller.window_bytes();
-        let slow_start = self.controller.ssthresh_bytes().is_none_or(|it| window < it);
-        let used = in_flight_before + u64::from(self.mss_bytes);
-        if used <= window && !(slow_start && 2 * used > window) {
+        if !uses_window(&*self.controller, in_flight_before, u64::from(self.mss_bytes)) {
             self.controller.on_underuse(now_us);
             return;
         }

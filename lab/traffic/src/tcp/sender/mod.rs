@@ -264,7 +264,7 @@ impl TcpSender {
         if seq == self.board.una() {
             // Linux, `tcp_xmit_retransmit_queue`: the first segment has a round trip of its own, else a lost
             // retransmission that RACK finds is sent again too late.
-            self.timers.rto_base_us = Some(now_us);
+            self.timers.rto_us = Some(now_us + self.rtt.rto_us());
         }
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable. With AccECN they may be
         // (draft-ietf-tcpm-generalized-ecn §3.2.6) and then share the queue of other data.
@@ -296,7 +296,7 @@ impl TcpSender {
             prr.on_sent(u64::from(len));
         }
         // RFC 6298 §5.1: the timer runs while data is outstanding.
-        self.timers.rto_base_us.get_or_insert(now_us);
+        self.timers.rto_us.get_or_insert(now_us + self.rtt.rto_us());
         let len_bytes = segment.datagram_bytes();
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(len_bytes);
@@ -341,6 +341,6 @@ impl Endpoint for TcpSender {
             let at_us = self.pacer.next_us().max(self.start_us);
             self.has_something_to_send(at_us).then_some(at_us)
         });
-        [start_us, pace_us, self.timers.next_us(&self.rtt)].into_iter().flatten().min()
+        [start_us, pace_us, self.timers.next_us()].into_iter().flatten().min()
     }
 }

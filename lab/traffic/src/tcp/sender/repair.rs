@@ -32,7 +32,7 @@ impl TcpSender {
         if self.timers.probe_us.is_some_and(|at_us| at_us <= now_us) {
             self.send_probe(now_us, out);
         }
-        if self.timers.rto_us(&self.rtt).is_some_and(|at_us| at_us <= now_us) {
+        if self.timers.rto_us.is_some_and(|at_us| at_us <= now_us) {
             self.on_retransmission_timeout(now_us, out);
         }
     }
@@ -58,7 +58,8 @@ impl TcpSender {
         self.state = State::Loss;
         self.probe = None;
         self.rtt.back_off();
-        self.timers = Timers { rto_base_us: Some(now_us), reorder_us: None, probe_us: None };
+        let rto_us = Some(now_us + self.rtt.rto_us());
+        self.timers = Timers { rto_us, reorder_us: None, probe_us: None };
         // §5.4: the earliest segment leaves at once, even if later ones fill the window.
         if let Some((id, _)) = self.board.next_lost() {
             self.retransmit(id, now_us, out);
@@ -82,6 +83,6 @@ impl TcpSender {
         self.counters.tail_loss_probes += 1;
         let end_seq = if is_retransmission { end_seq } else { self.board.next() };
         self.probe = Some(Probe { end_seq, is_retransmission });
-        self.timers.rto_base_us = Some(now_us);
+        self.timers.rto_us = Some(now_us + self.rtt.rto_us());
     }
 }

@@ -1,14 +1,12 @@
 //! Response to loss and marks: bounds on bandwidth and volume in flight, §4.5.10.
 
 use super::super::{DeliveryEvent, LossEvent, RateSample, SenderPhase};
-use super::{Bbr3, State};
+use super::{Bbr3, BbrVersion, State};
 
 /// §2.7, BBRLossThresh: maximum tolerated loss rate per round.
 const LOSS_THRESH: f64 = 0.02;
 /// §2.7, BBRBeta: maximum cut of a bound, Cubic's multiplicative decrease.
 pub(super) const BETA: f64 = 0.7;
-/// §4.3.1.3, BBRStartupFullLossCnt: discontiguous ranges lost in one round of Startup.
-const STARTUP_FULL_LOSS_RANGES: u32 = 6;
 /// BBRv3 in Linux, `bbr_ecn_alpha_gain`: 1/16.
 const ECN_ALPHA_GAIN: f64 = 1.0 / 16.0;
 /// `bbr_ecn_factor`: share of alpha by which marks cut the volume.
@@ -28,11 +26,14 @@ pub(super) struct Congestion {
     inflight_latest_bytes: u64,
 
     pub(super) bw_shortterm_bps: Option<u64>,
+    /// v2alpha, `bw_hi`: set by marks while probing.
+    pub(super) bw_longterm_bps: Option<u64>,
     pub(super) inflight_shortterm: Option<u64>,
     pub(super) inflight_longterm: Option<u64>,
 
-    /// Discontiguous ranges marked lost in this round and the end of the last.
-    lost_ranges: u32,
+    /// Losses of this round, as [`BbrVersion::startup_full_losses`] counts them.
+    losses: u32,
+    /// End of the latest segment marked lost.
     lost_end_seq: u64,
     /// The latest complete round began in fast recovery.
     began_in_recovery: bool,
@@ -123,15 +124,23 @@ impl Bbr3 {
         // BBRInitLowerBounds.
         let bw_bps = it.bw_shortterm_bps.unwrap_or(max_bw_bps);
         let inflight = it.inflight_shortterm.unwrap_or(cwnd_bytes);
-        let mut lower = inflight;
+        let (mut lower, mut ecn_bps) = (inflight, u64::MAX);
         if it.ce_in_round {
-            // Linux, `bbr_ecn_lower_bounds`: marks cut the volume, not the rate.
-            lower = (inflight as f64 * (1.0 - it.ecn_alpha * ECN_FACTOR)) as u64;
+            // Linux, `bbr_ecn_lower_bounds`: marks cut the volume, in version 3 not the rate.
+            let kept = 1.0 - it.ecn_alpha * ECN_FACTOR;
+            lower = (inflight as f64 * kept) as u64;
+            if self.version == BbrVersion::Two {
+                // v2alpha, `bbr_ecn_bw_lo`.
+                ecn_bps = (bw_bps as f64 * kept) as u64;
+            }
         }
         if it.loss_in_round {
             // BBRLossLowerBounds.
             it.bw_shortterm_bps = Some(it.bw_latest_bps.max((bw_bps as f64 * BETA) as u64));
             lower = lower.min(it.inflight_latest_bytes.max((inflight as f64 * BETA) as u64));
+        }
+        if ecn_bps < it.bw_shortterm_bps.unwrap_or(u64::MAX) {
+            it.bw_shortterm_bps = Some(ecn_bps);
         }
         it.inflight_shortterm = Some(lower);
     }
@@ -144,8 +153,9 @@ impl Bbr3 {
 
     /// BBRBoundBWForModel.
     pub(super) fn bound_bw_for_model(&mut self) {
-        let bound_bps = self.congestion.bw_shortterm_bps.unwrap_or(u64::MAX);
-        self.bw_bps = self.max_bw.bps.min(bound_bps);
+        let it = &self.congestion;
+        let bounds = [it.bw_shortterm_bps, it.bw_longterm_bps];
+        self.bw_bps = bounds.into_iter().flatten().fold(self.max_bw.bps, u64::min);
     }
 
     /// IsInflightTooHigh.
@@ -167,12 +177,32 @@ impl Bbr3 {
         total_delivered_bytes: u64,
     ) {
         self.probe.samples = false;
+        self.probe.previous_too_high = true;
         if !is_app_limited {
+            self.cut_upper_bandwidth();
             let floor = (self.target_inflight_bytes() as f64 * BETA) as u64;
             self.congestion.inflight_longterm = Some(inflight_bytes.max(floor));
         }
         if self.state == State::ProbeBwUp {
             self.start_probe_bw_down(now_us, total_delivered_bytes);
+        }
+    }
+
+    /// v2alpha, `bbr2_handle_inflight_too_high_via_ecn`, with `bbr_ecn_bw_hi`.
+    fn cut_upper_bandwidth(&mut self) {
+        if self.version == BbrVersion::Two && self.handles_ecn && !self.probe.is_ok {
+            let it = &mut self.congestion;
+            let bps = it.bw_longterm_bps.unwrap_or(self.max_bw.bps) as f64;
+            it.bw_longterm_bps = Some((bps * (1.0 - it.ecn_alpha * ECN_FACTOR)) as u64);
+        }
+    }
+
+    /// A higher bandwidth proved safe.
+    pub(super) fn raise_upper_bandwidth(&mut self, sample: &RateSample) {
+        if let (Some(bound), Some(bps)) =
+            (&mut self.congestion.bw_longterm_bps, sample.delivery_rate_bps)
+        {
+            *bound = (*bound).max(bps);
         }
     }
 
@@ -184,8 +214,8 @@ impl Bbr3 {
             it.loss_round_delivered = event.total_delivered_bytes;
         }
         it.loss_in_round = true;
-        if event.seq != it.lost_end_seq {
-            it.lost_ranges += 1;
+        if self.version == BbrVersion::Three && event.seq != it.lost_end_seq {
+            it.losses += 1;
         }
         it.lost_end_seq = event.seq + event.len_bytes;
 
@@ -211,20 +241,25 @@ impl Bbr3 {
     pub(super) fn check_startup_congestion(&mut self, event: &DeliveryEvent) {
         let in_recovery = event.phase == SenderPhase::Recovery;
         if self.state == State::Startup && !self.full_bw_reached {
+            let is_v2 = self.version == BbrVersion::Two;
+            if is_v2 && event.newly_lost_bytes > 0 {
+                self.congestion.losses += 1;
+            }
             let it = &self.congestion;
             let lossy = it.loss_round_start
                 && in_recovery
-                && it.began_in_recovery
-                && it.lost_ranges >= STARTUP_FULL_LOSS_RANGES
+                && (is_v2 || it.began_in_recovery)
+                && it.losses >= self.version.startup_full_losses()
                 && event.rate.is_some_and(|sample| self.is_inflight_too_high(&sample));
             if lossy || it.startup_ecn_rounds >= STARTUP_FULL_ECN_ROUNDS {
                 self.full_bw_reached = true;
-                let safe = self.bdp_bytes(1.0).max(self.congestion.inflight_latest_bytes);
+                let latest = if is_v2 { 0 } else { self.congestion.inflight_latest_bytes };
+                let safe = self.bdp_bytes(1.0).max(latest);
                 self.congestion.inflight_longterm = Some(safe);
             }
         }
         if self.congestion.loss_round_start {
-            self.congestion.lost_ranges = 0;
+            self.congestion.losses = 0;
             self.congestion.began_in_recovery = in_recovery;
         }
     }

@@ -12,7 +12,7 @@ impl Bbr3 {
     /// §4.6.2, BBRSetPacingRate.
     pub(super) fn set_pacing_rate(&mut self, event: &DeliveryEvent) {
         self.pacing.on_rtt(event.srtt_us);
-        self.set_pacing_rate_with_gain(self.state.gains().0);
+        self.set_pacing_rate_with_gain(self.version.gains(self.state).pacing);
     }
 
     pub(super) fn set_pacing_rate_with_gain(&mut self, gain: f64) {
@@ -21,7 +21,7 @@ impl Bbr3 {
     }
 
     /// §4.6.3.
-    fn send_quantum_bytes(&self) -> u64 {
+    pub(super) fn send_quantum_bytes(&self) -> u64 {
         path::bytes_in(self.pacing.bps, 1_000).min(64 << 10).max(2 * self.sizes.mss_bytes)
     }
 
@@ -59,13 +59,13 @@ impl Bbr3 {
 
     /// BBRProbeRTTCwnd.
     pub(super) fn probe_rtt_cwnd_bytes(&self) -> u64 {
-        self.bdp_bytes(State::ProbeRtt.gains().1).max(self.min_pipe_bytes())
+        self.bdp_bytes(self.version.gains(State::ProbeRtt).window).max(self.min_pipe_bytes())
     }
 
     /// §4.6.4.6, BBRSetCwnd.
     pub(super) fn set_cwnd(&mut self, event: &DeliveryEvent) {
-        let max_inflight =
-            self.quantized(self.bdp_bytes(self.state.gains().1) + self.aggregation.extra_bytes);
+        let gain = self.version.gains(self.state).window;
+        let max_inflight = self.quantized(self.bdp_bytes(gain) + self.aggregation.extra_bytes);
         self.cwnd.grow(event, max_inflight, self.full_bw_reached);
         self.cwnd.bytes = self.cwnd.bytes.max(self.min_pipe_bytes());
         if self.state == State::ProbeRtt {

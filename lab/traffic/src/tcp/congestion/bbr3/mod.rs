@@ -1,8 +1,9 @@
-//! BBR version 3, draft-ietf-ccwg-bbr-02.
+//! BBR version 3, draft-ietf-ccwg-bbr-02, and version 2, of which it is a revision.
 //!
 //! This file holds the state and the order of the steps; `model` estimates bandwidth, RTT and
 //! aggregation, `probe_bw` cycles through DOWN, CRUISE, REFILL and UP, `bounds` handles loss and marks,
-//! `control` sets pacing rate and window.
+//! `control` sets pacing rate and window, `version` has what is different in version 2. Sections are those
+//! of version 3.
 //!
 //! The draft does not define ECN. This follows BBRv3 in Linux as presented to the IETF (Cardwell et
 //! al., IETF 104 and 117): an EWMA of the fraction marked scales the lower bound of the data in flight,
@@ -15,6 +16,7 @@ mod bounds;
 mod control;
 mod model;
 mod probe_bw;
+mod version;
 
 use super::path::{self, AckAggregation, MaxBandwidth, PacingRate, Rounds, Sizes, Window};
 use super::{
@@ -24,13 +26,7 @@ use super::{
 use crate::rng::Rng;
 use bounds::Congestion;
 use probe_bw::Probe;
-
-/// §4.3.1.1, BBRStartupPacingGain: 4 ln 2.
-const STARTUP_PACING_GAIN: f64 = 2.77;
-/// §4.3.2, BBRDrainPacingGain. The table of §4.6.1 has 0.5, the text and Linux 0.35.
-const DRAIN_PACING_GAIN: f64 = 0.35;
-/// §4.6.1, BBRDefaultCwndGain.
-const DEFAULT_CWND_GAIN: f64 = 2.0;
+pub use version::BbrVersion;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -56,23 +52,12 @@ impl State {
     fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
-
-    /// §4.6.1: pacing gain and window gain.
-    fn gains(self) -> (f64, f64) {
-        match self {
-            Self::Startup => (STARTUP_PACING_GAIN, DEFAULT_CWND_GAIN),
-            Self::Drain => (DRAIN_PACING_GAIN, DEFAULT_CWND_GAIN),
-            Self::ProbeBwDown => (0.9, DEFAULT_CWND_GAIN),
-            Self::ProbeBwCruise | Self::ProbeBwRefill => (1.0, DEFAULT_CWND_GAIN),
-            Self::ProbeBwUp => (1.25, 2.25),
-            Self::ProbeRtt => (1.0, 0.5),
-        }
-    }
 }
 
-/// BBR v3.
+/// BBR v3 and v2.
 #[derive(Debug, Clone)]
 pub struct Bbr3 {
+    version: BbrVersion,
     sizes: Sizes,
     random: Rng,
     handles_ecn: bool,
@@ -108,9 +93,10 @@ pub struct Bbr3 {
 
 impl Bbr3 {
     /// BBROnInit, §4.2.1.
-    pub fn new(connection: &ConnectionConfig, seed: u64) -> Self {
+    pub fn new(version: BbrVersion, connection: &ConnectionConfig, seed: u64) -> Self {
         let sizes = Sizes::new(connection);
         Self {
+            version,
             sizes,
             random: Rng::new(seed),
             handles_ecn: connection.ecn,
@@ -135,7 +121,7 @@ impl Bbr3 {
             congestion: Congestion::new(),
             probe: Probe::default(),
             cwnd: Window::new(sizes),
-            pacing: PacingRate::new(&sizes, STARTUP_PACING_GAIN),
+            pacing: PacingRate::new(&sizes, version.gains(State::Startup).pacing),
         }
     }
 }

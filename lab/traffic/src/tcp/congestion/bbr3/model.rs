@@ -2,7 +2,7 @@
 
 use super::super::DeliveryEvent;
 use super::probe_bw::AckPhase;
-use super::{Bbr3, State};
+use super::{Bbr3, BbrVersion, State};
 
 /// §2.12, MaxBwFilterLen: ProbeBW cycles.
 const MAX_BW_FILTER_CYCLES: u64 = 2;
@@ -45,7 +45,10 @@ impl Bbr3 {
         if self.full_bw_now || !self.rounds.is_start || sample.is_app_limited {
             return;
         }
-        let rate_bps = sample.delivery_rate_bps.unwrap_or(0);
+        let rate_bps = match self.version {
+            BbrVersion::Two => self.max_bw.bps,
+            BbrVersion::Three => sample.delivery_rate_bps.unwrap_or(0),
+        };
         if rate_bps as f64 >= self.full_bw_bps as f64 * FULL_BW_GROWTH {
             self.reset_full_bw();
             self.full_bw_bps = rate_bps;

@@ -1,7 +1,7 @@
 //! The cycle of ProbeBW, §4.3.3.
 
 use super::super::DeliveryEvent;
-use super::{Bbr3, State};
+use super::{Bbr3, BbrVersion, State, path};
 
 /// §2.7, BBRHeadroom: share of the volume left to other flows.
 const HEADROOM: f64 = 0.15;
@@ -9,6 +9,8 @@ const HEADROOM: f64 = 0.15;
 const PROBE_WAIT_US: u64 = 2_000_000;
 /// … and its random extension.
 const PROBE_WAIT_JITTER_US: u64 = 1_000_000;
+/// v2alpha, `bbr_bw_probe_pif_gain`: BDPs in flight that end UP.
+const V2_UP_INFLIGHT_GAIN: f64 = 1.25;
 /// §4.3.3.5.3: maximum round trips between two probes.
 const RENO_ROUNDS: u64 = 63;
 
@@ -32,10 +34,17 @@ pub(super) struct Probe {
     pub(super) rounds_since: u64,
     wait_us: u64,
     cycle_stamp_us: u64,
+    up_stamp_us: u64,
     up_rounds: u32,
     up_acked_bytes: u64,
     /// BBR.probe_up_cnt: bytes acknowledged per byte of growth; `None`: no growth.
     up_count: Option<u64>,
+    /// v2alpha, `prev_probe_too_high`: the previous probe met too much loss or too many marks.
+    pub(super) previous_too_high: bool,
+    /// v2alpha, `stopped_risky_probe`: this probe ended at the bound that the previous one had set.
+    stopped_at_bound: bool,
+    /// v2alpha, `got_ok_bw_probe_sample`: a sample of this probe was within loss and marks.
+    pub(super) is_ok: bool,
 }
 
 impl Bbr3 {
@@ -55,6 +64,8 @@ impl Bbr3 {
         self.reset_lower_bounds();
         self.probe.up_rounds = 0;
         self.probe.up_acked_bytes = 0;
+        self.probe.stopped_at_bound = false;
+        self.probe.is_ok = false;
         self.probe.ack_phase = AckPhase::Refilling;
         self.start_round(total_delivered_bytes);
         self.state = State::ProbeBwRefill;
@@ -64,6 +75,7 @@ impl Bbr3 {
         self.probe.samples = true;
         self.probe.ack_phase = AckPhase::ProbeStarting;
         self.start_round(event.total_delivered_bytes);
+        self.probe.up_stamp_us = event.now_us;
         self.reset_full_bw();
         self.full_bw_bps = event.rate.and_then(|it| it.delivery_rate_bps).unwrap_or(0);
         self.state = State::ProbeBwUp;
@@ -76,6 +88,10 @@ impl Bbr3 {
             return;
         }
         self.adapt_upper_bounds(event);
+        if self.is_probe_to_be_repeated() {
+            self.start_probe_bw_refill(event.total_delivered_bytes);
+            return;
+        }
         match self.state {
             State::ProbeBwDown => {
                 if self.is_time_to_probe(event.now_us) {
@@ -95,7 +111,11 @@ impl Bbr3 {
                 }
             }
             State::ProbeBwUp => {
-                if self.is_time_to_go_down(event) {
+                let is_done = match self.version {
+                    BbrVersion::Two => self.has_v2_probed_enough(event),
+                    BbrVersion::Three => self.is_time_to_go_down(event),
+                };
+                if is_done {
                     self.start_probe_bw_down(event.now_us, event.total_delivered_bytes);
                 }
             }
@@ -115,6 +135,33 @@ impl Bbr3 {
     fn is_time_to_cruise(&self, event: &DeliveryEvent) -> bool {
         self.inflight_with_headroom().is_none_or(|limit| event.in_flight_bytes <= limit)
             && event.in_flight_bytes <= self.quantized(self.max_bdp_bytes())
+    }
+
+    /// v2alpha, `bbr2_update_cycle_phase`: the probe reached the bound at which the previous one met too
+    /// much loss, or after a minimum RTT 1.25 BDPs are in flight.
+    fn has_v2_probed_enough(&mut self, event: &DeliveryEvent) -> bool {
+        let in_flight = event.prior_in_flight_bytes + self.send_quantum_bytes();
+        let at_bound = self.probe.previous_too_high
+            && self.congestion.inflight_longterm.is_some_and(|limit| in_flight >= limit);
+        let lasts_us = event.now_us.saturating_sub(self.probe.up_stamp_us);
+        let queued = self.quantized(path::scaled(self.max_bdp_bytes(), V2_UP_INFLIGHT_GAIN));
+        let is_queuing = lasts_us > self.min_rtt_us.unwrap_or(0) && in_flight >= queued;
+        self.probe.stopped_at_bound |= at_bound;
+        if at_bound || is_queuing {
+            self.probe.previous_too_high = false;
+        }
+        at_bound || is_queuing
+    }
+
+    /// v2alpha, `bbr2_adapt_upper_bounds`: a probe that ended at the previous bound without loss is
+    /// repeated as soon as its last samples are in.
+    fn is_probe_to_be_repeated(&mut self) -> bool {
+        let samples_are_in = self.state.is_probe_bw()
+            && self.rounds.is_start
+            && self.probe.ack_phase == AckPhase::Init;
+        samples_are_in
+            && std::mem::take(&mut self.probe.stopped_at_bound)
+            && !self.probe.previous_too_high
     }
 
     /// BBRIsTimeToGoDown.
@@ -195,6 +242,8 @@ impl Bbr3 {
             }
             return;
         }
+        self.probe.is_ok |= self.probe.samples;
+        self.raise_upper_bandwidth(sample);
         if let Some(limit) = self.congestion.inflight_longterm {
             self.congestion.inflight_longterm = Some(limit.max(sample.in_flight_at_send_bytes));
             if self.state == State::ProbeBwUp {

@@ -17,7 +17,11 @@ struct Connection {
 
 impl Connection {
     fn new(connection: &ConnectionConfig) -> Self {
-        let bbr = Bbr3::new(connection, 11);
+        Self::of(BbrVersion::Three, connection)
+    }
+
+    fn of(version: BbrVersion, connection: &ConnectionConfig) -> Self {
+        let bbr = Bbr3::new(version, connection, 11);
         Self { bbr, now_us: 0, delivered: 0, states: Vec::new() }
     }
 
@@ -175,4 +179,97 @@ fn probe_rtt_halves_the_volume_for_200_ms_every_five_seconds() {
     let lasted_us = connection.now_us - start_us;
     assert!((200_000..=280_000).contains(&lasted_us), "{lasted_us}");
     assert_eq!(connection.bbr.state, State::ProbeBwCruise);
+}
+
+/// Version 2 with the bound that a probe with too much loss leaves behind, at the end of that probe.
+fn v2_after_a_lossy_probe() -> (Connection, u64) {
+    let mut connection = Connection::of(BbrVersion::Two, &ConnectionConfig::default());
+    connection.run_until(State::ProbeBwUp);
+    connection.lose(6 * MSS, 150_000);
+    assert_eq!(connection.bbr.state, State::ProbeBwDown);
+    let bound = connection.bbr.congestion.inflight_longterm.unwrap();
+    (connection, bound)
+}
+
+#[test]
+fn version_two_probes_up_until_a_quarter_is_queued_and_version_three_until_the_rate_stands_still() {
+    let rounds_up = |version, in_flight| {
+        let mut connection = Connection::of(version, &ConnectionConfig::default());
+        connection.run_until(State::ProbeBwUp);
+        let mut rounds = 0;
+        while connection.bbr.state == State::ProbeBwUp && rounds < 20 {
+            connection.round(0, 0, in_flight);
+            rounds += 1;
+        }
+        rounds
+    };
+    let (below, above) = (BDP * 6 / 5, BDP * 4 / 3);
+    assert_eq!(rounds_up(BbrVersion::Two, below), 20);
+    // The first is within the minimum RTT.
+    assert_eq!(rounds_up(BbrVersion::Two, above), 2);
+    assert_eq!(rounds_up(BbrVersion::Three, below), 3);
+}
+
+#[test]
+fn version_two_stops_at_the_bound_of_a_lossy_probe_and_repeats_a_probe_without_loss() {
+    let (mut connection, bound) = v2_after_a_lossy_probe();
+    connection.run_until(State::ProbeBwUp);
+    connection.states.clear();
+    connection.bbr.probe_rtt_min_stamp_us = connection.now_us;
+    for _ in 0..4 {
+        connection.round(0, 0, bound);
+    }
+    use State::{ProbeBwDown, ProbeBwRefill, ProbeBwUp};
+    assert_eq!(connection.states, [ProbeBwDown, ProbeBwRefill, ProbeBwUp]);
+}
+
+#[test]
+fn version_two_drains_deeper_and_starts_faster() {
+    let gain = |version: BbrVersion, state| version.gains(state).pacing;
+    let (two, three) = (BbrVersion::Two, BbrVersion::Three);
+    assert!(gain(two, State::Startup) > gain(three, State::Startup));
+    assert!(gain(two, State::ProbeBwDown) < gain(three, State::ProbeBwDown));
+    let (mut connection, _) = v2_after_a_lossy_probe();
+    connection.round(0, 0, 2 * BDP);
+    assert_eq!(connection.bbr.state, State::ProbeBwDown);
+    let share = connection.bbr.pacing.bps as f64 / RATE_BPS as f64;
+    assert!((share - 0.75 * 0.99).abs() < 1e-6, "{share}");
+}
+
+/// `bbr_ecn_bw_lo`: marks cut the rate too.
+#[test]
+fn marks_cut_rate_and_volume_of_version_two() {
+    let config = ConnectionConfig { ecn: true, ..ConnectionConfig::default() };
+    let mut connection = Connection::of(BbrVersion::Two, &config);
+    connection.run_until(State::ProbeBwCruise);
+    let alpha = connection.bbr.congestion.ecn_alpha;
+    connection.round(0, BDP / 10, BDP);
+    connection.round(0, 0, BDP);
+    let rate = connection.bbr.congestion.bw_shortterm_bps.unwrap() as f64;
+    let expected = RATE_BPS as f64 * (1.0 - alpha / 3.0);
+    assert!((rate / expected - 1.0).abs() < 0.05, "{rate} {expected}");
+    assert_eq!(connection.bbr.bw_bps, rate as u64);
+}
+
+/// `bbr_full_loss_cnt`: eight acknowledgements with losses in a round of recovery, of more than 2 %.
+#[test]
+fn eight_losses_in_a_round_end_startup_of_version_two_at_one_bdp() {
+    let ended = |losses: u64| {
+        let mut connection = Connection::of(BbrVersion::Two, &ConnectionConfig::default());
+        connection.round(0, 0, BDP);
+        let bbr = &mut connection.bbr;
+        let event = DeliveryEvent {
+            now_us: 2 * RTT_US,
+            newly_lost_bytes: MSS,
+            rtt_us: Some(RTT_US),
+            srtt_us: RTT_US,
+            phase: SenderPhase::Recovery,
+            ..DeliveryEvent::default()
+        };
+        (1..losses).for_each(|_| bbr.on_delivery(&event));
+        connection.round(MSS * 3, 0, BDP);
+        connection.bbr.congestion.inflight_longterm
+    };
+    assert_eq!(ended(7), None);
+    assert_eq!(ended(8), Some(BDP));
 }
