@@ -209,7 +209,8 @@ def ungreedy_us(flows: FlowView | None, *queues: tuple[int, int, int]) -> float:
     ]
     policy = parse_policy("version: 1\nrules: [{name: r, ladder: []}]")
     (status,) = statuses({**World(Controller(policy)).status(), "queues": given})
-    return PipelineView(0, status, flows).ungreedy_sojourn_us
+    used = None if flows is None else flows.queues_of_ungreedy
+    return PipelineView(0, status, used).ungreedy_sojourn_us
 
 
 def inventory(*flows: tuple[int, int, int]) -> FlowView:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from tc_controller.explain_move import explain_move, result_of_move
 from tc_controller.explain_trial import explain_trial, is_trial, place
 
 Record = dict[str, Any]
@@ -25,8 +26,12 @@ def decision_rows(records: Iterable[Record]) -> list[list[str]]:
             rung = record["rung"]["template"]
             result = "dry run" if record.get("dry_run") else "no answer"
             lines[key] = [key, time_of(record["at_us"]), bearer_name(record), rung, result]
+        elif record["event"] == "flow_move":
+            result = "dry run" if record["dry_run"] else "no answer"
+            what = f"QFI {record['qfi']} to DRB {record['to_drb']}"
+            lines[key] = [key, time_of(record["at_us"]), bearer_name(record), what, result]
         elif key in lines:
-            lines[key][4] = result_of(record)
+            lines[key][4] = result_of_move(record) or result_of(record)
     return list(lines.values())
 
 
@@ -45,6 +50,8 @@ def explain(records: Iterable[Record], wanted: str) -> str | None:
     story = [record for record in records if record.get("id") == wanted]
     if story and is_trial(story[0]):
         return "\n".join(explain_trial(story, time_of(story[0]["at_us"])))
+    if story and story[0]["event"] == "flow_move":
+        return "\n".join(explain_move(story, time_of(story[0]["at_us"])))
     decided = next((record for record in story if record["event"] == "decided"), None)
     if decided is None:
         return None

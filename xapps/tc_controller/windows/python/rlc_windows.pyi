@@ -84,6 +84,12 @@ class Windows:
     def set_pipeline_us(self, slot: int, sojourn_us: float) -> None:
         """Set what an ungreedy flow waits in the pipeline; part of the coming sojourns."""
 
+    def set_pipelines_us(
+        self, rntis: NDArray[np.uint32], drbs: NDArray[np.uint8], sojourns_us: NDArray[np.float32]
+    ) -> None:
+        """The same of many bearers, by C-RNTI and DRB; those without a slot are left out. Arrays of
+        shape (bearers,). Raises ``ValueError`` for other lengths than that of the first."""
+
     @property
     def bearers(self) -> int:
         """Bearers known now."""

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 from ric.errors import ServiceModelError, ServiceModelUnavailable, TemplateParameterError
 
 if TYPE_CHECKING:
-    from e2sm_tc import Report
+    import numpy as np
+    from e2sm_tc import Report, UngreedyQueues
+    from numpy.typing import NDArray
 
 Encoding = Literal["v0", "v1"]
 Kind = Literal[
@@ -64,6 +66,10 @@ class _Codec(Protocol):
     ) -> list[bool]: ...
 
     def pacer_limits(self, data: bytes) -> tuple[list[int], list[int], list[int]]: ...
+
+    def status_rows(self, statuses: Any, used: Any = ...) -> NDArray[np.void]: ...
+
+    UngreedyQueues: type[UngreedyQueues]
 
 
 @functools.cache
@@ -114,6 +120,17 @@ def decode_indication(data: bytes) -> Report:
         return codec.decode_indication(data)
     except codec.CodecError as error:
         raise _as_service_model_error("indication", "v1", error) from error
+
+
+def status_rows(statuses: Any, used: Any = None) -> NDArray[np.void]:
+    """The `PipelineStatuses` of a report as one array of a row per bearer, with `ungreedy_queues`;
+    see `e2sm_tc.status_rows`."""
+    return _codec().status_rows(statuses, used)
+
+
+def ungreedy_queues() -> UngreedyQueues:
+    """The queues of ungreedy flows, none so far, for `status_rows`."""
+    return _codec().UngreedyQueues()
 
 
 def greedy_flows(

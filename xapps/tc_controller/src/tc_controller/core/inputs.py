@@ -7,7 +7,7 @@ the controller's own clock; leases, time-outs and latencies are measured on that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -128,11 +128,29 @@ class PipelineStatus(Protocol):
     @property
     def qos(self) -> tuple[Sequence[int], tuple[int, int | None] | None]: ...
     @property
+    def qos_flows(self) -> tuple[int, list[int]] | None: ...
+    @property
     def dropped_packets(self) -> int: ...
     @property
     def queues(self) -> Sequence[QueueStatus]: ...
     def ungreedy_queues(self, used: Sequence[int] | None, /) -> Sequence[QueueStatus]: ...
     def ungreedy_sojourn_us(self, used: Sequence[int] | None, /) -> int: ...
+
+
+class UngreedyQueues(Protocol):
+    """The queues that ungreedy flows of bearers use, by inventories."""
+
+    def set(self, rnti: int, drb: int, queues: Sequence[int] | None, /) -> None: ...
+
+
+class PipelineStatuses(Protocol):
+    """The E2SM-TC ``PipelineStatus`` of each bearer of a report (`ric.sm.tc.status_rows`)."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[PipelineStatus]: ...
+    def __getitem__(self, row: int, /) -> PipelineStatus: ...
+    def changed_since(self, former: Any, /) -> list[int] | None: ...
+    def rows(self, used: Any, /) -> bytes: ...
 
 
 #: Source and destination address, source and destination port, protocol.
@@ -178,7 +196,7 @@ class PipelineReport(NamedTuple):
 
     node_id: str
     collected_at_us: int
-    statuses: Sequence[PipelineStatus]
+    statuses: PipelineStatuses
 
 
 class FlowReport(NamedTuple):

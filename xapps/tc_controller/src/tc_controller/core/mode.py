@@ -25,7 +25,12 @@ class Mode(enum.StrEnum):
         if self is Mode.ACT:
             return policy
         change = _dry if self is Mode.OBSERVE else _without_pipelines
-        return policy.with_rules(tuple(map(change, policy.rules)))
+        second = policy.second_drb
+        if second is not None:
+            dry = second.model_copy(update={"dry_run": True})
+            second = dry if self is Mode.OBSERVE else None
+        applied = policy.with_rules(tuple(map(change, policy.rules)))
+        return applied.model_copy(update={"second_drb": second})
 
 
 def _dry(rule: Rule) -> Rule:

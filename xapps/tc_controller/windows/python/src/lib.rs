@@ -3,7 +3,7 @@
 // The stub documents what Python sees.
 #![allow(missing_docs)]
 
-use numpy::{PyArray1, ToPyArray};
+use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use rlc_windows::{Objective, Taken};
@@ -105,6 +105,29 @@ impl Windows {
 
     fn set_pipeline_us(&mut self, slot: usize, sojourn_us: f32) {
         self.0.set_pipeline_us(slot, sojourn_us);
+    }
+
+    fn set_pipelines_us(
+        &mut self,
+        rntis: PyReadonlyArray1<'_, u32>,
+        drbs: PyReadonlyArray1<'_, u8>,
+        sojourns_us: PyReadonlyArray1<'_, f32>,
+    ) -> PyResult<()> {
+        let (rntis, drbs, all_us) = (rntis.as_array(), drbs.as_array(), sojourns_us.as_array());
+        if rntis.len() != drbs.len() || rntis.len() != all_us.len() {
+            let lengths = [rntis.len(), drbs.len(), all_us.len()];
+            let message =
+                format!("rntis, drbs, sojourns_us: expected equal lengths, got {lengths:?}");
+            return Err(PyValueError::new_err(message));
+        }
+        for ((&rnti, &drb), &sojourn_us) in rntis.iter().zip(drbs).zip(all_us) {
+            // A UE without C-RNTI is in no RLC report.
+            let Ok(rnti) = u16::try_from(rnti) else { continue };
+            if let Some(slot) = self.0.slot(u32::from(rnti) << 8 | u32::from(drb)) {
+                self.0.set_pipeline_us(slot, sojourn_us);
+            }
+        }
+        Ok(())
     }
 
     #[getter]

@@ -14,6 +14,7 @@ from tc_controller.core.observe.pipeline_view import PipelineView
 
 #: Control styles of E2SM-TC v1.
 _STYLE_PIPELINE, _STYLE_LEASE, _STYLE_NODE_LEASE, _STYLE_NODE_DEFAULT = 1, 2, 4, 5
+_STYLE_QOS_FLOW = 6
 
 
 class Purpose(enum.Enum):
@@ -26,6 +27,7 @@ class Purpose(enum.Enum):
     RENEW = "renew"
     OWN = "own"
     DEFAULT = "default"
+    MOVE = "move"
 
 
 @dataclass(slots=True)
@@ -164,6 +166,22 @@ class Outbox:
         content = {"owner": self._owner, "lease_ms": lease_ms, "dry_run": False, "change": change}
         pending = Pending(self._take_id(), node_id, None, Purpose.DEFAULT, now_us)
         return self._send(pending, _STYLE_NODE_DEFAULT, {"node_default": content})
+
+    def qos_flow(
+        self, now_us: int, bearer: BearerKey, qfi: int, expected_revision: int | None
+    ) -> SendControl:
+        """Map a QoS flow of the bearer's UE to the bearer."""
+        node_id = bearer.node_id
+        self._budget[node_id] = (self._tokens(node_id, now_us) - 1.0, now_us)
+        content = {
+            "bearer": bearer.ie(),
+            "qfi": qfi,
+            "expected_revision": expected_revision,
+            "owner": self._owner,
+            "dry_run": False,
+        }
+        pending = Pending(self._take_id(), node_id, None, Purpose.MOVE, now_us)
+        return self._send(pending, _STYLE_QOS_FLOW, {"qos_flow_mapping": content})
 
     def take(self, control_id: int) -> Pending | None:
         """The control of an answer; ``None`` if it timed out before."""

@@ -102,6 +102,8 @@ class DesiredStore:
         self._kept: dict[BearerKey, Desired] = {}
         #: Documents of trials, by node and rule.
         self.trials: dict[tuple[str, str], Mapping[str, Any]] = {}
+        #: Id of the move and DRB that the flow came from, by node, C-RNTI and QFI.
+        self.flow_moves: dict[tuple[str, int, int], tuple[str, int]] = {}
         self.states = KeptStates()
 
     def __len__(self) -> int:
@@ -137,14 +139,24 @@ class DesiredStore:
         known = self._desired.keys() | self._kept.keys()
         return sorted(bearer for bearer in known if bearer.node_id == node_id)
 
+    def set_flow_moves(
+        self, node_id: str, moves: Mapping[tuple[int, int], tuple[str, int]]
+    ) -> None:
+        """Replace the moves of QoS flows at a node, by C-RNTI and QFI."""
+        others = {key: move for key, move in self.flow_moves.items() if key[0] != node_id}
+        own = {(node_id, rnti, qfi): move for (rnti, qfi), move in moves.items()}
+        self.flow_moves = others | own
+
     def document(self) -> dict[str, Any]:
         """The state document."""
         kept = (item for item in self._kept.values() if item != self._desired.get(item.bearer))
         trials = {"trials": list(self.trials.values())} if self.trials else {}
         states = {"states": entries} if (entries := self.states.entries()) else {}
+        moves = {"flow_moves": _move_entries(self.flow_moves)} if self.flow_moves else {}
         return {
             **trials,
             **states,
+            **moves,
             "version": VERSION,
             "desired": _entries(self._desired.values()),
             "kept": _entries(kept),
@@ -168,7 +180,12 @@ class DesiredStore:
         states = document.get("states", [])
         if not isinstance(states, list):
             raise StateError("states: expected a list")
+        moves = document.get("flow_moves", [])
+        if not isinstance(moves, list):
+            raise StateError("flow_moves: expected a list")
+        flow_moves = dict(_flow_move(index, entry) for index, entry in enumerate(moves))
         self.states.load(states)
+        self.flow_moves = flow_moves
         self.trials = dict(_trial(index, entry) for index, entry in enumerate(trials))
         self._desired = desired
         self._kept = {**kept, **{key: item for key, item in desired.items() if item.as_safe}}
@@ -187,6 +204,26 @@ def _entries(items: Iterable[Desired]) -> list[dict[str, Any]]:
         }
         for item in sorted(items, key=lambda item: item.bearer)
     ]
+
+
+def _move_entries(
+    moves: Mapping[tuple[str, int, int], tuple[str, int]],
+) -> list[dict[str, Any]]:
+    return [
+        {"node": node, "rnti": rnti, "qfi": qfi, "id": move_id, "from_drb": home}
+        for (node, rnti, qfi), (move_id, home) in sorted(moves.items())
+    ]
+
+
+def _flow_move(index: int, entry: object) -> tuple[tuple[str, int, int], tuple[str, int]]:
+    place = f"flow_moves[{index}]"
+    if not isinstance(entry, Mapping):
+        raise StateError(f"{place}: expected an object")
+    kinds: dict[str, type] = {"node": str, "rnti": int, "qfi": int, "id": str, "from_drb": int}
+    for name, kind in kinds.items():
+        if not isinstance(entry.get(name), kind):
+            raise StateError(f"{place}.{name}: {entry.get(name)!r}; expected {_ARTICLES[kind]}")
+    return (entry["node"], entry["rnti"], entry["qfi"]), (entry["id"], entry["from_drb"])
 
 
 def _loaded(document: Mapping[str, Any], name: str) -> dict[BearerKey, Desired]:

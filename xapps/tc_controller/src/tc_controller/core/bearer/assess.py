@@ -47,6 +47,9 @@ def assess(
         silent_for_us=silent_for_us,
         rated=bearer.requirement[1].min_mbps is not None,
     )
+    if judged.meter is not None:
+        # It measures with every status.
+        bearer.touch()
     now, actions = judged.assessment, list[Action]()
     _keep(bearer, now, now_us)
     if now is not None and (former is None or former.state is not now.state):

@@ -11,7 +11,7 @@ from tc_controller.core.act.outbox import Outbox
 from tc_controller.core.act.ownership import Role
 from tc_controller.core.act.reconcile import Desired, DesiredStore, Divergence, Drift
 from tc_controller.core.act.sharing import Replica
-from tc_controller.core.act.timers import HoldOff, LeaseTimer
+from tc_controller.core.act.timers import NEVER, HoldOff, LeaseTimer
 from tc_controller.core.bearer.states import State
 from tc_controller.core.inputs import BearerKey, Ie, Outcome, Unanswered
 from tc_controller.core.mode import Mode
@@ -92,6 +92,8 @@ class Bearer:
     settled_on: tuple[int, str, bool] | None = None
     #: What measures the change in force while the state is `VERIFYING`.
     verification: object = None
+    #: Where bearers are noted that are to be looked at with the next status.
+    touched: set[BearerKey] = field(default_factory=set)
     seen: InForce = NOTHING_KNOWN
     change: Change = field(default_factory=Change)
     drift: Drift = field(default_factory=Drift)
@@ -187,6 +189,20 @@ class Bearer:
         self.assigned = rung
         self.base_unchecked = True
         self.wake_at_us = 0
+        self.touch()
+
+    def touch(self) -> None:
+        """Look at the bearer with its next status: something happened to it."""
+        self.touched.add(self.key)
+
+    def quiet_until_us(self, *, acts: bool) -> int:
+        """Controller time until which a status that repeats the last one changes nothing: a
+        controller that does not act only notes what it shows."""
+        if self.judged.meter is not None:
+            return 0
+        if not acts:
+            return NEVER
+        return 0 if self.settled_on is None else self.wake_at_us
 
     def renew_at(self, at_us: int) -> None:
         """Renew the lease of what is desired then; a base that the node keeps has none."""

@@ -15,7 +15,7 @@ from tc_controller.core.bearer.effects import RECORD_REVISION
 from tc_controller.core.bearer.lifecycle import Lifecycle
 from tc_controller.core.bearer.states import FREE, Event, State
 from tc_controller.core.bearer.transition import Transition
-from tc_controller.core.inputs import Accepted, Outcome, PipelineStatus, Refused, Unanswered
+from tc_controller.core.inputs import Accepted, Outcome, Refused, Unanswered
 from tc_controller.core.observe.bearer_view import BearerView
 from tc_controller.core.observe.in_force import InForce, shown_by
 from tc_controller.core.observe.pipeline_view import PipelineView
@@ -43,6 +43,7 @@ class BearerEvents:
 
     def _take(self, transition: Transition, bearer: Bearer, on: Occurrence) -> list[Action]:
         bearer.settled_on = None
+        bearer.touch()
         actions = transition.effect.run(bearer, on)
         bearer.state = transition.target
         return actions
@@ -140,7 +141,7 @@ class BearerEvents:
         return self.fire(bearer, Event.REMOVED, Occurrence(now_us))
 
 
-def repeats(bearer: Bearer, status: PipelineStatus, now_us: int) -> bool:
+def repeats(bearer: Bearer, status: PipelineView, now_us: int) -> bool:
     """Whether `status` would change nothing: the last report said the same, nothing happened to
     the bearer since, and nothing is due."""
     return (

@@ -22,13 +22,14 @@ from tc_controller.core.inputs import (
     BearerKey,
     FlowInventory,
     Ie,
-    PipelineStatus,
 )
 from tc_controller.core.node.faults import NodeFaults
+from tc_controller.core.node.flow_moves import FlowMoves, Seen
 from tc_controller.core.node.strategies import Remedy, Trials
 from tc_controller.core.observe.bearer_view import BearerView
 from tc_controller.core.observe.inventory import FlowView
 from tc_controller.core.observe.pipeline_view import PipelineView
+from tc_controller.core.observe.pipeline_views import PipelineViews
 from tc_controller.core.observe.prb_window import PrbWindow
 from tc_controller.core.observe.rlc_windows import RlcWindows
 from tc_controller.core.policy.schema import Policy, Rule
@@ -72,7 +73,7 @@ class Node:
         self._shared = shared
         self.bearers: dict[BearerKey, Bearer] = {}
         self.inventories: dict[BearerKey, FlowView] = {}
-        self.pipelines: dict[BearerKey, PipelineView] = {}
+        self.pipelines = PipelineViews(node_id)
         #: What bearers carry, as the node reports it, where the policy asks for it.
         self.carried: dict[BearerKey, Carried] = {}
         self._slots: dict[BearerKey, int] = {}
@@ -83,6 +84,13 @@ class Node:
         self.reported_at_us: int | None = None
         self.faults = NodeFaults(node_id, now_us)
         self.default = NodeDefault(node_id, capabilities, policy)
+        self.flow_moves = FlowMoves(
+            node_id,
+            capabilities,
+            Seen(self.view, self.inventories, self.pipelines),
+            (shared.outbox, shared.desired, shared.next_decision_id),
+            policy.second_drb,
+        )
         self._open_windows(policy)
         self.events = BearerEvents(beside.lifecycle)
         self.remedy = beside.remedy(self)
@@ -117,7 +125,7 @@ class Node:
             self.inventories.get(key),
         )
 
-    def key(self, report: PipelineStatus | FlowInventory) -> BearerKey | None:
+    def key(self, report: FlowInventory) -> BearerKey | None:
         """Bearer of a report; see `BearerKey.from_ie`."""
         rnti, drb = report.rnti, report.drb
         if rnti is None:
@@ -166,6 +174,7 @@ class Node:
         if bearer is None:
             rule, role = self._rule(key), self.ownership.role
             bearer = Bearer(key, rule, self._shared, self.capabilities, role)
+            bearer.touched = self.pipelines.touched
             self._count_with_others(bearer)
             self.bearers[key] = bearer
             self.trials.joined(bearer, now_us)
@@ -174,7 +183,7 @@ class Node:
         pipeline = self.pipelines.get(key)
         actions: list[Action] = []
         if pipeline is not None:
-            self.note_pipeline(key, pipeline)
+            self.windows.set_pipeline_us(slot, pipeline.ungreedy_sojourn_us)
             if self.ownership.acts:
                 actions += self.events.status(bearer, pipeline, self.view(key), now_us)
             else:
@@ -182,14 +191,12 @@ class Node:
         self.sync(bearer, now_us)
         return actions
 
-    def note_pipeline(self, key: BearerKey, pipeline: PipelineView) -> None:
-        """Store the newest status; what an ungreedy flow waits in it is part of its sojourn."""
-        self.pipelines[key] = pipeline
-        slot = self._slots.get(key)
-        if slot is not None:
-            self.windows.set_pipeline_us(slot, pipeline.ungreedy_sojourn_us)
+    def note_inventory(self, key: BearerKey, flows: FlowView) -> None:
+        """Store the newest inventory; coming statuses are read with it."""
+        self.inventories[key] = flows
+        self.pipelines.use(key, flows.queues_of_ungreedy)
 
-    def note_carried(self, key: BearerKey, status: PipelineStatus, now_us: int) -> None:
+    def note_carried(self, key: BearerKey, status: PipelineView, now_us: int) -> None:
         """The first status of a bearer: rules may select it by what it carries."""
         five_qis, s_nssai = status.qos
         carried = self.carried[key] = Carried(frozenset(five_qis), s_nssai)
@@ -200,6 +207,7 @@ class Node:
     def sync(self, bearer: Bearer, now_us: int) -> None:
         """Update its schedule; to be called after anything happened to a bearer."""
         schedule(bearer, now_us)
+        bearer.touch()
         slot = self._slots.get(bearer.key)
         if slot is not None:
             self.remedy.sync(bearer, slot, now_us)
@@ -207,13 +215,14 @@ class Node:
     def remove(self, key: BearerKey, now_us: int) -> list[Action]:
         """A bearer is gone."""
         bearer = self.bearers.pop(key, None)
-        actions = [] if bearer is None else self.events.removed(bearer, now_us)
+        actions: list[Action] = [] if bearer is None else self.events.removed(bearer, now_us)
         self._keys.pop(key.rnti << 8 | key.drb, None)
         slot = self._slots.pop(key, None)
         if slot is not None:
             self.service.assign(slot, None)
             self.windows.forget(key)
-        self.pipelines.pop(key, None)
+        actions += self.flow_moves.gone(key)
+        self.pipelines.forget(key)
         self.inventories.pop(key, None)
         self.carried.pop(key, None)
         self.remedy.forget(key, slot)
@@ -225,6 +234,7 @@ class Node:
         self.ownership.set_policy(policy)
         self.trials.set_policy(policy)
         self.default.set_policy(policy)
+        self.flow_moves.set_policy(policy.second_drb)
         self.carried.clear()
         if depth(policy) > self._depth or policy.reports.rlc_period_ms != old.reports.rlc_period_ms:
             # The windows begin anew; bearers find their slots with the next report.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tc_controller.core.inputs import PipelineStatus, QueueStatus
-from tc_controller.core.observe.inventory import FlowView
 
 
 class PipelineView:
@@ -15,19 +14,27 @@ class PipelineView:
     Args:
         collected_at_us: node time of the report.
         status: the report.
-        flows: maps flows to queues.
+        used: the queues in which the inventory has ungreedy flows; ``None`` without flows.
     """
 
-    __slots__ = ("_status", "_used", "collected_at_us", "ungreedy_sojourn_us")
+    __slots__ = ("_status", "_used", "collected_at_us")
 
     def __init__(
-        self, collected_at_us: int, status: PipelineStatus, flows: FlowView | None
+        self, collected_at_us: int, status: PipelineStatus, used: Sequence[int] | None
     ) -> None:
         self.collected_at_us = collected_at_us
         self._status = status
-        self._used = used = None if flows is None else flows.queues_of_ungreedy
-        #: Sojourn of ungreedy flows in the pipeline, µs.
-        self.ungreedy_sojourn_us = float(status.ungreedy_sojourn_us(used))
+        self._used = used
+
+    @property
+    def ungreedy_sojourn_us(self) -> float:
+        """Sojourn of ungreedy flows in the pipeline, µs."""
+        return float(self._status.ungreedy_sojourn_us(self._used))
+
+    @property
+    def qos(self) -> tuple[Sequence[int], tuple[int, int | None] | None]:
+        """5QIs and S-NSSAI (SST, SD) of what the bearer carries."""
+        return self._status.qos
 
     @property
     def revision(self) -> int:
@@ -63,6 +70,12 @@ class PipelineView:
     def by_default(self) -> tuple[int, int, int] | None:
         """Revision and rule of the node default that it comes from, and its age, ms."""
         return self._status.by_default
+
+    @property
+    def qos_flows(self) -> tuple[int, list[int]] | None:
+        """Revision of the UE's mapping of QoS flows, and QFIs that the bearer carries; ``None``
+        where they cannot move."""
+        return self._status.qos_flows
 
     @property
     def queues(self) -> Sequence[QueueStatus]:

@@ -16,6 +16,7 @@ from tc_controller.core.policy.classes import RateMbps, Share, TrafficClass, che
 from tc_controller.core.policy.compile import with_classes
 from tc_controller.core.policy.quality import DEFAULT, SHIPPED, Requirement
 from tc_controller.core.policy.rung import CHOSEN, Condition, Rung, Strict
+from tc_controller.core.policy.second_drb import SecondDrb
 from tc_controller.core.policy.selectors import UNKNOWN, Carried, Match, Selector, Slice, SliceId
 from tc_controller.core.policy.slot import OfBase, OfLadder, Slot
 from tc_controller.core.policy.trial import Trial
@@ -367,6 +368,11 @@ class Policy(Strict):
         default_factory=dict,
         description="What applications need of the segment in front of the radio, by name; beside "
         f"the built-in {', '.join(f'`{name}`' for name in SHIPPED)}, which may be replaced.",
+    )
+    second_drb: SecondDrb | None = Field(
+        default=None,
+        description="Moves sparse and inelastic QoS flows to a DRB of higher priority. Off if "
+        "unset.",
     )
     rules: Annotated[tuple[Rule, ...], Field(max_length=256)] = Field(
         description="The first rule that matches a bearer applies; without one it is not watched.",

@@ -56,10 +56,11 @@ class Selector(Strict):
 
     def of_node(self, node_id: str) -> bool:
         """Whether bearers of the node may be selected."""
-        return not self.nodes or any(_like(name, node_id) for name in self.nodes)
+        return not self.nodes or any(like(name, node_id) for name in self.nodes)
 
 
-def _like(pattern: str, name: str) -> bool:
+def like(pattern: str, name: str) -> bool:
+    """Whether a name is the pattern, or begins as one that ends with ``*``."""
     if pattern.endswith("*"):
         return name.startswith(pattern[:-1])
     return name == pattern

@@ -211,6 +211,30 @@ def node_default(
     )
 
 
+def flow_move(move_id: str, now_us: int, bearer: BearerKey, **details: Any) -> WriteRecord:
+    """The record of a decision to map a QoS flow of ``bearer`` to the second DRB."""
+    return noted("flow_move", now_us, bearer, id=move_id, **details)
+
+
+def flow_move_answered(
+    move_id: str, now_us: int, node_id: str, flow: tuple[int, int], outcome: Outcome
+) -> WriteRecord:
+    """The record of an answer to a mapping of a QoS flow (C-RNTI, QFI)."""
+    rnti, qfi = flow
+    details = {"id": move_id, "rnti": rnti, "qfi": qfi, "outcome": outcome_dict(outcome)}
+    return of_node("flow_move_answered", now_us, node_id, **details)
+
+
+def flow_move_verified(move_id: str, now_us: int, bearer: BearerKey, **details: Any) -> WriteRecord:
+    """The record of what a move did: the p95 of the sojourn before and after, µs."""
+    return noted("flow_move_verified", now_us, bearer, id=move_id, **details)
+
+
+def flow_move_back(move_id: str, now_us: int, bearer: BearerKey, **details: Any) -> WriteRecord:
+    """The record of a QoS flow that returns to the DRB it came from."""
+    return noted("flow_move_back", now_us, bearer, id=move_id, **details)
+
+
 def base_not_kept(node_id: str, now_us: int) -> WriteRecord:
     """The record of a node that cannot keep a base without a controller."""
     return WriteRecord(
