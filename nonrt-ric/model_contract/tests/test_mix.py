@@ -7,7 +7,7 @@ import pytest
 import rlc_native
 from numpy.typing import NDArray
 from rlc_model import FEATURES, Quantity
-from rlc_model.mix import EXPERTS, new_mix
+from rlc_model.mix import EXPERTS, LOSSES, SIMPLE, new_mix
 
 F32 = NDArray[np.float32]
 LEVELS = np.array([0.1, 0.5, 0.9], np.float32)
@@ -29,7 +29,7 @@ class Replay:
     def __init__(self, series: F32, model: F32 | None) -> None:
         self.mix = new_mix(LEVEL, LEVELS, AHEAD)
         self.mix.grow(1)
-        self.experts, self.served = [], []
+        self.experts, self.losses, self.served = [], [], []
         forecasts: list[F32] = []
         scale, span = np.ones((1, 1, len(AHEAD)), np.float32), np.ones(1, np.float32)
         base = np.zeros((1, 1), np.float32)
@@ -53,7 +53,8 @@ class Replay:
             warm = None if model is None else np.ones(1, np.bool_)
             actual = np.full((1, 1), value, np.float32)
             losses = self.mix.learn(ONE, point, actual, t, own, warm)
-            self.experts.append(losses[0, 0])
+            self.experts.append(losses[0, 0, : len(EXPERTS)])
+            self.losses.append(losses[0, 0])
             off = value - forecasts[then][0, 0, point]
             self.served.append(np.maximum(LEVELS * off, (LEVELS - 1) * off).mean())
 
@@ -200,8 +201,10 @@ def test_the_first_forecast_is_the_last_value() -> None:
 def test_a_mix_for_a_new_model_keeps_what_is_known_of_naive_forecasts() -> None:
     replay = Replay(WALK, future(WALK, 50.0))
     other = replay.mix.with_new_model()
-    prior = np.array([0.65, 0.15, 0.05, 0.15])
-    np.testing.assert_allclose(other.weights(0), np.broadcast_to(prior, (1, 4, 4)), atol=1e-6)
+    # The window begins anew with the past.
+    prior = np.array([0.62, 0.15, 0.05, 0.15, 0.0])
+    expected = np.broadcast_to(prior / prior.sum(), (1, 4, 5))
+    np.testing.assert_allclose(other.weights(0), expected, atol=1e-6)
     other.add(ONE, 0, report(90_000))
     served = other.naive_forecasts(ONE, 0)
     assert (served[..., 2] - served[..., 0]).min() > 500
@@ -229,7 +232,9 @@ def test_a_quantity_has_a_past_from_its_first_known_value_on(quantity: Quantity)
     # No expert had a forecast at the first report.
     actual = np.full((1, 1), 30_000, np.float32)
     assert np.isnan(mix.learn(ONE, 0, actual, 1 + int(AHEAD[0]))).all()
-    assert (mix.learn(ONE, 0, actual, 2 + int(AHEAD[0]))[0, 0, 1:] == 0).all()
+    experts = mix.learn(ONE, 0, actual, 2 + int(AHEAD[0]))[0, 0, : len(EXPERTS)]
+    assert (experts[1:-1] == 0).all()
+    assert np.isnan(experts[-1]), "a window is renewed by outcomes"
     features[0] = 0
     mix.add(ONE, 3, features, *flags)
     assert (mix.naive_forecasts(ONE, 3) == 30_000).all()
@@ -258,3 +263,49 @@ def test_invalid_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="levels has length 0"):
         new_mix(LEVEL, LEVELS[:0], AHEAD)
     assert isinstance(mix, rlc_native.Mix)
+
+
+def test_the_mix_is_no_worse_than_the_best_simple_forecaster() -> None:
+    for series in (WALK, PERIODIC, REVERTING):
+        replay = Replay(series, None)
+        losses = np.array(replay.losses[2_000:])
+        simple = losses[:, [LOSSES.index(f"simple {name}") for name in SIMPLE]].mean(axis=0)
+        best = losses[:, LOSSES.index("best simple")].mean()
+        assert simple.min() <= best * 1.001 <= 1.05 * simple.min(), "chosen before, seldom wrong"
+        assert np.mean(replay.served[2_000:]) <= 1.02 * best
+
+
+def test_simple_forecasts_are_what_their_names_say() -> None:
+    mix = new_mix((Quantity.OCCUPANCY, Quantity.DRAIN), LEVELS, AHEAD, np.full(4, 2, np.int64))
+    mix.grow(1)
+    rng = np.random.default_rng(5)
+    values = rng.exponential(900.0, (1_500, 2)).astype(np.float32)
+    for t, (level, drain) in enumerate(values):
+        features = report(level)
+        features[0, FEATURES.index(Quantity.DRAIN.value)] = drain
+        mix.add(ONE, t, features)
+    found, best = mix.simple_forecasts(0, len(values) - 1)
+    assert found.shape == (len(SIMPLE), 2, 4, 3)
+    assert (best == SIMPLE.index("persistence")).all(), "before any outcome"
+    # Nothing was learned yet, so that there are no offsets.
+    assert found[SIMPLE.index("persistence"), 0] == pytest.approx(np.full((4, 3), values[-1, 0]))
+    drain = found[SIMPLE.index("persistence"), 1]
+    assert drain == pytest.approx(np.full((4, 3), values[-20:, 1].mean()), rel=1e-4)
+    weights = 0.04 * 0.96 ** np.arange(len(values))
+    ewma = found[SIMPLE.index("ewma"), 0, 0, 0]
+    assert ewma == pytest.approx(weights @ values[::-1, 0], rel=1e-3)
+    pairs = (values[1:, 1] + values[:-1, 1]) / 2
+    # Every third and every ninth report is kept of the longer windows.
+    for name, stride, count in (
+        ("window-100", 1, 100),
+        ("window-300", 3, 100),
+        ("window-1000", 9, 111),
+    ):
+        window = found[SIMPLE.index(name)]
+        newest = (len(values) - 1) // stride * stride
+        for quantity, reported in ((0, values[:, 0]), (1, np.concatenate([[0], pairs]))):
+            kept = reported[newest::-stride][:count]
+            expected = np.quantile(kept, LEVELS, method="inverted_cdf")
+            assert window[quantity, 2] == pytest.approx(expected, rel=1e-5), name
+    with pytest.raises(ValueError, match="slot of row 0 is 1, of 1"):
+        mix.simple_forecasts(1, 0)

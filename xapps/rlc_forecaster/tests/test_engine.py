@@ -53,12 +53,12 @@ def test_skill_is_positive_for_an_accurate_model(report: Reports) -> None:
     forecaster = Forecaster("gnb", Oracle(100.0))
     ramp(forecaster, report, range(60))
     skill = forecaster.skill()
-    assert skill is not None
     assert (skill > 0.5).all()
 
 
-# Too few reports for an outcome: of many bearers only some are checked at each, unlike of one.
-@pytest.mark.parametrize(("bearers", "reports"), [(1_000, 2), (60, 40)])
+# Too few reports for an outcome: of many bearers only some are checked at each, unlike of one, and
+# of more than 24 the windows of only some are renewed.
+@pytest.mark.parametrize(("bearers", "reports"), [(1_000, 2), (24, 40)])
 def test_a_bearer_in_a_batch_is_forecast_as_if_alone(
     report: Reports, tmp_path: Path, bearers: int, reports: int
 ) -> None:
@@ -71,11 +71,11 @@ def test_a_bearer_in_a_batch_is_forecast_as_if_alone(
     for k in range(reports):
         rows = {r: (int(occupancy[k, r]), 500 * k) for r in range(bearers)}
         together.on_report(report(rows), k * PERIOD_US + 1)
-        alone.on_report(report({50: rows[50]}), k * PERIOD_US + 1)
+        alone.on_report(report({20: rows[20]}), k * PERIOD_US + 1)
     assert together.latest is not None
     assert alone.latest is not None
-    assert together.latest.source[50] == Source.MODEL
-    np.testing.assert_allclose(together.latest.values[50], alone.latest.values[0], rtol=1e-4)
+    assert together.latest.source[20] == Source.MODEL
+    np.testing.assert_allclose(together.latest.values[20], alone.latest.values[0], rtol=1e-4)
 
 
 def test_the_carried_state_is_that_of_the_model(tmp_path: Path) -> None:

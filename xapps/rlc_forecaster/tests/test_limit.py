@@ -79,7 +79,6 @@ def test_a_model_that_knows_the_limit_has_skill(report: Reports) -> None:
     for k, _ in run(forecaster, report, limit):
         now = k + 1
     skill = forecaster.skill()
-    assert skill is not None
     assert (skill[1] > 0.9).all()
 
 

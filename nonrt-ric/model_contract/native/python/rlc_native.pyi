@@ -208,16 +208,71 @@ class Mix:
             warm: ``(N,)`` rows that have a forecast of the model.
 
         Returns:
-            ``(N, quantity, 4)`` pinball losses of the experts before the update; NaN if the outcome
-            is unknown, or no value of the quantity was known at the origin.
+            ``(N, quantity, 13)`` pinball losses before the update, :data:`rlc_model.mix.LOSSES`;
+            NaN if the outcome is unknown, or no value of the quantity was known at the origin;
+            those of the simple forecasters also but for 24 rows, which take turns.
+        """
+
+    def simple_forecasts(
+        self, slot: int, tick: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.uintp]]:
+        """Forecasts of the simple forecasters from the report added at `tick`.
+
+        Returns:
+            ``(6, quantity, M, Q)`` of :data:`rlc_model.mix.SIMPLE`, calibrated; ``(quantity, M)``
+            numbers of the best by their losses until now.
+
+        Raises:
+            ValueError: The slot is unknown.
         """
 
     def weights(self, slot: int) -> NDArray[np.float32]:
-        """``(quantity, M, 4)`` weights of the experts; empty for an unknown slot."""
+        """``(quantity, M, 5)`` weights of the experts; empty for an unknown slot."""
+
+@final
+class Cumulated:
+    """Quantiles of the summed drain per slot; see :mod:`rlc_model.cumulated`."""
+
+    def __new__(cls, levels: NDArray[np.float32], ahead: NDArray[np.int64]) -> Cumulated:
+        """Without slots.
+
+        Args:
+            levels: ``(L,)`` quantile levels, 1 to 32 of them, increasing.
+            ahead: ``(M,)`` points, in report periods after an origin; increasing.
+        """
+
+    def grow(self, slots: int) -> None:
+        """Makes room for this many slots."""
+
+    def reset(self, slots: NDArray[np.intp]) -> None:
+        """New bearers in these slots; unknown slots are ignored."""
+
+    def add(
+        self,
+        slots: slice | NDArray[np.intp],
+        tick: int,
+        drain: NDArray[np.float32],
+        occupancy: NDArray[np.float32],
+    ) -> None:
+        """Adds a report and learns from the sums that end with it.
+
+        Args:
+            slots: N of them.
+            tick: Number of the report period.
+            drain: ``(N,)`` bytes per report period since the report before; NaN if unknown.
+            occupancy: ``(N,)`` bytes left in the buffer; at 0 the radio could have carried more.
+        """
+
+    def forecasts(self, slots: slice | NDArray[np.intp]) -> NDArray[np.float32]:
+        """``(N, M, L)`` bytes that drain until each point after the newest report.
+
+        They increase along points and levels.
+        """
 
 @final
 class Skill:
-    """Skill of the model against persistence per point, and which is better for each slot."""
+    """Skill per point against the best simple forecaster, and for each slot whether the model is
+    better than persistence."""
 
     def __new__(cls, quantities: int, points: int) -> Skill:
         """Without slots."""
@@ -235,15 +290,16 @@ class Skill:
         losses: NDArray[np.float32],
         at_us: int,
     ) -> tuple[int, float, float, int, int]:
-        """Adds ``(N, quantity, 4)`` losses from :meth:`Mix.learn`, of outcomes at a time.
+        """Adds ``(N, quantity, 13)`` losses from :meth:`Mix.learn`, of outcomes at a time.
 
         Returns:
-            Outcomes with a forecast of the model; mean losses of model and persistence on the first
-            quantity, 0 if none is known; slots whose model was found worse, and better again.
+            Outcomes with a forecast of the model; mean losses of the model and of the best simple
+            forecaster on the first quantity, 0 if none is judged; slots whose model was found
+            worse than persistence, and better again.
         """
 
     def worse(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether the slots' models are worse than persistence."""
 
     def by_point(self) -> NDArray[np.float64]:
-        """``(quantity, M, 2)`` mean losses of model and persistence over all slots."""
+        """``(quantity, M, 2)`` mean losses of mix and best simple forecaster over all slots."""

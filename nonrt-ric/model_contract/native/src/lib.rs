@@ -4,6 +4,7 @@
 //! model's step; here each value is loaded once. The operations are defined in `rlc_model`, scores
 //! in the forecaster.
 
+mod cumulated;
 mod forecast;
 mod index;
 mod mix;
@@ -11,16 +12,20 @@ mod naive;
 mod ridge;
 mod sample;
 mod score;
+mod simple;
 mod skill;
 mod track;
 mod weights;
+mod windows;
 
+pub use cumulated::{Cumulated, Drained};
 pub use forecast::{ModelOutput, all_finite};
 pub use index::{ArrayError, Index, Outcomes};
-pub use mix::{Checked, Forecasts, Mix, Newest, PointTimes, Quantities};
+pub use mix::{Checked, Forecasts, Losses, Mix, Newest, PointTimes, Quantities};
 use sample::check;
 pub use sample::{COLUMNS, Fields, LengthError, MAX_RATE_BYTES_PER_MS, Previous, samples};
 pub use score::{Coverage, update_outside_ratio};
+pub use simple::SIMPLE;
 pub use skill::{Skill, SkillUpdate};
 pub use track::{Axes, Offsets};
 pub use weights::EXPERTS;

@@ -72,14 +72,20 @@ impl Choice {
 }
 
 impl Pasts {
-    /// Room for seasons before origins that are up to `age` reports old; of the quantity `summed`,
-    /// for means of `span` reports as well.
+    /// Room for seasons and the `before` last reports before origins that are up to `age` reports old;
+    /// of the quantity `summed`, for means of `span` reports as well.
     #[must_use]
-    pub(crate) fn new(quantities: usize, summed: Option<usize>, age: usize, span: usize) -> Self {
+    pub(crate) fn new(
+        quantities: usize,
+        summed: Option<usize>,
+        age: usize,
+        before: usize,
+        span: usize,
+    ) -> Self {
         Self {
             quantities,
             summed,
-            length: (age + LONGEST + span + 1).next_power_of_two(),
+            length: (age + before.max(LONGEST) + span + 1).next_power_of_two(),
             ages: (age + 1).next_power_of_two(),
             values: Vec::new(),
             sums: Vec::new(),
@@ -196,7 +202,7 @@ impl Past<'_> {
 
     /// The value at `tick`, or the mean of the last reports.
     #[inline]
-    pub(crate) fn value(&self, tick: i64, span: Option<&Span>) -> f32 {
+    pub(crate) fn value_at(&self, tick: i64, span: Option<&Span>) -> f32 {
         span.map_or_else(|| self.at(tick), |span| self.mean(tick, span))
     }
 
@@ -394,7 +400,7 @@ mod tests {
         const SLOT: usize = LANES + 2;
 
         fn new(age: usize, span: usize) -> Self {
-            let mut pasts = Pasts::new(2, (span > 1).then_some(1), age, span);
+            let mut pasts = Pasts::new(2, (span > 1).then_some(1), age, 0, span);
             pasts.grow(Self::SLOT + 2);
             Self(pasts)
         }
@@ -418,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_slot_keeps_its_past_when_others_come_and_go() {
-        let mut pasts = Pasts::new(2, Some(1), 60, 5);
+        let mut pasts = Pasts::new(2, Some(1), 60, 0, 5);
         pasts.grow(3);
         let value = |slot: usize, tick: i64| (100 * slot as i64 + tick) as f32;
         for tick in 0..200 {

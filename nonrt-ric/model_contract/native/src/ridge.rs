@@ -7,6 +7,8 @@
 
 /// Weights of the newest value in the moving averages: memories of some 5, 25 and 125 reports.
 const AVERAGES: [f32; 3] = [0.2, 0.04, 0.008];
+/// Place of the average of 25 reports among the regressors of a quantity.
+const MIDDLE: usize = 2;
 /// Regressors of a quantity.
 const OF_QUANTITY: usize = AVERAGES.len() + 1;
 /// Reports from one learned origin to the next: coprime to TDD patterns and voice frames, so that all
@@ -242,7 +244,13 @@ impl Ridges {
         out.iter_mut().for_each(|out| *out = out.max(0.0));
     }
 
-    /// The same at one point.
+    /// The exponential mean of a quantity at a report: a memory of 25 reports.
+    pub(crate) fn average(&self, slot: usize, quantity: usize, tick: i64) -> f32 {
+        let at = slot * self.ages * self.width + self.at(tick) + 1 + quantity * OF_QUANTITY;
+        self.past[at] + self.past[at + MIDDLE]
+    }
+
+    /// Forecast of a quantity at one point; see [`Self::forecast`].
     pub(crate) fn at_point(&self, slot: usize, quantity: usize, point: usize, tick: i64) -> f32 {
         let width = self.width;
         let regressors = &self.past[slot * self.ages * width + self.at(tick)..][..width];

@@ -2,6 +2,9 @@
 
 use crate::{ArrayError, Index, LengthError, Outcomes, check};
 
+/// Most quantiles of a model (`manifest.json`): those of an outcome's forecasts need no allocation.
+pub(crate) const MAX_QUANTILES: usize = 32;
+
 /// Mean over the quantiles of `max(τ·d, (τ − 1)·d)`, `d = actual − forecast`.
 #[inline]
 pub(crate) fn pinball_loss(actual: f32, forecast: &[f32], levels: &[f32]) -> f32 {

@@ -1,7 +1,7 @@
-//! Skill of the model against persistence, and which of the two is better for each bearer.
+//! Losses of what is served and of the model against the best simple forecaster, and for each bearer
+//! whether the model is better than persistence.
 
-use crate::weights::EXPERTS;
-use crate::{ArrayError, Index, check};
+use crate::{ArrayError, Index, Losses, check};
 
 /// Weight of the newest outcome in mean losses: a memory of about 200 outcomes.
 const WEIGHT: f32 = 0.005;
@@ -19,7 +19,7 @@ const LARGEST_EXCESS: f32 = 10.0;
 pub struct Skill {
     points: usize,
     slots: Vec<Slot>,
-    /// `(K, M)` mean losses over all slots, `[model, persistence]`.
+    /// `(K, M)` mean losses over all slots, `[mix, best simple forecaster]`.
     by_point: Vec<[f64; 2]>,
 }
 
@@ -44,7 +44,7 @@ impl Slot {
 pub struct SkillUpdate {
     /// Outcomes of forecasts of the model, of all quantities.
     pub outcomes: usize,
-    /// Mean losses on the first quantity, `[model, persistence]`; 0 if no outcome is known.
+    /// Mean losses on the first quantity, `[model, best simple forecaster]`; 0 if no outcome is judged.
     pub loss: [f64; 2],
     /// Slots whose model was found worse than persistence.
     pub worse: usize,
@@ -77,13 +77,13 @@ impl Skill {
         self.slots.get(slot).is_some_and(|slot| slot.worse)
     }
 
-    /// `(K, M)` mean losses, `[model, persistence]`.
+    /// `(K, M)` mean losses, `[mix, best simple forecaster]`.
     #[must_use]
     pub fn by_point(&self) -> &[[f64; 2]] {
         &self.by_point
     }
 
-    /// Adds the `(N, K)` losses of experts at outcomes, as from [`crate::Mix::learn`].
+    /// Adds the `(N, K)` losses at outcomes, as from [`crate::Mix::learn`].
     ///
     /// # Errors
     /// [`ArrayError`] when slices do not match; the state is then unchanged.
@@ -92,7 +92,7 @@ impl Skill {
         slots: Index<'_>,
         points: Index<'_>,
         rows: usize,
-        losses: &[[f32; EXPERTS]],
+        losses: &[Losses],
         at_us: i64,
     ) -> Result<SkillUpdate, ArrayError> {
         let quantities = self.by_point.len().checked_div(self.points).unwrap_or(0);
@@ -103,20 +103,25 @@ impl Skill {
         let mut first = 0_u32;
         for row in 0..rows {
             for quantity in 0..quantities {
-                let [model, persistence, ..] = losses[row * quantities + quantity];
+                let losses = losses[row * quantities + quantity];
+                let ([model, persistence, ..], simple) = (losses.experts, losses.best_simple);
+                if !simple.is_nan() {
+                    let mean = &mut self.by_point[quantity * self.points + points.at(row)];
+                    for (mean, loss) in mean.iter_mut().zip([losses.mix, simple]) {
+                        *mean += f64::from(WEIGHT) * (f64::from(loss) - *mean);
+                    }
+                }
                 if model.is_nan() || persistence.is_nan() {
                     continue;
                 }
                 update.outcomes += 1;
-                let mean = &mut self.by_point[quantity * self.points + points.at(row)];
-                for (mean, loss) in mean.iter_mut().zip([model, persistence]) {
-                    *mean += f64::from(WEIGHT) * (f64::from(loss) - *mean);
-                }
                 if quantity == 0 {
-                    first += 1;
-                    update.loss[0] += f64::from(model);
-                    update.loss[1] += f64::from(persistence);
                     self.slots[slots.at(row)].decide(model, persistence, at_us, &mut update);
+                    if !simple.is_nan() {
+                        first += 1;
+                        update.loss[0] += f64::from(model);
+                        update.loss[1] += f64::from(simple);
+                    }
                 }
             }
         }
@@ -150,8 +155,13 @@ impl Slot {
 mod tests {
     use super::*;
 
-    fn losses(model: f32, persistence: f32) -> [[f32; EXPERTS]; 1] {
-        [[model, persistence, 0.0, 0.0]]
+    fn losses(model: f32, persistence: f32) -> [Losses; 1] {
+        [Losses {
+            experts: [model, persistence, 0.0, 0.0, 0.0],
+            mix: 1.0,
+            best_simple: 3.0,
+            ..Losses::UNKNOWN
+        }]
     }
 
     /// Time in ms until the name of the model changes.
@@ -180,14 +190,19 @@ mod tests {
     fn unknown_losses_are_no_evidence_and_means_are_by_point() {
         let mut skill = Skill::new(2, 2);
         skill.grow(1);
-        let known = [2.0, 4.0, 0.0, 0.0];
-        let unknown = [f32::NAN, 4.0, 0.0, 0.0];
+        let [known] = losses(2.0, 4.0);
+        let [unknown] = losses(f32::NAN, 4.0);
+        let not_judged = Losses { best_simple: f32::NAN, ..known };
         let found = skill.learn(Index::From(0), Index::One(1), 1, &[unknown, known], 0).unwrap();
         assert_eq!(found, SkillUpdate { outcomes: 1, ..SkillUpdate::default() });
+        let found = skill.learn(Index::From(0), Index::One(0), 1, &[not_judged; 2], 0).unwrap();
+        assert_eq!(found, SkillUpdate { outcomes: 2, ..SkillUpdate::default() });
         assert_eq!(
             skill.by_point().iter().map(|mean| mean[0] > 0.0).collect::<Vec<_>>(),
-            [false, false, false, true]
+            [false, true, false, true],
+            "what is served is judged without a model as well"
         );
+        assert_eq!(skill.by_point()[3], [1.0, 3.0].map(|loss| loss * f64::from(WEIGHT)));
         let refused = skill.learn(Index::From(1), Index::One(1), 1, &[known, known], 0);
         assert_eq!(refused.unwrap_err().to_string(), "slots of row 0 is 1, of 1");
     }

@@ -30,6 +30,13 @@ impl Axes {
         Ok(slots)
     }
 
+    /// Slot and quantity of a cell.
+    #[inline]
+    pub(crate) fn series_of(&self, cell: usize) -> (usize, usize) {
+        let series = cell / self.points;
+        (series / self.quantities, series % self.quantities)
+    }
+
     /// Index of a quantity at a point of a slot.
     #[inline]
     pub(crate) fn cell(&self, slot: usize, quantity: usize, point: usize) -> usize {
@@ -74,6 +81,45 @@ impl Tracked<'_> {
             *theta = (*theta + RATE * step).clamp(-MAX_THETA, MAX_THETA);
         }
     }
+}
+
+impl Tracked<'_> {
+    /// Updates the offsets of one value at all levels by an outcome of which a lower bound is known.
+    ///
+    /// A quantile below the bound was exceeded. Of one above it, the forecast tells how probable that is
+    /// given the bound: with a share F of outcomes below the bound, `(1 − τ) / (1 − F)`; the expected
+    /// step is then `(1 − τ) · F / (1 − F)` (redistribution to the right, Efron 1967). `own` are the
+    /// quantiles with the offsets.
+    pub(crate) fn learn_at_least(self, levels: &[f32], bound: f32, plain: f32, own: &[f32]) {
+        let below = share_below(bound, levels, own).min(MOST_BELOW);
+        let error = bound - plain;
+        let middle = own.get(own.len() / 2).copied().unwrap_or(bound);
+        if bound > middle && error.is_finite() {
+            let weight = if *self.begun { SIZE_WEIGHT } else { 1.0 };
+            *self.size += weight * (error.abs() - *self.size);
+            *self.begun = true;
+        }
+        for ((theta, level), own) in self.theta.iter_mut().zip(levels).zip(own) {
+            let step = if bound > *own { *level } else { (1.0 - level) * below / (1.0 - below) };
+            *theta = (*theta + RATE * step).clamp(-MAX_THETA, MAX_THETA);
+        }
+    }
+}
+
+/// Largest share of outcomes below a bound that an offset learns with: beyond the outermost level
+/// nothing is known.
+const MOST_BELOW: f32 = 0.99;
+
+/// Share of outcomes below a value by increasing quantiles: linear between them, from 0 at 0.
+fn share_below(value: f32, levels: &[f32], quantiles: &[f32]) -> f32 {
+    let (mut low, mut below) = (0.0, 0.0);
+    for (quantile, level) in quantiles.iter().zip(levels) {
+        if value < *quantile {
+            return below + (level - below) * ((value - low) / (quantile - low)).max(0.0);
+        }
+        (low, below) = (*quantile, *level);
+    }
+    below
 }
 
 /// Calibration state of S slots.
@@ -225,6 +271,23 @@ mod tests {
         let uncounted = Outcomes { rows: 1, actual: &[9.0], counts: &[false] };
         state.offsets().learn(Index::From(0), Index::One(0), &uncounted, &[5.0]).unwrap();
         assert_eq!((state.theta, state.size), (vec![0.0; 6], vec![0.0; 2]));
+    }
+
+    #[test]
+    fn a_bound_raises_what_it_exceeds_and_shares_the_rest_out() {
+        let (mut theta, mut size, mut begun) = (vec![0.0; 3], 100.0, true);
+        let tracked = Tracked { theta: &mut theta, size: &mut size, begun: &mut begun };
+        tracked.learn_at_least(&LEVELS, 1_250.0, 1_000.0, &[900.0, 1_000.0, 1_500.0]);
+        // A share of 0.7 is below 1250: a third of the rest is above the quantile 0.9.
+        let expected = [0.1, 0.5, 0.1 * 0.7 / 0.3].map(|step| RATE * step);
+        for (theta, expected) in theta.iter().zip(expected) {
+            assert!((theta - expected).abs() < 1e-6, "{theta} {expected}");
+        }
+        assert_eq!(size, 100.0 + SIZE_WEIGHT * (250.0 - 100.0));
+        let before = theta.clone();
+        let tracked = Tracked { theta: &mut theta, size: &mut size, begun: &mut begun };
+        tracked.learn_at_least(&LEVELS, 0.0, 1_000.0, &[900.0, 1_000.0, 1_500.0]);
+        assert_eq!(theta, before, "nothing is a bound of nothing");
     }
 
     #[test]

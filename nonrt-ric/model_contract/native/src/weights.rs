@@ -1,10 +1,10 @@
 //! Weights of experts by their recent losses.
 
 /// Experts of a mix.
-pub const EXPERTS: usize = 4;
+pub const EXPERTS: usize = 5;
 
-/// What the experts weigh before any outcome: model, persistence, seasonal, ridge.
-pub(crate) const PRIOR: Weights = [0.65, 0.15, 0.05, 0.15];
+/// What the experts weigh before any outcome: model, persistence, seasonal, ridge, window.
+pub(crate) const PRIOR: Weights = [0.62, 0.15, 0.05, 0.15, 0.03];
 /// Outcomes of a point over which the typical regret, the root of the mean square, is taken.
 const MEMORY: u8 = 100;
 /// Limit of a regret; its square is finite.
@@ -23,12 +23,12 @@ pub(crate) fn that_count(weights: &Weights) -> Weights {
     kept.map(|weight| weight / sum)
 }
 
-/// The weights without the model's, for rows that have no forecast of it; their sum is 1.
-pub(crate) fn naive(weights: &Weights) -> Weights {
-    let [_, others @ ..] = *weights;
-    let sum: f32 = others.iter().sum();
-    let [persistence, seasonal, ridge] = others.map(|weight| weight / sum);
-    [0.0, persistence, seasonal, ridge]
+/// The weights of the experts that have a forecast; their sum is 1.
+pub(crate) fn present(weights: &Weights, are: &[bool; EXPERTS]) -> Weights {
+    let kept: Weights =
+        std::array::from_fn(|expert| if are[expert] { weights[expert] } else { 0.0 });
+    let sum: f32 = kept.iter().sum();
+    kept.map(|weight| weight / sum)
 }
 
 /// The product of what points have in common and of what distinguishes one; its sum is 1.
@@ -93,6 +93,19 @@ impl Point {
         rate: Rate,
         regrets: &[Option<f32>; EXPERTS],
     ) {
+        let typical = self.in_typical(regrets);
+        update(common, &typical, rate, &PRIOR);
+        update(&mut self.factors, &typical, Rate::of_point(), &EQUAL);
+    }
+
+    /// Updates the factors of a point that has nothing in common with others.
+    pub(crate) fn learn_alone(&mut self, regrets: &[f32; EXPERTS]) {
+        let typical = self.in_typical(&regrets.map(Some));
+        update(&mut self.factors, &typical, Rate::of_point(), &EQUAL);
+    }
+
+    /// Regrets in the typical one of each expert, which they update.
+    fn in_typical(&mut self, regrets: &[Option<f32>; EXPERTS]) -> [Option<f32>; EXPERTS] {
         self.outcomes = (self.outcomes + 1).min(MEMORY);
         let newest = 1.0 / f32::from(self.outcomes);
         let mut typical = [None; EXPERTS];
@@ -102,11 +115,11 @@ impl Point {
             *square += newest * (regret * regret - *square);
             *typical = Some(if *square > 0.0 { regret / square.sqrt() } else { 0.0 });
         }
-        update(common, &typical, rate, &PRIOR);
-        update(&mut self.factors, &typical, Rate::of_point(), &EQUAL);
+        typical
     }
 }
 
+/// No expert before another.
 const EQUAL: Weights = [1.0 / EXPERTS as f32; EXPERTS];
 
 fn update(weights: &mut Weights, typical: &[Option<f32>; EXPERTS], rate: Rate, prior: &Weights) {
@@ -131,6 +144,9 @@ fn update(weights: &mut Weights, typical: &[Option<f32>; EXPERTS], rate: Rate, p
 mod tests {
     use super::*;
 
+    /// All experts but the model.
+    const NAIVE: [bool; EXPERTS] = [false, true, true, true, true];
+
     fn after(
         point: &mut Point,
         common: &mut Weights,
@@ -145,9 +161,9 @@ mod tests {
     fn weight_moves_to_the_expert_with_the_least_loss_and_back() {
         for unit in [1e-3, 1.0, 1e6] {
             let (mut point, mut common) = (Point::NEW, PRIOR);
-            let regrets = [-0.5, 0.0, 0.3, -0.1].map(|regret| regret * unit);
+            let regrets = [-0.5, 0.0, 0.3, -0.1, -0.2].map(|regret| regret * unit);
             assert!(after(&mut point, &mut common, 200, regrets)[2] > 0.9);
-            let regrets = [0.5, 0.0, -0.3, -0.1].map(|regret| regret * unit);
+            let regrets = [0.5, 0.0, -0.3, -0.1, -0.2].map(|regret| regret * unit);
             let weights = after(&mut point, &mut common, 200, regrets);
             assert!(weights[0] > 0.9, "{weights:?}");
             assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5);
@@ -161,12 +177,12 @@ mod tests {
             near.learn(
                 &mut common,
                 Rate::of_common(2),
-                &[Some(1.0), Some(-1.0), Some(-1.0), Some(-1.0)],
+                &[Some(1.0), Some(-1.0), Some(-1.0), Some(-1.0), Some(-1.0)],
             );
             far.learn(
                 &mut common,
                 Rate::of_common(2),
-                &[Some(-1.0), Some(1.0), Some(-1.0), Some(-1.0)],
+                &[Some(-1.0), Some(1.0), Some(-1.0), Some(-1.0), Some(-1.0)],
             );
         }
         assert!(product(&common, &near.factors)[0] > 0.9, "{common:?} {near:?}");
@@ -175,7 +191,7 @@ mod tests {
 
     #[test]
     fn one_point_against_nineteen_has_its_own_expert() {
-        for (best, of_one) in [(0, 1), (1, 0), (2, 1), (3, 0)] {
+        for (best, of_one) in [(0, 1), (1, 0), (2, 1), (3, 0), (4, 3)] {
             let mut points = [Point::NEW; 20];
             let mut common = PRIOR;
             let regrets = |best: usize, weights: &Weights| -> [Option<f32>; EXPERTS] {
@@ -206,8 +222,8 @@ mod tests {
         for (weight, prior) in weights.iter().zip(PRIOR) {
             assert!((weight - prior).abs() < 1e-5);
         }
-        let naive = naive(&weights);
-        assert!((naive[1] - 0.15 / 0.35).abs() < 1e-5 && naive[0] == 0.0);
+        let naive = present(&weights, &NAIVE);
+        assert!((naive[1] - 0.15 / 0.38).abs() < 1e-5 && naive[0] == 0.0);
     }
 
     #[test]
@@ -217,18 +233,22 @@ mod tests {
             point.learn(
                 &mut common,
                 Rate::of_common(1),
-                &[None, Some(-1.0), Some(1.0), Some(-1.0)],
+                &[None, Some(-1.0), Some(1.0), Some(-1.0), Some(-1.0)],
             );
         }
         assert!((common[0] - PRIOR[0]).abs() < 1e-5, "{common:?}");
-        assert!(naive(&product(&common, &point.factors))[2] > 0.9, "{common:?}");
+        assert!(present(&product(&common, &point.factors), &NAIVE)[2] > 0.9, "{common:?}");
     }
 
     #[test]
     fn weights_stay_finite_with_extreme_regrets() {
         let (mut point, mut common) = (Point::NEW, PRIOR);
         for regret in [1e30, -1e30, 1e-30, 0.0, f32::NAN, f32::INFINITY, 1e19, -1e19] {
-            point.learn(&mut common, Rate::of_common(1), &[regret, -regret, 0.0, regret].map(Some));
+            point.learn(
+                &mut common,
+                Rate::of_common(1),
+                &[regret, -regret, 0.0, regret, 0.0].map(Some),
+            );
             let weights = product(&common, &point.factors);
             assert!(weights.iter().all(|weight| weight.is_finite()), "{regret}: {weights:?}");
         }

@@ -4,12 +4,13 @@ Experts are the model; persistence (the last value); seasonal (the last value a 
 seasons before, the season chosen among 10, 12, 20, 33 and 40 reports by the mean difference to it);
 ridge, a regression of the change until the point on the bearer's last values and moving averages
 over some 5, 25 and 125 reports of all its quantities, by least squares over the last 10 s, shrunk
-towards persistence and fitted anew each 0.45 s. Where a point is the mean over a span
+towards persistence and fitted anew each 0.45 s; window, the quantiles of the last 300 reports,
+which have the shape of a drain in bursts. Where a point is the mean over a span
 (:mod:`rlc_model.outcomes`), these are means over as many reports. Each is calibrated by quantile
 tracking (:mod:`rlc_model.calibration`). Their quantiles are averaged level by level, sorted and
 clipped at 0. Those of the model, which may cross, are sorted before they are calibrated as well:
-crossed ones would be shifted until each covers its share, and once sorted the outer two would
-cover more than theirs.
+crossed ones would be shifted until each covers its share, and once sorted the outer two would cover
+more than theirs.
 
 Weights are per bearer, quantity and point, by exponential weights with second-order terms
 (Bernstein online aggregation, Wintenberger 2017): an outcome moves the logarithm of an expert's
@@ -22,8 +23,16 @@ mean of two, both bounds of the loss of the mix less that of the expert: that of
 at the mix, by which experts that err differently share the weight, and that of the loss itself, by
 which an expert that is much better than the others gets all of it.
 
-Memory per bearer: at most 32 kB with three quantities and quantiles and 20 points up to 100 ms.
-A third of it, the past, is allocated for 16 bearers at once.
+What is compared with the best *simple* forecaster, wherever something is judged (skill, drift,
+alerts, ``rlc-train evaluate`` and its gate), is compared with one of: persistence, whose drain is
+the mean over at least 20 reports, so that it does not see a single slot of a TDD pattern; the
+quantiles of the last 100, 300 and 1000 reports; an exponential mean with a memory of 25 reports;
+the ridge. All but the windows have online quantiles of their errors. The best is chosen for each
+bearer, quantity and point by the mean losses of the last 200 outcomes before the one that it is
+judged by. Persistence as an expert has the drain of a point's own span.
+
+Memory per bearer: at most 46 kB with three quantities and quantiles and 20 points up to 100 ms, a
+quarter of it for the windows. A third, the past, is allocated for 16 bearers at once.
 """
 
 from __future__ import annotations
@@ -38,8 +47,12 @@ from numpy.typing import NDArray
 from rlc_model.features import FEATURES
 from rlc_model.manifest import Quantity
 
-EXPERTS: Final = ("model", "persistence", "seasonal", "ridge")
-"""Axis of losses and weights."""
+EXPERTS: Final = ("model", "persistence", "seasonal", "ridge", "window")
+"""Axis of weights, and the first of losses."""
+SIMPLE: Final = ("persistence", "window-100", "window-300", "window-1000", "ewma", "ridge")
+"""The simple forecasters, the axis of their forecasts."""
+LOSSES: Final = (*EXPERTS, "mix", *(f"simple {name}" for name in SIMPLE), "best simple")
+"""Axis of losses: the experts, their mix, the simple forecasters and the best of these."""
 
 
 def new_mix(

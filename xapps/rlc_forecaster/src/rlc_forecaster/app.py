@@ -120,6 +120,8 @@ class ForecasterApp:
 
     def _on_rlc(self, engine: Forecaster, message: bytes) -> None:
         began_ns = time.perf_counter_ns()
+        if self.hub.wants_cumulated:
+            engine.forecast_cumulated_drain()
         try:
             batch = on_rlc_report(engine, message)
         except (ServiceModelError, ContractError) as error:

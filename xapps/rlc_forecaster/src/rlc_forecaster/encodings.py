@@ -51,4 +51,5 @@ class Encodings:
 
 
 def _kept_bytes(batch: Batch, message: Message) -> int:
-    return len(message) + batch.values.nbytes + _OBJECTS_BYTES
+    cumulated = 0 if batch.cumulated is None else batch.cumulated.nbytes
+    return len(message) + batch.values.nbytes + cumulated + _OBJECTS_BYTES

@@ -72,6 +72,8 @@ class Hub:
         self._clock = clock
         self._received_ns: dict[str, int] = {}
         self.published = 0
+        self.wants_cumulated = False
+        """Whether a consumer asked for the cumulated drain: it is forecast from then on."""
         self._queues: set[BatchQueue] = set()
         self._skipped_before = 0
 

@@ -29,7 +29,9 @@ point | `quantity`, `horizon` (s) |
 | `sojourn_forecaster_batches_published_total`, `…_skipped_total` | counter | |
 | `sojourn_forecaster_batches_encoded_total` | counter: once for all equal selections | |
 
-Skill is `1 − loss(model) / loss(persistence)` with pinball loss; 0 is as good as persistence.
+Skill is `1 − loss(served) / loss(best simple forecaster)` with pinball loss; 0 is as good as it.
+The best of adaptive persistence, quantiles of the last 0.1, 0.3 and 1 s, an exponential mean and a
+ridge regression is chosen by its losses before, see :mod:`rlc_model.mix`.
 Covered over checked is the share of outcomes within the outermost quantiles that were served.
 Families without the label `node` are of all nodes together: what is counted there concerns the
 model or the program. A scrape of one bearer has at most 60 series of these.
@@ -277,7 +279,7 @@ def _per_node(engines: Mapping[str, Forecaster]) -> Iterator[Metric]:
             bearers[node, source.name.lower()] = count
         by_point = engine.skill()
         for row, quantity in enumerate(engine.layout.quantities):
-            known = () if by_point is None else by_point[row][np.isfinite(by_point[row])]
+            known = by_point[row][np.isfinite(by_point[row])]
             if len(known):
                 skill[node, quantity.value] = float(np.mean(known))
         alarms[node] = run.drift.alarms if run.drift is not None else 0
@@ -285,9 +287,9 @@ def _per_node(engines: Mapping[str, Forecaster]) -> Iterator[Metric]:
         models[node, name, engine.warming_up] = 1.0
     text = "Bearers with a forecast, by source."
     yield gauge(f"{_P}bearers", text, ("node", "source"), bearers)
-    text = "Skill of the model against persistence, mean over the horizons; below 0: worse."
+    text = "Skill of forecasts against the best simple one, mean over horizons; below 0: worse."
     yield gauge(f"{_P}skill_ratio", text, ("node", "quantity"), skill)
-    text = "Alarms of Page's test on the ratio of the model's loss to persistence's."
+    text = "Alarms of Page's test on the model's loss over that of the best simple forecaster."
     yield counter(f"{_P}drift_alarms", text, ("node",), alarms)
     text = "Active model and model being warmed up, per node."
     yield gauge(f"{_P}node_model_info", text, ("node", "model", "warming_up"), models)
@@ -306,13 +308,13 @@ def _by_horizon(engines: Mapping[str, Forecaster]) -> Iterator[Metric]:
             for feature, share in zip(FEATURES, drift.outside.tolist(), strict=True):
                 outside[feature] = max(share, outside.get(feature, 0.0))
         for names, row, point in _points(engine.layout):
-            if by_point is not None and np.isfinite(by_point[row, point]):
+            if np.isfinite(by_point[row, point]):
                 skills.setdefault(names, []).append(float(by_point[row, point]))
     text = "Bearers served persistence, by reason."
     yield gauge(f"{_P}fallback_bearers", text, ("reason",), fallback)
     text = "Share of samples outside the range of the training part: the features with most."
     most = dict(sorted(outside.items(), key=lambda each: each[1], reverse=True)[:_OUTSIDE])
     yield gauge(f"{_P}outside_training_ratio", text, ("feature",), most)
-    text = "Skill of the model against persistence at a horizon, mean over the nodes."
+    text = "Skill of forecasts against the best simple one at a horizon, mean over the nodes."
     mean = {names: sum(values) / len(values) for names, values in skills.items()}
     yield gauge(f"{_P}skill_by_horizon_ratio", text, ("quantity", "horizon"), mean)

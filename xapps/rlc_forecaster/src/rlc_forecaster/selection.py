@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from rlc_model import Quantity
+from rlc_model.cumulated import LEVELS
 from sojourn_interfaces import forecast_pb2 as pb
 
 from rlc_forecaster.core import Batch, Layout
@@ -47,12 +48,14 @@ class Selection:
         bearers: (RNTI, DRB) pairs; empty for all.
         quantities: In the requested order, without duplicates.
         quantiles: Increasing levels, without duplicates; empty for the model's.
+        cumulated: Whether the cumulated drain is requested as well.
     """
 
     node_id: str
     bearers: frozenset[tuple[int, int]]
     quantities: tuple[Quantity, ...]
     quantiles: tuple[float, ...]
+    cumulated: bool = False
 
     @classmethod
     def of(cls, request: pb.ForecastRequest, layout: Layout) -> Selection:
@@ -76,6 +79,7 @@ class Selection:
         quantities = tuple(
             _quantity(index, code, layout)
             for index, code in enumerate(request.quantities or [pb.OCCUPANCY_BYTES])
+            if code != pb.CUMULATED_DRAIN_BYTES
         )
         for index, level in enumerate(request.quantiles):
             if not 0 < level < 1:
@@ -85,6 +89,7 @@ class Selection:
             frozenset((b.rnti, b.drb) for b in request.bearers),
             tuple(dict.fromkeys(quantities)),
             tuple(sorted(set(request.quantiles))),
+            pb.CUMULATED_DRAIN_BYTES in request.quantities,
         )
         selection.check_quantiles(layout)
         return selection
@@ -114,8 +119,9 @@ class Selection:
     def message_bytes(self, batch: Batch) -> int:
         """About the size of the message of a batch."""
         bearers = min(len(batch), len(self.bearers)) if self.bearers else len(batch)
-        columns = len(self.quantiles) or len(batch.layout.quantiles)
-        return 4 * bearers * len(self.quantities) * batch.layout.points * columns
+        columns = len(self.quantities) * (len(self.quantiles) or len(batch.layout.quantiles))
+        columns += len(LEVELS) if self.cumulated else 0
+        return 4 * bearers * batch.layout.points * columns
 
     def cost_bytes(self, batch: Batch) -> int:
         """About what a message costs as the time to send so many bytes."""
@@ -139,7 +145,11 @@ class Encoder:
         chosen = self._selected_rows(batch)
         values = _of(batch.values, chosen)
         series = [self._series(values, layout, quantity) for quantity in kept]
-        return self._layout_for(batch, chosen, kept).write(sent_at_us, batch.origin_us, series)
+        cumulated = batch.cumulated if self.selection.cumulated else None
+        if cumulated is not None:
+            cumulated = _of(cumulated, chosen)
+        laid_out = self._layout_for(batch, chosen, kept, LEVELS if cumulated is not None else ())
+        return laid_out.write(sent_at_us, batch.origin_us, series, cumulated)
 
     def _series(
         self, values: NDArray[np.float32], layout: Layout, quantity: Quantity
@@ -162,7 +172,11 @@ class Encoder:
         return self._spans[1]
 
     def _layout_for(
-        self, batch: Batch, chosen: NDArray[np.intp] | None, kept: list[Quantity]
+        self,
+        batch: Batch,
+        chosen: NDArray[np.intp] | None,
+        kept: list[Quantity],
+        cumulated_quantiles: tuple[float, ...],
     ) -> BatchLayout:
         layout = batch.layout
         quantiles = self.selection.quantiles or layout.quantiles
@@ -173,6 +187,7 @@ class Encoder:
             batch.model,
             tuple(CODE_OF[q] for q in kept),
             layout.points * len(quantiles),
+            cumulated_quantiles,
         )
         rnti = _of(batch.rnti, chosen)
         present = np.ones((len(rnti), len(kept)), np.bool_)

@@ -113,9 +113,11 @@ class ForecasterService:
 
     def _selection(self, request: pb.ForecastRequest, call: Call) -> Selection:
         try:
-            return Selection.of(request, self._hub.layout)
+            selection = Selection.of(request, self._hub.layout)
         except SelectionError as error:
             call.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        self._hub.wants_cumulated |= selection.cumulated
+        return selection
 
 
 def _check_quantiles(selection: Selection, layout: Layout, call: Call) -> None:

@@ -29,7 +29,8 @@ _TIME_BYTES: Final = 9
 class Common:
     """Fields that all bearers share; named as in forecast.proto.
 
-    `series_values` is the number of values of a series.
+    `series_values` is the number of values of a series, `cumulated_quantiles` are empty without
+    forecasts of the cumulated drain.
     """
 
     node_id: str
@@ -38,6 +39,12 @@ class Common:
     model: str
     quantities: tuple[int, ...]
     series_values: int
+    cumulated_quantiles: tuple[float, ...] = ()
+
+    @property
+    def cumulated_bytes(self) -> int:
+        """Length of a bearer's cumulated drain."""
+        return 4 * len(self.points_us) * len(self.cumulated_quantiles)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +79,11 @@ class BatchLayout:
         head.begin(1, len(name))
         head.data += name
         sent_at = head.place(2, _TIME_BYTES)
-        shared = pb.ForecastBatch(quantiles=common.quantiles, points_us=common.points_us)
+        shared = pb.ForecastBatch(
+            quantiles=common.quantiles,
+            points_us=common.points_us,
+            cumulated_quantiles=common.cumulated_quantiles,
+        )
         head.data += shared.SerializeToString()
         kinds = _kinds(rows)
         parts = [
@@ -89,11 +100,15 @@ class BatchLayout:
             end = begin + len(where) * len(body.data)
             written = self._bytes[begin:end].reshape(len(where), -1)
             whole = slice(None) if len(parts) == 1 else where
-            self._parts.append(_Part(written, whole, body, rows, 4 * common.series_values))
+            self._parts.append(_Part(written, whole, body, rows, common))
             begin = end
 
     def write(
-        self, sent_at_us: int, origin_us: int, series: Sequence[NDArray[np.float32]]
+        self,
+        sent_at_us: int,
+        origin_us: int,
+        series: Sequence[NDArray[np.float32]],
+        cumulated: NDArray[np.float32] | None = None,
     ) -> bytes:
         """The message of one batch.
 
@@ -101,11 +116,12 @@ class BatchLayout:
             sent_at_us: As in the message.
             origin_us: As in each of its forecasts.
             series: ``(B, M, Q)`` for each quantity, in the quantities' order.
+            cumulated: ``(B, M, levels)`` cumulated drain, if there is one.
         """
         self._sent_at[:] = _time(sent_at_us)
         origin = _time(origin_us)
         for part in self._parts:
-            part.write(origin, series)
+            part.write(origin, series, cumulated)
         return self._bytes.tobytes()
 
 
@@ -118,9 +134,10 @@ class _Part:
         where: slice | NDArray[np.intp],
         body: _Body,
         rows: Rows,
-        series_bytes: int,
+        common: Common,
     ) -> None:
         self._where = where
+        series_bytes = 4 * common.series_values
         written[:] = np.frombuffer(bytes(body.data), np.uint8)
         _fill_varint(written, body.rnti_at, _RNTI_BYTES, rows.rnti[where])
         _fill_varint(written, body.drb_at, _DRB_BYTES, rows.drb[where].astype(np.uint32))
@@ -130,12 +147,25 @@ class _Part:
         self._series = [
             (column, written[:, at : at + series_bytes]) for column, at in body.series_at
         ]
+        at = body.cumulated_at
+        self._cumulated = written[:, at : at + common.cumulated_bytes]
 
-    def write(self, origin: NDArray[np.uint8], series: Sequence[NDArray[np.float32]]) -> None:
+    def write(
+        self,
+        origin: NDArray[np.uint8],
+        series: Sequence[NDArray[np.float32]],
+        cumulated: NDArray[np.float32] | None,
+    ) -> None:
         self._origin[:] = origin
         for column, place in self._series:
-            values = series[column][self._where]
-            place[:] = values.astype("<f4", copy=False).reshape(len(values), -1).view(np.uint8)
+            place[:] = _bytes_of(series[column][self._where])
+        if cumulated is not None:
+            self._cumulated[:] = _bytes_of(cumulated[self._where])
+
+
+def _bytes_of(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """``(N, bytes)`` of the values of N rows."""
+    return values.astype("<f4", copy=False).reshape(len(values), -1).view(np.uint8)
 
 
 class _Template:
@@ -171,6 +201,7 @@ class _Body:
     source_at: int
     fallback_at: int
     series_at: list[tuple[int, int]]
+    cumulated_at: int
 
 
 def _kinds(rows: Rows) -> NDArray[np.int64]:
@@ -201,6 +232,10 @@ def _body(common: Common, kind: int) -> _Body:
         name = common.model.encode()
         body.begin(7, len(name))
         body.data += name
+    cumulated_at = len(body.data)
+    if common.cumulated_bytes:
+        body.begin(9, common.cumulated_bytes)
+        cumulated_at = body.room(common.cumulated_bytes)
     whole = _Template()
     whole.begin(4, len(body.data))
     shift = len(whole.data)
@@ -212,6 +247,7 @@ def _body(common: Common, kind: int) -> _Body:
         shift + source_at,
         shift + fallback_at,
         [(quantity, shift + at) for quantity, at in series_at],
+        shift + cumulated_at,
     )
 
 

@@ -3,6 +3,7 @@
 // The stub documents what Python sees.
 #![allow(missing_docs)]
 
+mod cumulated;
 mod learn;
 mod mix;
 mod skill;
@@ -109,6 +110,7 @@ fn refused(error: LengthError) -> PyErr {
 fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RATE_BYTES_PER_MS", rlc_native::MAX_RATE_BYTES_PER_MS)?;
     module.add_class::<Fields>()?;
+    module.add_class::<cumulated::Cumulated>()?;
     module.add_class::<mix::Mix>()?;
     module.add_class::<skill::Skill>()?;
     module.add_function(wrap_pyfunction!(learn::track, module)?)?;

@@ -1,12 +1,14 @@
 //! The mix of experts: state in Rust, forecasts and outcomes as NumPy arrays.
 
 use numpy::{
-    PyArray1, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyReadonlyArray3, PyReadonlyArray4, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rlc_native::{Axes, Checked, EXPERTS, ModelOutput, Newest, Outcomes, PointTimes, Quantities};
+use rlc_native::{
+    Axes, Checked, EXPERTS, Losses, ModelOutput, Newest, Outcomes, PointTimes, Quantities, SIMPLE,
+};
 
 use crate::in_row_order;
 use crate::learn::{Indices, flat, refused, shaped};
@@ -15,6 +17,7 @@ use crate::learn::{Indices, flat, refused, shaped};
 #[pyclass(module = "rlc_native")]
 pub(crate) struct Mix(rlc_native::Mix);
 
+type Simple<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray2<usize>>);
 type Served<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray4<f32>>, bool);
 
 #[pymethods]
@@ -156,7 +159,20 @@ impl Mix {
                 &Checked { model: &model, warm: &warm },
             )
             .map_err(refused)?;
-        PyArray1::from_vec(py, losses.into_flattened()).reshape([rows, axes.quantities, EXPERTS])
+        let losses: Vec<f32> = losses.iter().flat_map(Losses::all).collect();
+        PyArray1::from_vec(py, losses).reshape([rows, axes.quantities, Losses::COUNT])
+    }
+
+    fn simple_forecasts<'py>(
+        &self,
+        py: Python<'py>,
+        slot: usize,
+        tick: i64,
+    ) -> PyResult<Simple<'py>> {
+        let Axes { quantities, points, quantiles } = self.0.axes();
+        let (all, best) = self.0.simple_forecasts(slot, tick).map_err(refused)?;
+        let all = PyArray1::from_vec(py, all).reshape([SIMPLE, quantities, points, quantiles])?;
+        Ok((all, PyArray1::from_vec(py, best).reshape([quantities, points])?))
     }
 
     fn weights<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {

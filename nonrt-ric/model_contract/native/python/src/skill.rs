@@ -4,7 +4,7 @@ use numpy::{
     PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use rlc_native::EXPERTS;
+use rlc_native::Losses;
 
 use crate::learn::{Indices, flat, refused, shaped};
 
@@ -41,14 +41,15 @@ impl Skill {
         at_us: i64,
     ) -> PyResult<(usize, f64, f64, usize, usize)> {
         let rows = losses.shape()[0];
-        shaped("losses", losses.shape(), &[rows, self.quantities, EXPERTS])?;
+        shaped("losses", losses.shape(), &[rows, self.quantities, Losses::COUNT])?;
         let (slots, points) = (Indices::of("slots", slots)?, Indices::of("point", points)?);
         let losses = flat(&losses);
         let (slots, points) = (slots.index("slots", rows)?, points.index("point", rows)?);
-        let losses = losses.as_chunks::<EXPERTS>().0;
-        let update = self.skill.learn(slots, points, rows, losses, at_us).map_err(refused)?;
-        let [model, persistence] = update.loss;
-        Ok((update.outcomes, model, persistence, update.worse, update.better))
+        let losses: Vec<Losses> =
+            losses.as_chunks::<{ Losses::COUNT }>().0.iter().map(Losses::of).collect();
+        let update = self.skill.learn(slots, points, rows, &losses, at_us).map_err(refused)?;
+        let [model, simple] = update.loss;
+        Ok((update.outcomes, model, simple, update.worse, update.better))
     }
 
     fn worse<'py>(

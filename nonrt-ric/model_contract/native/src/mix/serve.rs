@@ -1,7 +1,9 @@
 //! Forecasts from the experts.
 
-use super::{EXPERTS, Mix, Newest, Uses};
+use super::{EXPERTS, Mix, Newest, RIDGE, Uses};
 use crate::forecast::{order, order_groups, sort, sort_groups};
+use crate::simple::SIMPLE;
+use crate::windows::Origin;
 use crate::{ArrayError, Axes, Index, ModelOutput, all_finite, check};
 
 /// Forecasts in units, `(N, K, M, Q)`.
@@ -103,7 +105,7 @@ impl Mix {
         let past = self.pasts.of(slot, quantity);
         let origin = past.origin(tick);
         let weights = &weights[series * points * EXPERTS..][..points * EXPERTS];
-        let [of_model, persistence, seasonal, of_ridge]: [&[f32]; EXPERTS] =
+        let [of_model, persistence, seasonal, of_ridge, of_window]: [&[f32]; EXPERTS] =
             std::array::from_fn(|expert| &weights[expert * points..][..points]);
         // Distances to the last value: the weights' sum is 1 within rounding only.
         let last = origin.last;
@@ -121,6 +123,10 @@ impl Mix {
         if uses.ridge {
             self.ridges.forecast(slot, quantity, tick, ridge);
             fours(mix, ridge, of_ridge, add);
+        }
+        if uses.window {
+            // Its quantiles are among the offsets.
+            fours(mix, of_window, of_window, |mix, _, weight| mix - weight * last);
         }
         if !spans.is_empty() {
             past.last_means(tick, spans, means);
@@ -174,7 +180,40 @@ impl Mix {
         Ok(served)
     }
 
-    /// What the experts but the model forecast at `tick`, without offsets; 0 for the model.
+    /// `(SIMPLE, K, M, Q)` forecasts of the simple forecasters for a slot from the report added at `tick`,
+    /// calibrated, and `(K, M)` numbers of the best by the losses until now.
+    ///
+    /// # Errors
+    /// [`ArrayError`] of an unknown slot.
+    pub fn simple_forecasts(
+        &self,
+        slot: usize,
+        tick: i64,
+    ) -> Result<(Vec<f32>, Vec<usize>), ArrayError> {
+        Index::From(slot).check("slot", 1, self.slots())?;
+        let Axes { quantities, points, quantiles } = self.axes;
+        let cells = quantities * points;
+        let (mut all, mut best) = (vec![0.0; SIMPLE * cells * quantiles], vec![0; cells]);
+        let (mut one, mut ridge) = (vec![0.0; SIMPLE * quantiles], vec![0.0; quantiles]);
+        for quantity in 0..quantities {
+            for point in 0..points {
+                let of = Origin { slot, quantity, point, tick };
+                let cell = self.axes.cell(slot, quantity, point);
+                let plain = self.ridges.at_point(slot, quantity, point, tick);
+                self.alone(RIDGE, cell, &[], plain, &mut ridge);
+                let ewma = self.ridges.average(slot, quantity, tick);
+                self.simple.all(of, &self.pasts, ewma, &ridge, &self.levels, &mut one);
+                let at = quantity * points + point;
+                best[at] = self.simple.best(cell);
+                for (number, one) in one.chunks_exact(quantiles).enumerate() {
+                    all[(number * cells + at) * quantiles..][..quantiles].copy_from_slice(one);
+                }
+            }
+        }
+        Ok((all, best))
+    }
+
+    /// What the experts but model and window forecast at `tick`, without offsets; 0 for these.
     pub(super) fn naive_points(&self, series: usize, point: usize, tick: i64) -> [f32; EXPERTS] {
         let (slot, quantity) = (series / self.axes.quantities, series % self.axes.quantities);
         let past = self.pasts.of(slot, quantity);
@@ -184,7 +223,7 @@ impl Mix {
         past.last_means(tick, spans, &mut last);
         past.seasonal(tick, &self.seasons, point, spans, &mut seasonal);
         let ridge = self.ridges.at_point(slot, quantity, point, tick);
-        [0.0, last[0], seasonal[0], ridge]
+        [0.0, last[0], seasonal[0], ridge, 0.0]
     }
 
     /// The calibrated forecast of one expert; `model` has that of the model, `plain` any other's.

@@ -9,7 +9,7 @@ const POOL_WEIGHT: f32 = 0.02;
 
 /// Offsets of one expert at cells: one per quantile, in mean errors.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tracker {
+pub(crate) struct Tracker {
     theta: Vec<f32>,
     size: Vec<f32>,
     begun: Vec<bool>,
@@ -22,7 +22,7 @@ impl Tracker {
         tracker
     }
 
-    pub(super) fn resize(&mut self, cells: usize, quantiles: usize) {
+    pub(crate) fn resize(&mut self, cells: usize, quantiles: usize) {
         self.theta.resize(cells * quantiles, 0.0);
         self.size.resize(cells, 0.0);
         self.begun.resize(cells, false);
@@ -52,16 +52,23 @@ impl Tracker {
     }
 
     #[inline]
-    pub(super) fn offset(&self, cell: usize, quantile: usize, quantiles: usize) -> f32 {
+    pub(crate) fn offset(&self, cell: usize, quantile: usize, quantiles: usize) -> f32 {
         self.theta[cell * quantiles + quantile] * self.size[cell]
     }
 
-    pub(super) fn at(&mut self, cell: usize, quantiles: usize) -> Tracked<'_> {
+    pub(crate) fn at(&mut self, cell: usize, quantiles: usize) -> Tracked<'_> {
         Tracked {
             theta: &mut self.theta[cell * quantiles..(cell + 1) * quantiles],
             size: &mut self.size[cell],
             begun: &mut self.begun[cell],
         }
+    }
+
+    /// Starts cells anew, without offsets.
+    pub(crate) fn clear(&mut self, cells: Range<usize>, quantiles: usize) {
+        self.theta[cells.start * quantiles..cells.end * quantiles].fill(0.0);
+        self.size[cells.clone()].fill(0.0);
+        self.begun[cells].fill(false);
     }
 
     /// Starts cells from those of a pool.
@@ -85,7 +92,7 @@ impl Tracker {
     }
 
     #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         4 * (self.theta.len() + self.size.len()) + self.begun.len()
     }
 }

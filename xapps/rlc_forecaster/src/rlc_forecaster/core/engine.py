@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ric.late_reports import LateReports
 from rlc_model import ContractError, FeatureExtractor
+from rlc_model.cumulated import CumulatedDrain
 
 from rlc_forecaster.core.bearers import BearerSlots, Rows
 from rlc_forecaster.core.forecast import Batch, Layout
@@ -99,6 +100,7 @@ class Forecaster:
         self._run = ModelRun(model, layout or Layout(period_us=period_us), period_us)
         self._swap: ModelSwap | None = None
         self._swap_results: list[SwapResult] = []
+        self._cumulated: CumulatedDrain | None = None
 
     @property
     def latest(self) -> Batch | None:
@@ -126,9 +128,10 @@ class Forecaster:
         """Bearers known now."""
         return len(self._slots)
 
-    def skill(self) -> NDArray[np.float64] | None:
-        """``(quantity, M)`` skill of the model against persistence; None without a model."""
-        return None if self._run.model is None else self._run.skill.by_point()
+    def skill(self) -> NDArray[np.float64]:
+        """``(quantity, M)`` skill of what is served against the best simple forecaster; NaN where
+        it is unknown."""
+        return self._run.skill.by_point()
 
     def swap_model(self, model: StepModel) -> None:
         """Replaces the model as soon as the new one is warm; the present one serves until then.
@@ -142,6 +145,11 @@ class Forecaster:
         self._swap = ModelSwap(run, self._recent)
         if not self._recent:
             self._activate(self._swap)
+
+    def forecast_cumulated_drain(self) -> None:
+        """Forecasts the cumulated drain as well, from the next report on."""
+        if self._cumulated is None:
+            self._cumulated = CumulatedDrain(self.layout.points_us, self._period_us)
 
     def swap_results(self) -> list[SwapResult]:
         """Results of model swaps since the last call."""
@@ -219,6 +227,7 @@ class Forecaster:
         sample = self._sample(report, at_us, silence_us)
         self._run.prepare(sample)
         values, serving = self._run.forecast(sample, stale=self.model_stale)
+        cumulated = self._forecast_cumulated(sample)
         self._to_learn = sample
         model, rows = self._run.model, sample.rows
         self._latest = Batch(
@@ -232,6 +241,7 @@ class Forecaster:
             serving.fallback,
             sample.samples.known[:, 0],
             model.name if model is not None else "",
+            cumulated,
         )
         return self._latest
 
@@ -253,6 +263,15 @@ class Forecaster:
         if len(gone):
             self.counters.bearers_gone += len(gone)
             self._features.forget(gone)
+
+    def _forecast_cumulated(self, sample: Sample) -> NDArray[np.float32] | None:
+        of, rows = self._cumulated, sample.rows
+        if of is None:
+            return None
+        of.grow(rows.highest)
+        of.reset(sample.new)
+        of.add(rows.index, sample.at_us // self._period_us, *sample.samples[:2])
+        return of.forecasts(rows.index)
 
     def _note_limits(self, limits: ReportedLimits) -> None:
         """Keeps limits for the next sample: those of one instant, so that they stay few."""
@@ -302,6 +321,7 @@ class Forecaster:
         self._rows = None
         self._features = FeatureExtractor()
         self._run.on_clock_reset()
+        self._begin_cumulated()
         if self._swap is not None and self._swap.run.model is not None:
             self.swap_model(self._swap.run.model)
         return True
@@ -315,8 +335,16 @@ class Forecaster:
         elif swap.ready:
             self._activate(swap)
 
+    def _begin_cumulated(self) -> None:
+        """Forgets the drain, because bearers or points are others now."""
+        if self._cumulated is not None:
+            self._cumulated = CumulatedDrain(self.layout.points_us, self._period_us)
+
     def _activate(self, swap: ModelSwap) -> None:
+        has_other_points = swap.run.layout.points_us != self._run.layout.points_us
         self._run = swap.run
+        if has_other_points:
+            self._begin_cumulated()
         self._swap = None
         self.model_stale = False
         self.counters.swaps += 1

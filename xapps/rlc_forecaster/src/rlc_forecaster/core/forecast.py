@@ -78,6 +78,8 @@ class Batch:
         fallback: ``(B,)`` of :class:`Fallback`.
         limited: ``(B,)`` whether the bearer's queue limit is known; else its forecast is void.
         model: ``name:version``; empty without a model.
+        cumulated: ``(B, M, levels)`` bytes drained until each point, see
+            :mod:`rlc_model.cumulated`; None unless the forecaster is asked for them.
     """
 
     node_id: str
@@ -90,6 +92,7 @@ class Batch:
     fallback: NDArray[np.uint8]
     limited: NDArray[np.bool_]
     model: str
+    cumulated: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.rnti)

@@ -207,8 +207,6 @@ class ModelRun:
             due.uncalibrated,
             due.warm,
         )
-        if self.carried is None:
-            return
         mean = self.skill.learn(slots, due.points, losses, at_us)
         if self.drift is not None and mean is not None:
             self.drift.update_losses(*mean)

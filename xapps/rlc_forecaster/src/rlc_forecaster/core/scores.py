@@ -1,4 +1,4 @@
-"""Online evaluation of a model: skill against persistence, interval coverage, drift."""
+"""Online evaluation: skill against the best simple forecaster, interval coverage, drift."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ THRESHOLD: Final = 100.0
 """Sum of the rises beyond tolerance that raises an alarm: a ratio up by 0.3 does so after 0.5 s at
 1 ms."""
 LARGEST_RATIO: Final = 10.0
-"""Limit of one outcome's loss ratio: persistence may be right by chance."""
+"""Limit of one outcome's loss ratio: a simple forecaster may be right by chance."""
 
 
 class Skill:
-    """``1 − loss(model) / loss(persistence)``, pinball loss, exponentially weighted, and which of
-    the two is better for each bearer.
+    """Skill of what is served, and for each bearer whether the model is better than persistence.
+
+    Skill is ``1 − loss(served) / loss(best simple forecaster)``, pinball loss, exponentially
+    weighted; :mod:`rlc_model.mix` has the simple forecasters and how the best is chosen.
 
     The mix follows the losses by itself. What it is called changes by a sequential test between two
     bounds (Wald 1945): the excess of the model's loss on the first quantity over that of
@@ -58,30 +60,28 @@ class Skill:
         Args:
             slots: N of them.
             points: The horizon point, or ``(N,)``.
-            losses: ``(N, quantity, expert)``, see :mod:`rlc_model.mix`.
+            losses: ``(N, quantity, 13)``, :data:`rlc_model.mix.LOSSES`.
             at_us: Time of the outcomes.
 
         Returns:
-            Mean loss of the model and of persistence on the first quantity, 0 if no outcome is
-            known; None if the model made no forecast.
+            Mean loss of the model and of the best simple forecaster on the first quantity, 0 if
+            none is judged; None if the model made no forecast.
         """
-        outcomes, model, persistence, worse, better = self._scores.learn(
-            slots, points, losses, at_us
-        )
+        outcomes, model, simple, worse, better = self._scores.learn(slots, points, losses, at_us)
         self.fallbacks += worse
         self.returns += better
-        return (model, persistence) if outcomes else None
+        return (model, simple) if outcomes else None
 
     def fallen_back(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Per row, whether the model is worse than persistence."""
         return self._scores.worse(slots)
 
     def by_point(self) -> NDArray[np.float64]:
-        """``(quantity, M)`` skill; NaN if persistence made no error yet."""
-        model, persistence = np.moveaxis(self._scores.by_point(), -1, 0)
+        """``(quantity, M)`` skill; NaN if the simple forecasters made no error yet."""
+        served, simple = np.moveaxis(self._scores.by_point(), -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            skill: NDArray[np.float64] = 1 - model / persistence
-        return np.where(persistence > 0, skill, np.nan)
+            skill: NDArray[np.float64] = 1 - served / simple
+        return np.where(simple > 0, skill, np.nan)
 
 
 class Coverage:
@@ -114,8 +114,8 @@ class Drift:
     Two signals, for operators and for retraining; neither changes what is served.
 
     * The share of samples outside the range of the training part, per feature.
-    * Page's test (Page 1954, as Page–Hinkley) on the ratio of the model's loss to persistence's: an
-      alarm if the ratio stays above its own mean.
+    * Page's test (Page 1954, as Page–Hinkley) on the ratio of the model's loss to that of the best
+      simple forecaster: an alarm if the ratio stays above its own mean.
     """
 
     def __init__(self, minimum: NDArray[np.float32], maximum: NDArray[np.float32]) -> None:
@@ -139,11 +139,11 @@ class Drift:
             features, self._low, self._high, RANGE_WEIGHT, self._outside
         )
 
-    def update_losses(self, model_loss: float, persistence_loss: float) -> None:
+    def update_losses(self, model_loss: float, simple_loss: float) -> None:
         """Adds the mean losses of one report to Page's test."""
-        if not persistence_loss > 0:
+        if not simple_loss > 0:
             return
-        ratio = min(model_loss / persistence_loss, LARGEST_RATIO)
+        ratio = min(model_loss / simple_loss, LARGEST_RATIO)
         self._count += 1
         self._mean += (ratio - self._mean) / self._count
         self._sum += ratio - self._mean - TOLERANCE

@@ -28,14 +28,15 @@ class Session:
     def __init__(self, model: StepModel, period_us: int = 1_000) -> None:
         """An engine as in the service, with default settings."""
         self.engine = Forecaster(NODE_ID, model, period_us=period_us)
-        everything = Selection("", frozenset(), model.layout.quantities, ())
+        self.engine.forecast_cumulated_drain()
+        everything = Selection("", frozenset(), model.layout.quantities, (), cumulated=True)
         self._encoder = Encoder(everything)
 
     def answer(self, frame: Frame) -> bytes | None:
         """The ``ForecastBatch`` for an RLC report; None for other indications.
 
-        It has all quantities and quantiles of the model and is empty if the engine makes no
-        forecast.
+        It has all quantities and quantiles of the model and the cumulated drain, and is empty if
+        the engine makes no forecast.
 
         ``sent_at_us`` is the origin; the caller adds the step time.
 
