@@ -14,7 +14,7 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 
-EXTRAS = {"keras", "jax", "baselines_extra", "mlflow_extra", "dask_extra"}
+EXTRAS = {"keras", "jax", "baselines_extra", "estimators_extra", "mlflow_extra", "dask_extra"}
 """Fixtures of tests that need more than `make setup` installs."""
 
 
@@ -51,8 +51,14 @@ def jax() -> None:
 
 @pytest.fixture
 def baselines_extra() -> None:
-    """Skips without scikit-learn, statsmodels or LightGBM."""
-    _require("sklearn", "statsmodels", "lightgbm")
+    """Skips without crepes, statsmodels or LightGBM."""
+    _require("crepes", "statsmodels", "lightgbm")
+
+
+@pytest.fixture
+def estimators_extra() -> None:
+    """Skips without skl2onnx, river or statsforecast."""
+    _require("skl2onnx", "onnxmltools", "river", "statsforecast")
 
 
 @pytest.fixture

@@ -7,11 +7,17 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from rlc_model import read_contract
+from rlc_model import FEATURES, read_contract
 from rlc_train.cli import main
+from rlc_train.conformal import identity
+from rlc_train.export.check import compare
 from rlc_train.export.runner import StepRunner
+from rlc_train.export.steps import network_step
+from rlc_train.lstm.backend import keras, layers
+from rlc_train.lstm.network import layer_weights, reference
 from rlc_train.rundir import RunDirectory
 
 SETTINGS = """
@@ -20,7 +26,7 @@ network: {units: 8}
 fit: {epochs: 6, lanes: 8, steps: 32, piece_samples: 1024, warm_up_samples: 64, xla: false}
 split: {held_out_cells: [c]}
 origins: 1500
-baselines: [persistence, adaptive-persistence, mean-of-5, linear-quantile]
+baselines: [persistence, best-simple, mean-of-5, linear-quantile]
 """
 
 
@@ -61,6 +67,29 @@ def test_both_candidates_are_exported_and_compared(run_directory: Path) -> None:
     losses = directory.losses()
     assert set(losses) == {"test", "unseen"}
     assert set(losses["unseen"]["lstm"].scenario) == {"waves"}
+
+
+def test_the_file_of_keras_beside_the_graph_is_the_trained_network(run_directory: Path) -> None:
+    layers()
+    directory = RunDirectory(run_directory)
+    candidate, same = (
+        directory.candidate("lstm"),
+        identity(directory.candidate("lstm").layout.shape),
+    )
+    loaded = keras().models.load_model(run_directory / "candidates" / "lstm" / "model.keras")
+    weights, shape = layer_weights(loaded), directory.settings().network
+    graph = network_step(weights, shape, candidate.layout, candidate.scaler, same)
+    samples = np.random.default_rng(1).random((300, len(FEATURES)), np.float32)
+    runner = StepRunner(graph, candidate.state_size)
+    assert compare(runner, reference(loaded, same), samples, steps=600).holds
+    # What is served is these weights with the conformal correction.
+    served = StepRunner(candidate.graph, candidate.state_size)
+    state = np.zeros((1, candidate.state_size), np.float32)
+    for row in range(300):
+        plain, after = runner.step(samples[row : row + 1], state)
+        corrected, state = served.step(samples[row : row + 1], state)
+        np.testing.assert_allclose(after, state, atol=1e-5)
+    assert np.corrcoef(plain.ravel(), corrected.ravel())[0, 1] > 0.9
 
 
 def test_a_new_export_must_be_evaluated_before_promotion(
@@ -136,7 +165,7 @@ def test_commands_out_of_order_are_refused_with_the_order(
         ("network: {units: 0}", "network.units: Input should be greater than or equal to 1"),
         ("network: {dropout: 0.9}", "network.dropout: Input should be less than or equal to 0.5"),
         ("epochs: 3", "epochs: Extra inputs are not permitted"),
-        ("baselines: [oracle]", r"baselines[0]: 'oracle'; expected of"),
+        ("baselines: [oracle]", "baselines[0]: oracle: is no forecaster; expected of"),
         ("[1, 2]", "is list; expected a mapping"),
         ("a: [", "not YAML"),
     ],

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from rlc_train import corpus, pipeline
-from rlc_train.baselines.linear import LinearQuantile
 from rlc_train.cli import main
+from rlc_train.estimators.ready import linear_quantile
+from rlc_train.estimators.regressor import Regressor
+from rlc_train.estimators.spec import READY
 from rlc_train.rundir import RunDirectory
 from rlc_train.settings import Settings, load
 
@@ -22,7 +24,7 @@ SETTINGS: dict[str, Any] = {
     "horizon": {"t_m_us": 15.0},
     "split": {"held_out_cells": ["c"]},
     "origins": 600,
-    "baselines": ["persistence", "adaptive-persistence"],
+    "baselines": ["persistence", "best-simple"],
 }
 
 
@@ -35,9 +37,9 @@ def made_run(path: Path, data: Path, settings: Settings) -> RunDirectory:
     samples = {"train": 1, "validation": 1, "test": 1, "unseen": 1}
     about = {"path": str(data), "sha256": sha256, "t_m_us": 15.0, "samples": samples}
     directory.begin(settings, about)
-    linear = LinearQuantile()
+    linear = Regressor("linear-quantile", linear_quantile(), READY["linear-quantile"])
     linear.fit(parts.train, layout, settings.seed)
-    exported = pipeline.export_linear(linear, parts, layout)
+    exported = pipeline.export_estimator(linear, parts, layout)
     directory.save_candidate(replace(exported, kind="lstm"))
     return directory
 
@@ -98,7 +100,7 @@ def test_runs_and_models_are_compared_on_the_same_recordings(
     assert trained["verdict"] == ""
     # The same data, so the same reference; the models differ by the order of their samples alone.
     for a, b in zip(judged["rows"], trained["rows"], strict=True):
-        assert a["pinball_adaptive"] == b["pinball_adaptive"]
+        assert a["pinball_simple"] == b["pinball_simple"]
         assert a["pinball"] == pytest.approx(b["pinball"], rel=0.01)
     assert default["size_bytes"] == (DEFAULT / "model.onnx").stat().st_size
     assert all(one["t_m_us"] > 0 for one in (judged, trained, default))

@@ -20,7 +20,7 @@ from rlc_dataset import Recording, Run, find_recordings
 from rlc_model import read_contract, write_contract
 from rlc_train import backtest, corpus
 from rlc_train.backtest import Versus
-from rlc_train.baselines.naive import AdaptivePersistence
+from rlc_train.baselines.simple import BestSimple
 from rlc_train.cli import main
 from rlc_train.errors import TrainError
 from rlc_train.horizon import DEFAULT_POINTS_US
@@ -81,7 +81,7 @@ def test_a_row_per_recording_kind_quantity_and_horizon(
         assert (row["recording"], row["radio"]) == ("n78-106prb-7-2/car/00", "n78-106prb-7-2")
         assert row["model"] == "rlc-lstm:3"
         assert row["samples"] == 5_500 - 5_500 // 3 - 100
-        assert row["ratio"] == pytest.approx(row["pinball"] / row["pinball_adaptive"])
+        assert row["ratio"] == pytest.approx(row["pinball"] / row["pinball_simple"])
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
         assert 0 <= row["coverage_80_strict"] <= row["coverage_80"] <= 1
     shown = capsys.readouterr().out
@@ -96,7 +96,7 @@ def judged_row(**changes: Any) -> Row:
     values = {
         **{"model": "m:1", "recording": "r", "radio": "r", "bearer_kind": "paced"},
         **{"quantity": "occupancy_bytes", "horizon_us": 11_000, "samples": 1, "pinball": 1.0},
-        **{"pinball_adaptive": 1.0, "ratio": 1.0, "ratio_low": 0.9, "ratio_high": 1.1},
+        **{"pinball_simple": 1.0, "ratio": 1.0, "ratio_low": 0.9, "ratio_high": 1.1},
         **{"coverage_80": None, "coverage_80_strict": None, "served_ratio": None},
     }
     return Row(**values | changes)
@@ -143,8 +143,8 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
     recordings = find_recordings(SAMPLE)
     rows = judged_rows(model, recordings)
     series = corpus.run_series(Run.open(SAMPLE), model.context_us)
-    adaptive = AdaptivePersistence()
-    adaptive.fit([], layout, 1)
+    simple = BestSimple()
+    simple.fit([], layout, 1)
     # Side by side, as they are judged: products of matrices round by the number of rows.
     chosen = [
         (
@@ -153,7 +153,7 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
         )
         for one in series
     ]
-    found = [backtest.run(each, chosen, layout) for each in (model.forecaster, adaptive)]
+    found = [backtest.run(each, chosen, layout) for each in (model.forecaster, simple)]
     for kind in ("unpaced", "paced"):
         ours, theirs = (losses.of(bearer_kind=kind) for losses in found)
         versus = Versus(ours, theirs)
@@ -233,7 +233,7 @@ def test_a_long_recording_is_judged_in_windows_every_sample_once(
         assert [row.samples for row in cut] == [row.samples for row in whole]
         for a, b in zip(cut, whole, strict=True):
             assert a.pinball == pytest.approx(b.pinball, rel=exact), a
-            assert a.pinball_adaptive == pytest.approx(b.pinball_adaptive, rel=1e-9), a
+            assert a.pinball_simple == pytest.approx(b.pinball_simple, rel=1e-9), a
             assert a.served_ratio == pytest.approx(b.served_ratio, rel=served), a
     # A gap of more than 100 ms: states settle anew after it.
     pq.write_table(

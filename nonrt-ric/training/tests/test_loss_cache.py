@@ -24,7 +24,9 @@ PARTS = split(corpus(3_000), AXES, held_out_cells=["c"])
 
 def evaluate(cache: LossCache, lines: list[str] | None = None) -> dict[str, dict[str, Losses]]:
     log = None if lines is None else lines.append
-    return pipeline.evaluate({}, NAMES, PARTS, AXES, origins=400, seed=1, cache=cache, log=log)
+    return pipeline.evaluate(
+        {}, NAMES, PARTS, AXES, origins=400, seed=1, estimators={}, cache=cache, log=log
+    )
 
 
 def same(one: dict[str, dict[str, Losses]], other: dict[str, dict[str, Losses]]) -> bool:
@@ -101,9 +103,9 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_table_in_a_file_has_full_names(capsys: pytest.CaptureFixture[str]) -> None:
     everything = layout(quantities=tuple(Quantity))
     numbers = {"skill": [[0.25] * 20] * 3}
-    show({"unseen": {"adaptive-persistence": numbers, "lstm@sarima": numbers}}, everything)
+    show({"unseen": {"best-simple": numbers, "lstm@sarima": numbers}}, everything)
     table = capsys.readouterr().out
     assert table.count("queue limit") == 2
     assert table.count("+0.250") == 6
-    assert "adaptive-persistence" in table
+    assert "best-simple" in table
     assert "…" not in table

@@ -16,6 +16,7 @@ from rlc_train.metrics import (
     skill_interval,
     worst_intervals,
 )
+from sklearn.metrics import mean_pinball_loss
 
 LEVELS = np.array([0.1, 0.5, 0.9], np.float32)
 
@@ -38,6 +39,15 @@ def test_the_slope_of_the_pinball_loss_is_that_of_its_definition(at: float, off:
     numeric = (high - low) / (2 * step)
     expected = (actual < at) - LEVELS.astype(np.float64)
     np.testing.assert_allclose(numeric, expected, atol=1e-4)
+
+
+def test_the_mean_of_the_pinball_loss_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(8)
+    actual = rng.gamma(2.0, size=500)
+    forecast = rng.gamma(2.0, size=(500, len(LEVELS)))
+    found = pinball(actual, forecast, LEVELS).mean(axis=0)
+    for level, column, mean in zip(LEVELS.tolist(), forecast.T, found, strict=True):
+        assert mean == pytest.approx(mean_pinball_loss(actual, column, alpha=level))
 
 
 def test_served_quantiles_are_sorted_and_not_negative() -> None:

@@ -19,15 +19,17 @@ from rlc_model import read_contract, write_contract
 from rlc_model.manifest import TrainingData
 from rlc_train import backtest, corpus, history, pipeline
 from rlc_train.baselines import summary
-from rlc_train.baselines.linear import LinearQuantile
-from rlc_train.baselines.naive import AdaptivePersistence
+from rlc_train.baselines.simple import BestSimple
 from rlc_train.candidate import Candidate, metrics_of
 from rlc_train.cli import main
 from rlc_train.collect.session import RecordingOptions
 from rlc_train.conformal import identity
 from rlc_train.errors import TrainError
+from rlc_train.estimators.ready import linear_quantile
+from rlc_train.estimators.regressor import Regressor
+from rlc_train.estimators.spec import READY
 from rlc_train.export.check import Comparison
-from rlc_train.export.steps import linear_step
+from rlc_train.export.linear import as_linear, linear_step
 from rlc_train.judging.model import JudgedModel
 from rlc_train.retrain import newest, stages
 from rlc_train.retrain.round import Options, Round, partitions
@@ -51,8 +53,8 @@ class Killed(BaseException):
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data set."""
-    return made_corpus.write_dataset(tmp_path_factory.mktemp("first"), 5_000)
+    """A data set, so noisy that a ridge regression at the bearer knows little more than a model."""
+    return made_corpus.write_dataset(tmp_path_factory.mktemp("first"), 5_000, noise=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +63,18 @@ def models(first: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     series, sha256 = corpus.load(first, SETTINGS.context_us)
     layout = SETTINGS.layout(30)
     parts = pipeline.split_corpus(series, SETTINGS, layout)
-    model = LinearQuantile()
+    model = Regressor("linear-quantile", linear_quantile(), READY["linear-quantile"])
     model.fit(parts.train, layout, 1)
+    linear = as_linear(model)
+    assert linear is not None
     chosen = backtest.origins_of(parts.unseen, layout, SETTINGS.origins)
-    adaptive = AdaptivePersistence()
-    adaptive.fit([], layout, 1)
-    reference = {"adaptive-persistence": backtest.run(adaptive, chosen, layout)}
+    simple = BestSimple()
+    simple.fit([], layout, 1)
+    reference = {"best-simple": backtest.run(simple, chosen, layout)}
     found = {}
     for name, kept in (("good", 1.0), ("bad", 0.1)):
-        weights = model.weights * np.float32(kept)
-        graph = linear_step(weights, model.bias, layout, identity(layout.shape))
+        weights, bias = linear
+        graph = linear_step(weights * np.float32(kept), bias, layout, identity(layout.shape))
         made = (summary.STATE_SIZE, 10, model.scaler, layout, Comparison(10_000, 0.0, 0.0), [])
         candidate = Candidate("linear", graph, *made)
         losses = backtest.run(candidate.forecaster(), chosen, layout)
@@ -193,7 +197,7 @@ def test_it_has_drifted_on_data_that_it_forecasts_worse(
     tmp_path: Path, good: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy(good, tmp_path / "current")
-    data = made_corpus.write_dataset(tmp_path / "data", 5_000, first=10, noise=1.0)
+    data = made_corpus.write_dataset(tmp_path / "data", 5_000, first=10, noise=0.05)
     this = round_of(tmp_path, data, candidate=good, passes=False)
     assert this.finish() == "refused"
     drift = json.loads((this.work.folder(this.state) / "drift.json").read_text())

@@ -14,9 +14,10 @@ import pytest
 from made_corpus import corpus, layout
 from rlc_train.cli import main
 from rlc_train.errors import TrainError, installed
-from rlc_train.lstm.shape import FitSettings
+from rlc_train.lstm.shape import FitSettings, NetworkShape
+from rlc_train.settings import load as load_settings
 from rlc_train.splits import split
-from rlc_train.tuning import cluster, search
+from rlc_train.tuning import cluster, search, space
 from rlc_train.tuning.local import Workers
 
 if installed("keras_tuner"):
@@ -88,7 +89,7 @@ def test_an_interrupted_search_continues_with_its_trial(
     assert ran.count(ran[0]) == 1
     assert ran.count(ran[1]) == 2
     assert found.trials == len(set(ran))
-    assert 0 < found.learning_rate < 0.1
+    assert 0 < found.changes["fit.learning_rate"] < 0.1
 
 
 def test_a_chief_without_workers_ends_at_its_deadline(tmp_path: Path) -> None:
@@ -219,6 +220,44 @@ def test_workers_that_cannot_start_end_the_search_with_their_reason(tmp_path: Pa
 def test_an_invalid_address_is_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(TrainError, match="expected HOST:PORT"):
         cluster.chief(task(tmp_path), address, 1.0, print)
+
+
+def test_a_space_of_a_file_is_searched_and_its_best_values_are_settings(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "settings.yaml").write_text(SETTINGS + "network: user_models:keras_layer\n")
+    (tmp_path / "space.yaml").write_text(
+        "network.parameters.units: {choice: [3, 4]}\n"
+        "fit.learning_rate: {float: [0.001, 0.01], sampling: log}\n"
+    )
+    words = ["tune", "--data", str(dataset), "--settings", str(tmp_path / "settings.yaml")]
+    words += ["--space", str(tmp_path / "space.yaml"), "--run", str(tmp_path / "run")]
+    # Trials of three epochs continue ones of one.
+    assert main([*words, "--max-epochs", "3"]) == 0
+    assert "network.parameters.units" in capsys.readouterr().out
+    best = load_settings(tmp_path / "run" / "best.yaml")
+    assert best.network.build == "user_models:keras_layer"
+    assert best.network.parameters["units"] in (3, 4)
+    assert 0.001 <= best.fit.learning_rate <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("network.units: {choice: []}", "network.units.choice: List should have at least 1 item"),
+        ("network.units: {int: [1, 2], choice: [3]}", "network.units: has 2 of choice, int and"),
+        ("fit.epochs: {int: [5, 2]}", r"fit.epochs: \[5, 2\]; expected a lower and a higher"),
+        ("seed: {int: [1, 2]}", "String should match pattern"),
+        ("network.width: {int: [1, 2]}", "--space: network.width: Extra inputs are not permitted"),
+        ("network.units: {int: [0, 2]}", "--space: network.units: Input should be greater"),
+        ("[1]", "Input should be a valid dictionary"),
+    ],
+)
+def test_a_space_that_is_wrong_names_its_entry(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "space.yaml").write_text(text)
+    with pytest.raises(TrainError, match=message):
+        found = space.read(tmp_path / "space.yaml")
+        space.changed_settings(NetworkShape(), FIT, space.first_of(found))
 
 
 @pytest.fixture(autouse=True)

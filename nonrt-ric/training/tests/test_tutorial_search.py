@@ -15,6 +15,6 @@ from tutorial_page import OUT, SEARCH, run, sections
 def test_the_search_of_the_tutorial_ends_with_settings() -> None:
     shutil.rmtree(OUT / "tune", ignore_errors=True)
     output = run(sections()[SEARCH], 500)
-    found = re.search(r"out/tutorial/tune/best\.yaml: .* layers of (\d+) units,", output)
+    found = re.search(r"out/tutorial/tune/best\.yaml: .* network\.units (\d+),", output)
     assert found, output
     assert load(OUT / "tune" / "best.yaml").network.units == int(found[1])

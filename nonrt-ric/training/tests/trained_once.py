@@ -19,7 +19,6 @@ from rlc_train.export.runner import StepRunner
 from rlc_train.export.steps import network_step
 from rlc_train.lstm import checkpoint, network
 from rlc_train.lstm.backend import choose, keras
-from rlc_train.lstm.engine import engine
 from rlc_train.lstm.lanes import Lanes
 from rlc_train.lstm.objective import Objective
 from rlc_train.lstm.shape import FitSettings, NetworkShape, state_size
@@ -44,9 +43,7 @@ class Run:
         self.shape = NetworkShape.model_validate({"kind": kind, "units": 8, "dropout": dropout})
         self.model = network.build(self.shape, AXES, self.scaler, 1)
         self.adam = keras().optimizers.Adam(3e-3, clipnorm=1.0)
-        self.adam.build(self.model.trainable_variables)
-        objective = Objective(self.model, AXES, SETTINGS, self.scaler, unit)
-        self._engine = engine(objective, self.adam, xla=False)
+        self.model.compile(self.adam, Objective(self.model, AXES, SETTINGS, self.scaler, unit))
         self._lanes = Lanes(parts.train, AXES, self.scaler, unit, SETTINGS)
         self._plan = self._lanes.plan(np.random.default_rng(1))[:BATCHES]
         self._zero = np.zeros((SETTINGS.lanes, state_size(self.shape)), np.float32)
@@ -54,12 +51,12 @@ class Run:
     def learn(self) -> float:
         """The loss of a pass over the batches."""
         batches = map(self._lanes.batch, self._plan)
-        return self._engine.learn(batches, self._zero, len(self._plan))
+        return self.model.engine.learn(batches, self._zero, len(self._plan))
 
     def evaluate(self) -> float:
         """The same without training."""
         batches = map(self._lanes.batch, self._plan)
-        return self._engine.evaluate(batches, self._zero, len(self._plan))
+        return self.model.engine.evaluate(batches, self._zero, len(self._plan))
 
 
 def trained(kind: str, weights: Path) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Runs the commands of `docs/tutorial-forecaster.md`."""
+"""Runs the commands of the tutorials of training."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SEARCH: Final = "2. Settings"
 """The section whose results no other uses."""
 
 
-def sections() -> dict[str, str]:
-    """Title of a section → the commands of its `sh` blocks."""
-    page = (ROOT / "docs" / "tutorial-forecaster.md").read_text()
+def sections(name: str = "tutorial-forecaster") -> dict[str, str]:
+    """Title of a section of a page → the commands of its `sh` blocks."""
+    page = (ROOT / "docs" / f"{name}.md").read_text()
     _, *found = SECTION.split(page)
     pairs = zip(found[::2], found[1::2], strict=True)
     return {title: "".join(BLOCK.findall(text)) for title, text in pairs}

@@ -72,13 +72,13 @@ class Compared:
         if not kinds:
             raise TrainError(str(path), "has no candidate; run rlc-train train first")
         is_judged = (path / "evaluation.json").exists()
-        kind: str = settings.network.kind if settings.network.kind in kinds else kinds[0]
+        kind = settings.kind if settings.kind in kinds else kinds[0]
         if is_judged:
             kind = best(directory.losses(), kinds)
         name = f"{settings.name}:{settings.version} ({kind})"
         model = JudgedModel.of(name, directory.candidate(kind), settings.context_us)
         seconds = None
-        if kind == settings.network.kind and (path / "curve.json").exists():
+        if kind == settings.kind and (path / "curve.json").exists():
             seconds = float(directory.read("curve.json")["seconds"])
         verdict = ""
         if (path / "verdict.json").exists():

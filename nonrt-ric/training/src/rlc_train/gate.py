@@ -19,7 +19,7 @@ from rlc_train.metrics import least_excesses, worst_intervals
 
 CALIBRATION_LIMIT: Final = 0.02
 """Largest difference between nominal and observed coverage: two points."""
-FALLBACK: Final = "adaptive-persistence"
+FALLBACK: Final = "best-simple"
 """What a model may not be worse than on any kind of bearer."""
 LEAST_BLOCKS: Final = 20
 """Blocks of one second for a radio to be judged by itself: the percentile bootstrap of fewer is too
@@ -49,7 +49,7 @@ class Verdict:
 
     Attributes:
         findings: The conditions.
-        rows: The model against adaptive persistence by split (`recording`), radio and kind of
+        rows: The model against the best simple forecaster by split (`recording`), radio and kind of
             bearer, at the horizons of the gate.
         worse_radios: Radios on which it is worse, where that does not refuse it.
     """
@@ -192,7 +192,7 @@ def _no_worse_radio(
     points = [layout.point_at(horizon_us) for horizon_us in horizons_us]
     pairs = []
     for tally in radios:
-        ours, theirs = (tally.blocks(name)[:, :, points] for name in ("model", "adaptive"))
+        ours, theirs = (tally.blocks(name)[:, :, points] for name in ("model", "simple"))
         pairs.append((ours.reshape(len(ours), -1), theirs.reshape(len(theirs), -1)))
     findings = []
     for tally, (_, theirs), excess in zip(

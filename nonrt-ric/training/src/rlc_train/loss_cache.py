@@ -23,11 +23,13 @@ class LossCache:
         directory: The directory; None disables the cache.
         of: Inputs of all losses: data, split, origins, layout.
         graphs: Graphs of exported models by kind, inputs of their losses.
+        sources: What the losses of estimators follow from, by name.
     """
 
     directory: Path | None = None
     of: dict[str, Any] = field(default_factory=dict)
     graphs: dict[str, bytes] = field(default_factory=dict)
+    sources: dict[str, Any] = field(default_factory=dict)
 
     def get(self, split: str, name: str) -> Losses | None:
         """Cached losses; None if missing, damaged or of other inputs."""
@@ -64,7 +66,8 @@ class LossCache:
 
     def _digest(self, name: str) -> str:
         graph = self.graphs.get(name.partition("@")[0], b"")
-        inputs = json.dumps(self.of, sort_keys=True, default=str).encode()
+        of = self.of | ({"source": self.sources[name]} if name in self.sources else {})
+        inputs = json.dumps(of, sort_keys=True, default=str).encode()
         return hashlib.sha256(inputs + hashlib.sha256(graph).digest()).hexdigest()
 
     @staticmethod

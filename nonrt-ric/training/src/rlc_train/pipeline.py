@@ -8,20 +8,31 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model import FEATURES, MinMaxScaler
+from rlc_model import FEATURES, ContractError, MinMaxScaler
+from rlc_model.graph import check_graph
 
 from rlc_train import backtest, conformal
-from rlc_train.baselines import BASELINES, summary
+from rlc_train.baselines import summary
 from rlc_train.baselines.base import Forecaster, spread_origins
-from rlc_train.baselines.linear import LinearQuantile
 from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
+from rlc_train.estimators.make import Estimators, forecaster, most_origins
+from rlc_train.estimators.regressor import Regressor
 from rlc_train.export.check import Reference, compare
+from rlc_train.export.estimators import estimator_reference, estimator_step
 from rlc_train.export.runner import ServedForecaster, StepRunner, measure
-from rlc_train.export.steps import linear_step, network_step
+from rlc_train.export.steps import network_step
 from rlc_train.horizon import Layout
 from rlc_train.loss_cache import LossCache
-from rlc_train.lstm.shape import INPUTS, NetworkShape, head_inputs, recurrent_layers, state_size
+from rlc_train.lstm import custom, network
+from rlc_train.lstm.shape import (
+    CUSTOM,
+    INPUTS,
+    NetworkShape,
+    head_inputs,
+    recurrent_layers,
+    state_size,
+)
 from rlc_train.series import Series, labels
 from rlc_train.settings import Settings
 from rlc_train.splits import Part, Split, drawn_radios, split
@@ -30,8 +41,6 @@ Origins = Sequence[tuple[Part, NDArray[np.intp]]]
 """Parts and the origins in each."""
 
 CALIBRATION_ORIGINS = 20_000
-COMPARED = "linear-quantile"
-"""The baseline that can be exported as a model."""
 
 
 def split_corpus(corpus: Sequence[Series], settings: Settings, layout: Layout) -> Split:
@@ -63,8 +72,21 @@ def measured_t_m_us(settings: Settings) -> float:
     layout = Layout(tuple(settings.quantities), points, tuple(settings.quantiles))
     ones = MinMaxScaler.of([0.0] * len(FEATURES), [1.0] * len(FEATURES))
     identity = conformal.identity(layout.shape)
-    graph = network_step(zero_weights(shape, layout), shape, layout, ones, identity)
-    return measure(StepRunner(graph, state_size(shape)), batches=(1,))[0].median_us
+    if shape.kind == CUSTOM:
+        graph, size = untrained_step(shape, layout, ones)
+    else:
+        graph = network_step(zero_weights(shape, layout), shape, layout, ones, identity)
+        size = state_size(shape)
+    return measure(StepRunner(graph, size), batches=(1,))[0].median_us
+
+
+def untrained_step(shape: NetworkShape, layout: Layout, scaler: MinMaxScaler) -> tuple[bytes, int]:
+    """The step of an untrained network of Keras, and the size of its state."""
+    model = network.build(shape, layout, scaler, 0)
+    own = custom.cell_graph(model)
+    identity = conformal.identity(layout.shape)
+    graph = network_step(network.layer_weights(model), shape, layout, scaler, identity, own=own)
+    return graph, int(model.inputs[1].shape[1])
 
 
 def zero_weights(shape: NetworkShape, layout: Layout) -> dict[str, list[NDArray[np.float32]]]:
@@ -120,9 +142,17 @@ def export(
     layout: Layout,
     warm_up: int,
 ) -> Candidate:
-    """Calibrates and exports a model and compares the export with it."""
+    """Calibrates and exports a model and compares the export with it.
+
+    Raises:
+        TrainError: The graph has an operator that no step may have.
+    """
     correction = correct(make, size, scaler, parts.validation, layout)
     graph = make(correction)
+    try:
+        check_graph(graph)
+    except ContractError as error:
+        raise TrainError(kind, f"cannot be served: {error}") from error
     runner = StepRunner(graph, size)
     # The bearer with the largest changes of its queue.
     busiest = max(parts.train, key=lambda part: float(part.series.features[:, 0].std())).series
@@ -130,17 +160,19 @@ def export(
     return Candidate(kind, graph, size, warm_up, scaler, layout, comparison, measure(runner))
 
 
-def export_linear(model: LinearQuantile, parts: Split, layout: Layout) -> Candidate:
-    """The linear quantile baseline as a candidate."""
+def export_estimator(model: Regressor, parts: Split, layout: Layout) -> Candidate:
+    """A fitted estimator as a candidate.
+
+    Raises:
+        TrainError: It has no ONNX graph.
+    """
 
     def make(correction: conformal.Correction) -> bytes:
-        return linear_step(model.weights, model.bias, layout, correction)
+        return estimator_step(model, correction)
 
     def reference(correction: conformal.Correction) -> Reference:
-        return linear_reference(model, layout, correction)
+        return estimator_reference(model, layout, correction)
 
-    # The slowest mean retains below 1 % of its initial zero after five time constants.
-    warm_up = round(5 / min(summary.WEIGHTS))
     return export(
         model.name,
         make=make,
@@ -149,32 +181,8 @@ def export_linear(model: LinearQuantile, parts: Split, layout: Layout) -> Candid
         scaler=model.scaler,
         parts=parts,
         layout=layout,
-        warm_up=warm_up,
+        warm_up=summary.WARM_UP,
     )
-
-
-def linear_reference(
-    model: LinearQuantile, layout: Layout, correction: conformal.Correction
-) -> Reference:
-    """The linear baseline in NumPy, with explicit state."""
-    weights = np.array(summary.WEIGHTS, np.float32)[:, None]
-    columns = len(FEATURES)
-
-    def answer(
-        samples: NDArray[np.float32], state: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        means = state[: weights.size * columns].reshape(weights.size, columns).copy()
-        deviation = state[weights.size * columns :].copy()
-        summaries = np.empty((len(samples), summary.SIZE), np.float32)
-        for row, sample in enumerate(samples):
-            means += weights * (sample - means)
-            off = np.abs(sample - means[summary.DEVIATION_MEAN])
-            deviation += np.float32(summary.DEVIATION_WEIGHT) * (off - deviation)
-            summaries[row] = np.concatenate([sample, means.ravel(), deviation])
-        answers = (summaries @ model.weights + model.bias).reshape(len(samples), *layout.shape)
-        return correction.apply(answers), np.concatenate([means.ravel(), deviation])
-
-    return answer
 
 
 def evaluate(
@@ -185,6 +193,8 @@ def evaluate(
     *,
     origins: int,
     seed: int,
+    estimators: Estimators,
+    fitted: Mapping[str, Forecaster] | None = None,
     cache: LossCache | None = None,
     on_progress: backtest.OnProgress | None = None,
     log: Callable[[str], None] | None = None,
@@ -193,20 +203,20 @@ def evaluate(
 
     A forecaster that is limited to few origins is evaluated on those, as are persistence
     (``persistence@NAME``) and the candidates. Losses in `cache` are reused; `log` gets a line for
-    each of the others.
+    each of the others. Those of `fitted` are not fitted again.
 
     Returns:
         Split → forecaster → losses. Splits without series are omitted.
     """
     cache = cache or LossCache()
-    fitted: dict[str, Forecaster] = {}
+    known: dict[str, Forecaster] = dict(fitted or {})
 
     def baseline(name: str) -> Forecaster:
         """A baseline, fitted on first use."""
-        if name not in fitted:
-            fitted[name] = BASELINES[name]()
-            fitted[name].fit(parts.train, layout, seed)
-        return fitted[name]
+        if name not in known:
+            known[name] = forecaster(name, estimators)
+            known[name].fit(parts.train, layout, seed)
+        return known[name]
 
     found: dict[str, dict[str, backtest.Losses]] = {}
     for where, held in (("test", parts.test), ("unseen", parts.unseen)):
@@ -217,7 +227,7 @@ def evaluate(
             (kind, candidate.forecaster, every) for kind, candidate in candidates.items()
         ]
         for name in (name for name in names if name not in candidates):
-            most = BASELINES[name]().most_origins
+            most = most_origins(name, estimators)
             make: Callable[[], Forecaster] = partial(baseline, name)
             if most is None or most >= sum(len(rows) for _, rows in every):
                 forecasters.append((name, make, every))

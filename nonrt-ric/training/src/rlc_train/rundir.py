@@ -1,7 +1,8 @@
 """The directory of an experiment, with the files that the commands exchange.
 
 ``settings.json`` and ``data.json`` (train), ``checkpoint.npz`` and ``curve.json`` (train),
-``candidates/…`` (train, evaluate), ``losses/…`` and ``evaluation.json`` (evaluate),
+``candidates/…`` (train, evaluate), ``losses/…``, ``estimators.json`` and ``evaluation.json``
+(evaluate),
 ``verdict.json`` and ``model/`` (promote), ``report/`` (report).
 """
 
@@ -23,6 +24,8 @@ from rlc_train.loss_cache import LossCache
 from rlc_train.settings import Settings
 
 LOSSES: Final = "losses"
+ESTIMATORS: Final = "estimators.json"
+"""What the losses of estimators follow from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ class RunDirectory:
             "seed": settings.seed,
         }
         graphs = {kind: self.candidate(kind).graph for kind in self.candidates()}
-        return LossCache(self.path / LOSSES, of, graphs)
+        sources = self._read_if_present(ESTIMATORS) or {}
+        return LossCache(self.path / LOSSES, of, graphs, sources)
 
     def discard_losses(self) -> None:
         """Removes all losses, so that everything is evaluated again."""
@@ -136,5 +140,13 @@ class RunDirectory:
 def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings except those that may change when a run continues."""
     fit = {k: v for k, v in settings.get("fit", {}).items() if k not in ("epochs", "patience")}
-    free = ("baselines", "origins", "gate_horizons_us", "gate_each_radio", "version", "fit")
+    free = (
+        "baselines",
+        "estimators",
+        "origins",
+        "gate_horizons_us",
+        "gate_each_radio",
+        "version",
+        "fit",
+    )
     return {k: v for k, v in settings.items() if k not in free} | {"fit": fit}

@@ -15,6 +15,8 @@ from rlc_model.horizon import MAX_POINTS
 
 from rlc_train.baselines import BASELINES
 from rlc_train.errors import TrainError
+from rlc_train.estimators.make import spec_of
+from rlc_train.estimators.spec import READY, EstimatorSpec
 from rlc_train.horizon import (
     DEFAULT_QUANTILES,
     LEAST_REACH_US,
@@ -22,10 +24,12 @@ from rlc_train.horizon import (
     first_point_us,
     graded_points,
 )
-from rlc_train.lstm.shape import FitSettings, NetworkShape
+from rlc_train.lstm.shape import KINDS, FitSettings, NetworkShape
 from rlc_train.splits import Shares
 
 _MAX_BYTES: Final = 1 << 20
+NETWORK: Final = "network"
+"""The model that is trained unless settings name an estimator."""
 
 
 class _Section(BaseModel):
@@ -119,9 +123,23 @@ class Settings(_Section):
     ] = 20
     horizon: HorizonSettings = HorizonSettings()
     split: SplitSettings = SplitSettings()
+    model: Annotated[
+        str,
+        Field(
+            description="What rlc-train train fits: network, or an estimator by its name in"
+            " estimators, one that comes with a name, or an import path."
+        ),
+    ] = NETWORK
     network: NetworkShape = NetworkShape()
     fit: FitSettings = FitSettings()
-    baselines: list[str] = list(BASELINES)
+    estimators: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")], EstimatorSpec],
+        Field(description="Estimators by the name that they have among the forecasters."),
+    ] = {}
+    baselines: Annotated[
+        list[str],
+        Field(description="Forecasters of the back-test by name or import path."),
+    ] = [*BASELINES, *READY]
     origins: Annotated[int, Field(ge=100, description="Origins per split of a back-test.")] = 20_000
     gate_horizons_us: list[int] = [11_000, 30_000]
     gate_each_radio: Annotated[
@@ -135,10 +153,30 @@ class Settings(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        for name in self.estimators:
+            if name in BASELINES or name in KINDS or name == NETWORK:
+                raise ValueError(f"estimators.{name}: is the name of another forecaster")
         for index, name in enumerate(self.baselines):
-            if name not in BASELINES:
-                raise ValueError(f"baselines[{index}]: {name!r}; expected of {list(BASELINES)}")
+            try:
+                spec_of(name, self.estimators)
+            except TrainError as error:
+                raise ValueError(f"baselines[{index}]: {error}") from error
+        if self.model != NETWORK:
+            try:
+                spec = spec_of(self.model, self.estimators)
+            except TrainError as error:
+                raise ValueError(f"model: {error}") from error
+            if spec is None or not spec.export:
+                raise ValueError(
+                    f"model: {self.model} is not exported; expected {NETWORK} or an estimator"
+                    " with export: true"
+                )
         return self
+
+    @property
+    def kind(self) -> str:
+        """Name of the candidate that is trained: the network's kind, or the estimator's name."""
+        return self.network.kind if self.model == NETWORK else self.model
 
     def layout(self, t_m_us: float) -> Layout:
         """The axes of forecasts, for a measured T_m.
@@ -163,7 +201,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "network": {"units": 16},
         "fit": {"epochs": 3, "lanes": 16, "steps": 32, "piece_samples": 1024, "xla": False},
         "origins": 2000,
-        "baselines": ["persistence", "adaptive-persistence", "mean-of-5", "linear-quantile"],
+        "baselines": ["persistence", "best-simple", "mean-of-5", "linear-quantile"],
     },
 }
 """Settings by name."""

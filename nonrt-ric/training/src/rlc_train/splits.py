@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 from rlc_model import FEATURES, MinMaxScaler
+from sklearn import preprocessing
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
@@ -166,15 +167,13 @@ def fit_scaler(parts: Sequence[Part]) -> MinMaxScaler:
     Raises:
         TrainError: The parts have no row.
     """
-    low = np.full(len(FEATURES), np.inf)
-    high = np.full(len(FEATURES), -np.inf)
+    fitted = preprocessing.MinMaxScaler()
+    fitted.partial_fit(np.zeros((1, len(FEATURES))))
     for part in parts:
         rows = part.series.features[part.start : part.stop]
         if len(rows):
-            low = np.minimum(low, rows.min(axis=0))
-            high = np.maximum(high, rows.max(axis=0))
-    if not np.isfinite(low).all():
+            fitted.partial_fit(rows)
+    if fitted.n_samples_seen_ == 1:
         raise TrainError("split.train", "has no sample to fit a scaler on")
-    low = np.minimum(low, 0)
-    high = np.where(high > low, high, low + 1)
-    return MinMaxScaler.of(low.tolist(), high.tolist())
+    low, high = fitted.data_min_, fitted.data_max_
+    return MinMaxScaler.of(low.tolist(), np.where(high > low, high, low + 1).tolist())

@@ -68,9 +68,11 @@ def spread_origins(part: Part, layout: Layout, count: int) -> NDArray[np.intp]:
     return np.arange(part.start, last, stride, dtype=np.intp)
 
 
-def training_rows(
-    parts: Sequence[Part], layout: Layout, count: int
-) -> list[tuple[Part, NDArray[np.intp], NDArray[np.float32]]]:
+TrainingRows = tuple[Part, NDArray[np.intp], NDArray[np.float32]]
+"""A part, ``(N,)`` origins in it and their ``(N, Q, M)`` labels."""
+
+
+def training_rows(parts: Sequence[Part], layout: Layout, count: int) -> list[TrainingRows]:
     """About `count` origins over all parts, by length, with ``(N, Q, M)`` labels.
 
     Raises:

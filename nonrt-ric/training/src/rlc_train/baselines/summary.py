@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
 
-from rlc_train.baselines.base import training_rows
+from rlc_train.baselines.base import TrainingRows
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.splits import Part, fit_scaler
@@ -30,6 +30,10 @@ BLOCK: Final = 128
 STATE_SIZE: Final = len(FEATURES) * (len(WEIGHTS) + 1)
 SIZE: Final = len(FEATURES) + STATE_SIZE
 """Numbers per sample: the sample itself, then the state."""
+DEVIATIONS: Final = slice(SIZE - len(FEATURES), SIZE)
+"""Columns of the mean deviations."""
+WARM_UP: Final = round(5 / min(WEIGHTS))
+"""Samples until the slowest mean retains below 1 % of its initial zero: five time constants."""
 
 
 class SummaryForecaster(ABC):
@@ -49,16 +53,13 @@ class SummaryForecaster(ABC):
         return self._scaler
 
     def training_data(
-        self, parts: Sequence[Part], layout: Layout, count: int
+        self, parts: Sequence[Part], layout: Layout, chosen: Sequence[TrainingRows]
     ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-        """Fits the scaler; yields ``(N, SIZE)`` summaries and ``(N, Q, M)`` scaled residuals per
-        part.
-
-        About `count` origins in total; residuals are NaN if unknown.
-        """
+        """Fits the scaler to the parts; yields ``(N, SIZE)`` summaries and ``(N, Q, M)`` scaled
+        residuals of each of `chosen`, NaN if unknown."""
         self._layout, self._scaler = layout, fit_scaler(parts)
         span = self._scaler.span[layout.columns][:, None]
-        for part, origins, values in training_rows(parts, layout, count):
+        for part, origins, values in chosen:
             features = part.series.features
             last = features[origins][:, layout.columns][:, :, None]
             yield summarise(features, self._scaler, origins), (values - last) / span

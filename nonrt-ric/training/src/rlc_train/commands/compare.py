@@ -1,8 +1,8 @@
 """Compares runs and model directories side by side, without a server.
 
 Shows the settings that differ, size, T_m measured on this machine, training time, and pinball loss
-over that of adaptive persistence per quantity and horizon: on the recordings of --data for all
-alike, or else on the held-out series of each run.
+over that of the best simple forecaster per quantity and horizon: on the recordings of --data for
+all alike, or else on the held-out series of each run.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _table(
     entries: Sequence[Compared], t_m_us: Sequence[float], rows: Sequence[Sequence[Row]]
 ) -> Table:
-    table = Table(title="ratio: pinball loss over that of adaptive persistence, 95 % interval")
+    table = Table(
+        title="ratio: pinball loss over that of the best simple forecaster, 95 % interval"
+    )
     table.add_column("")
     for one in entries:
         table.add_column(str(one.path), overflow="fold")

@@ -14,6 +14,7 @@ Neither needs TensorFlow.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,21 @@ from rlc_dataset import find_recordings
 from rlc_train import corpus, pipeline, spool
 from rlc_train.backtest import Losses, Versus
 from rlc_train.baselines import BASELINES
-from rlc_train.baselines.linear import LinearQuantile
+from rlc_train.baselines.base import Forecaster
+from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
+from rlc_train.estimators.make import forecaster, sources_of, spec_of
+from rlc_train.estimators.regressor import Regressor
+from rlc_train.estimators.spec import READY
 from rlc_train.horizon import Layout
 from rlc_train.judging.judge import judge
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.rows import rows_of, write_rows
 from rlc_train.judging.table import show_judged
-from rlc_train.progress import SHORT, bars, table_console
-from rlc_train.rundir import RunDirectory
+from rlc_train.progress import SHORT, Bars, bars, table_console
+from rlc_train.rundir import ESTIMATORS, RunDirectory
+from rlc_train.settings import Settings
+from rlc_train.splits import Split
 from rlc_train.spool import Spool
 
 NAME = "evaluate"
@@ -51,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=file_to_write, help="with --model: file for the results")
     parser.add_argument(
         "--baselines",
-        help=f"comma-separated; default: those of the settings. Of {', '.join(BASELINES)}",
+        help="comma-separated, by name or import path MODULE:ATTRIBUTE; default: those of the"
+        f" settings. Names: {', '.join([*BASELINES, *READY])}, and estimators of the settings",
     )
     parser.add_argument("--again", action="store_true", help="discard previous losses")
     spool.add_argument(parser)
@@ -67,8 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings, data = directory.settings(), directory.read("data.json")
     names = arguments.baselines.split(",") if arguments.baselines else list(settings.baselines)
     for name in names:
-        if name not in BASELINES:
-            raise TrainError("--baselines", f"{name!r}; expected of {', '.join(BASELINES)}")
+        spec_of(name, settings.estimators)
     files = Spool.asked(arguments, arguments.run)
     path = arguments.data or Path(data["path"])
     series, sha256 = corpus.load(path, settings.context_us, files)
@@ -78,19 +85,20 @@ def run(arguments: argparse.Namespace) -> int:
         )
     layout = settings.layout(data["t_m_us"])
     parts = pipeline.split_corpus(series, settings, layout)
-    kind: str = settings.network.kind
-    candidates = {kind: directory.candidate(kind)}
+    candidates = {settings.kind: directory.candidate(settings.kind)}
     if arguments.again:
         directory.discard_losses()
     with bars() as shown:
-        linear = None
-        if pipeline.COMPARED in names:
-            shown.print(f"fitting and exporting {pipeline.COMPARED}")
-            linear = LinearQuantile()
-            linear.fit(parts.train, layout, settings.seed)
-            exported = pipeline.export_linear(linear, parts, layout)
-            directory.save_candidate(exported)
-            candidates[linear.name] = exported
+        fitted = _fit_exported(
+            names,
+            settings,
+            parts=parts,
+            layout=layout,
+            directory=directory,
+            candidates=candidates,
+            shown=shown,
+        )
+        directory.write(ESTIMATORS, sources_of(names, settings.estimators))
         splits = pipeline.evaluate(
             candidates,
             names,
@@ -98,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
             layout,
             origins=settings.origins,
             seed=settings.seed,
+            estimators=settings.estimators,
+            fitted=fitted,
             cache=directory.loss_cache(),
             on_progress=shown.tick,
             log=shown.print,
@@ -109,6 +119,40 @@ def run(arguments: argparse.Namespace) -> int:
     directory.write("evaluation.json", summary)
     show(summary, layout)
     return 0
+
+
+def _fit_exported(
+    names: Sequence[str],
+    settings: Settings,
+    *,
+    parts: Split,
+    layout: Layout,
+    directory: RunDirectory,
+    candidates: dict[str, Candidate],
+    shown: Bars,
+) -> dict[str, Forecaster]:
+    """Fits the estimators that may be promoted and adds those that have an ONNX graph to the
+    candidates; returns the others, which are judged as they are."""
+    others: dict[str, Forecaster] = {}
+    for name in names:
+        spec = spec_of(name, settings.estimators)
+        if name in candidates or spec is None or not spec.export:
+            continue
+        model = forecaster(name, settings.estimators)
+        shown.print(f"fitting {name}")
+        model.fit(parts.train, layout, settings.seed)
+        if not isinstance(model, Regressor):
+            others[name] = model
+            continue
+        try:
+            candidate = pipeline.export_estimator(model, parts, layout)
+        except TrainError as error:
+            shown.print(f"{name} is judged and cannot be promoted: {error}")
+            others[name] = model
+            continue
+        directory.save_candidate(candidate)
+        candidates[name] = candidate
+    return others
 
 
 def _judge(arguments: argparse.Namespace) -> int:

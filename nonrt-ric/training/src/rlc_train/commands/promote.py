@@ -24,7 +24,7 @@ from rlc_train.gate import Verdict, judge
 from rlc_train.rundir import RunDirectory
 
 NAME = "promote"
-AGAINST = ("persistence", "adaptive-persistence")
+AGAINST = ("persistence", "best-simple")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +147,7 @@ def _print(kind: str, verdict: Verdict, better: dict[str, float]) -> None:
     if (worst := verdict.worst) is not None:
         print(
             f"worst  {worst.recording}, radio {worst.radio}, {worst.bearer_kind}, {worst.quantity},"
-            f" {worst.horizon_us / 1000:g} ms: {worst.interval()} of adaptive persistence"
+            f" {worst.horizon_us / 1000:g} ms: {worst.interval()} of the best simple forecaster"
         )
     for name, margin in better.items():
         print(f"note   {name} loses {margin:.3f} less than {kind}, in losses of persistence")

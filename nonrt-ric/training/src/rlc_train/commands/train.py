@@ -1,4 +1,4 @@
-"""Trains the network on a data set, exports it and compares the export with Keras.
+"""Trains the network, or an estimator, on a data set, exports it and compares the export with it.
 
 Continues from the checkpoint in the run directory, if it has the same settings and data.
 """
@@ -6,28 +6,35 @@ Continues from the checkpoint in the run directory, if it has the same settings 
 from __future__ import annotations
 
 import argparse
+import warnings
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from ric.flags import folder_to_write
 
 from rlc_train import conformal, corpus, pipeline, spool
 from rlc_train.candidate import Candidate
+from rlc_train.errors import TrainError
+from rlc_train.estimators.make import forecaster
+from rlc_train.estimators.regressor import Regressor
 from rlc_train.export.check import Reference
 from rlc_train.export.steps import network_step
 from rlc_train.horizon import Layout
-from rlc_train.lstm import backend
+from rlc_train.lstm import backend, custom
 from rlc_train.lstm.fit import Trained, fit
 from rlc_train.lstm.network import layer_weights
 from rlc_train.lstm.network import reference as keras_reference
-from rlc_train.lstm.shape import state_size
+from rlc_train.lstm.shape import CUSTOM
 from rlc_train.progress import Bars, bars
 from rlc_train.rundir import RunDirectory
-from rlc_train.settings import Settings, add_experiment_arguments
+from rlc_train.settings import NETWORK, Settings, add_experiment_arguments
 from rlc_train.settings import load as load_settings
 from rlc_train.splits import Split
 from rlc_train.spool import Spool
 
 NAME = "train"
+KERAS = "model.keras"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,15 +44,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--run", type=folder_to_write, required=True, help="directory of the experiment"
     )
     parser.add_argument("--epochs", type=int, help="overrides fit.epochs")
+    parser.add_argument(
+        "--model",
+        metavar="NAME|MODULE:ATTRIBUTE",
+        help="overrides model: an estimator by name or import path in place of the network",
+    )
     spool.add_argument(parser)
     backend.add_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
-    changes = {} if arguments.epochs is None else {"fit": {"epochs": arguments.epochs}}
+    changes: dict[str, Any] = {}
+    if arguments.epochs is not None:
+        changes["fit"] = {"epochs": arguments.epochs}
+    if arguments.model is not None:
+        changes["model"] = arguments.model
     settings = load_settings(arguments.settings, arguments.preset, **changes)
-    backend.choose(arguments.backend)
+    if settings.model == NETWORK:
+        backend.choose(arguments.backend)
     files = Spool.asked(arguments, arguments.run)
     series, sha256 = corpus.load(arguments.data, settings.context_us, files)
     directory = RunDirectory(arguments.run)
@@ -66,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
             },
         },
     )
+    if settings.model != NETWORK:
+        return _train_estimator(arguments.run, directory, settings, parts, layout)
     with bars() as shown:
         shown.print(
             f"{len(series)} bearers, T_m {t_m_us:.1f} µs, {layout.ends_ms}, on {backend.device()}"
@@ -81,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         candidate = export(trained, settings, parts, layout)
     directory.save_candidate(candidate)
+    _save_keras(trained, directory.path / "candidates" / candidate.kind / KERAS)
     directory.write(
         "curve.json",
         {
@@ -90,14 +110,45 @@ def run(arguments: argparse.Namespace) -> int:
             "device": backend.device(),
         },
     )
-    c = candidate.comparison
     print(
         f"{arguments.run}: epoch {trained.best_epoch + 1} of {len(trained.curve)}, validation"
-        f" loss {trained.curve[trained.best_epoch][1]:.4f}; model.onnx {len(candidate.graph)}"
-        f" bytes, {c.forecast:.1e} from Keras over {c.steps} steps,"
-        f" {candidate.timings[0].median_us:.1f} µs per step"
+        f" loss {trained.curve[trained.best_epoch][1]:.4f}; {_exported(candidate)}"
     )
     return 0
+
+
+def _train_estimator(
+    path: Path, directory: RunDirectory, settings: Settings, parts: Split, layout: Layout
+) -> int:
+    """Fits and exports an estimator of the settings."""
+    model = forecaster(settings.model, settings.estimators)
+    if not isinstance(model, Regressor):
+        raise TrainError("model", f"{settings.model} has no fit(X, y) and predict(X)")
+    model.fit(parts.train, layout, settings.seed)
+    candidate = pipeline.export_estimator(model, parts, layout)
+    directory.save_candidate(candidate)
+    print(f"{path}: {settings.model} in {len(model.fitted)} estimators; {_exported(candidate)}")
+    return 0
+
+
+def _exported(candidate: Candidate) -> str:
+    """The export in numbers."""
+    c = candidate.comparison
+    return (
+        f"model.onnx {len(candidate.graph)} bytes, {c.forecast:.1e} from the model over {c.steps}"
+        f" steps, {candidate.timings[0].median_us:.1f} µs per step"
+    )
+
+
+def _save_keras(trained: Trained, path: Path) -> None:
+    """Writes Keras's own file, to look into and to train on; what is served is ``model.onnx``."""
+    with warnings.catch_warnings():
+        # Keras asks for arrays as NumPy 1 had it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            trained.model.save(path)
+        except OSError as error:
+            raise TrainError(str(path), error.strerror or "cannot be written") from error
 
 
 def stored_t_m_us(directory: RunDirectory, settings: Settings) -> float:
@@ -109,19 +160,20 @@ def stored_t_m_us(directory: RunDirectory, settings: Settings) -> float:
 
 def export(trained: Trained, settings: Settings, parts: Split, layout: Layout) -> Candidate:
     """The trained network as a candidate."""
-    weights = layer_weights(trained.model)
+    weights, shape = layer_weights(trained.model), trained.shape
+    own = custom.cell_graph(trained.model) if shape.kind == CUSTOM else None
 
     def make(correction: conformal.Correction) -> bytes:
-        return network_step(weights, trained.shape, layout, trained.scaler, correction)
+        return network_step(weights, shape, layout, trained.scaler, correction, own=own)
 
     def reference(correction: conformal.Correction) -> Reference:
         return keras_reference(trained.model, correction)
 
     return pipeline.export(
-        trained.shape.kind,
+        shape.kind,
         make=make,
         reference=reference,
-        size=state_size(trained.shape),
+        size=int(trained.model.inputs[1].shape[1]),
         scaler=trained.scaler,
         parts=parts,
         layout=layout,

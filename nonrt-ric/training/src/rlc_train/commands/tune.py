@@ -1,4 +1,6 @@
-"""Searches layers, units, dropout and learning rate; writes settings for rlc-train train.
+"""Searches settings of network and training; writes settings for rlc-train train.
+
+Without --space: layers, units, dropout and learning rate.
 
 On one machine, with --workers N for N trials at once, or on several: --chief on one, --worker NAME
 on the others, all with the same --data, --settings and --address. A stopped search continues when
@@ -26,6 +28,8 @@ from rlc_train.spool import Spool
 from rlc_train.tuning import cluster
 from rlc_train.tuning.local import Workers
 from rlc_train.tuning.search import Found, Task, search
+from rlc_train.tuning.space import DEFAULT_SPACE, changed_settings, first_of, merged
+from rlc_train.tuning.space import read as read_space
 
 NAME = "tune"
 MOST_WORKERS = 64
@@ -36,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser)
     parser.add_argument(
         "--run", type=folder_to_write, required=True, help="directory of the search"
+    )
+    parser.add_argument(
+        "--space",
+        type=Path,
+        metavar="FILE",
+        help="YAML with what is searched: settings by dotted name, as network.units:"
+        " {choice: [16, 32]}, fit.learning_rate: {float: [0.001, 0.01], sampling: log}",
     )
     parser.add_argument("--max-epochs", type=int, default=9, help="epochs of the longest trial (9)")
     spool.add_argument(parser)
@@ -72,6 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.chief or arguments.worker is not None:
         cluster.check_address(arguments.address, insecure=arguments.insecure)
     settings = load_settings(arguments.settings, arguments.preset)
+    space = DEFAULT_SPACE if arguments.space is None else read_space(arguments.space)
+    # Before hours of search: the lowest values of all.
+    changed_settings(settings.network, settings.fit, first_of(space))
     backend.choose(arguments.backend)
     files = Spool.asked(arguments, arguments.run)
     series, sha256 = corpus.load(arguments.data, settings.context_us, files)
@@ -89,6 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
         sha256 + repr(settings.split),
         arguments.run,
         files,
+        settings.network,
+        space,
     )
     if arguments.worker is not None:
         cluster.worker(task, arguments.address, arguments.worker, arguments.deadline_s)
@@ -127,6 +143,7 @@ def _words(arguments: argparse.Namespace) -> list[str]:
         "--data": arguments.data,
         "--settings": arguments.settings,
         "--preset": arguments.preset,
+        "--space": arguments.space,
         "--run": arguments.run,
         "--max-epochs": arguments.max_epochs,
         "--deadline-s": arguments.deadline_s,
@@ -138,14 +155,15 @@ def _words(arguments: argparse.Namespace) -> list[str]:
 
 
 def _write(directory: Path, settings: Settings, found: Found) -> int:
-    document = settings.model_dump(mode="json")
-    document["network"] = found.network.model_dump()
-    document["fit"]["learning_rate"] = found.learning_rate
+    document = merged(settings.model_dump(mode="json"), found.changes)
     path = directory / "best.yaml"
     write_text(path, yaml.safe_dump(document, sort_keys=False))
+    changes = ", ".join(
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in found.changes.items()
+    )
     print(
-        f"{path}: {found.network.layers} layers of {found.network.units} units, dropout"
-        f" {found.network.dropout:g}, learning rate {found.learning_rate:.2g}: validation loss"
-        f" {found.validation_loss:.4f}, best of {found.trials} trials"
+        f"{path}: {changes}: validation loss {found.validation_loss:.4f}, best of {found.trials}"
+        " trials"
     )
     return 0

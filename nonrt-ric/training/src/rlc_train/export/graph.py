@@ -6,6 +6,7 @@ not depend on the version of a framework.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +15,14 @@ from onnx import TensorProto, checker, helper, numpy_helper
 from rlc_model import FEATURES
 from rlc_model.contract import SCALE
 
+from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 
 OPSET: Final = 17
+ML_OPSET: Final = 3
+"""Version of the domain ``ai.onnx.ml``, which has trees."""
 IR_VERSION: Final = 9
+_ML: Final = "ai.onnx.ml"
 
 
 class StepGraph:
@@ -29,6 +34,7 @@ class StepGraph:
         self._nodes: list[Any] = []
         self._constants: dict[str, NDArray[Any]] = {}
         self._scaled = False
+        self._has_ml = False
 
     def constant(self, name: str, values: Any, kind: type = np.float32) -> str:
         """Adds a constant tensor."""
@@ -39,6 +45,50 @@ class StepGraph:
         """Adds a node with one output."""
         self._nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
         return output
+
+    def include(
+        self, model: Any, prefix: str, sources: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[str]:
+        """Adds the nodes of another model.
+
+        Args:
+            model: An ``onnx.ModelProto`` of :data:`OPSET`, without functions.
+            prefix: Of the names of its nodes and tensors.
+            sources: Tensors in place of its inputs, in order.
+            outputs: Names of its outputs, in order.
+
+        Raises:
+            TrainError: It has other numbers of inputs or outputs, or functions.
+        """
+        inside = model.graph
+        counts = len(inside.input), len(inside.output)
+        if counts != (len(sources), len(outputs)) or model.functions:
+            raise TrainError(
+                prefix,
+                f"is a graph with {counts[0]} inputs, {counts[1]} outputs and"
+                f" {len(model.functions)} functions; expected {len(sources)} inputs and"
+                f" {len(outputs)} outputs",
+            )
+        given = zip(inside.input, sources, strict=True)
+        names = {"": "", **{tensor.name: source for tensor, source in given}}
+
+        def renamed(name: str) -> str:
+            return names.setdefault(name, f"{prefix}/{name}")
+
+        for weight in inside.initializer:
+            self._constants[renamed(weight.name)] = numpy_helper.to_array(weight)
+        for number, node in enumerate(inside.node):
+            own = type(node)()
+            own.CopyFrom(node)
+            own.name = f"{prefix}/{number}"
+            own.input[:] = [renamed(name) for name in node.input]
+            own.output[:] = [renamed(name) for name in node.output]
+            self._has_ml |= node.domain == _ML
+            self._nodes.append(own)
+        for tensor, output in zip(inside.output, outputs, strict=True):
+            # An output may be an input, or one that another output has as well.
+            self.add("Identity", [renamed(tensor.name)], output)
+        return outputs
 
     def split(self, source: str, sizes: list[int], names: list[str]) -> list[str]:
         """Splits the columns of a ``(B, …)`` tensor."""
@@ -85,7 +135,10 @@ class StepGraph:
         )
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[
+                helper.make_opsetid("", OPSET),
+                *([helper.make_opsetid(_ML, ML_OPSET)] if self._has_ml else []),
+            ],
             ir_version=IR_VERSION,
             producer_name="rlc-train",
         )

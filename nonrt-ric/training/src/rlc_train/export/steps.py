@@ -1,4 +1,4 @@
-"""ONNX steps of the network (from Keras weights) and of the linear quantile baseline."""
+"""The ONNX step of the network, from Keras weights."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
 
-from rlc_train.baselines import summary
 from rlc_train.conformal import Correction
 from rlc_train.export.cells import cell
 from rlc_train.export.graph import StepGraph, moving_mean
 from rlc_train.horizon import Layout
+from rlc_train.lstm.custom import CellGraph
 from rlc_train.lstm.shape import (
     BYTES,
     CARRIED,
@@ -28,7 +28,7 @@ from rlc_train.lstm.shape import (
     NetworkShape,
     bytes_per_occupancy,
     recurrent_layers,
-    state_size,
+    views_state_size,
 )
 
 Weights = dict[str, list[NDArray[np.float32]]]
@@ -42,19 +42,27 @@ def network_step(
     layout: Layout,
     scaler: MinMaxScaler,
     correction: Correction,
+    *,
+    own: CellGraph | None = None,
 ) -> bytes:
     """The ONNX model; the conformal correction is folded into the head.
+
+    `own` is the cell of a custom network.
 
     Columns are selected by multiplication with 0/1 matrices, which is exact: with many bearers
     ``Gather`` and broadcasting operators take several times as long.
     """
     features, columns = len(FEATURES), len(TAPPED)
-    graph = StepGraph(layout, state_size(shape))
     layers = recurrent_layers(shape)
     carried = [f"{part}_{index}" for index in range(len(layers)) for part in CARRIED[shape.kind]]
+    sizes = [shape.units] * len(carried)
+    if own is not None:
+        sizes = list(own.state_sizes)
+        carried = [f"own_{index}" for index in range(len(sizes))]
+    graph = StepGraph(layout, views_state_size() + sum(sizes))
     graph.split(
         "state",
-        [2 * features, 2 * features, columns, (TAPS - 1) * columns, *[shape.units] * len(carried)],
+        [2 * features, 2 * features, columns, (TAPS - 1) * columns, *sizes],
         [
             "mean_before",
             "deviation_before",
@@ -79,21 +87,10 @@ def network_step(
     graph.add("Log", ["slow_over_fast"], "swing")
     inputs = [*_views(graph, scaler), "swing", "oldest", "later"]
     _picked(graph, "relative", TAPPED, "newest", columns=features + 1)
-    flow, after = inputs, [mean, deviation, "later", "newest"]
-    (narrow,) = weights["narrow"]
-    for index, layer in enumerate(layers):
-        # The head's product with the first layer's inputs is computed with its gates.
-        extra = narrow[shape.units :] if index == 0 else None
-        output, states = cell(graph, shape.kind, index, flow, weights=weights[layer], extra=extra)
-        flow = [output]
-        after += states
-    if layers:
-        graph.constant("narrow_flow", narrow[: shape.units])
-        graph.add("Gemm", [*flow, "narrow_flow", "narrow_seen"], "narrow")
+    if own is None:
+        states = _narrowed(graph, weights, shape, inputs)
     else:
-        graph.constant("narrow_kernel", narrow)
-        graph.add("Concat", flow, "views", axis=1)
-        graph.add("MatMul", ["views", "narrow_kernel"], "narrow")
+        states = _narrowed_own(graph, weights, own, inputs, carried)
     kernel, bias = weights["head"]
     kernel, bias = corrected_head(kernel, bias, layout, correction)
     graph.constant("head_kernel", kernel)
@@ -104,8 +101,44 @@ def network_step(
     graph.constant("unit_weights", unit_weights(logs, layout))
     graph.add("MatMul", ["both_sizes", "unit_weights"], "unit")
     graph.scale("unit")
-    graph.add("Concat", after, "next_state", axis=1)
+    graph.add("Concat", [mean, deviation, "later", "newest", *states], "next_state", axis=1)
     return graph.to_bytes()
+
+
+def _narrowed(
+    graph: StepGraph, weights: Weights, shape: NetworkShape, inputs: list[str]
+) -> list[str]:
+    """``narrow``, the inputs of the head, by way of the recurrent layers; their next states."""
+    flow, after = inputs, []
+    (narrow,) = weights["narrow"]
+    for index, layer in enumerate(recurrent_layers(shape)):
+        # The head's product with the first layer's inputs is computed with its gates.
+        extra = narrow[shape.units :] if index == 0 else None
+        output, states = cell(graph, shape.kind, index, flow, weights=weights[layer], extra=extra)
+        flow = [output]
+        after += states
+    if after:
+        graph.constant("narrow_flow", narrow[: shape.units])
+        graph.add("Gemm", [*flow, "narrow_flow", "narrow_seen"], "narrow")
+    else:
+        graph.constant("narrow_kernel", narrow)
+        graph.add("Concat", flow, "views", axis=1)
+        graph.add("MatMul", ["views", "narrow_kernel"], "narrow")
+    return after
+
+
+def _narrowed_own(
+    graph: StepGraph, weights: Weights, own: CellGraph, inputs: list[str], carried: list[str]
+) -> list[str]:
+    """The same by way of a user's cell, whose states are `carried`."""
+    graph.add("Concat", inputs, "views", axis=1)
+    after = [f"{one}_after" for one in carried]
+    before = [f"{one}_before" for one in carried]
+    graph.include(own.model, "own", ["views", *before], ["own_output", *after])
+    graph.constant("narrow_kernel", weights["narrow"][0])
+    graph.add("Concat", ["own_output", "views"], "views_and_output", axis=1)
+    graph.add("MatMul", ["views_and_output", "narrow_kernel"], "narrow")
+    return after
 
 
 def _picked(
@@ -176,35 +209,3 @@ def corrected_head(
         mixed.reshape(kernel.shape).astype(np.float32),
         shifted.reshape(bias.shape).astype(np.float32),
     )
-
-
-def linear_step(
-    weights: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    layout: Layout,
-    correction: Correction,
-) -> bytes:
-    """The ONNX model; the conformal correction is folded into the weights."""
-    features = len(FEATURES)
-    graph = StepGraph(layout, summary.STATE_SIZE)
-    means = [f"mean_{i}" for i in range(len(summary.WEIGHTS))]
-    graph.split(
-        "state",
-        [features] * (len(means) + 1),
-        [*(f"{name}_before" for name in means), "deviation_before"],
-    )
-    for name, weight in zip(means, summary.WEIGHTS, strict=True):
-        graph.constant(f"{name}_weight", weight)
-        moving_mean(graph, name, "sample", f"{name}_before", f"{name}_weight")
-    graph.add("Sub", ["sample", means[summary.DEVIATION_MEAN]], "off")
-    graph.add("Abs", ["off"], "distance")
-    graph.constant("deviation_weight", summary.DEVIATION_WEIGHT)
-    moving_mean(graph, "deviation", "distance", "deviation_before", "deviation_weight")
-    graph.add("Concat", [*means, "deviation"], "next_state", axis=1)
-    graph.add("Concat", ["sample", "next_state"], "summary", axis=1)
-    kernel, offset = corrected_head(weights, bias, layout, correction)
-    graph.constant("kernel", kernel)
-    graph.constant("bias", offset)
-    graph.add("Gemm", ["summary", "kernel", "bias"], "forecast_flat")
-    graph.reshaped("forecast_flat", "forecast")
-    return graph.to_bytes()

@@ -116,7 +116,8 @@ def _judge(model: JudgedModel, batch: list[tuple[_Stream, Window]]) -> None:
         by_name = {name: every[at] for name, every in forecasts.items()}
         if not np.isfinite(by_name["model"]).all():
             raise TrainError(model.name, f"forecasts NaN on {window.series.name}")
-        by_name["served"] = stream.served.forecasts(lanes[at], plain[at])
+        served, simple = stream.served.forecasts(lanes[at], plain[at])
+        by_name |= {"served": served, "simple": simple}
         part = Part(window.series, window.start, window.stop)
         origins = np.arange(window.start, window.stop, dtype=np.intp)
         actual = labels(window.series, layout, origins)

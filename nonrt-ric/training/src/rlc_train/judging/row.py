@@ -19,14 +19,15 @@ class Row:
         horizon_us: From the newest sample.
         samples: Judged values.
         pinball: Mean pinball loss of the model, in the quantity's unit.
-        pinball_adaptive: That of adaptive persistence.
-        ratio: `pinball` over `pinball_adaptive`; None if the latter is 0.
+        pinball_simple: That of the best simple forecaster, see :mod:`rlc_model.mix`.
+        ratio: `pinball` over `pinball_simple`; None if the latter is 0.
         ratio_low, ratio_high: 95 % interval of the ratio, by a bootstrap over blocks of a second;
-            None with a single block. Where few blocks have a loss of adaptive persistence, the
+            None with a single block. Where few blocks have a loss of the simple forecaster, the
             upper end or both are infinite and None.
         coverage_80: Share of values within or on the quantiles 0.1 and 0.9 of the model.
         coverage_80_strict: Share strictly within: lower where value and quantile are often equal.
         served_ratio: As `ratio`, of what the forecaster serves.
+        adaptive_ratio: `pinball` over that of adaptive persistence; None if that is 0 or unknown.
     """
 
     model: str
@@ -37,13 +38,14 @@ class Row:
     horizon_us: int
     samples: int
     pinball: float
-    pinball_adaptive: float
+    pinball_simple: float
     ratio: float | None
     ratio_low: float | None
     ratio_high: float | None
     coverage_80: float | None
     coverage_80_strict: float | None
     served_ratio: float | None
+    adaptive_ratio: float | None = None
 
     def interval(self) -> str:
         """The ratio and its interval, as text."""

@@ -37,14 +37,16 @@ def rows_of(model: str, layout: Layout, tallies: Sequence[Tally], seed: int = SE
 
 
 def _rows(model: str, layout: Layout, tally: Tally, seed: int) -> Iterator[Row]:
-    ours, theirs = tally.blocks("model"), tally.blocks("adaptive")
+    ours, theirs = tally.blocks("model"), tally.blocks("simple")
     shape = ours.shape[1:]
     skill, low, high = _skills(ours, theirs, seed)
-    served = np.full(shape, np.nan)
+    served = adaptive = np.full(shape, np.nan)
     if tally.pinball["served"]:
         served = ratio(tally.blocks("served").sum(0), theirs.sum(0))
+    if tally.pinball["adaptive"]:
+        adaptive = ratio(ours.sum(0), tally.blocks("adaptive").sum(0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean, mean_adaptive = (each.sum(0) / tally.count for each in (ours, theirs))
+        mean, mean_simple = (each.sum(0) / tally.count for each in (ours, theirs))
         closed, strict = tally.closed / tally.count, tally.strict / tally.count
     is_80 = np.allclose((layout.quantiles[0], layout.quantiles[-1]), OUTER)
     for q, point in np.ndindex(*shape):
@@ -60,13 +62,14 @@ def _rows(model: str, layout: Layout, tally: Tally, seed: int) -> Iterator[Row]:
             horizon_us=layout.points_us[point],
             samples=int(tally.count[at]),
             pinball=float(mean[at]),
-            pinball_adaptive=float(mean_adaptive[at]),
+            pinball_simple=float(mean_simple[at]),
             ratio=_known(1 - skill[at]),
             ratio_low=_known(1 - high[at]),
             ratio_high=_known(1 - low[at]),
             coverage_80=float(closed[at]) if is_80 else None,
             coverage_80_strict=float(strict[at]) if is_80 else None,
             served_ratio=_known(served[at]),
+            adaptive_ratio=_known(adaptive[at]),
         )
 
 

@@ -29,14 +29,14 @@ def show_judged(model: JudgedModel, tallies: Sequence[Tally], rows: Sequence[Row
         console.print(
             f"worst: {_name(worst.recording, worst.radio)}, {worst.bearer_kind},"
             f" {SHORT[Quantity(worst.quantity)]}, {worst.horizon_us / 1000:g} ms:"
-            f" {worst.interval()} of adaptive persistence",
+            f" {worst.interval()} of the best simple forecaster",
             highlight=False,
         )
 
 
 def by_recording(layout: Layout, rows: Sequence[Row]) -> Table:
     """A line for each recording, radio and kind of bearer, by name; a column for each end."""
-    table = Table(title="pinball loss over that of adaptive persistence (below 1 is better)")
+    table = Table(title="pinball loss over that of the best simple forecaster (below 1 is better)")
     table.add_column("recording", overflow="fold")
     table.add_column("bearers")
     for quantity in layout.quantities:
@@ -64,7 +64,13 @@ def by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
     table.add_column("quantity")
     table.add_column("horizon", justify="right")
     table.add_column("bearers")
-    for name in ("ratio (95 % interval)", "served ratio", "coverage of 80 %", "values"):
+    for name in (
+        "ratio (95 % interval)",
+        "served ratio",
+        "over persistence",
+        "coverage of 80 %",
+        "values",
+    ):
         table.add_column(name, justify="right")
     order = [quantity.value for quantity in layout.quantities]
 
@@ -77,7 +83,8 @@ def by_kind(layout: Layout, rows: Sequence[Row]) -> Table:
             f"{row.horizon_us / 1000:g} ms",
             row.bearer_kind,
             _coloured(row, row.interval()),
-            "–" if row.served_ratio is None else f"{row.served_ratio:.3f}",
+            _plain(row.served_ratio),
+            _plain(row.adaptive_ratio),
             _coverage(row),
             str(row.samples),
         )
@@ -90,6 +97,10 @@ def _ends(layout: Layout, rows: Iterable[Row]) -> list[Row]:
 
 def _ratio(row: Row | None) -> str:
     return "–" if row is None or row.ratio is None else _coloured(row, f"{row.ratio:.3f}")
+
+
+def _plain(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:.3f}"
 
 
 def _coloured(row: Row, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Losses of model, adaptive persistence and what is served, by recording, radio and bearer kind."""
+"""Losses of model, simple forecasters and what is served, by recording, radio and bearer kind."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rlc_dataset import SeriesOrigin
 from rlc_train.backtest import Losses
 from rlc_train.horizon import Layout
 
-FORECASTERS: Final = ("model", "adaptive", "served")
-"""The model, adaptive persistence, and what the forecaster serves."""
+FORECASTERS: Final = ("model", "simple", "adaptive", "served")
+"""The model, the best simple forecaster, adaptive persistence, and what the forecaster serves."""
 COUNTS: Final = ("strict", "closed", "count")
 """The sums of :class:`Tally` beside losses."""
 
@@ -50,18 +50,20 @@ class Tally:
         )
 
     @classmethod
-    def of(cls, names: tuple[str, str, str], model: Losses, adaptive: Losses) -> Tally:
-        """Losses of a back-test, in which what is served is unknown; `names` are recording, radio
-        and kind."""
+    def of(cls, names: tuple[str, str, str], model: Losses, simple: Losses) -> Tally:
+        """Losses of a back-test of model and best simple forecaster, in which the others are
+        unknown; `names` are recording, radio and kind."""
         tally = cls._empty(names, model.count.shape[1:])
-        tally.add({"model": model, "adaptive": adaptive})
+        tally.add({"model": model, "simple": simple})
         return tally
 
     @classmethod
     def pooled(cls, parts: Sequence[Tally]) -> Tally:
         """Several of one kind as one."""
         sums = (np.sum([getattr(one, name) for one in parts], axis=0) for name in COUNTS)
-        pinball = {name: [one.blocks(name) for one in parts] for name in FORECASTERS}
+        pinball = {
+            name: [block for one in parts for block in one.pinball[name]] for name in FORECASTERS
+        }
         return cls("all", "all", parts[0].bearer_kind, pinball, *sums)
 
     @classmethod

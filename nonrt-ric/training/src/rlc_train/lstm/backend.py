@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from types import ModuleType
@@ -71,6 +72,18 @@ def keras() -> ModuleType:
         return sys.modules["keras"]
     module: ModuleType = need("keras", choose())
     return module
+
+
+def layers() -> ModuleType:
+    """:mod:`rlc_train.lstm.layers`, which loads Keras when it is imported."""
+    keras()
+    return importlib.import_module("rlc_train.lstm.layers")
+
+
+def callbacks() -> ModuleType:
+    """:mod:`rlc_train.lstm.callbacks`, which loads Keras when it is imported."""
+    keras()
+    return importlib.import_module("rlc_train.lstm.callbacks")
 
 
 def gpus() -> int:

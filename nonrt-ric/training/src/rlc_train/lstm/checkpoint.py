@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from numpy.typing import NDArray
 from rlc_model.files import replacing
 
 from rlc_train.errors import DAMAGED, TrainError
+
+EpochCallback = Callable[[int, float, float], None]
+"""Called after every epoch with its number from 0, training and validation loss; may raise to
+stop."""
 
 
 @dataclass(slots=True)

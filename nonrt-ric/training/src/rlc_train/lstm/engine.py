@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlc_train.errors import need
-from rlc_train.lstm.backend import choose, keras, tensorflow
+from rlc_train.lstm.backend import keras, tensorflow
 from rlc_train.lstm.lanes import Batch
 from rlc_train.lstm.objective import Objective
 
@@ -38,33 +38,13 @@ class Engine(Protocol):
         """The same without training."""
 
 
-def engine(objective: Objective, optimizer: Any, *, xla: bool) -> Engine:
-    """The engine of the process's backend."""
-    if choose() == "jax":
-        return JaxEngine(objective, optimizer)
-    return TensorflowEngine(objective, optimizer, xla=xla)
+class StepEngine:
+    """A call of ``train_step`` of a model per batch (TensorFlow)."""
 
-
-class TensorflowEngine:
-    """A call per batch."""
-
-    def __init__(self, objective: Objective, optimizer: Any, *, xla: bool) -> None:
-        tf = tensorflow()
-        variables = objective.model.trainable_variables
-
-        def learn(batch: Batch, state: Any) -> Any:
-            with tf.GradientTape() as tape:
-                loss, known, after = objective(batch, state, training=True)
-                scaled = optimizer.scale_loss(loss)
-            optimizer.apply(tape.gradient(scaled, variables), variables)
-            return loss, known, after
-
-        def evaluate(batch: Batch, state: Any) -> Any:
-            return objective(batch, state, training=False)
-
+    def __init__(self, model: Any, *, xla: bool) -> None:
         options = {"jit_compile": xla, "autograph": False}
-        self._learn = tf.function(learn, **options)
-        self._evaluate = tf.function(evaluate, **options)
+        self._learn = tensorflow().function(model.train_step, **options)
+        self._evaluate = tensorflow().function(model.test_step, **options)
 
     def learn(
         self,
@@ -86,9 +66,10 @@ class TensorflowEngine:
         state: Any = zero
         total, weight = 0.0, 0.0
         for number, batch in enumerate(batches):
-            loss, known, state = step(batch, state)
-            total += float(loss) * float(known)
-            weight += float(known)
+            found = step((batch, state))
+            state, known = found["state"], float(found["known"])
+            total += float(found["loss"]) * known
+            weight += known
             if on_batch is not None:
                 on_batch(number + 1, count)
         return total / weight if weight else float("nan")

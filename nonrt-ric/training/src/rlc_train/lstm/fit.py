@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,34 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_model import MinMaxScaler
 
+from rlc_train import imports
 from rlc_train.baselines.base import residual_quantiles, training_rows
 from rlc_train.baselines.summary import moving_mean
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.lstm import checkpoint, network
-from rlc_train.lstm.backend import choose, gpus, keras
+from rlc_train.lstm.backend import callbacks, choose, gpus, keras
 from rlc_train.lstm.cells import Arithmetic
-from rlc_train.lstm.engine import BatchCallback, engine
-from rlc_train.lstm.lanes import Batch, Chunks, Lanes
+from rlc_train.lstm.checkpoint import EpochCallback
+from rlc_train.lstm.engine import BatchCallback
+from rlc_train.lstm.lanes import Epochs, Lanes
 from rlc_train.lstm.objective import Objective
-from rlc_train.lstm.shape import (
-    FAST_WEIGHT,
-    LEAST_DEVIATION,
-    FitSettings,
-    NetworkShape,
-    state_size,
-)
+from rlc_train.lstm.shape import FAST_WEIGHT, LEAST_DEVIATION, FitSettings, NetworkShape
 from rlc_train.splits import Part, fit_scaler
 from rlc_train.spool import Spool
 
 CHECKPOINT = "checkpoint.npz"
 UNIT_ORIGINS = 50_000
-LEAST_RATE = 0.02
-"""Final learning rate, as a share of the initial one."""
-
-EpochCallback = Callable[[int, float, float], None]
-"""Called after every epoch with its number from 0, training and validation loss; may raise to
-stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,43 +87,33 @@ def fit(
     how = arithmetic(settings)
     model = network.build(shape, layout, scaler, seed, how)
     network.start_at(model, quantiles)
+    objective = Objective(model, layout, settings, scaler, unit)
     optimizer = _optimizer(settings, how)
-    optimizer.build(model.trainable_variables)
-    lanes = Lanes(train, layout, scaler, unit, settings, spool=spool)
-    held_out = Lanes(validation, layout, scaler, unit, settings, spool=spool)
-    runner = engine(Objective(model, layout, settings, scaler, unit), optimizer, xla=settings.xla)
+    model.compile(optimizer, objective, jit_compile=settings.xla)
+    zero = np.zeros((settings.lanes, int(model.inputs[1].shape[1])), np.float32)
+    lanes, held_out = (
+        Lanes(parts, layout, scaler, unit, settings, spool=spool) for parts in (train, validation)
+    )
     fingerprint = _fingerprint(layout, shape, settings, seed, data_sha256)
     path = directory / CHECKPOINT if directory is not None else None
     progress = checkpoint.load(path, fingerprint, model, optimizer) if path is not None else None
     progress = progress or checkpoint.Progress(0, [], -1, [])
-    held = held_out.plan(None, settings.validation_samples)
-    zero = np.zeros((settings.lanes, state_size(shape)), np.float32)
-    while progress.epoch < settings.epochs:
-        if progress.epoch - progress.best_epoch > settings.patience:
-            break
-        began = time.monotonic()
-        optimizer.learning_rate = _learning_rate(settings, progress.epoch)
-        rng = np.random.default_rng([seed, progress.epoch])
-        batches = lanes.plan(rng, settings.samples_per_epoch)
-        loss = runner.learn(ahead(lanes.batch, batches), zero, len(batches), on_batch)
-        validation_loss = runner.evaluate(ahead(held_out.batch, held), zero, len(held))
-        if not (np.isfinite(loss) and np.isfinite(validation_loss)):
-            raise TrainError(
-                "train",
-                f"loss {loss}, validation {validation_loss} in epoch {progress.epoch}; expected"
-                " numbers: lower learning_rate",
-            )
-        best = min((v for _, v in progress.curve), default=np.inf)
-        if validation_loss < best:
-            progress.best = [np.array(w) for w in model.get_weights()]
-            progress.best_epoch = progress.epoch
-        progress.curve.append((loss, validation_loss))
-        progress.epoch += 1
-        progress.seconds += time.monotonic() - began
+
+    def save() -> None:
         if path is not None:
             checkpoint.save(path, fingerprint, progress, model, optimizer)
-        if on_epoch is not None:
-            on_epoch(progress.epoch - 1, loss, validation_loss)
+
+    own = callbacks()
+    kept = own.KeptProgress(progress, settings, save=save, on_epoch=on_epoch, on_batch=on_batch)
+    if not kept.is_over:
+        model.fit(
+            Epochs(lanes, zero, seed, settings.samples_per_epoch),
+            epochs=settings.epochs,
+            initial_epoch=progress.epoch,
+            validation_data=Epochs(held_out, zero, None, settings.validation_samples),
+            # The progress last: it is saved when all others have seen the epoch.
+            callbacks=[own.FallingRate(settings), *_callbacks_of(settings), kept],
+        )
     # For the export: as it is served, in float32 and step by step.
     plain = network.build(shape, layout, scaler, seed)
     plain.set_weights(progress.best)
@@ -158,21 +136,18 @@ def _optimizer(settings: FitSettings, how: Arithmetic) -> Any:
     return optimizers.LossScaleOptimizer(adam) if how.precision == "float16" else adam
 
 
-def _learning_rate(settings: FitSettings, epoch: int) -> float:
-    """Half a cosine from the first epoch to the last (Loshchilov and Hutter 2017, §3)."""
-    fall = 0.5 * (1 + np.cos(np.pi * epoch / settings.epochs))
-    return float(settings.learning_rate * (LEAST_RATE + (1 - LEAST_RATE) * fall))
-
-
-def ahead(make: Callable[[Chunks], Batch], plan: Sequence[Chunks]) -> Generator[Batch, None, None]:
-    """Batches in the order of the plan; the next one is made while the current one is used."""
-    with ThreadPoolExecutor(1) as executor:
-        coming = [executor.submit(make, chunks) for chunks in plan[:1]]
-        for chunks in [*plan[1:], None]:
-            batch = coming.pop().result()
-            if chunks is not None:
-                coming.append(executor.submit(make, chunks))
-            yield batch
+def _callbacks_of(settings: FitSettings) -> list[Any]:
+    """The callbacks that settings name: each an instance, or called without arguments."""
+    callback = keras().callbacks.Callback
+    found = []
+    for index, path in enumerate(settings.callbacks):
+        place = f"fit.callbacks[{index}]"
+        one = imports.load(path, place)
+        made = one if isinstance(one, callback) else one()
+        if not isinstance(made, callback):
+            raise TrainError(place, f"{path} is {type(made).__name__}; expected a Keras callback")
+        found.append(made)
+    return found
 
 
 def _residuals(
@@ -197,8 +172,9 @@ def _residuals(
 def _fingerprint(
     layout: Layout, shape: NetworkShape, settings: FitSettings, seed: int, data: str
 ) -> str:
-    """Digest of the inputs that a continued training must share."""
-    fixed = settings.model_dump(exclude={"patience"})
+    """Digest of the inputs that a continued training must share; it may have more epochs, as the
+    trials of Hyperband."""
+    fixed = settings.model_dump(exclude={"patience", "epochs"})
     text = json.dumps(
         [repr(layout), shape.model_dump(), fixed, seed, data, choose()], sort_keys=True
     )

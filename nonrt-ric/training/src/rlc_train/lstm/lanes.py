@@ -7,7 +7,8 @@ is carried from batch to batch within it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -236,3 +237,40 @@ def _scale_of(part: Part, layout: Layout, scaler: MinMaxScaler) -> NDArray[np.fl
         np.float32
     )
     return scale
+
+
+@dataclass(frozen=True, slots=True)
+class Epochs:
+    """What a model is fitted to: the batches of each epoch.
+
+    Attributes:
+        lanes: The parts as lanes.
+        zero: ``(B, S)`` state before the first batch.
+        seed: The order of an epoch follows from it and the epoch's number; None for one fixed
+            order.
+        most: Most samples of an epoch; None for all.
+    """
+
+    lanes: Lanes
+    zero: NDArray[np.float32]
+    seed: int | None = None
+    most: int | None = None
+
+    def epoch(self, number: int) -> tuple[int, Iterator[Batch]]:
+        """Number of batches of an epoch, and the batches."""
+        rng = None if self.seed is None else np.random.default_rng([self.seed, number])
+        plan = self.lanes.plan(rng, self.most)
+        return len(plan), ahead(self.lanes.batch, plan)
+
+
+def ahead(make: Callable[[Chunks], Batch], plan: Sequence[Chunks]) -> Iterator[Batch]:
+    """Batches in the order of the plan; the next one is made while the current one is used."""
+    with ThreadPoolExecutor(1) as executor:
+        coming = [executor.submit(make, chunks) for chunks in plan[:1]]
+        for chunks in [*plan[1:], None]:
+            if not coming:
+                return
+            batch = coming.pop().result()
+            if chunks is not None:
+                coming.append(executor.submit(make, chunks))
+            yield batch

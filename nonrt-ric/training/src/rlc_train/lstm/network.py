@@ -22,19 +22,17 @@ from rlc_train.conformal import Correction
 from rlc_train.errors import need
 from rlc_train.export.check import Reference
 from rlc_train.horizon import Layout
-from rlc_train.lstm import cells
-from rlc_train.lstm.backend import choose, keras, tensorflow
+from rlc_train.lstm import cells, custom
+from rlc_train.lstm.backend import choose, keras, layers, tensorflow
 from rlc_train.lstm.cells import Arithmetic
 from rlc_train.lstm.shape import (
     BYTES,
     CARRIED,
-    FAST_WEIGHT,
+    CUSTOM,
     LEAST_DEVIATION,
     LEVEL_GAIN,
     LIMIT,
-    MEAN_WEIGHT,
     OCCUPANCY,
-    SLOW_AT_FIRST,
     TAPPED,
     TAPS,
     Z_LIMIT,
@@ -42,6 +40,7 @@ from rlc_train.lstm.shape import (
     bytes_per_occupancy,
     recurrent_layers,
     state_size,
+    views_state_size,
 )
 
 
@@ -63,9 +62,12 @@ def build(
     k.utils.set_random_seed(seed)
     features, taps = len(FEATURES), TAPS * len(TAPPED)
     sample = k.Input((None, features), name="sample")
-    state = k.Input((state_size(shape),), name="state")
+    is_custom = shape.kind == CUSTOM
+    carried_sizes = custom.state_sizes(custom.make(shape)) if is_custom else []
+    size_of_state = views_state_size() + sum(carried_sizes) if is_custom else state_size(shape)
+    state = k.Input((size_of_state,), name="state")
     ops = k.ops
-    mean, deviation = _moments_layer()(name="moments")(
+    mean, deviation = layers().Moments(name="moments")(
         sample, state[:, : 2 * features], state[:, 2 * features : 4 * features]
     )
     sizes = deviation + LEAST_DEVIATION
@@ -83,6 +85,9 @@ def build(
     flow: list[Any] = []
     states = [mean[:, -1], deviation[:, -1], kept]
     at = 4 * features + taps
+    if is_custom:
+        output, carried = custom.add(shape, inputs, state[:, at:])
+        flow, states = [output], [*states, *carried]
     for index, name in enumerate(recurrent_layers(shape)):
         size_of = len(CARRIED[shape.kind]) * shape.units
         output, carried = cells.layer(
@@ -104,9 +109,11 @@ def build(
     axes = k.layers.Reshape((-1, quantities, points, quantiles), name="axes")
     residual = axes(head(narrow(ops.concatenate([*flow, inputs], axis=-1))))
     picked = (ops.take(each, layout.columns, axis=-1) for each in (size, fast))
-    unit = _unit_layer()(quantities, points, name="unit")(*picked)
+    unit = layers().Unit(quantities, points, name="unit")(*picked)
     forecast = residual * ops.expand_dims(unit, -1)
-    return k.Model([sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step")
+    return layers().StreamingModel(
+        [sample, state], [forecast, ops.concatenate(states, axis=-1)], name="step"
+    )
 
 
 def before_head(model: Any) -> Any:
@@ -137,77 +144,6 @@ def _taps(ops: Any, relative: Any, before: Any) -> tuple[Any, Any]:
     line = ops.concatenate([ops.reshape(before, (-1, TAPS, columns)), newest], axis=1)
     earlier = ops.concatenate([line[:, TAPS - k : -k] for k in range(TAPS, 0, -1)], axis=-1)
     return earlier, ops.reshape(line[:, -TAPS:], (-1, TAPS * columns))
-
-
-def _moments_layer() -> Any:
-    """Layer class: slow and fast moving mean of each feature and mean deviations from them, with
-    carried state."""
-    k = keras()
-    ops = k.ops
-    weights = np.repeat([MEAN_WEIGHT, FAST_WEIGHT], len(FEATURES)).astype(np.float32)
-
-    @k.saving.register_keras_serializable("rlc_train")
-    class Moments(k.layers.Layer):  # type: ignore[name-defined, misc]
-        """``m ← m + w·(x − m)`` and ``d ← d + v·(|x − m| − d)``, sample by sample, with a slow and
-        a fast w: ``(B, L, F)`` to twice ``(B, L, 2F)``.
-
-        A loop, because a product with powers of 1 − w rounds differently from the exported step,
-        which is visible for nearly constant features. Has no gradient, as it has no weights.
-        """
-
-        def call(self, values: Any, mean: Any, deviation: Any) -> Any:
-            def step(carried: Any, value: Any) -> Any:
-                m, d = carried
-                m = m + (value - m) * weights
-                d = d + (ops.absolute(value - m) - d) * MEAN_WEIGHT
-                return (m, d), (m, d)
-
-            both = ops.concatenate([values, values], axis=-1)
-            by_time = ops.transpose(ops.stop_gradient(both), (1, 0, 2))
-            _, (means, deviations) = ops.scan(
-                step, (ops.stop_gradient(mean), ops.stop_gradient(deviation)), by_time
-            )
-            axes = (1, 0, 2)
-            return ops.transpose(means, axes), ops.transpose(deviations, axes)
-
-        def compute_output_shape(
-            self, values_shape: Any, mean_shape: Any, deviation_shape: Any
-        ) -> Any:
-            del deviation_shape
-            shape = (*values_shape[:-1], mean_shape[-1])
-            return shape, shape
-
-    return Moments
-
-
-def _unit_layer() -> Any:
-    """Layer class: the unit of each quantity's and point's residuals, from the quantity's slow and
-    fast deviation."""
-    k = keras()
-    ops = k.ops
-
-    @k.saving.register_keras_serializable("rlc_train")
-    class Unit(k.layers.Layer):  # type: ignore[name-defined, misc]
-        """``e^a · s + e^b · f``, ``(B, L, Q)`` to ``(B, L, Q, M)``, with learned a and b; at first
-        little more than the fast one."""
-
-        def __init__(self, quantities: int, points: int, **rest: Any) -> None:
-            super().__init__(**rest)
-            shape = (2, quantities, points)
-            first = np.stack([np.full(shape[1:], SLOW_AT_FIRST), np.zeros(shape[1:])])
-            self.logs = self.add_weight(
-                shape=shape, initializer=lambda *_, **__: ops.cast(first, "float32"), name="logs"
-            )
-
-        def call(self, slow: Any, fast: Any) -> Any:
-            weights = ops.exp(self.logs)
-            return slow[..., None] * weights[0] + fast[..., None] * weights[1]
-
-        def compute_output_shape(self, slow_shape: Any, fast_shape: Any) -> Any:
-            del fast_shape
-            return (*slow_shape, self.logs.shape[-1])
-
-    return Unit
 
 
 def start_at(model: Any, quantiles: NDArray[np.float32]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rlc_model import FEATURES, MinMaxScaler
+
+from rlc_train import imports
 
 MEAN_WEIGHT: Final = 1 / 128
 """Weight of the newest sample in the slow mean and in both mean deviations of each feature."""
@@ -45,21 +47,45 @@ INPUTS: Final = 3 * len(FEATURES) + len(BYTES) + 1 + TAPS * len(TAPPED)
 occupancy's deviation, ratios of slow to fast deviations, earlier deviations."""
 
 
+CUSTOM: Final = "custom"
+"""The kind of a network with a layer of the user."""
+
+
 class NetworkShape(BaseModel):
     """Layers of the network (ranges: stolidis2024 §IV-C)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["lstm", "ssm", "linear"] = "lstm"
+    kind: Literal["lstm", "ssm", "linear", "custom"] = "lstm"
     """The recurrent layers between the views of the samples and the head: LSTM; gated diagonal
     state space (:mod:`rlc_train.lstm.cells`); none, which ignores `layers`, `units` and
-    `dropout`."""
+    `dropout`; what `build` makes, which ignores them too."""
+    build: Annotated[str, Field(pattern=imports.PATTERN)] | None = None
+    """Import path of a function that returns a cell of Keras, as ``GRUCell``, or a layer without
+    state: see :mod:`rlc_train.lstm.custom`. ``network: MODULE:FUNCTION`` is short for it."""
+    parameters: dict[str, Any] = {}
+    """Arguments of the function."""
     layers: Annotated[int, Field(ge=1, le=4)] = 1
     units: Annotated[int, Field(ge=1, le=1024)] = 32
     dropout: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     rank: Annotated[int, Field(ge=1, le=1024)] = 24
     """Rank of the head's kernel. Its outputs span little more than twenty dimensions, and a full
     kernel dominates the time with many bearers."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_named(cls, value: object) -> object:
+        if isinstance(value, str):
+            return {"kind": CUSTOM, "build": value}
+        if isinstance(value, dict) and value.get("build") is not None:
+            return {"kind": CUSTOM, **value}
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.kind == CUSTOM) != (self.build is not None):
+            raise ValueError(f"kind {self.kind}, build {self.build}; expected both or none")
+        return self
 
 
 class FitSettings(BaseModel):
@@ -90,6 +116,9 @@ class FitSettings(BaseModel):
     validation_samples: Annotated[int, Field(ge=1)] | None = 800_000
     """Most samples that an epoch is judged on, the same after each, spread over the validation
     part. None for all of it."""
+    callbacks: list[Annotated[str, Field(pattern=imports.PATTERN)]] = []
+    """Import paths of callbacks of Keras, as TensorBoard's or a user's own: an instance, a class or
+    a function without arguments."""
     gradient_norm: Annotated[float, Field(gt=0)] = 1.0
     xla: bool = True
     """Whether XLA compiles a batch on TensorFlow; on JAX it always does. That takes seconds at the
@@ -108,13 +137,25 @@ def bytes_per_occupancy(scaler: MinMaxScaler) -> NDArray[np.float32]:
     return factors
 
 
-CARRIED: Final = {"lstm": ("hidden", "cell"), "ssm": ("memory",), "linear": ()}
+KINDS: Final = ("lstm", "ssm", "linear", CUSTOM)
+"""Kinds of networks."""
+CARRIED: Final = {"lstm": ("hidden", "cell"), "ssm": ("memory",), "linear": (), CUSTOM: ()}
 """Vectors of `units` floats that a layer of each kind carries from sample to sample."""
 
 
 def recurrent_layers(shape: NetworkShape) -> list[str]:
     """Names of the recurrent layers."""
-    return [] if shape.kind == "linear" else [f"{shape.kind}_{i}" for i in range(shape.layers)]
+    return (
+        []
+        if shape.kind in ("linear", CUSTOM)
+        else [f"{shape.kind}_{i}" for i in range(shape.layers)]
+    )
+
+
+def views_state_size() -> int:
+    """Floats of state of the views: slow and fast mean and deviation of each feature, earlier
+    samples."""
+    return 4 * len(FEATURES) + TAPS * len(TAPPED)
 
 
 def head_inputs(shape: NetworkShape) -> int:
@@ -123,7 +164,7 @@ def head_inputs(shape: NetworkShape) -> int:
 
 
 def state_size(shape: NetworkShape) -> int:
-    """Floats of state per bearer: slow and fast mean and deviation of each feature, earlier
-    samples, and what each recurrent layer carries."""
+    """Floats of state per bearer of a network that is not custom: of the views, and what each
+    recurrent layer carries."""
     carried = len(CARRIED[shape.kind]) * len(recurrent_layers(shape)) * shape.units
-    return 4 * len(FEATURES) + TAPS * len(TAPPED) + carried
+    return views_state_size() + carried

@@ -60,7 +60,7 @@ def write(directory: RunDirectory, kind: str, examples: list[Part], seed: int) -
         figure = plots.reliability(by_name, kind, candidate.layout, split)
         text += [f"![{split}]({plots.save(figure, out, f'reliability-{split}')})", ""]
     text += _examples(candidate, examples, out)
-    if kind == settings.network.kind and (directory.path / "curve.json").exists():
+    if kind == settings.kind and (directory.path / "curve.json").exists():
         curve = directory.read("curve.json")
         figure = plots.learning_curve(curve["curve"], curve["best_epoch"])
         text += [

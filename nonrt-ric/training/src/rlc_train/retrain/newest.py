@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rlc_model import Manifest, Quantity
 
 from rlc_train import backtest
-from rlc_train.baselines.naive import AdaptivePersistence
+from rlc_train.baselines.simple import BestSimple
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.judging.model import JudgedModel
@@ -24,7 +24,7 @@ from rlc_train.metrics import Interval, skill_interval
 from rlc_train.series import Series
 from rlc_train.splits import SETTLING_SAMPLES, Part
 
-REFERENCE = "adaptive-persistence"
+REFERENCE = "best-simple"
 """What the forecaster falls back to."""
 DRIFT_SAMPLES: Final = 1_200_000
 """Most samples that drift is judged on, however much data is new: twenty minutes of a bearer."""
@@ -38,7 +38,8 @@ class Drift:
 
     Attributes:
         quantity: The quantity.
-        ratio: Pinball loss over that of adaptive persistence, over all points, on the newest data.
+        ratio: Pinball loss over that of the best simple forecaster, over all points, on the newest
+            data.
         low, high: Its 95 % interval.
         promoted: The same ratio on held-out data when the model was promoted; None if its manifest
             has none.
@@ -75,10 +76,10 @@ def drift_of(
     parts = spread_windows(parts, DRIFT_SAMPLES)
     layout = model.layout
     chosen = backtest.origins_of(parts, layout, origins)
-    adaptive = AdaptivePersistence()
-    adaptive.fit([], layout, seed)
+    simple = BestSimple()
+    simple.fit([], layout, seed)
     versus = backtest.Versus(
-        backtest.run(model.forecaster, chosen, layout), backtest.run(adaptive, chosen, layout)
+        backtest.run(model.forecaster, chosen, layout), backtest.run(simple, chosen, layout)
     )
     found = []
     for q, quantity in enumerate(layout.quantities):
@@ -106,7 +107,7 @@ def spread_windows(parts: Sequence[Part], most: int) -> list[Part]:
 
 
 def promoted_ratios(manifest: Manifest) -> dict[str, float]:
-    """Pinball loss over that of adaptive persistence when a model was promoted, by quantity."""
+    """Pinball loss over that of the best simple forecaster at a promotion, by quantity."""
     return {
         metric.quantity.value: metric.model_value / metric.baseline_value
         for metric in manifest.metrics

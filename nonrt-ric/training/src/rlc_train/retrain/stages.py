@@ -31,7 +31,7 @@ from rlc_train.tracking import publish
 
 HELD_OUT: Final = "held-out"
 """Cell of the recording that nothing is trained on."""
-JUDGED: Final = ("persistence", "adaptive-persistence", "linear-quantile")
+JUDGED: Final = ("persistence", "best-simple", "linear-quantile")
 """Baselines unless the settings name some: those that the gate compares with, and the one that may
 be promoted. SARIMA and LightGBM take most of a back-test of all."""
 SHORTEST_S: Final = 1.0

@@ -82,7 +82,7 @@ def chief(
         TrainError: The address cannot be listened on, or all workers were silent for the deadline.
     """
     _environment(address, "chief")
-    decider = oracle(task.max_epochs, task.seed)
+    decider = oracle(task.max_epochs, task.seed, task.space)
     # Sets the project's directory and loads a stopped search.
     runner = tuner(task, decider)
     runner.save()
@@ -139,7 +139,7 @@ def chief(
     finally:
         server.stop(grace=None)
         runner.save()
-    found = best(decider)
+    found = best(decider, task.space)
     if found is None:
         raise TrainError("tune", "no trial was completed")
     return found
@@ -159,7 +159,7 @@ def worker(task: Task, address: str, name: str, deadline_s: float) -> None:
     client = need("keras_tuner.src.distribute.oracle_client", choose())
     client.TIMEOUT = deadline_s
     try:
-        tuner(task, oracle(task.max_epochs, task.seed)).search()
+        tuner(task, oracle(task.max_epochs, task.seed, task.space)).search()
     except grpc.RpcError as error:
         raise TrainError(
             "tune", f"the chief at {address} did not answer: {_code(error)}"

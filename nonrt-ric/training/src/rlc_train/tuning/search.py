@@ -1,4 +1,4 @@
-"""Hyperband (Li et al. 2018) over layers, units, dropout and learning rate.
+"""Hyperband (Li et al. 2018) over a space of settings.
 
 Each trial is a training in its own directory with a checkpoint: a trial of a later bracket
 continues from the checkpoint of its predecessor, and an interrupted search continues with its last
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,13 @@ from rlc_train.lstm.fit import CHECKPOINT, fit
 from rlc_train.lstm.shape import FitSettings, NetworkShape
 from rlc_train.splits import Part
 from rlc_train.spool import Spool
+from rlc_train.tuning.space import (
+    DEFAULT_SPACE,
+    Space,
+    changed_settings,
+    changes_of,
+    hyperparameters,
+)
 
 OBJECTIVE = "validation_loss"
 PROJECT = "hyperband"
@@ -32,14 +39,12 @@ class Found:
     """The best hyper-parameters of a search.
 
     Attributes:
-        network: Layers of the best trial.
-        learning_rate: Of the best trial.
+        changes: Settings of the best trial by dotted name.
         validation_loss: Of the best trial.
         trials: Number of completed trials.
     """
 
-    network: NetworkShape
-    learning_rate: float
+    changes: dict[str, Any]
     validation_loss: float
     trials: int
 
@@ -51,12 +56,14 @@ class Task:
     Attributes:
         train, validation: The parts.
         layout: Axes of forecasts.
-        settings: Training parameters; epochs and learning rate are those of the trial.
+        shape: The network, of which a trial changes what is in the space.
+        settings: Training parameters, alike; epochs are those of the trial.
         max_epochs: Epochs of the longest trial.
         seed: Seed of search and trainings.
         data_sha256: Digest of the data.
         directory: Directory of search and trials.
         spool: Where batches are kept; None for memory.
+        space: What is searched.
     """
 
     train: Sequence[Part]
@@ -68,26 +75,18 @@ class Task:
     data_sha256: str
     directory: Path
     spool: Spool | None = None
+    shape: NetworkShape = field(default_factory=NetworkShape)
+    space: Space = field(default_factory=lambda: DEFAULT_SPACE)
 
 
-def space() -> Any:
-    """The search space (dropout: stolidis2024 §IV-C)."""
-    hp = need("keras_tuner", choose()).HyperParameters()
-    hp.Int("layers", 1, 2)
-    hp.Choice("units", [16, 32, 64, 128])
-    hp.Float("dropout", 0.0, 0.5, step=0.1)
-    hp.Float("learning_rate", 5e-4, 1e-2, sampling="log")
-    return hp
-
-
-def oracle(max_epochs: int, seed: int) -> Any:
+def oracle(max_epochs: int, seed: int, space: Space = DEFAULT_SPACE) -> Any:
     """The Hyperband oracle."""
     tuner = need("keras_tuner", choose())
     return tuner.oracles.HyperbandOracle(
         tuner.Objective(OBJECTIVE, "min"),
         max_epochs=max_epochs,
         factor=3,
-        hyperparameters=space(),
+        hyperparameters=hyperparameters(space),
         seed=seed,
         max_retries_per_trial=RETRIES,
         tune_new_entries=False,
@@ -146,11 +145,10 @@ def run_trial(task: Task, runner: Any, trial: Any) -> float:
         if earlier.exists():
             shutil.copyfile(earlier, directory / CHECKPOINT)
     epochs = int(values.get("tuner/epochs") or task.max_epochs)
-    shape, learning_rate = hyperparameters(values)
-    settings = task.settings.model_copy(
-        # Hyperband ends bad trials, so patience is disabled.
-        update={"learning_rate": learning_rate, "epochs": epochs, "patience": epochs}
-    )
+    changed = changes_of(task.space, values)
+    shape, settings = changed_settings(task.shape, task.settings, changed)
+    # Hyperband ends bad trials, so patience is disabled.
+    settings = settings.model_copy(update={"epochs": epochs, "patience": epochs})
     trained = fit(
         task.train,
         task.validation,
@@ -167,29 +165,18 @@ def run_trial(task: Task, runner: Any, trial: Any) -> float:
     return min(validation for _, validation in trained.curve)
 
 
-def hyperparameters(values: dict[str, Any]) -> tuple[NetworkShape, float]:
-    """Network shape and learning rate of a trial's values."""
-    shape = NetworkShape(
-        layers=int(values["layers"]),
-        units=int(values["units"]),
-        dropout=round(float(values["dropout"]), 1),
-    )
-    return shape, float(values["learning_rate"])
-
-
-def best(decider: Any) -> Found | None:
+def best(decider: Any, space: Space = DEFAULT_SPACE) -> Found | None:
     """The best completed trial; None if there is none."""
     trials = [trial for trial in decider.trials.values() if trial.status == "COMPLETED"]
     if not trials:
         return None
     top = min(trials, key=lambda trial: float(trial.score))
-    shape, learning_rate = hyperparameters(top.hyperparameters.values)
-    return Found(shape, learning_rate, float(top.score), len(trials))
+    return Found(changes_of(space, top.hyperparameters.values), float(top.score), len(trials))
 
 
 def search(task: Task) -> Found | None:
     """Runs a search on this machine; continues a stopped one."""
-    decider = oracle(task.max_epochs, task.seed)
+    decider = oracle(task.max_epochs, task.seed, task.space)
     runner = tuner(task, decider)
     runner.search()
-    return best(decider)
+    return best(decider, task.space)
