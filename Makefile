@@ -32,7 +32,7 @@ PYTHON_SOURCES := $(addsuffix /src,$(PACKAGES)) gateway/serving/python/py lab/py
 DEMO_PACKAGES := interfaces e2sm-tc-spec/bounded_input nonrt-ric/model_contract nonrt-ric/report xapps/ric \
                  xapps/tc_controller xapps/rlc_forecaster demo
 CLI := gnb-lab e2sm-tc
-TRAINING_EXTRAS := tensorflow,jax,baselines,mlflow,dask
+TRAINING_EXTRAS := tensorflow,jax,baselines,estimators,mlflow,dask
 # Crates that are Python modules.
 MODULES := e2sm-tc-spec/codec/python gateway/serving/python nonrt-ric/model_contract/native/python \
            xapps/tc_controller/windows/python lab/python

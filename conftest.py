@@ -31,6 +31,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sojourn"))
 
 LONGEST = (
     "test_tutorial",
+    "test_tutorial_own_data",
     "test_tutorial_search",
     "test_alerts_live",
     "test_live_browser",

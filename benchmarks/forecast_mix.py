@@ -1,12 +1,15 @@
-"""What is served against each expert of the mix, per recording and bearer kind.
+"""What is served against each expert of the mix and each simple forecaster, by recording and kind.
 
 Each recording is simulated with the pipeline of stolidis2024 (a DRQL pacer, whose limit is
 forecast) and without one, or read from a data set, and given to the forecaster sample by sample,
 with queue limit and MAC report every 20 ms. Losses are pinball losses of the outcomes that the
 forecaster checks: one horizon point a report, queue limits at all points when they are reported.
-Experts are those of the mix, each alone with its online calibration; columns are losses over that
-of adaptive persistence. `over best` is what is served over the best expert of the recording and
-quantity, `worst point` the same at the horizon point where it is largest.
+Experts are those of the mix, each alone with its online calibration; the simple forecasters and the
+best of them, chosen by its losses before, are those of :mod:`rlc_model.mix`. Columns are losses
+over that of adaptive persistence, the expert, over all points and at 11 and 30 ms. `over simple` is
+what is served over the best simple forecaster, `over best` over the best expert in hindsight.
+Coverage is of the 80 % interval: of all outcomes within or on it, and of those that are on no end
+of it (ties are differences below half a byte) those within.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from rlc_forecaster.core import Forecaster
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
 from rlc_model import BearerSeries
-from rlc_model.mix import EXPERTS
+from rlc_model.mix import EXPERTS, LOSSES
 from rlc_train.dataset.grid import drql_pipeline
 from rlc_train.dataset.plan import RunPlan
 from rlc_train.dataset.simulate import simulate
@@ -39,21 +42,30 @@ SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
 CONTEXT_EVERY = 20
 SETTLED = 3_000
 """Samples before the first that is judged."""
+HORIZONS_US = (11_000, 30_000)
+"""Points with rows of their own."""
+SAME_BYTES = 0.5
+"""Values closer than this are ties."""
 PIPELINES: dict[str, Any] = {"unpaced": "transparent", "paced": drql_pipeline()}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Losses on one recording and quantity, in those of persistence."""
+    """Losses on one recording, quantity and horizon, in those of persistence.
+
+    `horizon_ms` is None over all points; `losses` are those of :data:`rlc_model.mix.LOSSES`.
+    """
 
     recording: str
     kind: str
     quantity: str
+    horizon_ms: int | None
     pinball_persistence: float
-    experts: dict[str, float]
+    losses: dict[str, float]
     served: float
-    worst_point: float
+    over_simple: float
     coverage: float
+    coverage_untied: float
     label_changes: int
 
 
@@ -93,8 +105,9 @@ class Losses:
         self._levels = np.array(layout.quantiles, np.float32)
         shape = len(layout.quantities), layout.points
         self.served = np.zeros(shape)
-        self.experts = np.zeros((*shape, len(EXPERTS)))
+        self.losses = np.zeros((*shape, len(LOSSES)))
         self.checked, self.covered = np.zeros(shape), np.zeros(shape)
+        self.tied, self.within = np.zeros(shape), np.zeros(shape)
         self._run.mix, self._run.coverage = Mixes(self), self  # type: ignore[assignment]
 
     def learn(
@@ -106,16 +119,20 @@ class Losses:
         """Losses of served forecasts."""
         off = actual[..., None] - served
         loss = np.maximum(self._levels * off, (self._levels - 1) * off).mean(axis=-1)
-        inside = (actual >= served[..., 0]) & (actual <= served[..., -1])
+        off = actual[..., None] - served[..., [0, -1]]
+        inside = (off[..., 0] > -SAME_BYTES) & (off[..., 1] < SAME_BYTES)
+        tied = (np.abs(off) <= SAME_BYTES).any(axis=-1)
         for row, point in enumerate(np.broadcast_to(points, len(actual)).tolist()):
             self.served[:, point] += np.nan_to_num(loss[row])
             self.covered[:, point] += inside[row]
+            self.tied[:, point] += tied[row]
+            self.within[:, point] += inside[row] & ~tied[row]
             self.checked[:, point] += ~np.isnan(actual[row])
 
-    def add_experts(self, points: int | NDArray[np.intp], losses: NDArray[np.float32]) -> None:
-        """Losses of the experts."""
+    def add_losses(self, points: int | NDArray[np.intp], losses: NDArray[np.float32]) -> None:
+        """Losses of experts, mix and simple forecasters."""
         for row, point in enumerate(np.broadcast_to(points, len(losses)).tolist()):
-            self.experts[:, point] += np.nan_to_num(losses[row])
+            self.losses[:, point] += np.nan_to_num(losses[row])
 
 
 class Mixes:
@@ -130,7 +147,7 @@ class Mixes:
     def learn(self, slots: Any, points: Any, *rest: Any) -> NDArray[np.float32]:
         """Pass the outcomes on to the mix and add up the losses of its experts."""
         losses = self._mix.learn(slots, points, *rest)
-        self._losses.add_experts(points, losses)
+        self._losses.add_losses(points, losses)
         return losses
 
 
@@ -158,25 +175,38 @@ def replay(model: OnnxStep, one: BearerSeries) -> tuple[Losses, Forecaster]:
 
 
 def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[Row]:
-    """Results on one recording."""
+    """Results on one recording: over all points, and at some."""
     losses, engine = replay(model, one)
-    for q, quantity in enumerate(engine.layout.quantities):
-        experts, served = losses.experts[q], losses.served[q]
-        persistence = float(experts[:, 1].sum())
-        checked = losses.checked[q].sum()
-        if not persistence > 0:
-            continue
-        yield Row(
-            name,
-            kind,
-            quantity.value,
-            persistence / checked,
-            dict(zip(EXPERTS, (experts.sum(axis=0) / persistence).tolist(), strict=True)),
-            float(served.sum()) / persistence,
-            float((served / experts.min(axis=1)).max()),
-            float(losses.covered[q].sum() / checked),
-            engine.run.skill.fallbacks,
-        )
+    layout = engine.layout
+    points: dict[int | None, slice] = {None: slice(None)}
+    for horizon_us in HORIZONS_US:
+        at = layout.points_us.index(horizon_us)
+        points[horizon_us // 1_000] = slice(at, at + 1)
+    for q, quantity in enumerate(layout.quantities):
+        for horizon_ms, at_points in points.items():
+
+            def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
+                summed: NDArray[np.float64] = values[q, at_points].sum(axis=0)  # noqa: B023
+                return summed
+
+            of, served, checked = total(losses.losses), total(losses.served), total(losses.checked)
+            persistence = float(of[EXPERTS.index("persistence")])
+            if not persistence > 0:
+                continue
+            untied = checked - total(losses.tied)
+            yield Row(
+                name,
+                kind,
+                quantity.value,
+                horizon_ms,
+                float(persistence / checked),
+                dict(zip(LOSSES, (of / persistence).tolist(), strict=True)),
+                float(served / persistence),
+                float(served / of[LOSSES.index("best simple")]),
+                float(total(losses.covered) / checked),
+                float(total(losses.within) / untied) if untied > 0 else float("nan"),
+                engine.run.skill.fallbacks,
+            )
 
 
 def main() -> None:
@@ -195,9 +225,9 @@ def main() -> None:
     show(
         [
             {
-                **{name: value for name, value in asdict(row).items() if name != "experts"},
-                "over best": row.served / min(row.experts.values()),
-                **row.experts,
+                **{name: value for name, value in asdict(row).items() if name != "losses"},
+                "over best": row.served / min(row.losses[name] for name in EXPERTS),
+                **row.losses,
             }
             for row in found
         ]

@@ -51,12 +51,8 @@ AS_FAST_AS_THE_MACHINE: dict[str, Any] = {
 }
 RLC_BYTES = 1_500_000
 """A thousand packets of a full RLC."""
-AS_IN_LINUX: dict[str, dict[str, bool]] = {
-    "reno": {"hystart": False},
-    "cubic": {"cubic_as_in_linux": True},
-    "bbr": {"bbr_ack_aggregation": True, "bbr_pacing_margin": True},
-}
-"""Settings of the lab's senders for what Linux does; HyStart is in its Cubic alone."""
+CONTROLS = ("reno", "cubic", "bbr")
+"""Senders that both have, the lab in the form of Linux."""
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
 """A socket that begins as BBR is paced for good, whatever iperf3 sets it to."""
@@ -206,8 +202,7 @@ class Compared:
 
 def cell(pipeline: Any, seconds: float, control: str | None) -> dict[str, Any]:
     """The cell, with a flow of the lab if `control` names one."""
-    flow: dict[str, Any] = {"name": "bulk", "kind": "tcp", "congestion_control": control}
-    flow |= AS_IN_LINUX[control] if control else {}
+    flow = {"name": "bulk", "kind": "tcp", "congestion_control": control}
     return {
         "name": "parity of TCP",
         "duration_s": seconds,
@@ -282,16 +277,16 @@ def is_other_order(a: Compared, b: Compared) -> bool:
 def parity(folder: Path, seconds: float) -> dict[str, Any]:
     """Every congestion control that this kernel has, over every pipeline: lab / kernel."""
     there = AVAILABLE.read_text().split()
-    if lacking := [control for control in AS_IN_LINUX if control not in there]:
+    if lacking := [control for control in CONTROLS if control not in there]:
         print(f"without {', '.join(lacking)}: this kernel has {', '.join(there)}", file=sys.stderr)
     cells = []
-    for each in compared(folder, seconds, [name for name in AS_IN_LINUX if name in there]):
+    for each in compared(folder, seconds, [name for name in CONTROLS if name in there]):
         print(f"{each.control}, {each.scheme}", file=sys.stderr, flush=True)
         cells.append(each)
     show([each.row() for each in cells])
     judged = [each for each in cells if not each.is_late()]
     agree = sum(not each.differs() for each in judged)
-    orders = {control: order_differs(judged, control) for control in AS_IN_LINUX}
+    orders = {control: order_differs(judged, control) for control in CONTROLS}
     print(f"{agree} of {len(judged)} agree; {len(cells) - len(judged)} not judged")
     for control, pairs in orders.items():
         for pair in pairs:

@@ -267,7 +267,7 @@ async def test_a_model_of_noise_in_a_cell_that_changes(tmp_path: Path) -> None:
             *("--model", str(model), *METRICS),
         )
         world = await AlertWorld.over(programs, tmp_path, metrics(rlc_forecaster=forecaster))
-        await world.raised("SojournForecastsWorseThanPersistence", "SojournForecastDrift")
+        await world.raised("SojournForecastsWorseThanSimple", "SojournForecastDrift")
 
 
 async def test_a_model_above_its_maximum_age(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from ric.sm import rlc
 from rlc_dataset import Run, find_recordings
 from rlc_forecaster.core import Forecaster
@@ -51,9 +52,12 @@ def test_what_is_judged_as_served_is_what_the_engine_serves(
     kept = []
 
     class Spy(Served):
-        def forecasts(self, lane: Lane, model: np.ndarray) -> np.ndarray:
-            kept.append(super().forecasts(lane, model))
-            return kept[-1]
+        def forecasts(
+            self, lane: Lane, model: NDArray[np.float32] | None
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            served, simple = super().forecasts(lane, model)
+            kept.append(served)
+            return served, simple
 
     monkeypatch.setattr(judge, "Served", Spy)
     judge.judge(JudgedModel.load(DEFAULT_MODEL), find_recordings(RECORDING))

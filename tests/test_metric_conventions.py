@@ -51,7 +51,7 @@ from tc_evaluate.lockstep import Lockstep
 SCENARIO = Path(__file__).parent.parent / "lab" / "scenarios" / "many_bearers.yaml"
 OF_A_FORECAST, SCRAPED = 60, 100
 """Series of the forecaster's own with one bearer, and all that a scrape of it then has."""
-PER_NODE, PER_BEARER = 47, 7
+PER_NODE, PER_BEARER = 48, 7
 """Series that a further node and bearer may add in controller and forecaster together. The
 gateway may add 13 and 1."""
 DOCUMENTED = (

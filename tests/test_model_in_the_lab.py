@@ -71,7 +71,9 @@ def test_the_pipe_carries_the_forecasts_of_the_engine(model: Path) -> None:
 
     loaded = OnnxStep.load(model)
     engine = Forecaster(NODE_ID, loaded)
-    encoder = Encoder(Selection("", frozenset(), loaded.layout.quantities, ()))
+    engine.forecast_cumulated_drain()
+    everything = Selection("", frozenset(), loaded.layout.quantities, (), cumulated=True)
+    encoder = Encoder(everything)
     expected = []
     for frame in frames:
         if frame.kind is Kind.MAC:

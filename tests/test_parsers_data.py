@@ -57,6 +57,7 @@ from rlc_train.results import read as read_results
 from rlc_train.retrain.state import RoundState, WorkDirectory
 from rlc_train.rundir import RunDirectory
 from rlc_train.settings import load
+from rlc_train.tuning.space import read as read_space
 
 SAMPLE = Path(__file__).parent.parent / "datasets" / "sample"
 RUN = next(SAMPLE.glob("*/*/*/*.parquet"))
@@ -347,6 +348,16 @@ TRAINING = [
         "^(/.*/)?input: ",
         [b"fit: {epochs: 3}\n", load(None).model_dump(mode="json")],
         write=lambda found: found.model_dump_json().encode(),
+    ),
+    Peer(
+        "rlc_train.tuning.space:read",
+        lambda data, path: read_space(written(data, path)),
+        TrainError,
+        "^(/.*/)?input: |^(/.*/)?input$",
+        [b"network.units: {int: [1, 8], step: 2}\n", b"fit.learning_rate: {choice: [0.1, 0.2]}\n"],
+        write=lambda found: json.dumps(
+            {name: one.model_dump(by_alias=True, exclude_none=True) for name, one in found.items()}
+        ).encode(),
     ),
     Peer(
         "rlc_train.rundir:RunDirectory.settings",

@@ -97,7 +97,7 @@ IMAGES: Final = (
     Image(
         "training",
         4000,
-        ("sojourn-training[tensorflow,baselines,mlflow,dask]", "gnb-lab[sweeps]", *XAPP),
+        ("sojourn-training[tensorflow,baselines,estimators,mlflow,dask]", "gnb-lab[sweeps]", *XAPP),
         ("constraints.txt", "nonrt-ric/training/constraints.txt"),
         programs=("gnb-lab",),
     ),

@@ -26,7 +26,7 @@ INTERVAL_MS: Final = 1_000
 """A connection more and a score each second: the draft's intervals of 5 s would take 20 s."""
 LEAST_S: Final = 5.0
 """Shortest test: a score is over four intervals."""
-LOADS: Final = ("tcp", "udp_cbr", "download")
+LOADS: Final = ("tcp", "quic", "udp_cbr", "download")
 """Kinds of flows that end before the test, which loads the path itself."""
 UNMEASURED: Final = "–"
 ROWS: Final = (

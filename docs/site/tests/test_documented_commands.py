@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 RUN_BY_CI = ("make demo", "make test")
-GUIDES = ("docs/tutorial-forecaster.md", "docs/secure.md")
+GUIDES = ("docs/tutorial-forecaster.md", "docs/tutorial-own-data.md", "docs/secure.md")
 """Run as a whole by tests of their own."""
 
 

@@ -73,10 +73,18 @@ def test_the_notebook_of_forecasts_judges_the_default_model_on_its_recording(run
     points_us = read_contract(default).manifest.horizon.points_us
     assert {row["horizon_us"] for row in rows} == set(points_us)
     paced = [row for row in rows if row["bearer_kind"] == "paced"]
-    occupancy = [row["ratio"] for row in paced if row["quantity"] == "occupancy_bytes"]
+    occupancy = [row["adaptive_ratio"] for row in paced if row["quantity"] == "occupancy_bytes"]
     assert max(occupancy) < 1, occupancy
     assert all(len(panel.lines) == 5 for panel in variables["axes"])
 
 
+def test_the_notebook_of_estimators_ends_in_a_graph_that_is_the_estimator(run: Any) -> None:
+    variables = run("docs/notebooks/own-model.ipynb")
+    assert variables["candidate"].comparison.holds
+    assert all(skill.mean() > 0 for skill in variables["skills"].values()), variables["skills"]
+    assert all(len(panel.lines) == 3 for panel in variables["axes"])
+
+
 def test_every_notebook_is_run_by_a_test_of_its_own() -> None:
-    assert sorted(NOTEBOOKS) == ["docs/notebooks/forecasts.ipynb", "docs/notebooks/world.ipynb"]
+    names = ("forecasts", "own-model", "world")
+    assert sorted(NOTEBOOKS) == [f"docs/notebooks/{name}.ipynb" for name in names]

@@ -64,7 +64,8 @@ targets! {
     e2sm_tc_json: 8 * KIB, (64 * KIB, 1024);
     templates: 4 * KIB, (256 * KIB, 256);
     tc_rf_calls: 4 * KIB, (64 * MIB, 4096);
-    rlc_native: 4 * KIB, (64 * KIB, 256);
+    // Three bearers of 54 kB each, of which an input can ask for that many.
+    rlc_native: 4 * KIB, (192 * KIB, 256);
 }
 
 /// Runs a target on an input.

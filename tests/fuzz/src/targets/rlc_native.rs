@@ -2,7 +2,7 @@
 //! values. Arrays that do not match are refused.
 
 use rlc_native::{
-    Axes, COLUMNS, Checked, Coverage, EXPERTS, Fields, Index, Mix, ModelOutput, Newest, Offsets,
+    Axes, COLUMNS, Checked, Coverage, Fields, Index, Losses, Mix, ModelOutput, Newest, Offsets,
     Outcomes, PointTimes, Previous, Quantities, Skill, samples, update_outside_ratio,
 };
 
@@ -158,8 +158,12 @@ fn skill(input: &mut Cursor<'_>) {
     skill.grow(input.below(4));
     while !input.is_empty() {
         let (rows, at_us) = (usize::from(input.u8()), input.u64().cast_signed());
-        let losses: Vec<[f32; EXPERTS]> =
-            input.vec(|input| std::array::from_fn(|_| f32::from_bits(input.u32())));
+        let losses: Vec<Losses> = input.vec(|input| Losses {
+            experts: std::array::from_fn(|_| f32::from_bits(input.u32())),
+            mix: f32::from_bits(input.u32()),
+            simple: std::array::from_fn(|_| f32::from_bits(input.u32())),
+            best_simple: f32::from_bits(input.u32()),
+        });
         with_index(input, |input, slots| {
             with_index(input, |_, points| {
                 let _ = skill.learn(slots, points, rows, &losses, at_us);
