@@ -16,8 +16,8 @@ GOODPUT_RATIO = 0.95
 EACH_SECOND_RATIO = 0.7
 """Goodput that each of the first three seconds after the decision keeps."""
 UNCONTROLLED_RPM = 300.0
-CONTROLLED_RPM = 1500.0
-CONTROLLED_LOADED_RPM = 500.0
+CONTROLLED_RPM = 500.0
+CONTROLLED_LOADED_RPM = 400.0
 """Round trips per minute under load; E2SM-TC v0 has no pipeline that keeps all new flows apart, so
 through other gateways they are printed without a verdict."""
 

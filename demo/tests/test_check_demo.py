@@ -45,8 +45,8 @@ def test_a_summary_that_meets_every_claim_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("side", "key", "value", "named"),
     [
-        ("with_control", "rpm", 700.0, "BROKEN controlled RPM: 700.0 >= 1500.0"),
-        ("with_control", "loaded_rpm", 230.0, "BROKEN controlled loaded RPM: 230.0 >= 500.0"),
+        ("with_control", "rpm", 400.0, "BROKEN controlled RPM: 400.0 >= 500.0"),
+        ("with_control", "loaded_rpm", 230.0, "BROKEN controlled loaded RPM: 230.0 >= 400.0"),
         ("without_control", "rpm", 2700.0, "BROKEN uncontrolled RPM: 2700.0 <= 300.0"),
     ],
 )

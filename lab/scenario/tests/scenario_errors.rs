@@ -109,7 +109,7 @@ ues[0].channel={rate_series: {period_ms: 10, values_kbps: []}}
 ues[0].channel={mahimahi: {path: x, opportunity_bytes: 10}}
   -> ues[0].channel.mahimahi.opportunity_bytes: 10 is outside 100..=65535
 ues[0].drx={long_cycle_ms: 160, on_duration_ms: 8}
-  -> ues[0].drx: missing field `inactivity_ms`
+  -> ues[0].drx: missing key 'inactivity_ms'
 ues[0].drx={long_cycle_ms: 0, on_duration_ms: 8, inactivity_ms: 20}
   -> ues[0].drx.long_cycle_ms: 0 is outside 1..=10240
 ues[0].drx={long_cycle_ms: 160, on_duration_ms: 8, inactivity_ms: 20, short_cycle_ms: 60}

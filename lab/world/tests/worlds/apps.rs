@@ -288,7 +288,7 @@ fn an_l4s_sender_fills_a_cell_with_a_long_uplink() {
 #[test]
 fn data_of_flows_up_cross_the_uplink() {
     let flows = "
-  - { name: bulk, kind: tcp, direction: up, receive_window_bytes: 100000 }
+  - { name: bulk, kind: tcp, direction: up, receive_window_bytes: 100000, ack_thinning: false }
   - { name: camera, kind: udp_cbr, direction: up, rate_kbps: 500, packet_bytes: 500, deadline_ms: 500 }
   - { name: voice, kind: voip, direction: up }
 ";

@@ -108,7 +108,7 @@ fn rlc_and_mac_reports_arrive_each_ms_with_the_state_of_the_bearer() {
 
 #[test]
 fn kpm_reports_supported_measurements_and_lists_unsupported_ones() {
-    let mut world = run("default.yaml", 5.0, &[]);
+    let mut world = run("default.yaml", 5.0, &["ues[0].channel={fixed_mcs: 10}"]);
     let wanted = ["DRB.UEThpDl", "RRU.PrbTotDl", "DRB.Unknown"].map(str::to_owned);
     let request = SubscriptionRequest {
         kpm_measurements: wanted.to_vec(),

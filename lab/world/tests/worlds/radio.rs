@@ -265,7 +265,8 @@ flows: [{{ name: bulk, kind: udp_cbr, rate_kbps: 100000, packet_bytes: 1500 }}]
     assert!((share - 126.0 / 144.0).abs() < 0.01, "{share}");
 }
 
-/// The lowest MCS in two of ten slots is too little for the acknowledgements of a wide downlink.
+/// The lowest MCS in two of ten slots is too little for the acknowledgements of a wide downlink, one for
+/// each second segment.
 #[test]
 fn the_uplink_of_a_wide_cell_carries_its_acknowledgements() {
     let measured = |uplink: &str| {
@@ -274,7 +275,7 @@ fn the_uplink_of_a_wide_cell_carries_its_acknowledgements() {
              cell: {{ rat: nr, n_prb: 273, scs_khz: 30, layers: 2, \
              tdd: {{ pattern: DDDDDDDMUU }}{uplink} }}, \
              ues: [{{ rnti: 17, channel: {{ fixed_mcs: 27 }}, drbs: [{{ id: 1, pipeline: low_latency }}] }}], \
-             flows: [{{ name: down, kind: tcp, rnti: 17, receive_window_bytes: 16777216 }}] }}"
+             flows: [{{ name: down, kind: tcp, rnti: 17, receive_window_bytes: 16777216, ack_thinning: false }}] }}"
         );
         let mut world = World::new(&load(&text)).unwrap();
         world.step_until(10_000_000, &mut |_| {});

@@ -57,8 +57,9 @@ fn dyn_rlc_carries_the_same_above_am_as_above_um() {
 fn block_errors_lose_packets_of_a_um_bearer_and_hardly_any_of_an_am_bearer() {
     let harq = "cell.harq={bler: 0.3, combining_gain: 1, max_transmissions: 2}";
     let udp = "flows=[{name: udp, kind: udp_cbr, rate_kbps: 8000, stop_s: 5}]";
-    let um = run("default.yaml", 8.0, &[harq, udp]).summary();
-    let am = run("default.yaml", 8.0, &[harq, udp, AM]).summary();
+    let known = "ues[0].channel={fixed_mcs: 10}";
+    let um = run("default.yaml", 8.0, &[known, harq, udp]).summary();
+    let am = run("default.yaml", 8.0, &[known, harq, udp, AM]).summary();
     let lost = |summary: &Summary| {
         let udp = flow(summary, "udp");
         udp.sent_packets - udp.received_packets

@@ -8,6 +8,9 @@ use crate::setup::{mahimahi, trace};
 use lab_scenario::LoadedScenario;
 use lab_world::{Summary, World};
 
+/// A radio whose MCS the gNB knows, in place of the pedestrian's.
+const KNOWN: &str = "ues[0].channel={fixed_mcs: 10}";
+
 #[test]
 fn a_greedy_flow_delays_the_default_bearer_and_fq_codel_prevents_it() {
     let before = run("default.yaml", 20.0, &[]).summary();
@@ -23,11 +26,13 @@ fn a_greedy_flow_delays_the_default_bearer_and_fq_codel_prevents_it() {
 
 #[test]
 fn the_default_cell_has_the_goodput_of_the_paper() {
-    // irazabal2024 §V: about 40 Mbit/s at MCS 10.
-    let summary = run("default.yaml", 20.0, &[]).summary();
-    let goodput = flow(&summary, "bulk").goodput_mbps;
-    assert!((36.0..42.0).contains(&goodput), "{goodput} Mbit/s");
-    assert!(summary.cell.used_rb_pct > 95.0, "{} %", summary.cell.used_rb_pct);
+    // irazabal2024 §V: about 40 Mbit/s at MCS 10; the pedestrian of the default has as much.
+    for (radio, least, most) in [(KNOWN, 36.0, 42.0), ("duration_s=20", 36.0, 46.0)] {
+        let summary = run("default.yaml", 20.0, &[radio]).summary();
+        let goodput = flow(&summary, "bulk").goodput_mbps;
+        assert!((least..most).contains(&goodput), "{radio}: {goodput} Mbit/s");
+        assert!(summary.cell.used_rb_pct > 95.0, "{radio}: {} %", summary.cell.used_rb_pct);
+    }
 }
 
 #[test]
@@ -102,7 +107,8 @@ fn every_packet_between_server_and_ue_is_accounted_for() {
 fn each_congestion_control_runs_and_some_keep_the_buffer_short() {
     let measure = |flow_keys: &str| {
         let bulk = format!("flows=[{{name: bulk, kind: tcp, hystart: false, {flow_keys}}}]");
-        let summary = run("default.yaml", 12.0, &[&bulk]).summary();
+        // Vegas takes each fade for a queue: here it would leave three quarters of a fading radio unused.
+        let summary = run("default.yaml", 12.0, &[KNOWN, &bulk]).summary();
         let bulk = flow(&summary, "bulk");
         (bulk.goodput_mbps, bulk.one_way_delay_ms.mean)
     };
@@ -288,18 +294,22 @@ fn codel_in_the_rlc_keeps_its_queue_short() {
 
 #[test]
 fn the_sojourn_template_keeps_the_queue_of_a_download_short_and_the_radio_busy() {
-    let measure = |pipeline: &str| {
-        let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
-        let summary = run("default.yaml", 20.0, &[&pipeline]).summary();
-        let (bulk, ping) = (flow(&summary, "bulk"), flow(&summary, "ping").rtt_ms.unwrap());
-        (bulk.queuing_ms.p95, bulk.goodput_mbps, ping.p95)
-    };
-    let (bloated_ms, goodput_mbps, _) = measure("transparent");
-    assert!(bloated_ms > 1_000.0, "{bloated_ms} ms");
-    let (queued_ms, short_mbps, ping_ms) = measure("low_latency");
-    assert!(queued_ms < 50.0, "{queued_ms} ms");
-    assert!(short_mbps > 0.98 * goodput_mbps, "{short_mbps} of {goodput_mbps} Mbit/s");
-    assert!(ping_ms < 20.0, "{ping_ms} ms");
+    // Where the rate changes with each fade, the queue that keeps the radio busy is longer.
+    for (radio, most_ms, most_ping_ms) in [(KNOWN, 50.0, 20.0), ("duration_s=20", 120.0, 25.0)] {
+        let measure = |pipeline: &str| {
+            let pipeline = format!("ues[0].drbs[0].pipeline={pipeline}");
+            let summary = run("default.yaml", 20.0, &[radio, &pipeline]).summary();
+            let (bulk, ping) = (flow(&summary, "bulk"), flow(&summary, "ping").rtt_ms.unwrap());
+            (bulk.queuing_ms.p95, bulk.goodput_mbps, ping.p95)
+        };
+        let (bloated_ms, goodput_mbps, _) = measure("transparent");
+        assert!(bloated_ms > 1_000.0, "{radio}: {bloated_ms} ms");
+        let (queued_ms, short_mbps, ping_ms) = measure("low_latency");
+        assert!(queued_ms < most_ms, "{radio}: {queued_ms} ms");
+        let ratio = short_mbps / goodput_mbps;
+        assert!(ratio > 0.98, "{radio}: {short_mbps} of {goodput_mbps} Mbit/s");
+        assert!(ping_ms < most_ping_ms, "{radio}: {ping_ms} ms");
+    }
 }
 
 fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {

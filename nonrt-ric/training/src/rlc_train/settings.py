@@ -142,6 +142,9 @@ class Settings(_Section):
     ] = [*BASELINES, *READY]
     origins: Annotated[int, Field(ge=100, description="Origins per split of a back-test.")] = 20_000
     gate_horizons_us: list[int] = [11_000, 30_000]
+    gate_against: Annotated[
+        list[str], Field(min_length=1, description="Forecasters that a promoted model must beat.")
+    ] = ["persistence", "best-simple"]
     gate_each_radio: Annotated[
         bool, Field(description="Refuse a model that is worse than the fall-back on any radio.")
     ] = True

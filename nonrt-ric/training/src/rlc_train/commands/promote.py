@@ -24,7 +24,6 @@ from rlc_train.gate import Verdict, judge
 from rlc_train.rundir import RunDirectory
 
 NAME = "promote"
-AGAINST = ("persistence", "best-simple")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         kind,
         candidate.layout,
         candidate.comparison,
-        against=AGAINST,
+        against=settings.gate_against,
         horizons_us=settings.gate_horizons_us,
         seed=settings.seed,
         each_radio=settings.gate_each_radio,
