@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 import shutil
 
 import pytest
@@ -20,5 +20,8 @@ def test_a_recording_of_another_program_ends_in_a_model_that_serves() -> None:
     assert 'sojourn_forecaster_model_info{model="own:1"} 1.0' in output
     assert "best of" in output
     assert (OWN / "network" / "candidates" / "custom" / "model.keras").is_file()
-    assert "drifted" in output
-    assert re.search(r"out/own/retrain/round-0001: (promoted|refused)", output)
+    drift = json.loads((OWN / "retrain" / "round-0001" / "drift.json").read_text())
+    assert all(one["drifted"] for one in drift), drift
+    state = json.loads((OWN / "retrain" / "state.json").read_text())
+    assert state["result"] in ("promoted", "refused")
+    assert "retrain/round-0001" in output

@@ -119,7 +119,8 @@ def judge(
             tallies = [*_by_kind(split, *pairs), *_by_radio(split, *pairs)]
             of_split = rows_of(model, layout, tallies, seed)
             kept = [row for row in of_split if row.horizon_us in horizons_us]
-            findings += _no_worse(split, [row for row in kept if row.radio == EVERY_RADIO])
+            if FALLBACK in against:
+                findings += _no_worse(split, [row for row in kept if row.radio == EVERY_RADIO])
             radios += [tally for tally in tallies if tally.radio != EVERY_RADIO]
             rows += kept
     by_radio = _no_worse_radio(radios, rows, layout, horizons_us, seed)
