@@ -82,7 +82,9 @@ def _hist_gradient_boosting(scope: Any, operator: Any, container: Any) -> None:
         for at, node in enumerate(tree.nodes):
             is_leaf = bool(node["is_leaf"])
             if node["is_categorical"]:
-                raise NotImplementedError("trees with categories")
+                raise TrainError(
+                    "HistGradientBoostingRegressor", "splits by categories; expected numbers"
+                )
             branch = {
                 "treeids": number,
                 "nodeids": at,
