@@ -85,10 +85,18 @@ def test_the_file_of_keras_beside_the_graph_is_the_trained_network(run_directory
     # What is served has the same state; its outputs have the conformal correction.
     served = StepRunner(candidate.graph, candidate.state_size)
     state = np.zeros((1, candidate.state_size), np.float32)
+    plain, corrected = [], []
     for row in range(300):
-        _, after = runner.step(samples[row : row + 1], state)
-        _, state = served.step(samples[row : row + 1], state)
+        output, after = runner.step(samples[row : row + 1], state)
+        plain.append(output[0])
+        output, state = served.step(samples[row : row + 1], state)
+        corrected.append(output[0])
         np.testing.assert_allclose(after, state, atol=1e-5)
+    # The correction moves each quantile and leaves how it follows the samples.
+    median = plain[0].shape[-1] // 2
+    before, after = (np.array(one)[..., median].reshape(300, -1).T for one in (plain, corrected))
+    follows = [np.corrcoef(one, other)[0, 1] for one, other in zip(before, after, strict=True)]
+    assert min(follows) > 0.95, follows
 
 
 def test_a_new_export_must_be_evaluated_before_promotion(
