@@ -144,6 +144,9 @@ impl Flows {
     /// Passes on the packets of UEs that leave the gNB, and counts those that the radio has lost.
     pub(crate) fn leave_gnb(&mut self, gnb: &mut GnbParts<'_>) {
         let GnbParts { bearers, cells, links, sdap, now_us, .. } = gnb;
+        if !cells.iter().any(|cell| cell.has_uplink_arrivals()) {
+            return;
+        }
         let arrivals = cells.iter_mut().enumerate().flat_map(|(cell, served)| {
             let at =
                 move |arrival: UplinkArrival| (Place { cell, bearer: arrival.bearer }, arrival);

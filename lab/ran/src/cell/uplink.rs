@@ -368,6 +368,11 @@ impl<P: Sdu> Cell<P> {
         }
     }
 
+    /// Whether [`take_uplink_arrivals`](Self::take_uplink_arrivals) has any.
+    pub fn has_uplink_arrivals(&self) -> bool {
+        !self.uplink_out.is_empty()
+    }
+
     /// Packets of UEs that have left the gNB's PDCP or will, and those that the radio has lost, since the
     /// last call.
     pub fn take_uplink_arrivals(&mut self) -> std::vec::Drain<'_, UplinkArrival> {

@@ -214,6 +214,7 @@ impl ChannelState {
 
     /// Capacity of a slot that begins at `now_us`, as the gNB knows it; a trace counts from
     /// `since_us`, the end of the last downlink slot, to `until_us`, the end of this one.
+    #[inline]
     pub(crate) fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match &self.kind {
             Kind::Known(known) => known.radio(now_us, since_us, until_us),
@@ -372,6 +373,7 @@ impl Known {
         }
     }
 
+    #[inline]
     fn radio(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
         match (&self.random, &self.channel) {
             (Some(random), _) => Radio::Mcs(random.mcs),
