@@ -275,11 +275,11 @@ impl Mix {
             let value = if known { features[*column] } else { f32::NAN };
             self.pasts.of_mut(slot, quantity).add(tick, value);
         }
-        let (pasts, spans, summed) = (&self.pasts, &self.spans, self.quantities.rate);
+        let (pasts, ahead, summed) = (&self.pasts, &self.ahead, self.quantities.rate);
         let values = (0..columns.len()).map(|quantity| pasts.of(slot, quantity).origin(tick).last);
-        self.ridges.add(slot, tick, values, |quantity, point, at| {
-            let span = if summed == Some(quantity) { spans.get(point) } else { None };
-            pasts.of(slot, quantity).value_at(at, span)
+        self.ridges.add(slot, tick, values, |quantity, origin, out| {
+            let spans: &[Span] = if summed == Some(quantity) { &self.spans } else { &[] };
+            pasts.of(slot, quantity).at_points(origin, ahead, spans, out);
         });
         self.simple.add(slot, tick, &self.pasts);
     }
