@@ -82,14 +82,14 @@ pub(crate) struct Simple {
     renewed: Vec<Renewed>,
 }
 
-/// What the kept quantiles of the mix's window are of.
+/// Age of the kept quantiles of the mix's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewed {
-    /// Of no known value.
+    /// No value was known.
     Never,
-    /// Of some time ago: they have had no weight since.
+    /// Taken some time ago: they have had no weight since.
     Before,
-    /// Of the last turn of their slot.
+    /// Taken in the last turn of their slot.
     Lately,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// By the largest weight of each expert at any point.
+    /// Takes the largest weight of each expert at any point.
     fn of(most: &Weights) -> Self {
         let [_, persistence, seasonal, ridge, window] = most.map(|weight| weight > 0.0);
         Self { seasonal, ridge, window, naive: persistence || seasonal || ridge || window }
