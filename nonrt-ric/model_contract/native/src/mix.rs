@@ -275,11 +275,11 @@ impl Mix {
             let value = if known { features[*column] } else { f32::NAN };
             self.pasts.of_mut(slot, quantity).add(tick, value);
         }
-        let (pasts, spans, summed) = (&self.pasts, &self.spans, self.quantities.rate);
+        let (pasts, ahead, summed) = (&self.pasts, &self.ahead, self.quantities.rate);
         let values = (0..columns.len()).map(|quantity| pasts.of(slot, quantity).origin(tick).last);
-        self.ridges.add(slot, tick, values, |quantity, point, at| {
-            let span = if summed == Some(quantity) { spans.get(point) } else { None };
-            pasts.of(slot, quantity).value_at(at, span)
+        self.ridges.add(slot, tick, values, |quantity, origin, out| {
+            let spans: &[Span] = if summed == Some(quantity) { &self.spans } else { &[] };
+            pasts.of(slot, quantity).at_points(origin, ahead, spans, out);
         });
         self.simple.add(slot, tick, &self.pasts);
     }
@@ -311,7 +311,42 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Outcomes;
     use std::mem::size_of;
+
+    /// More bearers than are judged at one call, so that they take turns.
+    #[test]
+    fn a_window_without_weight_comes_back() {
+        const SLOTS: usize = 30;
+        let quantities = Quantities { columns: vec![0], rate: None, limit: None };
+        let points = PointTimes { ahead: vec![3, 5], spans: vec![1, 1] };
+        let mut mix = Mix::new(quantities, vec![0.1, 0.5, 0.9], points, 0).unwrap();
+        mix.grow(SLOTS);
+        let noise = |n: usize| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        let mut run = |ticks: std::ops::Range<i64>, value: &dyn Fn(usize) -> f32| {
+            for tick in ticks {
+                let all: Vec<f32> = (0..SLOTS).map(|n| value(SLOTS * tick as usize + n)).collect();
+                let newest = Newest { features: &all, width: 1, fresh: &[], limited: &[] };
+                mix.add(Index::From(0), SLOTS, tick, &newest).unwrap();
+                let outcomes = Outcomes { rows: SLOTS, actual: &all, counts: &[] };
+                let (point, none) = (tick as isize % 2, Checked { model: &[], warm: &[] });
+                mix.learn(Index::From(0), Index::One(point), &outcomes, tick, &none).unwrap();
+            }
+            let weight = |cell| mix.weights_at(cell, false)[WINDOW];
+            let weights: Vec<f32> = (0..2 * SLOTS).map(weight).collect();
+            (weights, mix.naive_forecasts(Index::From(0), SLOTS, 3_999).unwrap())
+        };
+        // What grows is never in a window.
+        let (weights, _) = run(0..1_500, &|n| 40.0 * n as f32);
+        assert!(weights.iter().all(|weight| *weight == 0.0), "{weights:?}");
+        // A burst in one of four reports.
+        let burst = |n| if noise(n) < 256 { 2_000.0 + noise(n + 7) as f32 } else { 0.0 };
+        let (weights, served) = run(1_500..4_000, &burst);
+        assert!(weights.iter().all(|weight| *weight > 0.0), "{weights:?}");
+        for of in served.as_chunks::<3>().0 {
+            assert!(of[0] < 500.0 && of[2] > 1_500.0, "quantiles of what came lately: {of:?}");
+        }
+    }
 
     /// What a bearer adds; the forecaster's documentation has this number.
     #[test]

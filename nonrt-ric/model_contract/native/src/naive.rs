@@ -206,10 +206,35 @@ impl Past<'_> {
         span.map_or_else(|| self.at(tick), |span| self.mean(tick, span))
     }
 
-    /// Writes the means of the last reports at `tick`, one for each span.
+    /// Writes the means of the last reports at `tick`, one for each span; equal ones follow each other.
     pub(crate) fn last_means(&self, tick: i64, spans: &[Span], out: &mut [f32]) {
+        let (mut reports, mut mean) = (0, 0.0);
         for (out, span) in out.iter_mut().zip(spans) {
-            *out = self.mean(tick, span);
+            if span.reports != reports {
+                (reports, mean) = (span.reports, self.mean(tick, span));
+            }
+            *out = mean;
+        }
+    }
+
+    /// Writes the values at points after an origin; with `spans`, the means of so many reports up to them.
+    pub(crate) fn at_points(&self, tick: i64, ahead: &[i64], spans: &[Span], out: &mut [f32]) {
+        self.values_at(ahead.iter().map(|ahead| tick.wrapping_add(*ahead)), spans, out);
+    }
+
+    #[inline]
+    fn values_at(&self, ticks: impl Iterator<Item = i64>, spans: &[Span], out: &mut [f32]) {
+        if spans.is_empty() {
+            out.iter_mut().zip(ticks).for_each(|(out, tick)| *out = self.at(tick));
+            return;
+        }
+        // A span mostly begins where the one before it ends.
+        let (mut known_at, mut known) = (0, self.sum(0));
+        for ((out, span), tick) in out.iter_mut().zip(spans).zip(ticks) {
+            let begin = tick.wrapping_sub(span.reports);
+            let before = if begin == known_at { known } else { self.sum(begin) };
+            (known_at, known) = (tick, self.sum(tick));
+            *out = ((known - before) * span.share) as f32;
         }
     }
 
@@ -230,15 +255,7 @@ impl Past<'_> {
         out: &mut [f32],
     ) {
         let before = &seasons.before(self.origin(tick).season)[first..];
-        if spans.is_empty() {
-            for (out, before) in out.iter_mut().zip(before) {
-                *out = self.at(tick.wrapping_sub(*before));
-            }
-        } else {
-            for ((out, before), span) in out.iter_mut().zip(before).zip(spans) {
-                *out = self.mean(tick.wrapping_sub(*before), span);
-            }
-        }
+        self.values_at(before.iter().map(|before| tick.wrapping_sub(*before)), spans, out);
     }
 }
 

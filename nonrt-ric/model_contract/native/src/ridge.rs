@@ -20,7 +20,7 @@ const KEPT: f32 = 1.0 - STRIDE as f32 / 10_000.0;
 const FIRST: u32 = 48;
 const LATER: u32 = 64;
 /// The usual number of points: with a constant their sums stay in registers.
-const USUAL_POINTS: usize = 20;
+pub(crate) const USUAL_POINTS: usize = 20;
 /// Part of a regressor's mean square that is added to it: shrinks towards the last value.
 const RIDGE: f64 = 0.02;
 
@@ -105,13 +105,13 @@ impl Ridges {
     }
 
     /// Takes in the values of the K quantities at a report, the last known ones where it had none.
-    /// `target` gives what a forecast of a quantity for a point at a time is of.
+    /// `target` writes what forecasts of a quantity for all points from an origin are of.
     pub(crate) fn add(
         &mut self,
         slot: usize,
         tick: i64,
         values: impl Iterator<Item = f32>,
-        target: impl Fn(usize, usize, i64) -> f32,
+        target: impl Fn(usize, i64, &mut [f32]),
     ) {
         let of = &mut self.slots[slot];
         let elapsed = tick.saturating_sub(of.tick);
@@ -146,7 +146,7 @@ impl Ridges {
 
     /// Learns from an origin once all points after it are known: matrix and products are then of the
     /// same origins, also while a queue begins to grow. Slots take turns.
-    fn learn(&mut self, slot: usize, tick: i64, target: impl Fn(usize, usize, i64) -> f32) {
+    fn learn(&mut self, slot: usize, tick: i64, target: impl Fn(usize, i64, &mut [f32])) {
         let (width, quantities, of_series) = (self.width, self.quantities, self.of_series());
         let farthest = self.ahead.iter().max().copied().unwrap_or(0);
         let origin = tick.wrapping_sub(farthest);
@@ -156,9 +156,11 @@ impl Ridges {
         }
         let at = slot * self.ages * width + self.at(origin);
         let regressors = &self.past[at..][..width];
-        let mut gram = self.gram[slot * triangle(width)..][..triangle(width)].iter_mut();
+        let mut gram = &mut self.gram[slot * triangle(width)..][..triangle(width)];
         for (row, one) in regressors.iter().enumerate() {
-            for (other, cell) in regressors[..=row].iter().zip(gram.by_ref()) {
+            let (cells, below) = gram.split_at_mut(row + 1);
+            gram = below;
+            for (cell, other) in cells.iter_mut().zip(&regressors[..=row]) {
                 *cell = KEPT * *cell + one * other;
             }
         }
@@ -166,9 +168,8 @@ impl Ridges {
         let series = all.chunks_exact_mut(of_series.max(1)).take(quantities);
         for (quantity, products) in series.enumerate() {
             let last = regressors[1 + quantity * OF_QUANTITY];
-            for (point, (change, ahead)) in self.changes.iter_mut().zip(&self.ahead).enumerate() {
-                *change = target(quantity, point, origin.wrapping_add(*ahead)) - last;
-            }
+            target(quantity, origin, &mut self.changes);
+            self.changes.iter_mut().for_each(|change| *change -= last);
             add_products(products, &self.changes, regressors);
         }
         let of = &mut self.slots[slot];
@@ -335,6 +336,15 @@ fn add_to(dots: &mut [f64], factor: f64, known: &[f64]) {
 /// Forgets a part of the `(width, M)` products and adds those of an origin.
 #[inline]
 fn add_products(products: &mut [f32], changes: &[f32], regressors: &[f32]) {
+    if let Ok(changes) = <&[f32; USUAL_POINTS]>::try_from(changes) {
+        let products = products.as_chunks_mut::<USUAL_POINTS>().0;
+        for (products, regressor) in products.iter_mut().zip(regressors) {
+            for (product, change) in products.iter_mut().zip(changes) {
+                *product = KEPT * *product + change * regressor;
+            }
+        }
+        return;
+    }
     for (products, regressor) in products.chunks_exact_mut(changes.len().max(1)).zip(regressors) {
         for (product, change) in products.iter_mut().zip(changes) {
             *product = KEPT * *product + change * regressor;
@@ -385,8 +395,11 @@ mod tests {
             let tick = self.past.len() as i64;
             self.past.push(value);
             let past = &self.past;
-            let target =
-                |quantity: usize, _, at: i64| if quantity == 1 { past[at as usize] } else { 0.0 };
+            let target = |quantity: usize, origin: i64, out: &mut [f32]| {
+                let value =
+                    |ahead| if quantity == 1 { past[(origin + ahead) as usize] } else { 0.0 };
+                out.copy_from_slice(&AHEAD.map(value));
+            };
             self.ridges.add(Self::SLOT, tick, [f32::NAN, value].into_iter(), target);
         }
 

@@ -6,7 +6,7 @@
 
 use crate::mix::Tracker;
 use crate::naive::{Pasts, Span};
-use crate::score::{MAX_QUANTILES, pinball_loss};
+use crate::score::pinball_loss;
 use crate::windows::{Origin, WINDOWS, Windows};
 use crate::{Axes, forecast};
 
@@ -78,8 +78,19 @@ pub(crate) struct Simple {
     means: Vec<Means>,
     /// `(S, K, M, Q)` quantiles of the middle window when they were last renewed.
     newest: Vec<f32>,
-    /// `(S, K)` whether they have been, from known values.
-    has_newest: Vec<bool>,
+    /// `(S, K)`.
+    renewed: Vec<Renewed>,
+}
+
+/// Age of the kept quantiles of the mix's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewed {
+    /// No value was known.
+    Never,
+    /// Taken some time ago: they have had no weight since.
+    Before,
+    /// Taken in the last turn of their slot.
+    Lately,
 }
 
 /// The window that is an expert of the mix as well.
@@ -97,7 +108,7 @@ impl Simple {
             rate,
             means: Vec::new(),
             newest: Vec::new(),
-            has_newest: Vec::new(),
+            renewed: Vec::new(),
         }
     }
 
@@ -108,7 +119,7 @@ impl Simple {
         self.ewma.resize(cells, self.axes.quantiles);
         self.means.resize(cells, Means::NEW);
         self.newest.resize(cells * self.axes.quantiles, 0.0);
-        self.has_newest.resize(slots * self.axes.quantities, false);
+        self.renewed.resize(slots * self.axes.quantities, Renewed::Never);
     }
 
     /// Forgets a slot.
@@ -119,14 +130,14 @@ impl Simple {
         self.persistence.clear(first..first + cells, quantiles);
         self.ewma.clear(first..first + cells, quantiles);
         self.means[first..][..cells].fill(Means::NEW);
-        self.has_newest[slot * quantities..][..quantities].fill(false);
+        self.renewed[slot * quantities..][..quantities].fill(Renewed::Never);
     }
 
     /// Begins the past of a slot anew; what was learned stays.
     pub(crate) fn begin(&mut self, slot: usize) {
         let quantities = self.axes.quantities;
         self.windows.reset(slot);
-        self.has_newest[slot * quantities..][..quantities].fill(false);
+        self.renewed[slot * quantities..][..quantities].fill(Renewed::Never);
     }
 
     /// Takes in the report at `tick`, which `pasts` has.
@@ -134,55 +145,51 @@ impl Simple {
         self.windows.add(slot, tick, pasts);
     }
 
-    /// Writes the quantiles of the mix's window at an origin; false without a known value.
-    pub(crate) fn window(
-        &self,
-        of: Origin,
-        pasts: &Pasts,
-        levels: &[f32],
-        out: &mut [f32],
-    ) -> bool {
-        self.windows.quantiles(MIXED_WINDOW, of, pasts, levels, out);
-        out.iter().all(|value| !value.is_nan())
+    /// Renews the quantiles of the mix's window for a series `(slot, quantity)` with its newest report: not
+    /// at each, because the window hardly changes, and only where they have weight.
+    pub(crate) fn renew_window(&mut self, series: usize, pasts: &Pasts, levels: &[f32]) {
+        let Axes { quantities, points, quantiles } = self.axes;
+        let (slot, quantity) = (series / quantities, series % quantities);
+        let Some(tick) = self.windows.newest(slot) else { return };
+        let newest = &mut self.newest[series * points * quantiles..][..points * quantiles];
+        for point in 0..points {
+            let (before, here) = newest.split_at_mut(point * quantiles);
+            let here = &mut here[..quantiles];
+            if self.windows.are_those_before(quantity, point) {
+                here.copy_from_slice(&before[(point - 1) * quantiles..]);
+            } else {
+                let of = Origin { slot, quantity, point, tick };
+                self.windows.quantiles(MIXED_WINDOW, of, pasts, levels, here);
+            }
+        }
+        let is_known = newest.iter().all(|value| !value.is_nan());
+        self.renewed[series] = if is_known { Renewed::Lately } else { Renewed::Never };
     }
 
-    /// Renews the quantiles of the mix's window of a slot: not at each report, because it takes longer
-    /// than the rest, and the window hardly changes.
-    pub(crate) fn renew_windows(&mut self, slot: usize, pasts: &Pasts, levels: &[f32]) {
-        let Axes { quantities, points, quantiles } = self.axes;
-        let Some(tick) = self.windows.newest(slot) else { return };
-        for quantity in 0..quantities {
-            let first = self.axes.cell(slot, quantity, 0) * quantiles;
-            let newest = &mut self.newest[first..][..points * quantiles];
-            for point in 0..points {
-                let (before, here) = newest.split_at_mut(point * quantiles);
-                let here = &mut here[..quantiles];
-                if self.windows.are_those_before(quantity, point) {
-                    here.copy_from_slice(&before[(point - 1) * quantiles..]);
-                } else {
-                    let of = Origin { slot, quantity, point, tick };
-                    self.windows.quantiles(MIXED_WINDOW, of, pasts, levels, here);
-                }
-            }
-            self.has_newest[slot * quantities + quantity] =
-                newest.iter().all(|value| !value.is_nan());
+    /// Whether the mix's window has quantiles of a series.
+    pub(crate) fn has_window(&self, series: usize) -> bool {
+        self.renewed[series] != Renewed::Never
+    }
+
+    /// Notes whether the window has weight in a series, and renews its quantiles if they are missing.
+    pub(crate) fn use_window(
+        &mut self,
+        series: usize,
+        is_used: bool,
+        pasts: &Pasts,
+        levels: &[f32],
+    ) {
+        if is_used && self.renewed[series] == Renewed::Before {
+            self.renew_window(series, pasts, levels);
+        } else if !is_used && self.renewed[series] == Renewed::Lately {
+            self.renewed[series] = Renewed::Before;
         }
     }
 
-    /// Whether the mix's window has quantiles of a series `(slot, quantity)`.
-    pub(crate) fn has_window(&self, series: usize) -> bool {
-        self.has_newest[series]
-    }
-
-    /// The quantiles of the mix's window, as they were last renewed.
-    pub(crate) fn newest_window(
-        &self,
-        slot: usize,
-        quantity: usize,
-        point: usize,
-        quantiles: usize,
-    ) -> &[f32] {
-        &self.newest[self.axes.cell(slot, quantity, point) * quantiles..][..quantiles]
+    /// `(M, Q)` quantiles of the mix's window, as they were last renewed.
+    pub(crate) fn newest_window(&self, series: usize) -> &[f32] {
+        let each = self.axes.points * self.axes.quantiles;
+        &self.newest[series * each..][..each]
     }
 
     /// Number of the forecaster that is chosen at a cell.
@@ -212,13 +219,18 @@ impl Simple {
         }
     }
 
-    /// Writes those of the windows.
-    fn windows(&self, of: Origin, pasts: &Pasts, levels: &[f32], out: &mut [f32]) {
+    /// Writes those of the windows into `(SIMPLE, Q)` forecasts; they are NaN without a known value.
+    pub(crate) fn windows(&self, of: Origin, pasts: &Pasts, levels: &[f32], out: &mut [f32]) {
         let quantiles = levels.len();
         for window in 0..WINDOWS {
             let out = &mut out[(FIRST_WINDOW + window) * quantiles..][..quantiles];
             self.windows.quantiles(window, of, pasts, levels, out);
         }
+    }
+
+    /// The mix's window in `(SIMPLE, Q)` forecasts.
+    pub(crate) fn mixed_window(all: &[f32], quantiles: usize) -> &[f32] {
+        &all[(FIRST_WINDOW + MIXED_WINDOW) * quantiles..][..quantiles]
     }
 
     /// Writes the calibrated forecasts of all at an origin, `(SIMPLE, Q)`; `ridge` has that of the
@@ -239,7 +251,8 @@ impl Simple {
         out[RIDGE * levels.len()..][..levels.len()].copy_from_slice(ridge);
     }
 
-    /// Losses of all at an outcome, and that of the one that was the best before it.
+    /// Losses of all at an outcome, and that of the one that was the best before it. `own` has the
+    /// `(SIMPLE, Q)` forecasts of [`Self::windows`]; the others are written into it.
     pub(crate) fn judge(
         &mut self,
         of: Origin,
@@ -247,12 +260,10 @@ impl Simple {
         known: Known,
         actual: f32,
         levels: &[f32],
+        own: &mut [f32],
     ) -> ([f32; SIMPLE], f32) {
         let quantiles = levels.len();
-        let mut own = [0.0; SIMPLE * MAX_QUANTILES];
-        let own = &mut own[..SIMPLE * quantiles];
         self.shifted(of, pasts, known.ewma, levels, own);
-        self.windows(of, pasts, levels, own);
         let mut losses = [0.0; SIMPLE];
         for (loss, own) in losses.iter_mut().zip(own.chunks_exact(quantiles)) {
             *loss = pinball_loss(actual, own, levels);
@@ -286,7 +297,7 @@ impl Simple {
             + self.ewma.bytes()
             + size_of_val(&*self.means)
             + size_of_val(&*self.newest)
-            + size_of_val(&*self.has_newest)
+            + size_of_val(&*self.renewed)
     }
 }
 

@@ -30,13 +30,6 @@ impl Axes {
         Ok(slots)
     }
 
-    /// Slot and quantity of a cell.
-    #[inline]
-    pub(crate) fn series_of(&self, cell: usize) -> (usize, usize) {
-        let series = cell / self.points;
-        (series / self.quantities, series % self.quantities)
-    }
-
     /// Index of a quantity at a point of a slot.
     #[inline]
     pub(crate) fn cell(&self, slot: usize, quantity: usize, point: usize) -> usize {

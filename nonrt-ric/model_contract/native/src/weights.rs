@@ -16,26 +16,15 @@ pub(crate) type Weights = [f32; EXPERTS];
 /// Experts with less weight are left out of the mix: what they would add costs time.
 const LEAST: f32 = 1e-3;
 
-/// The weights without those of experts that hardly count; their sum is 1.
-pub(crate) fn that_count(weights: &Weights) -> Weights {
-    let kept = weights.map(|weight| if weight < LEAST { 0.0 } else { weight });
-    let sum: f32 = kept.iter().sum();
-    kept.map(|weight| weight / sum)
-}
-
-/// The weights of the experts that have a forecast; their sum is 1.
-pub(crate) fn present(weights: &Weights, are: &[bool; EXPERTS]) -> Weights {
-    let kept: Weights =
-        std::array::from_fn(|expert| if are[expert] { weights[expert] } else { 0.0 });
-    let sum: f32 = kept.iter().sum();
-    kept.map(|weight| weight / sum)
-}
-
-/// The product of what points have in common and of what distinguishes one; its sum is 1.
-pub(crate) fn product(common: &Weights, point: &Weights) -> Weights {
-    let each: Weights = std::array::from_fn(|expert| common[expert] * point[expert]);
-    let sum: f32 = each.iter().sum();
-    each.map(|weight| weight / sum)
+/// The weights at a point of the experts that have a forecast, but those that hardly count; their sum
+/// is 1. They are the products of what points have in common and of what distinguishes one.
+pub(crate) fn that_count(common: &Weights, are: &[bool; EXPERTS], point: &Weights) -> Weights {
+    let each: Weights =
+        std::array::from_fn(|at| if are[at] { common[at] * point[at] } else { 0.0 });
+    let least = LEAST * each.iter().sum::<f32>();
+    let kept = each.map(|weight| if weight < least { 0.0 } else { weight });
+    let share = 1.0 / kept.iter().sum::<f32>();
+    kept.map(|weight| weight * share)
 }
 
 /// How far an outcome moves weights.
@@ -144,6 +133,10 @@ fn update(weights: &mut Weights, typical: &[Option<f32>; EXPERTS], rate: Rate, p
 mod tests {
     use super::*;
 
+    fn product(common: &Weights, point: &Weights) -> Weights {
+        that_count(common, &[true; EXPERTS], point)
+    }
+
     /// All experts but the model.
     const NAIVE: [bool; EXPERTS] = [false, true, true, true, true];
 
@@ -222,7 +215,7 @@ mod tests {
         for (weight, prior) in weights.iter().zip(PRIOR) {
             assert!((weight - prior).abs() < 1e-5);
         }
-        let naive = present(&weights, &NAIVE);
+        let naive = that_count(&common, &NAIVE, &point.factors);
         assert!((naive[1] - 0.15 / 0.38).abs() < 1e-5 && naive[0] == 0.0);
     }
 
@@ -237,7 +230,7 @@ mod tests {
             );
         }
         assert!((common[0] - PRIOR[0]).abs() < 1e-5, "{common:?}");
-        assert!(present(&product(&common, &point.factors), &NAIVE)[2] > 0.9, "{common:?}");
+        assert!(that_count(&common, &NAIVE, &point.factors)[2] > 0.9, "{common:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Quantiles of a bearer's last values.
 
 use crate::naive::{Pasts, Span};
+use crate::score::MAX_QUANTILES;
 
 /// What the forecasters of a point follow from, at an origin.
 #[derive(Debug, Clone, Copy)]
@@ -102,33 +103,34 @@ impl Windows {
             _ => (tick, tick - 1),
         };
         self.slots[slot].times = Some((first, tick));
-        for (window, stride) in STRIDES.into_iter().enumerate().skip(1) {
-            for number in last.div_euclid(stride) + 1..=tick.div_euclid(stride) {
-                self.sample(window, slot, number, pasts);
-            }
+        self.sample::<1>(slot, last, tick, pasts);
+        self.sample::<2>(slot, last, tick, pasts);
+    }
+
+    /// Keeps the values of the reports after `last` up to `tick` for a window, at its stride.
+    fn sample<const WINDOW: usize>(&mut self, slot: usize, last: i64, tick: i64, pasts: &Pasts) {
+        let stride = const { STRIDES[WINDOW] };
+        for number in last.div_euclid(stride) + 1..=tick.div_euclid(stride) {
+            self.sample_one(WINDOW, slot, number, pasts);
         }
     }
 
-    /// Keeps the values of a report for a window.
-    fn sample(&mut self, window: usize, slot: usize, number: i64, pasts: &Pasts) {
+    fn sample_one(&mut self, window: usize, slot: usize, number: i64, pasts: &Pasts) {
         let (columns, length) = (self.columns(), self.lengths[window]);
         let at = (slot * length + number.rem_euclid(length as i64) as usize) * columns;
-        let out = &mut self.sampled[window][at..][..columns];
+        let mut out = &mut self.sampled[window][at..][..columns];
         let tick = number * STRIDES[window];
-        let mut column = 0;
         for quantity in 0..self.quantities {
             let past = pasts.of(slot, quantity);
-            let is_known = past.origin(tick).is_known();
-            let one = [None];
-            let spans: &mut dyn Iterator<Item = Option<&Span>> =
-                if self.rate == Some(quantity) && !self.spans.is_empty() {
-                    &mut self.spans.iter().map(Some)
-                } else {
-                    &mut one.into_iter()
-                };
-            for span in spans {
-                out[column] = if is_known { past.value_at(tick, span) } else { f32::NAN };
-                column += 1;
+            let spans: &[Span] = if self.rate == Some(quantity) { &self.spans } else { &[] };
+            let (here, after) = out.split_at_mut(spans.len().max(1));
+            out = after;
+            if !past.origin(tick).is_known() {
+                here.fill(f32::NAN);
+            } else if spans.is_empty() {
+                here[0] = past.value_at(tick, None);
+            } else {
+                past.last_means(tick, spans, here);
             }
         }
     }
@@ -142,13 +144,13 @@ impl Windows {
         levels: &[f32],
         out: &mut [f32],
     ) {
-        let mut values = [0.0; MOST_VALUES];
+        let mut keys = [0; MOST_VALUES];
         let count = if window == 0 {
-            self.last_values(of, pasts, &mut values)
+            self.last_values(of, pasts, &mut keys)
         } else {
-            self.sampled_values(window, of, &mut values)
+            self.sampled_values(window, of, &mut keys)
         };
-        quantiles(&mut values[..count], levels, out);
+        quantiles(&mut keys[..count], levels, out);
     }
 
     /// Whether a point has the windows of the point before it.
@@ -157,7 +159,7 @@ impl Windows {
         point > 0 && (self.rate != Some(quantity) || span(point) == span(point - 1))
     }
 
-    fn last_values(&self, of: Origin, pasts: &Pasts, out: &mut [f32]) -> usize {
+    fn last_values(&self, of: Origin, pasts: &Pasts, out: &mut [i32; MOST_VALUES]) -> usize {
         let Some((first, _)) = self.slots[of.slot].times else { return 0 };
         let past = pasts.of(of.slot, of.quantity);
         let span = if self.rate == Some(of.quantity) {
@@ -167,12 +169,12 @@ impl Windows {
         };
         let count = of.tick.saturating_sub(first).saturating_add(1).clamp(0, VALUES[0] as i64);
         for (out, before) in out.iter_mut().zip(0..count) {
-            *out = past.value_at(of.tick - before, span);
+            *out = key(past.value_at(of.tick.wrapping_sub(before), span));
         }
         count as usize
     }
 
-    fn sampled_values(&self, window: usize, of: Origin, out: &mut [f32]) -> usize {
+    fn sampled_values(&self, window: usize, of: Origin, out: &mut [i32; MOST_VALUES]) -> usize {
         let Some((first, _)) = self.slots[of.slot].times else { return 0 };
         let (columns, length, stride) = (self.columns(), self.lengths[window], STRIDES[window]);
         let column = match self.rate {
@@ -183,16 +185,19 @@ impl Windows {
             _ => of.quantity,
         };
         let newest = of.tick.div_euclid(stride);
+        let before_first = first.wrapping_sub(1).div_euclid(stride);
+        let reported = newest.saturating_sub(before_first).clamp(0, VALUES[window] as i64) as usize;
+        // The ring from the oldest value on: up to its end, and the rest from its start.
+        let oldest = newest.wrapping_sub(reported as i64 - 1).rem_euclid(length as i64) as usize;
+        let to_end = reported.min(length - oldest);
         let sampled = &self.sampled[window][of.slot * length * columns..][..length * columns];
         let mut count = 0;
-        for number in (0..VALUES[window] as i64).map(|back| newest - back) {
-            if number * stride < first {
-                break;
-            }
-            let value = sampled[number.rem_euclid(length as i64) as usize * columns + column];
-            if !value.is_nan() {
-                out[count] = value;
-                count += 1;
+        for (from, values) in [(oldest, to_end), (0, reported - to_end)] {
+            let run = &sampled[from * columns..(from + values) * columns];
+            for values in run.chunks_exact(columns) {
+                // An unknown value is overwritten by the next, so that there is no branch.
+                out[count.min(MOST_VALUES - 1)] = key(values[column]);
+                count += usize::from(!values[column].is_nan());
             }
         }
         count
@@ -205,38 +210,78 @@ impl Windows {
     }
 }
 
+/// An integer that orders values as [`f32::total_cmp`] does, at one instruction a comparison.
+#[inline]
+fn key(value: f32) -> i32 {
+    in_order(value.to_bits().cast_signed())
+}
+
+/// Bits of a value to its key, and back.
+#[inline]
+const fn in_order(bits: i32) -> i32 {
+    bits ^ ((bits >> 31).cast_unsigned() >> 1).cast_signed()
+}
+
 /// The least values at or below which are shares `levels` of all, which increase; NaN without values.
-fn quantiles(values: &mut [f32], levels: &[f32], out: &mut [f32]) {
-    let count = values.len();
+fn quantiles(keys: &mut [i32], levels: &[f32], out: &mut [f32]) {
+    let count = keys.len();
     if count == 0 {
         out.fill(f32::NAN);
         return;
     }
-    let mut first = 0;
-    for (level, out) in levels.iter().zip(out) {
-        let at = ((level * count as f32).ceil() as usize).clamp(1, count) - 1;
-        // Values before the quantile of the level before are lower.
-        let rest = &mut values[first..];
-        *out = *rest.select_nth_unstable_by(at - first, f32::total_cmp).1;
-        first = at;
+    let mut ranks = [0; MAX_QUANTILES];
+    let ranks = &mut ranks[..levels.len()];
+    for (rank, level) in ranks.iter_mut().zip(levels) {
+        *rank = ((level * count as f32).ceil() as usize).clamp(1, count) - 1;
     }
+    select(keys, 0, ranks, out);
+}
+
+/// Writes the values of ranks among keys, of which the first has rank `lowest`. The middle one parts the
+/// keys, so that the others are looked for in a part each.
+fn select(keys: &mut [i32], lowest: usize, ranks: &[usize], out: &mut [f32]) {
+    let middle = ranks.len() / 2;
+    let Some(rank) = ranks.get(middle) else { return };
+    let (below, key, above) = keys.select_nth_unstable(rank - lowest);
+    let value = f32::from_bits(in_order(*key).cast_unsigned());
+    let lower = ranks.partition_point(|one| one < rank);
+    let up_to = ranks.partition_point(|one| one <= rank);
+    out[lower..up_to].fill(value);
+    select(below, lowest, &ranks[..lower], &mut out[..lower]);
+    select(above, rank + 1, &ranks[up_to..], &mut out[up_to..]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_the_least_values_that_cover_their_share(
+            mut values in prop::collection::vec(
+                prop_oneof![Just(0.0), -1e6_f32..1e6, prop::num::f32::ANY], 1..MOST_VALUES),
+            mut levels in prop::collection::vec(0.001_f32..0.999, 1..6),
+        ) {
+            levels.sort_by(f32::total_cmp);
+            let mut keys: Vec<i32> = values.iter().map(|value| key(*value)).collect();
+            let mut out = vec![0.0; levels.len()];
+            quantiles(&mut keys, &levels, &mut out);
+            values.sort_by(f32::total_cmp);
+            for (level, out) in levels.iter().zip(&out) {
+                let rank = (level * values.len() as f32).ceil() as usize;
+                prop_assert_eq!(out.to_bits(), values[rank.max(1) - 1].to_bits());
+            }
+        }
+    }
 
     #[test]
-    fn quantiles_are_the_least_values_that_cover_their_share() {
+    fn without_values_quantiles_are_unknown() {
         let mut out = [0.0; 4];
-        let levels = [0.1, 0.5, 0.9, 0.95];
-        let mut values: Vec<f32> = (1..=100).rev().map(|value| value as f32).collect();
-        quantiles(&mut values, &levels, &mut out);
-        assert_eq!(out, [10.0, 50.0, 90.0, 95.0]);
-        quantiles(&mut [7.0], &levels, &mut out);
-        assert_eq!(out, [7.0; 4]);
-        quantiles(&mut [], &levels, &mut out);
+        quantiles(&mut [], &[0.1, 0.5, 0.9, 0.95], &mut out);
         assert!(out.iter().all(|out| out.is_nan()));
+        quantiles(&mut [key(7.0)], &[0.1, 0.5, 0.9, 0.95], &mut out);
+        assert_eq!(out, [7.0; 4]);
     }
 
     /// Quantiles of each window at an origin, of values that are added at each tick but some.

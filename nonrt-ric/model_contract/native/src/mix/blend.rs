@@ -1,11 +1,8 @@
 //! What serving takes: weights and mixed offsets of all points of a series.
 
-use std::ops::Range;
-
-use super::{MODEL, Mix, Tracker, WINDOW};
+use super::{MODEL, Mix, WINDOW};
 use crate::Axes;
-use crate::simple::Simple;
-use crate::weights::{EXPERTS, Weights, present, product, that_count};
+use crate::weights::{EXPERTS, Weights, that_count};
 
 /// Which experts count at any point.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,12 +15,10 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    fn add(&mut self, weights: &Weights) {
-        let [_, persistence, seasonal, ridge, window] = weights.map(|weight| weight > 0.0);
-        self.seasonal |= seasonal;
-        self.ridge |= ridge;
-        self.window |= window;
-        self.naive |= persistence || seasonal || ridge || window;
+    /// Takes the largest weight of each expert at any point.
+    fn of(most: &Weights) -> Self {
+        let [_, persistence, seasonal, ridge, window] = most.map(|weight| weight > 0.0);
+        Self { seasonal, ridge, window, naive: persistence || seasonal || ridge || window }
     }
 }
 
@@ -31,93 +26,95 @@ impl Mix {
     /// Weights of the experts at a cell, with the model or without.
     pub(super) fn weights_at(&self, cell: usize, with_model: bool) -> Weights {
         let series = cell / self.axes.points;
+        let are = self.present(series, with_model);
+        that_count(&self.common[series], &are, &self.points[cell].factors)
+    }
+
+    fn present(&self, series: usize, with_model: bool) -> [bool; EXPERTS] {
         let mut are = [true; EXPERTS];
         (are[MODEL], are[WINDOW]) = (with_model, self.simple.has_window(series));
-        let common = present(&self.common[series], &are);
-        that_count(&product(&common, &self.points[cell].factors))
+        are
     }
 
     /// What a forecast with the model takes.
     pub(super) fn refresh(&mut self, series: usize) {
-        let mut uses = Uses::default();
-        for cell in self.cells(series) {
-            let weights = self.weights_at(cell, true);
-            uses.add(&weights);
-            set(&mut self.weights, self.axes.points, cell, &weights);
-        }
-        let cells = self.cells(series);
-        mix_offsets(&self.experts, cells.clone(), self.axes, &self.weights, &mut self.mixed);
-        if uses.window {
-            add_windows(&self.simple, cells, self.axes, &self.weights, &mut self.mixed);
-        }
-        self.uses[series][0] = uses;
+        self.uses[series][0] = self.blend(series, true);
         self.stale[series] = false;
     }
 
     /// What a forecast without the model takes.
     pub(super) fn refresh_naive(&mut self, series: usize) {
-        let mut uses = Uses::default();
-        for cell in self.cells(series) {
-            let weights = self.weights_at(cell, false);
-            uses.add(&weights);
-            set(&mut self.naive_weights, self.axes.points, cell, &weights);
-        }
-        let cells = self.cells(series);
-        let weights = &self.naive_weights;
-        mix_offsets(&self.experts, cells.clone(), self.axes, weights, &mut self.naive_mixed);
-        if uses.window {
-            add_windows(&self.simple, cells, self.axes, weights, &mut self.naive_mixed);
-        }
-        self.uses[series][1] = uses;
+        self.uses[series][1] = self.blend(series, false);
         self.naive_stale[series] = false;
     }
 
-    fn cells(&self, series: usize) -> Range<usize> {
-        series * self.axes.points..(series + 1) * self.axes.points
-    }
-}
-
-/// Sets the weights of a cell; those of the experts lie M apart.
-fn set(all: &mut [f32], points: usize, cell: usize, weights: &Weights) {
-    let first = cell / points * points * EXPERTS + cell % points;
-    for (expert, weight) in weights.iter().enumerate() {
-        all[first + expert * points] = *weight;
-    }
-}
-
-/// Adds weighted quantiles of the window at the cells of a series; as a value it then counts as 0.
-fn add_windows(
-    simple: &Simple,
-    cells: Range<usize>,
-    axes: Axes,
-    weights: &[f32],
-    mixed: &mut [f32],
-) {
-    let Axes { points, quantiles, .. } = axes;
-    let weights = &weights[cells.start * EXPERTS + WINDOW * points..][..points];
-    let mixed = &mut mixed[cells.start * quantiles..cells.end * quantiles];
-    let (slot, quantity) = axes.series_of(cells.start);
-    for (point, (mixed, weight)) in mixed.chunks_exact_mut(quantiles).zip(weights).enumerate() {
-        let window = simple.newest_window(slot, quantity, point, quantiles);
-        mixed.iter_mut().zip(window).for_each(|(mixed, value)| *mixed += weight * value);
-    }
-}
-
-/// Weighted sums of the experts' offsets at the cells of a series.
-fn mix_offsets(
-    experts: &[Tracker; EXPERTS],
-    cells: Range<usize>,
-    axes: Axes,
-    weights: &[f32],
-    mixed: &mut [f32],
-) {
-    let Axes { points, quantiles, .. } = axes;
-    let mixed = &mut mixed[cells.start * quantiles..cells.end * quantiles];
-    mixed.fill(0.0);
-    for (number, expert) in experts.iter().enumerate() {
-        let weights = &weights[cells.start * EXPERTS + number * points..][..points];
-        if weights.iter().any(|weight| *weight > 0.0) {
-            expert.add_offsets(cells.clone(), quantiles, weights, mixed);
+    /// Sets weights and mixed offsets of a series.
+    fn blend(&mut self, series: usize, with_model: bool) -> Uses {
+        let Axes { points, quantiles, .. } = self.axes;
+        let are = self.present(series, with_model);
+        let (weights, mixed) = if with_model {
+            (&mut self.weights, &mut self.mixed)
+        } else {
+            (&mut self.naive_weights, &mut self.naive_mixed)
+        };
+        let (first, common) = (series * points, &self.common[series]);
+        let weights = &mut weights[first * EXPERTS..][..points * EXPERTS];
+        let mut most = [0.0_f32; EXPERTS];
+        for (at, point) in self.points[first..][..points].iter().enumerate() {
+            let of = that_count(common, &are, &point.factors);
+            for (weight, of) in weights[at..].iter_mut().step_by(points).zip(of) {
+                *weight = of;
+            }
+            most = std::array::from_fn(|at| if of[at] > most[at] { of[at] } else { most[at] });
         }
+        let uses = Uses::of(&most);
+        self.simple.use_window(series, uses.window, &self.pasts, &self.levels);
+        let mixed = &mut mixed[first * quantiles..][..points * quantiles];
+        mixed.fill(0.0);
+        for (expert, tracker) in self.experts.iter().enumerate().filter(|(at, _)| most[*at] > 0.0) {
+            let weights = &weights[expert * points..][..points];
+            if expert == WINDOW {
+                // Its quantiles; as a value it then counts as 0.
+                let window = self.simple.newest_window(series);
+                add_products(mixed, window, weights.iter().copied(), quantiles);
+            } else {
+                let (theta, size) = tracker.offsets(first..first + points, quantiles);
+                let factors = size.iter().zip(weights).map(|(size, weight)| size * weight);
+                add_products(mixed, theta, factors, quantiles);
+            }
+        }
+        uses
+    }
+}
+
+/// Adds the quantiles of M points, each times the factor of its point.
+#[inline]
+fn add_products(
+    out: &mut [f32],
+    values: &[f32],
+    factors: impl Iterator<Item = f32>,
+    quantiles: usize,
+) {
+    if quantiles == 3 {
+        // The usual number as a constant, and four points at a time.
+        let mut factors = factors;
+        let (outs, last_outs) = out.as_chunks_mut::<12>();
+        let (values, last_values) = values.as_chunks::<12>();
+        for (outs, values) in outs.iter_mut().zip(values) {
+            let factors: [f32; 4] = std::array::from_fn(|_| factors.next().unwrap_or(0.0));
+            *outs = std::array::from_fn(|at| outs[at] + factors[at / 3] * values[at]);
+        }
+        if !last_outs.is_empty() {
+            add_each(last_outs, last_values, factors, quantiles);
+        }
+    } else {
+        add_each(out, values, factors, quantiles);
+    }
+}
+
+fn add_each(out: &mut [f32], values: &[f32], factors: impl Iterator<Item = f32>, quantiles: usize) {
+    let groups = out.chunks_exact_mut(quantiles).zip(values.chunks_exact(quantiles));
+    for ((out, values), factor) in groups.zip(factors) {
+        out.iter_mut().zip(values).for_each(|(out, value)| *out += factor * value);
     }
 }

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use super::{Checked, MODEL, Mix, RIDGE, WINDOW};
 use crate::forecast::order;
 use crate::score::{MAX_QUANTILES, pinball_loss};
-use crate::simple::{Known, SIMPLE};
-use crate::weights::{EXPERTS, present, product, that_count};
+use crate::simple::{Known, SIMPLE, Simple};
+use crate::weights::{EXPERTS, that_count};
 use crate::windows::Origin;
 use crate::{ArrayError, Axes, Index, Outcomes, check};
 
-/// Most outcomes of one call by which the best simple forecaster is judged: its windows are sorted for
-/// each, and a part of the outcomes tells as much.
+/// Most outcomes of one call by which the best simple forecaster and the mix's window are judged: quantiles
+/// of windows take longer than the rest, and a part of the outcomes tells as much. Rows take turns.
 const JUDGED_ROWS: usize = 24;
 
 /// Losses at an outcome, before anything was learned from it; NaN where one is unknown.
@@ -89,6 +89,7 @@ impl Mix {
         if rows > JUDGED_ROWS {
             self.judged_from = judged_from + JUDGED_ROWS;
         }
+        let mut simple = vec![0.0; SIMPLE * quantiles];
         for row in outcomes.counting() {
             let (slot, point) = (slots.at(row), points.at(row));
             let warm = !checked.model.is_empty() && checked.warm[row];
@@ -104,13 +105,16 @@ impl Mix {
                 past.choose_season();
                 let model = if warm { &checked.model[at * quantiles..][..quantiles] } else { &[] };
                 let series = slot * quantities + quantity;
-                let mut window = [0.0; MAX_QUANTILES];
-                let (window, of) =
-                    (&mut window[..quantiles], self.origin(slot, quantity, point, tick));
-                let has_window = is_judged
-                    && self.simple.has_window(series)
-                    && self.simple.window(of, &self.pasts, &self.levels, window);
-                let window = if has_window { &*window } else { &[] };
+                let mut window: &[f32] = &[];
+                if is_judged {
+                    let of = self.origin(slot, quantity, point, tick);
+                    self.simple.windows(of, &self.pasts, &self.levels, &mut simple);
+                    let one = Simple::mixed_window(&simple, quantiles);
+                    let is_known = one.iter().all(|value| !value.is_nan());
+                    if is_known && self.simple.has_window(series) {
+                        window = one;
+                    }
+                }
                 losses[at] = if quantiles == 3 {
                     // The usual number as a constant: a third of the instructions.
                     self.learn_one::<3>(series, point, actual, tick, [model, window])
@@ -118,7 +122,8 @@ impl Mix {
                     self.learn_one::<MAX_QUANTILES>(series, point, actual, tick, [model, window])
                 };
                 let at_cell = (slot, quantity, point);
-                self.judge(at_cell, tick, actual, &mut losses[at], is_judged);
+                let own = if is_judged { &mut simple[..] } else { &mut [] };
+                self.judge(at_cell, tick, actual, &mut losses[at], own);
                 let (pooled, cell) =
                     (quantity * of_points + point, self.axes.cell(slot, quantity, point));
                 for (expert, (pool, of)) in self.pools.iter_mut().zip(&self.experts).enumerate() {
@@ -129,10 +134,12 @@ impl Mix {
             }
         }
         for row in outcomes.counting() {
-            if (row + rows - judged_from) % rows < JUDGED_ROWS {
-                self.simple.renew_windows(slots.at(row), &self.pasts, &self.levels);
-            }
+            let is_judged = (row + rows - judged_from) % rows < JUDGED_ROWS;
             for series in slots.at(row) * quantities..(slots.at(row) + 1) * quantities {
+                let is_used = self.uses[series].iter().any(|uses| uses.window);
+                if is_judged && (is_used || !self.simple.has_window(series)) {
+                    self.simple.renew_window(series, &self.pasts, &self.levels);
+                }
                 if checked.model.is_empty() && self.naive_stale[series] {
                     self.refresh_naive(series);
                 } else if !checked.model.is_empty() && self.stale[series] {
@@ -147,23 +154,24 @@ impl Mix {
         Origin { slot, quantity, point, tick: tick.wrapping_sub(self.ahead[point]) }
     }
 
-    /// Sets the losses of the simple forecasters if they are judged; they learn from the outcome.
+    /// Sets the losses of the simple forecasters if they are judged, with `own` their `(SIMPLE, Q)`
+    /// forecasts, of which those of the windows are known; they learn from the outcome.
     fn judge(
         &mut self,
         (slot, quantity, point): (usize, usize, usize),
         tick: i64,
         actual: f32,
         losses: &mut Losses,
-        is_judged: bool,
+        own: &mut [f32],
     ) {
         let of = self.origin(slot, quantity, point, tick);
         let known = Known {
             ewma: self.ridges.average(slot, quantity, of.tick),
             ridge_loss: losses.experts[RIDGE],
         };
-        if is_judged {
+        if !own.is_empty() {
             (losses.simple, losses.best_simple) =
-                self.simple.judge(of, &self.pasts, known, actual, &self.levels);
+                self.simple.judge(of, &self.pasts, known, actual, &self.levels, own);
         }
         self.simple.learn(of, &self.pasts, known.ewma, actual, &self.levels);
     }
@@ -195,8 +203,7 @@ impl Mix {
             self.alone(expert, cell, of, plain[expert], own);
             losses[expert] = pinball_loss(actual, own, levels);
         }
-        let common = present(&self.common[series], &are);
-        let weights = that_count(&product(&common, &self.points[cell].factors));
+        let weights = that_count(&self.common[series], &are, &self.points[cell].factors);
         let mut mean = [0.0; N];
         for (weight, own) in weights.iter().zip(&own) {
             mean.iter_mut().zip(own).for_each(|(mean, own)| *mean += weight * own);

@@ -2,6 +2,7 @@
 
 use super::{EXPERTS, Mix, Newest, RIDGE, Uses};
 use crate::forecast::{order, order_groups, sort, sort_groups};
+use crate::ridge::USUAL_POINTS;
 use crate::simple::SIMPLE;
 use crate::windows::Origin;
 use crate::{ArrayError, Axes, Index, ModelOutput, all_finite, check};
@@ -40,7 +41,6 @@ impl Mix {
         check("values", output.values.len(), values, rows)?;
         self.add(slots, rows, tick, newest)?;
         let mut buffers = Buffers::new(points);
-        let mut factors = vec![0.0; points];
         let mut plain = Vec::with_capacity(values);
         let mut served = Vec::with_capacity(values);
         let mut finite = true;
@@ -52,7 +52,6 @@ impl Mix {
                 let at = row * quantities + quantity;
                 let series = slots.at(row) * quantities + quantity;
                 let (scale, span) = (&output.scale[at * points..][..points], output.span[quantity]);
-                fours(&mut factors, scale, scale, |_, scale, _| scale * span);
                 let base = output.base[at];
                 let values = &output.values[at * each..][..each];
                 let here = quantity * each;
@@ -65,7 +64,7 @@ impl Mix {
                 let [uses, _] = self.uses[series];
                 if !uses.naive {
                     // Mostly the model has all weight.
-                    in_units(values, &factors, base, plain, quantiles);
+                    in_units(values, scale, span, base, plain, quantiles);
                     sort_groups(plain, quantiles);
                     for (served, (plain, mixed)) in served.iter_mut().zip(plain.iter().zip(mixed)) {
                         *served = plain + mixed;
@@ -75,7 +74,8 @@ impl Mix {
                 }
                 let (weights, last) =
                     self.naive_part(series, tick, uses, &self.weights, &mut buffers);
-                let units = Units { factors: &factors, base, last, weights, naive: &buffers.naive };
+                let naive = &buffers.naive;
+                let units = Units { scale, span, base, last, weights, naive };
                 if quantiles == 3 {
                     // The usual number as a constant: half the time.
                     units.mix_three(values, mixed, plain, served);
@@ -107,31 +107,26 @@ impl Mix {
         let weights = &weights[series * points * EXPERTS..][..points * EXPERTS];
         let [of_model, persistence, seasonal, of_ridge, of_window]: [&[f32]; EXPERTS] =
             std::array::from_fn(|expert| &weights[expert * points..][..points]);
-        // Distances to the last value: the weights' sum is 1 within rounding only.
         let last = origin.last;
         let spans = self.spans(series);
+        // An expert that is not used is the last value, of which nothing comes in.
         if uses.seasonal {
             past.seasonal(tick, &self.seasons, 0, spans, season);
-        }
-        let add = |mix: f32, expert: f32, weight: f32| mix + weight * (expert - last);
-        if uses.seasonal {
-            let first = |_, season: f32, weight: f32| last + weight * (season - last);
-            fours(mix, season, seasonal, first);
         } else {
-            mix.fill(last);
+            season.fill(last);
         }
         if uses.ridge {
             self.ridges.forecast(slot, quantity, tick, ridge);
-            fours(mix, ridge, of_ridge, add);
+        } else {
+            ridge.fill(last);
         }
-        if uses.window {
-            // Its quantiles are among the offsets.
-            fours(mix, of_window, of_window, |mix, _, weight| mix - weight * last);
-        }
-        if !spans.is_empty() {
+        if spans.is_empty() {
+            means.fill(last);
+        } else {
             past.last_means(tick, spans, means);
-            fours(mix, means, persistence, add);
         }
+        let experts = [(&**season, seasonal), (&**ridge, of_ridge), (&**means, persistence)];
+        add_distances(mix, last, experts, of_window);
         (of_model, last)
     }
 
@@ -243,18 +238,27 @@ impl Mix {
     }
 }
 
-/// The values of one quantity of a row times the `(M,)` factors of their points, plus the base.
+/// The values of one quantity of a row times scale and span, plus the base.
 #[inline]
-fn in_units(values: &[f32], factors: &[f32], base: f32, out: &mut [f32], quantiles: usize) {
+fn in_units(
+    values: &[f32],
+    scale: &[f32],
+    span: f32,
+    base: f32,
+    out: &mut [f32],
+    quantiles: usize,
+) {
     if quantiles == 3 {
         // The usual number as a constant, as in `order_groups`.
         let groups = out.as_chunks_mut::<3>().0.iter_mut().zip(values.as_chunks::<3>().0);
-        for ((out, values), factor) in groups.zip(factors) {
+        for ((out, values), scale) in groups.zip(scale) {
+            let factor = scale * span;
             *out = values.map(|value| value * factor + base);
         }
     } else {
         let groups = out.chunks_exact_mut(quantiles).zip(values.chunks_exact(quantiles));
-        for ((out, values), factor) in groups.zip(factors) {
+        for ((out, values), scale) in groups.zip(scale) {
+            let factor = scale * span;
             out.iter_mut().zip(values).for_each(|(out, value)| *out = value * factor + base);
         }
     }
@@ -277,22 +281,42 @@ impl Buffers {
     }
 }
 
-/// Replaces each of M values by what `run` makes of it and of those of two other slices, four at a time:
-/// compilers take eight at once and the rest of the usual 20 one by one.
+/// Values and weights of one expert, `(M,)` each.
+type Weighted<'a> = (&'a [f32], &'a [f32]);
+
+/// Sets each of M values to the last one plus the experts' weighted distances to it, because the sum of
+/// weights is 1 within rounding only, and without the last value of the window's weight: its quantiles are
+/// among the offsets.
 #[inline]
-fn fours(out: &mut [f32], one: &[f32], other: &[f32], run: impl Fn(f32, f32, f32) -> f32) {
-    let (outs, last_outs) = out.as_chunks_mut::<4>();
-    let ((ones, last_ones), (others, last_others)) = (one.as_chunks::<4>(), other.as_chunks::<4>());
-    for ((outs, ones), others) in outs.iter_mut().zip(ones).zip(others) {
-        *outs = std::array::from_fn(|at| run(outs[at], ones[at], others[at]));
-    }
-    for ((out, one), other) in last_outs.iter_mut().zip(last_ones).zip(last_others) {
-        *out = run(*out, *one, *other);
+fn add_distances(out: &mut [f32], last: f32, experts: [Weighted<'_>; 3], of_window: &[f32]) {
+    let add = |sums: &mut [f32], values: &[f32], weights: &[f32]| {
+        for ((sum, value), weight) in sums.iter_mut().zip(values).zip(weights) {
+            *sum += weight * (value - last);
+        }
+    };
+    if let Ok(usual) = <&mut [f32; USUAL_POINTS]>::try_from(&mut *out) {
+        // With a constant the sums stay in registers.
+        let mut sums = [last; USUAL_POINTS];
+        for (values, weights) in experts {
+            if let (Some(values), Some(weights)) = (values.first_chunk(), weights.first_chunk()) {
+                let (values, weights): (&[f32; USUAL_POINTS], &[f32; USUAL_POINTS]) =
+                    (values, weights);
+                add(&mut sums, values, weights);
+            }
+        }
+        if let Some(of_window) = of_window.first_chunk::<USUAL_POINTS>() {
+            sums.iter_mut().zip(of_window).for_each(|(sum, weight)| *sum -= weight * last);
+        }
+        *usual = sums;
+    } else {
+        out.fill(last);
+        experts.into_iter().for_each(|(values, weights)| add(out, values, weights));
+        out.iter_mut().zip(of_window).for_each(|(sum, weight)| *sum -= weight * last);
     }
 }
 
 /// The mix of four points of three quantiles, sorted and clipped at 0.
-#[inline]
+#[inline(always)]
 fn four_points(
     plain: &[f32; 12],
     last: f32,
@@ -328,7 +352,8 @@ fn sort_crossed(all: &mut [f32; 12]) {
 /// What turns the values of one quantity of a row into forecasts.
 struct Units<'a> {
     /// `(M,)`.
-    factors: &'a [f32],
+    scale: &'a [f32],
+    span: f32,
     base: f32,
     last: f32,
     /// `(M,)` of the model.
@@ -346,12 +371,13 @@ impl Units<'_> {
         plain: &mut [f32],
         served: &mut [f32],
     ) {
-        let points = self.factors.iter().zip(self.weights.iter().zip(self.naive));
+        let points = self.scale.iter().zip(self.weights.iter().zip(self.naive));
         let inputs = values.chunks_exact(quantiles).zip(mixed.chunks_exact(quantiles));
         let outputs = plain.chunks_exact_mut(quantiles).zip(served.chunks_exact_mut(quantiles));
-        for (((factor, (weight, naive)), (values, mixed)), (plain, served)) in
+        for (((scale, (weight, naive)), (values, mixed)), (plain, served)) in
             points.zip(inputs).zip(outputs)
         {
+            let factor = scale * self.span;
             for (plain, value) in plain.iter_mut().zip(values) {
                 *plain = value * factor + self.base;
             }
@@ -365,29 +391,51 @@ impl Units<'_> {
 
     /// Mixes as `mix` does, with the usual number as a constant: four points at a time.
     fn mix_three(&self, values: &[f32], mixed: &[f32], plain: &mut [f32], served: &mut [f32]) {
+        if self.weights.len() == USUAL_POINTS {
+            // With a constant there is no loop.
+            const GROUPS: usize = USUAL_POINTS / 4;
+            let (values, mixed) = (values.as_chunks().0, mixed.as_chunks().0);
+            let (plain, served) = (plain.as_chunks_mut().0, served.as_chunks_mut().0);
+            let (values, mixed) = (&values[..GROUPS], &mixed[..GROUPS]);
+            self.mix_groups(values, mixed, &mut plain[..GROUPS], &mut served[..GROUPS]);
+            return;
+        }
         let whole = self.weights.len() / 4 * 4;
         let (values, other_values) = values.split_at(3 * whole);
         let (mixed, other_mixed) = mixed.split_at(3 * whole);
         let (plain, other_plain) = plain.split_at_mut(3 * whole);
         let (served, other_served) = served.split_at_mut(3 * whole);
-        let inputs = values.as_chunks().0.iter().zip(mixed.as_chunks().0);
-        let outputs = plain.as_chunks_mut().0.iter_mut().zip(served.as_chunks_mut().0);
+        let (values, mixed) = (values.as_chunks().0, mixed.as_chunks().0);
+        self.mix_groups(values, mixed, plain.as_chunks_mut().0, served.as_chunks_mut().0);
+        if !other_values.is_empty() {
+            let other = Self {
+                scale: &self.scale[whole..],
+                weights: &self.weights[whole..],
+                naive: &self.naive[whole..],
+                ..*self
+            };
+            other.mix(3, other_values, other_mixed, other_plain, other_served);
+        }
+    }
+
+    #[inline(always)]
+    fn mix_groups(
+        &self,
+        values: &[[f32; 12]],
+        mixed: &[[f32; 12]],
+        plain: &mut [[f32; 12]],
+        served: &mut [[f32; 12]],
+    ) {
         let points = self.weights.as_chunks().0.iter().zip(self.naive.as_chunks().0);
-        let points = self.factors.as_chunks::<4>().0.iter().zip(points);
-        for (((factors, (weights, naive)), (values, mixed)), (plain, served)) in
-            points.zip(inputs).zip(outputs)
+        let points = self.scale.as_chunks::<4>().0.iter().zip(points);
+        let outputs = plain.iter_mut().zip(served);
+        for (((scale, (weights, naive)), (values, mixed)), (plain, served)) in
+            points.zip(values.iter().zip(mixed)).zip(outputs)
         {
-            let values: &[f32; 12] = values;
+            let factors = scale.map(|one| one * self.span);
             *plain = std::array::from_fn(|at| values[at] * factors[at / 3] + self.base);
             sort_threes(plain);
             *served = four_points(plain, self.last, weights, naive, mixed);
         }
-        let other = Self {
-            factors: &self.factors[whole..],
-            weights: &self.weights[whole..],
-            naive: &self.naive[whole..],
-            ..*self
-        };
-        other.mix(3, other_values, other_mixed, other_plain, other_served);
     }
 }

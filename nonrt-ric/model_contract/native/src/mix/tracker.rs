@@ -28,27 +28,9 @@ impl Tracker {
         self.begun.resize(cells, false);
     }
 
-    /// Adds the offsets of cells, each times the weight of its point.
-    pub(super) fn add_offsets(
-        &self,
-        cells: Range<usize>,
-        quantiles: usize,
-        weights: &[f32],
-        out: &mut [f32],
-    ) {
-        let theta = &self.theta[cells.start * quantiles..cells.end * quantiles];
-        let factors = self.size[cells].iter().zip(weights).map(|(size, weight)| size * weight);
-        let add = |out: &mut [f32], theta: &[f32], factor: f32| {
-            out.iter_mut().zip(theta).for_each(|(out, theta)| *out += factor * theta);
-        };
-        if quantiles == 3 {
-            // The usual number as a constant: a third of the instructions.
-            let groups = out.as_chunks_mut::<3>().0.iter_mut().zip(theta.as_chunks::<3>().0);
-            groups.zip(factors).for_each(|((out, theta), factor)| add(out, theta, factor));
-        } else {
-            let groups = out.chunks_exact_mut(quantiles).zip(theta.chunks_exact(quantiles));
-            groups.zip(factors).for_each(|((out, theta), factor)| add(out, theta, factor));
-        }
+    /// `(cells, Q)` offsets of cells in mean errors, and these.
+    pub(super) fn offsets(&self, cells: Range<usize>, quantiles: usize) -> (&[f32], &[f32]) {
+        (&self.theta[cells.start * quantiles..cells.end * quantiles], &self.size[cells])
     }
 
     #[inline]
