@@ -36,6 +36,9 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     serde_json::from_str(&text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// Times of the reports that were taken, the answer that ended the steps, and what is left.
+type Stepped<'py> = (Vec<u64>, Option<Bound<'py, PyAny>>, Vec<Indication>);
+
 /// A RIC indication.
 #[pyclass(frozen, module = "gnb_lab")]
 struct Indication {
@@ -263,7 +266,7 @@ impl World {
         step_us: u64,
         ran_function_oid: &str,
         take: &Bound<'py, PyAny>,
-    ) -> PyResult<(Vec<u64>, Option<Bound<'py, PyAny>>, Vec<Indication>)> {
+    ) -> PyResult<Stepped<'py>> {
         if step_us == 0 {
             return Err(PyValueError::new_err("step_us: 0; expected 1 or more"));
         }
