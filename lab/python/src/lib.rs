@@ -36,6 +36,9 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     serde_json::from_str(&text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// Times of the reports that were taken, the answer that ended the steps, and what is left.
+type Stepped<'py> = (Vec<u64>, Option<Bound<'py, PyAny>>, Vec<Indication>);
+
 /// A RIC indication.
 #[pyclass(frozen, module = "gnb_lab")]
 struct Indication {
@@ -254,6 +257,42 @@ impl World {
             });
         });
         arrived.into_iter().map(|inner| Indication { inner }).collect()
+    }
+
+    fn step_taking<'py>(
+        &mut self,
+        py: Python<'py>,
+        t_us: u64,
+        step_us: u64,
+        ran_function_oid: &str,
+        take: &Bound<'py, PyAny>,
+    ) -> PyResult<Stepped<'py>> {
+        if step_us == 0 {
+            return Err(PyValueError::new_err("step_us: 0; expected 1 or more"));
+        }
+        let mut times = Vec::new();
+        while self.inner.now_us().saturating_add(step_us) <= t_us {
+            let end_us = self.inner.now_us() + step_us;
+            let mut arrived = self.step_until(py, end_us).into_iter();
+            while let Some(indication) = arrived.next() {
+                let is_wanted = indication.inner.ran_function.oid() == ran_function_oid;
+                let answer = match &indication.inner.report.payload {
+                    Payload::Message(message) if is_wanted => {
+                        let at_us = indication.inner.report.collected_at_us;
+                        let answer = take.call1((at_us, PyBytes::new(py, message)))?;
+                        if answer.is_none() {
+                            times.push(end_us);
+                            continue;
+                        }
+                        Some(answer)
+                    }
+                    _ => None,
+                };
+                let left = std::iter::once(indication).chain(arrived).collect();
+                return Ok((times, answer, left));
+            }
+        }
+        Ok((times, None, Vec::new()))
     }
 
     fn control<'py>(

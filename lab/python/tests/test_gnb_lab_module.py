@@ -52,6 +52,33 @@ def test_a_report_each_ms_carries_what_the_bearer_holds() -> None:
     assert world.step_until(2_100_000) == []
 
 
+def test_reports_are_given_away_until_one_is_answered_or_another_function_reports() -> None:
+    world = gnb_lab.World(SMALL, epoch_us=0)
+    world.subscribe(gnb_lab.RLC_OID, 1)
+    world.subscribe(gnb_lab.MAC_OID, 10)
+    taken: list[tuple[int, bytes]] = []
+
+    def take(at_us: int, message: bytes) -> str | None:
+        taken.append((at_us, message))
+        return "seven" if at_us == 7_000 else None
+
+    times_us, answer, left = world.step_taking(50_000, 1_000, gnb_lab.RLC_OID, take)
+    assert (times_us, answer) == ([1_000, 2_000, 3_000, 4_000, 5_000, 6_000], "seven")
+    assert [(item.ran_function_oid, item.message) for item in left] == [
+        (gnb_lab.RLC_OID, taken[-1][1])
+    ]
+    times_us, answer, left = world.step_taking(50_000, 1_000, gnb_lab.RLC_OID, take)
+    given = [at_us for at_us, _ in taken]
+    # The MAC's report is of the same time, before or behind that of the RLC.
+    assert (given[-1], answer, world.now_us) in [(9_000, None, 10_000), (10_000, None, 10_000)]
+    assert times_us == given[7:]
+    assert gnb_lab.MAC_OID in [item.ran_function_oid for item in left]
+    # Whole steps only.
+    assert world.step_taking(12_500, 1_000, gnb_lab.RLC_OID, take)[0] == [11_000, 12_000]
+    with pytest.raises(ValueError, match="step_us: 0; expected 1 or more"):
+        world.step_taking(20_000, 0, gnb_lab.RLC_OID, take)
+
+
 def test_kpm_is_a_typed_report() -> None:
     world = gnb_lab.World(SMALL)
     world.subscribe(gnb_lab.KPM_OID, 100, kpm_measurements=["DRB.UEThpDl", "DRB.Unheard"])

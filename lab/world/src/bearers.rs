@@ -95,7 +95,8 @@ impl Bearers {
                 continue;
             };
             let cell = &mut cells[cell];
-            while cell.room_in_coming_slot_bytes(place) > 0
+            let slot_bytes = cell.coming_slot_bytes(place);
+            while cell.room_in_slot_bytes(place, slot_bytes) > 0
                 && let Some(packet) = queue.dequeue(now_us)
             {
                 let f1 = bearer.f1.as_deref_mut();

@@ -73,6 +73,10 @@ impl Cells {
         sum
     }
 
+    pub(crate) fn buffered(&self, place: Place) -> Option<(Option<u64>, u64)> {
+        self.all[place.cell].buffered(place.bearer)
+    }
+
     pub(crate) fn bearer_status(&self, place: Place) -> Option<BearerStatus> {
         self.all[place.cell].bearer_status(place.bearer)
     }

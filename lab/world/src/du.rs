@@ -42,12 +42,11 @@ pub(crate) fn answer_rlc_queries(gnb: &mut GnbParts<'_>) {
 /// How far the QoS flows of a bearer have left its RLC; empty where none can move, and while the bearer is
 /// between two cells.
 pub(crate) fn left(bearer: &mut Bearer, cells: &Cells) -> Left {
-    if bearer.is_held {
+    if bearer.is_held || !bearer.measured.flows_in_rlc.any() {
         return Left::default();
     }
-    let state = bearer.cell.and_then(|place| cells.bearer_status(place));
-    let waiting_bytes =
-        state.map_or(0, |it| u64::from(it.occupancy_bytes) + u64::from(it.unacknowledged_bytes));
+    let buffered = bearer.cell.and_then(|place| cells.buffered(place));
+    let waiting_bytes = buffered.map_or(0, |(_, bytes)| bytes);
     bearer.measured.flows_in_rlc.left(waiting_bytes)
 }
 

@@ -47,11 +47,44 @@ pub(crate) struct Departure {
     pub(crate) sojourn_us: u64,
 }
 
+/// Flows of one bearer in the present second.
+#[derive(Clone, Debug, Default)]
+struct OpenFlows {
+    open: Vec<OpenFlow>,
+    /// Where each flow is among them.
+    at: BTreeMap<FiveTuple, usize>,
+    /// The flow of the last packet; that of the next is mostly the same.
+    last: Option<(FiveTuple, usize)>,
+}
+
+impl OpenFlows {
+    fn of(&mut self, flow: FiveTuple) -> &mut OpenFlow {
+        let at = match self.last {
+            Some((last, at)) if last == flow => at,
+            _ => {
+                let next = self.open.len();
+                let at = *self.at.entry(flow).or_insert(next);
+                if at == next {
+                    self.open.push(OpenFlow::default());
+                }
+                self.last = Some((flow, at));
+                at
+            }
+        };
+        &mut self.open[at]
+    }
+
+    /// Yields them in the order of their 5-tuples.
+    fn iter(&self) -> impl Iterator<Item = &OpenFlow> {
+        self.at.values().map(|at| &self.open[*at])
+    }
+}
+
 /// Delays of one bearer by kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DelaysByKind {
     second: u64,
-    flows: BTreeMap<FiveTuple, OpenFlow>,
+    flows: OpenFlows,
     /// Time at which the pipeline in force took effect; 0 for the initial one.
     since_us: u64,
     counted: Counted,
@@ -71,8 +104,7 @@ impl Counted {
         self.distributions.of_mut(kind).record(sojourn_us);
     }
 
-    fn end_second(&mut self, flows: impl IntoIterator<Item = OpenFlow>) {
-        let flows: Vec<OpenFlow> = flows.into_iter().collect();
+    fn end_second(&mut self, flows: &OpenFlows) {
         let loads: Vec<FlowLoad> = flows.iter().map(OpenFlow::load).collect();
         for (flow, is_greedy) in flows.iter().zip(GreedyFlows::default().among(&loads)) {
             let kind = if is_greedy { PacketKind::Bulk } else { PacketKind::Sparse };
@@ -91,9 +123,9 @@ impl DelaysByKind {
         let second = now_us / SECOND_US;
         if second != self.second {
             self.second = second;
-            self.counted.end_second(std::mem::take(&mut self.flows).into_values());
+            self.counted.end_second(&std::mem::take(&mut self.flows));
         }
-        let flow = self.flows.entry(packet.flow).or_default();
+        let flow = self.flows.of(packet.flow);
         flow.bytes += u64::from(packet.len_bytes);
         flow.byte_us += u64::from(packet.len_bytes) * packet.pipeline_us;
         if packet.ingress_us < self.since_us {
@@ -106,8 +138,8 @@ impl DelaysByKind {
     /// Counts of all seconds that have ended.
     fn counted(&self, now_us: u64) -> Cow<'_, Counted> {
         let mut counted = Cow::Borrowed(&self.counted);
-        if now_us / SECOND_US != self.second && !self.flows.is_empty() {
-            counted.to_mut().end_second(self.flows.values().cloned());
+        if now_us / SECOND_US != self.second && !self.flows.open.is_empty() {
+            counted.to_mut().end_second(&self.flows);
         }
         counted
     }

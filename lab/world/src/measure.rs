@@ -108,16 +108,11 @@ impl World {
     /// those that wait for acknowledgement included.
     fn head_age_us_and_bytes(&self, index: usize) -> (u64, u64) {
         let bearer = &self.bearers[index];
-        let rlc = bearer.cell.and_then(|at| self.cells.bearer_status(at));
+        let (head_us, in_rlc) =
+            bearer.cell.and_then(|at| self.cells.buffered(at)).unwrap_or_default();
         let aqm = bearer.rlc_queue.as_ref();
-        let since_us = [
-            rlc.as_ref().and_then(|status| status.head_of_line_us),
-            aqm.and_then(|queue| queue.head_arrived_us()),
-        ];
+        let since_us = [head_us, aqm.and_then(|queue| queue.head_arrived_us())];
         let age_us = since_us.into_iter().flatten().min().map_or(0, |at_us| self.now_us - at_us);
-        let in_rlc = rlc.map_or(0, |status| {
-            u64::from(status.occupancy_bytes) + u64::from(status.unacknowledged_bytes)
-        });
         let in_aqm = aqm.map_or(0, |queue| u64::from(queue.backlog().0));
         (age_us, bearer.tc.backlog_bytes() + in_rlc + in_aqm)
     }

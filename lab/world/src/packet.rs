@@ -1,6 +1,7 @@
 //! A downlink packet inside the gNB.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::{Deref, DerefMut};
 
 use tc_rf::{Ecn, FiveTuple, InnerFlow};
 use traffic::{Body, IpVersion, TunnelConfig};
@@ -56,9 +57,13 @@ impl Tunnel {
     }
 }
 
-/// A downlink packet in CU and DU.
+/// A downlink packet in CU and DU. It moves some forty times between queues, so it stays in place.
 #[derive(Clone, Debug)]
-pub(crate) struct GnbPacket {
+pub(crate) struct GnbPacket(Box<Content>);
+
+/// Fields of a [`GnbPacket`].
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
     /// The packet as its flow's ends see it; in a tunnel the inner one.
     pub(crate) inner: traffic::Packet,
     tunnel: Option<Tunnel>,
@@ -124,6 +129,20 @@ impl Hosts {
     }
 }
 
+impl Deref for GnbPacket {
+    type Target = Content;
+
+    fn deref(&self) -> &Content {
+        &self.0
+    }
+}
+
+impl DerefMut for GnbPacket {
+    fn deref_mut(&mut self) -> &mut Content {
+        &mut self.0
+    }
+}
+
 impl GnbPacket {
     /// A packet of a flow to `rnti`; `bearer` is the index of its bearer in the world.
     pub(crate) fn new(
@@ -134,7 +153,7 @@ impl GnbPacket {
         ip_version: IpVersion,
         tunnel: Option<Tunnel>,
     ) -> Self {
-        Self {
+        Self(Box::new(Content {
             dscp: match tunnel {
                 Some(tunnel) if !tunnel.config.copy_dscp => 0,
                 _ => inner.dscp,
@@ -154,17 +173,19 @@ impl GnbPacket {
             is_counted: false,
             ip_version,
             hosts: Hosts::FIRST,
-        }
+        }))
     }
 
     /// The same between other hosts than the first server and the UE.
-    pub(crate) fn between(self, hosts: Hosts) -> Self {
-        Self { hosts, ..self }
+    pub(crate) fn between(mut self, hosts: Hosts) -> Self {
+        self.hosts = hosts;
+        self
     }
 
     /// The same of a QoS flow that can move to another DRB, by its index; [`NO_FLOW`] for none.
-    pub(crate) fn of_flow(self, qos_flow: u32) -> Self {
-        Self { qos_flow, ..self }
+    pub(crate) fn of_flow(mut self, qos_flow: u32) -> Self {
+        self.qos_flow = qos_flow;
+        self
     }
 
     /// Index of its QoS flow if that can move to another DRB.

@@ -43,6 +43,36 @@ def policy(ladder: str, rule: str = "") -> Controller:
     return Controller(parse_policy(f"version: 1\nrules: [{{name: r, ladder: {ladder}{rule}}}]"))
 
 
+class EveryTurn(Controller):
+    """A controller that is given each report, and looks at all bearers with each tick."""
+
+    @property
+    def _rests_until_us(self) -> int:
+        return 0
+
+    @_rests_until_us.setter
+    def _rests_until_us(self, _: int) -> None:
+        pass
+
+    def turn_from_us(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("scenario", "until_s"),
+    [("default", 12.0), ("ten_ues", 3.0), ("handover", 8.0), ("evening", 2.0)],
+)
+def test_turns_that_are_left_out_change_no_decision(scenario: str, until_s: float) -> None:
+    path = SCENARIO.with_stem(scenario)
+    runs = []
+    for kind in (Controller, EveryTurn):
+        lab = lockstep.Lockstep(gnb_lab.World(path), kind(load_policy(DEFAULT)))
+        lab.run(until_s)
+        runs.append((lab.records, lab.controller.counters, lab.world.summary()))
+    assert runs[0] == runs[1]
+    assert runs[0][0]
+
+
 def test_bloat_is_detected_and_removed() -> None:
     controller = Controller(load_policy(DEFAULT), acting=False)
     lab = Lockstep(controller)

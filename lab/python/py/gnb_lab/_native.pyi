@@ -1,11 +1,13 @@
 """The part of `gnb_lab` in Rust: an emulated gNB with UEs and traffic on virtual time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeVar, final
 
 import pyarrow as pa
+
+_Answer = TypeVar("_Answer")
 
 __version__: str
 
@@ -104,6 +106,27 @@ class World:
         """Runs until virtual time `t_us` and returns what reached the RIC, in order of time.
 
         Other Python threads run meanwhile.
+        """
+
+    def step_taking(
+        self,
+        t_us: int,
+        step_us: int,
+        ran_function_oid: str,
+        take: Callable[[int, bytes], _Answer | None],
+    ) -> tuple[list[int], _Answer | None, list[Indication]]:
+        """Runs until virtual time `t_us` in whole steps of `step_us`. Behind each step the reports
+        of one RAN function that arrived in it are given to `take`: time of collection and message.
+
+        Ends before `t_us` behind a step with a report that `take` answers with anything but `None`,
+        or with an indication of another RAN function.
+
+        Returns the virtual time at which each report was taken that was answered with `None`; the
+        other answer, if there was one; and the indications that were not taken, in order, behind
+        the one of that answer.
+
+        Raises:
+            ValueError: `step_us` is 0.
         """
 
     def control(self, ran_function_oid: str, header: bytes, message: bytes) -> bytes:

@@ -146,8 +146,15 @@ impl<P: Sdu> Cell<P> {
         let harq = self.config.harq;
         let Some(ue) = self.ues[grant.ue].as_ref() else { return };
         let tbs_bytes = self.link(ue, slot).bytes(grant.prb);
-        let mut reception = ue.channel.reception(self.mcs_now(ue), 8 * tbs_bytes);
-        let next_block = self.next_block(ue, slot, grant.prb);
+        let mut reception = ue.channel.reception(|| self.mcs_now(ue), 8 * tbs_bytes);
+        let waits_above = |index: &BearerIndex| {
+            self.bearers[*index].as_ref().is_some_and(|bearer| bearer.upper_bytes > 0)
+        };
+        let next_block = if ue.bearers.iter().any(waits_above) {
+            self.next_block(ue, slot, grant.prb)
+        } else {
+            None
+        };
         let Some(ue) = self.ues[grant.ue].as_mut() else { return };
         let failure_rate = match &mut reception {
             Some(reception) => ue.channel.failure_rate(reception),

@@ -429,10 +429,26 @@ impl<P: Sdu> Cell<P> {
         })
     }
 
-    /// Bytes that the RLC of a bearer can add to the next slot, headers included, after the bearers
+    /// Arrival time of the SDU at the head of a bearer's RLC, and the bytes in its buffer, those that only
+    /// wait for a status report included.
+    pub fn buffered(&self, index: BearerIndex) -> Option<(Option<u64>, u64)> {
+        let bearer = self.bearers.get(index)?.as_ref()?;
+        let bytes = u64::from(bearer.occupancy().0) + u64::from(bearer.unacknowledged().0);
+        Some((bearer.head_enqueued_us(), bytes))
+    }
+
+    /// Transport block bytes of the next slot over the whole carrier to the UE of a bearer; 0 without
+    /// downlink, if the UE does not listen, and for an unknown bearer.
+    pub fn coming_slot_bytes(&self, index: BearerIndex) -> u32 {
+        let bearer = self.bearers.get(index).and_then(Option::as_ref);
+        let ue = bearer.and_then(|bearer| self.ues[bearer.ue].as_ref());
+        ue.map_or(0, |ue| self.coming_capacity_bytes(ue))
+    }
+
+    /// Bytes that the RLC of a bearer can add to a slot of `slot_bytes`, headers included, after the bearers
     /// served before it (38.321 §5.4.3.1): for a queue in the RLC from which the MAC pulls while it
     /// schedules. 0 while the window of an AM bearer is stalled, and for an unknown bearer.
-    pub fn room_in_coming_slot_bytes(&self, index: BearerIndex) -> u32 {
+    pub fn room_in_slot_bytes(&self, index: BearerIndex, slot_bytes: u32) -> u32 {
         let Some(bearer) = self.bearers.get(index).and_then(Option::as_ref) else { return 0 };
         let Some(ue) = self.ues[bearer.ue].as_ref() else { return 0 };
         if bearer.room_packets() == 0 {
@@ -442,7 +458,7 @@ impl<P: Sdu> Cell<P> {
         let before = before.filter_map(|other| self.bearers.get(*other)?.as_ref());
         let demand_bytes: u64 = before.chain([bearer]).map(|bearer| bearer.demand_bytes()).sum();
         let demand_bytes = u32::try_from(demand_bytes).unwrap_or(u32::MAX);
-        self.coming_capacity_bytes(ue).saturating_sub(demand_bytes)
+        slot_bytes.saturating_sub(demand_bytes)
     }
 
     /// FlexRIC's RLC record of a bearer at `now_us`.

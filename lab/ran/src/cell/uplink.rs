@@ -161,7 +161,7 @@ impl<P: Sdu> Cell<P> {
         config: &UplinkConfig,
         (mcs, tbs_bytes, n_prb): (u8, u32, u16),
     ) -> (bool, Option<Reception>) {
-        let mut reception = ue.channel.reception(mcs, 8 * tbs_bytes);
+        let mut reception = ue.channel.reception(|| mcs, 8 * tbs_bytes);
         let failure_rate = match &mut reception {
             Some(reception) => ue.channel.uplink_failure_rate(reception, config, n_prb),
             None if ue.channel.is_trace() => 0.0,

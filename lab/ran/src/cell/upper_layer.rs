@@ -102,8 +102,11 @@ impl<P: Sdu> Bearer<P> {
 
     /// Transport block bytes for the SDUs above the RLC, of those that it can take at their mean length.
     fn block_bytes_of(&self, waiting: BufferStatus) -> u64 {
+        if waiting.packets == 0 {
+            return 0;
+        }
         let packets = u64::from(waiting.packets.min(self.room_packets()));
-        let all_packets = u64::from(waiting.packets.max(1));
+        let all_packets = u64::from(waiting.packets);
         let bytes = u128::from(waiting.bytes) * u128::from(packets) / u128::from(all_packets);
         bytes as u64 + packets * u64::from(self.whole_header_bytes())
     }

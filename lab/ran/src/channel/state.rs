@@ -239,8 +239,9 @@ impl ChannelState {
     }
 
     /// The receiver of a new block of `bits` at `mcs`; `None` where errors are configured.
-    pub(crate) fn reception(&self, mcs: u8, bits: u32) -> Option<Reception> {
-        matches!(self.kind, Kind::Adapted(_)).then(|| Reception::new(mcs, bits))
+    #[inline]
+    pub(crate) fn reception(&self, mcs: impl FnOnce() -> u8, bits: u32) -> Option<Reception> {
+        matches!(self.kind, Kind::Adapted(_)).then(|| Reception::new(mcs(), bits))
     }
 
     /// Probability that a block fails in the slot up to which the channel was advanced, given that

@@ -12,6 +12,18 @@ impl Ranges {
         if from >= to {
             return 0;
         }
+        // Segments mostly arrive in order.
+        match self.pieces.last_mut() {
+            None => {
+                self.pieces.push((from, to));
+                return to - from;
+            }
+            Some(last) if last.1 == from => {
+                last.1 = to;
+                return to - from;
+            }
+            Some(_) => {}
+        }
         // Pieces `first..beyond` overlap or touch the new one.
         let first = self.pieces.partition_point(|piece| piece.1 < from);
         let beyond = self.pieces.partition_point(|piece| piece.0 <= to);

@@ -139,7 +139,7 @@ fn a_stalled_window_has_no_room_for_a_queue_in_the_rlc() {
     let mut out = Vec::new();
     for id in 0..20_000 {
         let now_us = cell.next_slot_us();
-        if cell.room_in_coming_slot_bytes(bearer) > 0 {
+        if cell.room_in_slot_bytes(bearer, cell.coming_slot_bytes(bearer)) > 0 {
             cell.enqueue(bearer, Packet { id, len: 100 }, now_us).unwrap();
         } else {
             cell.slot(now_us, &mut out);

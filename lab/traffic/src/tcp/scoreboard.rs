@@ -63,6 +63,9 @@ struct Transmission {
     sent_us: u64,
 }
 
+/// Stale transmissions that a detection may meet before it removes them.
+const STALE_KEPT: usize = 8;
+
 /// The segments between `una` and `next`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scoreboard {
@@ -265,9 +268,11 @@ impl Scoreboard {
     pub(super) fn detect_lost(&mut self, mut classify: impl FnMut(&Segment) -> Verdict) -> u64 {
         let mut marked = 0;
         self.drop_stale_front();
-        let mut position = 0;
+        let (mut position, mut stale) = (0, 0);
         while let Some(&transmission) = self.transmissions.get(position) {
-            if let Some(segment) = live(&self.segments, self.first_id, transmission) {
+            let segment = live(&self.segments, self.first_id, transmission);
+            stale += usize::from(segment.is_none());
+            if let Some(segment) = segment {
                 match classify(segment) {
                     Verdict::Lost => {
                         let index = (transmission.id - self.first_id) as usize;
@@ -279,6 +284,10 @@ impl Scoreboard {
                 }
             }
             position += 1;
+        }
+        // Behind a segment that may be late stand those that were SACKed since.
+        if stale > STALE_KEPT && stale > position / 2 {
+            self.drop_stale_before(position);
         }
         self.drop_stale_front();
         marked
@@ -353,6 +362,19 @@ impl Scoreboard {
     fn floor(&self, offset: u64) -> u64 {
         let index = self.segments.partition_point(|segment| segment.end() <= offset);
         self.segments.get(index).map_or(self.next, |segment| segment.seq)
+    }
+
+    /// Removes stale transmissions among the first `position`.
+    fn drop_stale_before(&mut self, position: usize) {
+        let mut first_kept = position;
+        for at in (0..position).rev() {
+            let transmission = self.transmissions[at];
+            if live(&self.segments, self.first_id, transmission).is_some() {
+                first_kept -= 1;
+                self.transmissions[first_kept] = transmission;
+            }
+        }
+        self.transmissions.drain(..first_kept);
     }
 
     fn drop_stale_front(&mut self) {
@@ -457,6 +479,28 @@ mod tests {
             Verdict::Wait
         });
         assert_eq!(order, [(100, 1), (200, 2), (0, 50)]);
+    }
+
+    #[test]
+    fn sacked_segments_behind_one_that_may_be_late_are_visited_once() {
+        let mut board = board(100);
+        let classify = |segment: &Segment| match segment.seq {
+            seq if seq < 9_000 => Verdict::Wait,
+            _ => Verdict::Stop,
+        };
+        board.on_sack(100, 8_000, |_| {});
+        board.detect_lost(classify);
+        let mut left = Vec::new();
+        board.detect_lost(|segment| {
+            left.push(segment.seq);
+            classify(segment)
+        });
+        assert_eq!(
+            left,
+            [0, 8_000, 8_100, 8_200, 8_300, 8_400, 8_500, 8_600, 8_700, 8_800, 8_900, 9_000]
+        );
+        assert_eq!(board.transmissions.len(), 1 + 20);
+        assert_eq!(board.detect_lost(|_| Verdict::Lost), 21);
     }
 
     #[test]

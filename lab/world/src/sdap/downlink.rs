@@ -109,6 +109,11 @@ pub(crate) struct FlowsInRlc {
 }
 
 impl FlowsInRlc {
+    /// Whether a flow that can move has reached the RLC.
+    pub(crate) fn any(&self) -> bool {
+        !self.flows.is_empty()
+    }
+
     /// Counts a packet that the RLC takes, or drops on arrival.
     pub(crate) fn reached(&mut self, packet: Reached, is_taken: bool) {
         if is_taken {

@@ -28,7 +28,7 @@ struct ReceiveOrder {
 
 impl ReceiveOrder {
     fn of(self, sn: u16) -> u16 {
-        (sn + self.modulus - self.base) % self.modulus
+        (sn + self.modulus - self.base) & (self.modulus - 1)
     }
 }
 
@@ -38,6 +38,8 @@ pub struct UmReceiver<P> {
     sn_length: SnLength,
     t_reassembly_us: u64,
     partials: Vec<Partial<P>>,
+    /// Storage of an SDU that was delivered, for the next.
+    spare: Ranges,
     next_reassembly: u16,
     next_highest: u16,
     timer_trigger: u16,
@@ -54,6 +56,7 @@ impl<P> UmReceiver<P> {
             sn_length: config.sn_length,
             t_reassembly_us: u64::from(config.t_reassembly_us),
             partials: Vec::new(),
+            spare: Ranges::default(),
             next_reassembly: 0,
             next_highest: 0,
             timer_trigger: 0,
@@ -110,7 +113,8 @@ impl<P> UmReceiver<P> {
         }
         let sn = pdu.sn;
         // §5.2.2.2.2: a number below RX_Next_Reassembly is discarded.
-        if self.order(sn) < self.order(self.next_reassembly) {
+        let order = self.receive_order();
+        if order.of(sn) < order.of(self.next_reassembly) {
             self.discarded_pdus += 1;
             self.lost_payloads += u64::from(pdu.payload.is_some());
             return;
@@ -142,7 +146,7 @@ impl<P> UmReceiver<P> {
 
     fn receive_order(&self) -> ReceiveOrder {
         let modulus = self.sn_length.modulus();
-        let base = (self.next_highest + modulus - self.sn_length.window()) % modulus;
+        let base = (self.next_highest + modulus - self.sn_length.window()) & (modulus - 1);
         ReceiveOrder { base, modulus }
     }
 
@@ -158,7 +162,7 @@ impl<P> UmReceiver<P> {
                 self.partials.push(Partial {
                     sn: pdu.sn,
                     count: pdu.count,
-                    received: Ranges::default(),
+                    received: std::mem::take(&mut self.spare),
                     total: None,
                     payload: None,
                     mixed: false,
@@ -273,6 +277,14 @@ impl<P> UmReceiver<P> {
     fn drop_delivered(&mut self) {
         let order = self.receive_order();
         let floor = order.of(self.next_reassembly);
-        self.partials.retain(|p| !p.delivered || order.of(p.sn) >= floor);
+        let spare = &mut self.spare;
+        self.partials.retain_mut(|p| {
+            let kept = !p.delivered || order.of(p.sn) >= floor;
+            if !kept {
+                *spare = std::mem::take(&mut p.received);
+                spare.clear();
+            }
+            kept
+        });
     }
 }

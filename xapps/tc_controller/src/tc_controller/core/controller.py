@@ -6,6 +6,7 @@ an E2 gateway (`tc_controller.app`) and in lockstep with a simulated gNB (the te
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -15,6 +16,7 @@ from tc_controller.core.act.outbox import Outbox, Pending, Purpose
 from tc_controller.core.act.ownership import Role
 from tc_controller.core.act.reconcile import DesiredStore, digest_of
 from tc_controller.core.act.sharing import ALONE, Replica
+from tc_controller.core.act.timers import NEVER
 from tc_controller.core.actions import Action, SaveDesired
 from tc_controller.core.bearer.assess import assess
 from tc_controller.core.bearer.bearer import Shared
@@ -102,6 +104,8 @@ class Controller:
         self.nodes: dict[str, Node] = {}
         self._reclaim_at_us: dict[str, int] = {}
         self._ticked_at_us = 0
+        #: Before this a tick has nothing to do, unless an input is more than a repetition.
+        self._rests_until_us = 0
         self._assessed_at_us: int | None = None
         self._sample_at_us = 0
         self._rematch = policy.depends_on_flows
@@ -118,6 +122,7 @@ class Controller:
     @acting.setter
     def acting(self, acting: bool) -> None:
         self._shared.acting = acting
+        self._rests_until_us = 0
 
     @property
     def mode(self) -> Mode:
@@ -143,9 +148,38 @@ class Controller:
                 # As nearly always: no bearer came or went, and none violates its objective.
                 node.reported_at_us = now_us
             else:
+                self._rests_until_us = 0
                 actions = self._rlc(node, indication, found, now_us)
         else:
             actions = self._handle(node, indication, now_us)
+        if now_us - self._ticked_at_us >= TICK_US:
+            if now_us < self._rests_until_us:
+                self._ticked_at_us = now_us
+            else:
+                actions += self.on_tick(now_us)
+        return actions
+
+    def turn_from_us(self) -> int:
+        """Time before which RLC reports change nothing but the windows of their nodes, as long as
+        these answer `None`: a shell may give them to the windows itself, if it then calls
+        `on_quiet` before anything else."""
+        return max(self._ticked_at_us + TICK_US, self._rests_until_us)
+
+    def on_quiet(self, node_id: str, times_us: Sequence[int]) -> None:
+        """RLC reports were given to the windows of a node, which answered `None`; ``times_us``:
+        when each was handled, all before `turn_from_us`."""
+        node = self.nodes.get(node_id)
+        if node is not None and times_us:
+            node.reported_at_us = times_us[-1]
+        for now_us in times_us:
+            if now_us - self._ticked_at_us >= TICK_US:
+                self._ticked_at_us = now_us
+
+    def on_taken(self, now_us: int, report: RlcReport, found: Report) -> list[Action]:
+        """Handle a report that the windows of its node have taken, as `on_indication` does;
+        ``found``: what they answered."""
+        self._rests_until_us = 0
+        actions = self._rlc(self.nodes[report.node_id], report, found, now_us)
         if now_us - self._ticked_at_us >= TICK_US:
             actions += self.on_tick(now_us)
         return actions
@@ -153,14 +187,16 @@ class Controller:
     def _handle(self, node: Node, indication: Indication, now_us: int) -> list[Action]:
         if isinstance(indication, PipelineReport):
             return self._pipelines(node, indication, now_us)
+        if isinstance(indication, FlowReport):
+            return self._inventories(node, indication, now_us)
         if isinstance(indication, EventReport):
+            self._rests_until_us = 0
             return self._events(node, indication, now_us)
         if isinstance(indication, ForecastReport):
+            self._rests_until_us = 0
             return node.remedy.forecast(indication, now_us)
         if isinstance(indication, MacReport):
             node.prbs.mac(indication)
-        elif isinstance(indication, FlowReport):
-            return self._inventories(node, indication, now_us)
         elif isinstance(indication, KpmReport) and self.policy.reports.mac_period_ms is None:
             node.prbs.kpm(indication)
         return []
@@ -168,7 +204,7 @@ class Controller:
     def on_tick(self, now_us: int) -> list[Action]:
         """Time passed; to be called at least every `TICK_US` while no reports arrive."""
         actions: list[Action] = []
-        self._ticked_at_us = now_us
+        self._ticked_at_us, self._rests_until_us = now_us, 0
         for pending in self._outbox.overdue(now_us):
             actions += self._answer(pending, Unanswered("no answer in time"), now_us)
         if self._assessed_at_us is None:
@@ -180,27 +216,56 @@ class Controller:
         if not self.acting:
             return actions
         actions += self._own(now_us)
+        wake_at_us = NEVER
         for node in self.nodes.values():
-            if not node.ownership.acts:
-                continue
-            if node.trials.active:
-                actions += node.trials.tick(now_us)
-            for bearer in node.bearers.values():
-                if now_us >= bearer.wake_at_us:
-                    view = node.view(bearer.key)
-                    actions += node.remedy.tick(bearer, view, now_us)
-                    actions += node.events.tick(bearer, view, now_us)
-                    node.sync(bearer, now_us)
-        return actions + self._reclaim(now_us) if self._reclaim_at_us else actions
+            if node.ownership.acts:
+                wake_at_us = min(wake_at_us, self._tick_node(node, now_us, actions))
+        if self._reclaim_at_us:
+            actions += self._reclaim(now_us)
+        if not (actions or self._outbox.in_flight()):
+            self._rests_until_us = self._next_due_us(wake_at_us)
+        return actions
+
+    def _tick_node(self, node: Node, now_us: int, actions: list[Action]) -> int:
+        """Trials and bearers that are due; returns when the next bearer is, 0 after anything."""
+        woken, wake_at_us = node.trials.active, NEVER
+        if woken:
+            actions += node.trials.tick(now_us)
+        for bearer in node.bearers.values():
+            if now_us >= bearer.wake_at_us:
+                woken = True
+                view = node.view(bearer.key)
+                actions += node.remedy.tick(bearer, view, now_us)
+                actions += node.events.tick(bearer, view, now_us)
+                node.sync(bearer, now_us)
+            elif bearer.wake_at_us < wake_at_us:
+                wake_at_us = bearer.wake_at_us
+        return 0 if woken else wake_at_us
+
+    def _next_due_us(self, wake_at_us: int) -> int:
+        """When a tick has something to do, by the clock alone. ``wake_at_us``: the earliest of all
+        bearers."""
+        due_us = min(wake_at_us, self._sample_at_us, *self._reclaim_at_us.values())
+        if self._assessed_at_us is not None:
+            due_us = min(due_us, self._assessed_at_us + PERIOD_US)
+        if self._stopping:
+            return due_us
+        for node in self.nodes.values():
+            due_us = min(due_us, node.ownership.due_from_us())
+            if node.ownership.role is Role.OWNER:
+                due_us = min(due_us, node.default.due_from_us())
+        return due_us
 
     def on_control_answer(self, now_us: int, control_id: int, outcome: Outcome) -> list[Action]:
         """A control was answered."""
+        self._rests_until_us = 0
         return self._answer(self._outbox.take(control_id), outcome, now_us)
 
     def on_node_event(self, now_us: int, event: NodeEvent) -> list[Action]:
         """A node connected or disconnected. After a restart its counters restart, and its pipelines
         are read before controls are sent."""
         node, actions = self.nodes.pop(event.node_id, None), []
+        self._rests_until_us = 0
         if node is not None:
             self._outbox.forget_node(event.node_id)
             actions += node.faults.end(now_us)
@@ -262,6 +327,7 @@ class Controller:
     def release_all(self, now_us: int) -> list[Action]:
         """Return all bearers to their initial pipelines, those to come too, at a stop."""
         actions: list[Action] = []
+        self._rests_until_us = 0
         for node in self.nodes.values():
             if not node.ownership.acts:
                 continue
@@ -275,7 +341,7 @@ class Controller:
 
     def give_up(self, now_us: int) -> list[Action]:
         """Give all nodes up, at a stop: another controller may take them at once."""
-        self._stopping = True
+        self._stopping, self._rests_until_us = True, 0
         actions: list[Action] = []
         for node in self.nodes.values():
             if node.ownership.role is Role.OWNER:
@@ -337,6 +403,7 @@ class Controller:
             quiet_until_us[row] = bearer.quiet_until_us(acts=acts)
             pipelines.touched.discard(key)
         if rows:
+            self._rests_until_us = 0
             pipelines.looked(quiet_until_us)
         return actions
 
@@ -355,8 +422,10 @@ class Controller:
                 bearer = node.bearers.get(key)
                 if bearer is not None:
                     node.match_rule(bearer, now_us)
+                    self._rests_until_us = 0
             if moves is not None:
                 actions += moves.inventory(key, now_us)
+                self._rests_until_us = 0
         return actions
 
     def _events(self, node: Node, report: EventReport, now_us: int) -> list[Action]:

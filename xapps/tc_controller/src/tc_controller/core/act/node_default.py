@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from tc_controller.core.act.base import choose_base
 from tc_controller.core.act.decision import Choice
+from tc_controller.core.act.timers import NEVER
 from tc_controller.core.inputs import Accepted, Ie, Outcome, Refused
 from tc_controller.core.policy.rung import Rung
 from tc_controller.core.policy.schema import Policy, Rule
@@ -251,10 +252,14 @@ class NodeDefault:
         leases = [rule.enforce.lease_ms for rule in self._policy.rules if rule.name in rules]
         return min(leases, default=1)
 
+    def due_from_us(self) -> int:
+        """Controller time before which `due` has nothing to send."""
+        idle = self._awaiting or (not self.wanted and self.in_force == ())
+        return NEVER if idle else self._due_us
+
     def due(self, now_us: int) -> Any:
         """The E2SM-TC ``NodeDefaultChange`` to send now; ``None``: nothing."""
-        idle = self._awaiting or (not self.wanted and self.in_force == ())
-        if idle or now_us < self._due_us:
+        if now_us < self.due_from_us():
             return None
         self._awaiting, self._sent = True, self.wanted
         if not self.wanted:

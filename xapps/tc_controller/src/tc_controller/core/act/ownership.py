@@ -113,6 +113,14 @@ class Ownership:
             and now_us < self._yield_at_us
         )
 
+    def due_from_us(self) -> int:
+        """Controller time before which `due` has nothing to do unless an answer comes."""
+        if self.role in (Role.OBSERVER, Role.UNLEASED):
+            return NEVER
+        if self.role is not Role.OWNER:
+            return 0
+        return min(self._ask_at_us, self._until_us, self._yield_at_us)
+
     def due(self, owned: int, now_us: int) -> int | None:
         """Lease to ask for now, ms; ``None``: not now. ``owned``: nodes owned or asked for."""
         if self.role in (Role.OBSERVER, Role.UNLEASED):
