@@ -5,6 +5,10 @@ As a program it serves the stream on a free port of the loopback and prints the 
 
 from __future__ import annotations
 
+# First: gRPC's core takes its settings while it is loaded, and xApps load it through the SDK.
+import ric  # noqa: F401
+
+# isort: split
 import asyncio
 import sys
 import time

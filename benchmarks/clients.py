@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# First: gRPC's core takes its settings while it is loaded, and xApps load it through the SDK.
+import ric  # noqa: F401
+
+# isort: split
 import asyncio
 import tempfile
 import time
@@ -15,7 +19,7 @@ import e2sm_tc
 import grpc
 import yaml
 from measuring import percentiles
-from ric import E2GatewayClient
+from ric import E2GatewayClient, Reading
 from ric.sm import TC_V1_OID, rlc
 from sojourn_demo.programs import Programs
 from sojourn_interfaces import forecast_pb2 as pb
@@ -93,7 +97,10 @@ class Reports:
     """Names of the KPM measurements."""
     reports: int = 0
     missed: int = 0
-    """Gaps in the sequence: reports dropped by the gateway."""
+    """Reports dropped because a reader was slow."""
+    coalesced: int = 0
+    """Reports replaced by newer ones, if `reading` is `Reading.NEWEST`."""
+    reading: Reading = Reading.HISTORY
     stalls: int = 0
     """Number of gaps longer than 100 periods."""
     latency_us: list[int] = field(default_factory=list)
@@ -106,13 +113,17 @@ class Reports:
             self.oid,
             rlc.event_trigger(self.period_ms),
             kpm_measurements=self.measurements,
+            reading=self.reading,
         )
+        coalesced = 0
         async with aclosing(stream) as indications:
             async for indication in indications:
                 gap_us, last_us = indication.received_at_us - last_us, indication.received_at_us
+                replaced, coalesced = indication.coalesced - coalesced, indication.coalesced
                 if counting.is_set():
                     self.reports += 1
                     self.missed += indication.missed
+                    self.coalesced += replaced
                     self.stalls += gap_us > 100_000 * self.period_ms
                     self.latency_us.append(indication.handled_at_us - indication.collected_at_us)
 
@@ -123,6 +134,7 @@ class Reports:
             "reports": self.reports,
             "of_expected": self.reports * self.period_ms / (1000 * node_seconds),
             "missed": self.missed,
+            "coalesced": self.coalesced,
             "stalls": self.stalls,
             "p50_us": p50_us,
             "p99_us": p99_us,
@@ -162,11 +174,12 @@ def scenario(bearers: int) -> str:
 
 
 @asynccontextmanager
-async def serving(bearers: int) -> AsyncIterator[str]:
-    """`gnb-lab serve` on a free port; its address."""
+async def serving(bearers: int, *options: str) -> AsyncIterator[str]:
+    """`gnb-lab serve` on a free port, with further options; its address."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.yaml"
         path.write_text(scenario(bearers))
         async with Programs(Path(folder)) as programs:
-            gnb = await programs.start("gnb-lab", "serve", str(path), "--listen", "127.0.0.1:0")
+            command = ("gnb-lab", "serve", str(path), "--listen", "127.0.0.1:0", *options)
+            gnb = await programs.start(*command)
             yield gnb.ready["listen"]

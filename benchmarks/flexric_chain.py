@@ -5,7 +5,10 @@
     python benchmarks/flexric_chain.py transactions --out out/bench
 
 load          RLC every ms, KPM every 100 ms and TC every 10 ms from several nodes, and ten TC
-              controls a second: reports received and lost, and their latency to a client
+              controls a second: reports received and lost, and their latency to a client. It reads
+              the newest of RLC, as tc-controller does: what a newer report replaces is coalesced.
+              With --busy, loops that never wait run beside all; with --nice all programs of the
+              chain have that nice value, as a supervisor gives it to them
 transactions  to a node with E2SM-TC v1 and to one with v0 alone: two chains of RIC, node, bridge
               and client run at once, and their transactions alternate, so that both meet the same
               machine. The pipeline is that of `policies/flexric.yaml`: one control of v1, which the
@@ -33,11 +36,12 @@ from clients import FLEXRIC_PIPELINE, Reports, change_pipeline, durations
 from flexric_processes import LAB, TC_V1_MODEL, Network, make_site, missing, missing_sctp
 from loop import SCENARIO
 from matrix import the_installation
-from measuring import cpu_s, percentiles, show, write
+from measuring import busy_loops, cpu_s, percentiles, show, write
 from programs import sdk_process, start_bridge
-from ric import E2GatewayClient
+from ric import E2GatewayClient, Reading
 from ric.errors import RicError
 from ric.lifecycle import prompt_runner
+from ric.priority import set_nice
 from ric.settings import GatewaySettings
 from ric.sm import KPM_OID, RLC_OID, TC_V0_OID, ran_function_name, rlc
 from sojourn_demo.programs import Program
@@ -95,7 +99,7 @@ async def chain(nodes: int) -> AsyncIterator[tuple[Network, Program, list[str]]]
 async def load(nodes: int, seconds: float) -> dict[str, Any]:
     """Reports of so many nodes while controls are sent."""
     flows = {
-        "RLC 1 ms": Reports(rlc.OID, 1),
+        "RLC 1 ms": Reports(rlc.OID, 1, reading=Reading.NEWEST),
         "TC 10 ms": Reports(TC_V0_OID, 10),
         "KPM 100 ms": Reports(KPM_OID, 100, MEASUREMENTS),
     }
@@ -213,6 +217,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=8, help="E2 nodes (FlexRIC survives 11)")
     parser.add_argument("--duration", type=float, default=60.0, help="of the load, seconds")
     parser.add_argument("--rounds", type=int, default=100, help="transactions of each chain")
+    parser.add_argument("--busy", type=int, default=0, help="loops beside (default: none)")
+    parser.add_argument("--nice", type=int, help="nice value of all programs of the chain")
     parser.add_argument("--out", type=Path, help="folder for flexric_load.json and the like")
     given = parser.parse_args()
     try:
@@ -223,7 +229,9 @@ def main() -> None:
         lacking = lacking or (None if needed.is_file() else f"there is no {needed}")
     if lacking:
         raise SystemExit(f"{lacking}; see `make flexric-bridge flexric-sm flexric-node`")
-    with prompt_runner() as runner:
+    with prompt_runner() as runner, busy_loops(given.busy):
+        if given.nice is not None:
+            set_nice(given.nice)
         if given.what == "load":
             result: Any = runner.run(load(given.nodes, given.duration))
             show(result["rows"])

@@ -5,6 +5,10 @@ gnb     RLC reports each millisecond of `gnb-lab serve` with 1, 32, 256 and 1000
 bridge  RLC each millisecond, TC (v0) each ten and KPM each hundred of several nodes, made by a
         synthetic SDK in the child process of the FlexRIC bridge
 
+The client reads the newest, as tc-controller does: what a newer report replaces is coalesced, not
+missed. With --busy, loops that never wait run beside all; --nice sets the priority of gnb-lab and
+of the client, as their settings of that name do.
+
 Beside each size of gnb: as many bytes over a bare gRPC stream right after it, and the ratio of the
 medians. Beside the CPU time of the bridge: a fixed loop of Python. CPU times are shares of one
 core; all times are those of one machine. With a real near-RT RIC: `flexric_chain.py load`.
@@ -24,36 +28,43 @@ from typing import Any
 import numpy as np
 from bare_stream import bare_latency_us
 from clients import Reports, control_forever, serving
-from measuring import cpu_s, fixed_loop_s, percentiles, show, shown, write
-from ric import E2GatewayClient
+from measuring import busy_loops, cpu_s, fixed_loop_s, percentiles, show, shown, write
+from ric import E2GatewayClient, Reading
 from ric.lifecycle import prompt_runner
+from ric.priority import set_nice
 from ric.settings import GatewaySettings
 from ric.sm import rlc
 from sojourn_demo.programs import Programs
 from steady_sdk import KPM, MEASUREMENT, NODES, OIDS, RLC, TC
 
 
-async def gnb(bearers: int, seconds: float) -> dict[str, object]:
+async def gnb(bearers: int, seconds: float, nice: int | None) -> dict[str, object]:
     """Reports and controls of one size."""
+    options = () if nice is None else ("--nice", str(nice))
     async with (
-        serving(bearers) as address,
+        serving(bearers, *options) as address,
         E2GatewayClient(GatewaySettings(address=address)) as client,
     ):
         node = (await anext(client.watch_nodes())).node.id
         control_us: list[float] = []
         controls = asyncio.create_task(control_forever(client, node, control_us))
         latency_us: list[int] = []
-        missed = size = 0
+        node_us: list[int] = []
+        missed = size = coalesced = coalesced_before = 0
         loop = asyncio.get_running_loop()
-        async with aclosing(client.subscribe(node, rlc.OID, rlc.event_trigger(1))) as stream:
+        subscription = client.subscribe(node, rlc.OID, rlc.event_trigger(1), reading=Reading.NEWEST)
+        async with aclosing(subscription) as stream:
             warm = loop.time() + 1
             async for indication in stream:
                 table = rlc.decode(indication.message)
                 # One pass over a column, as in every xApp.
                 table.records["txsdu_wt_us"].max(initial=0)
                 if loop.time() < warm:
+                    coalesced_before = indication.coalesced
                     continue
+                coalesced = indication.coalesced - coalesced_before
                 latency_us.append(indication.handled_at_us - indication.collected_at_us)
+                node_us.append(indication.received_at_us - indication.collected_at_us)
                 missed += indication.missed
                 size = len(indication.message)
                 if loop.time() > warm + seconds:
@@ -67,6 +78,8 @@ async def gnb(bearers: int, seconds: float) -> dict[str, object]:
         "message_bytes": size,
         "indications": len(latency_us),
         "missed": missed,
+        "coalesced": coalesced,
+        "node_p50_us": percentiles(node_us)[0],
         "latency_p50_us": p50_us,
         "latency_p99_us": p99_us,
         "bare_p50_us": bare_p50_us,
@@ -143,10 +156,14 @@ def main() -> None:
     parser.add_argument("--bearers", type=int, nargs="+", default=[1, 32, 256, 1000])
     parser.add_argument("--nodes", type=int, default=NODES, choices=range(1, NODES + 1))
     parser.add_argument("--out", type=Path, help="folder for latency_gnb.json, latency_bridge.json")
+    parser.add_argument("--busy", type=int, default=0, help="loops beside (default: none)")
+    parser.add_argument("--nice", type=int, help="nice value of gnb-lab and client")
     given = parser.parse_args()
-    with prompt_runner() as runner:
+    with prompt_runner() as runner, busy_loops(given.busy):
+        if given.nice is not None:
+            set_nice(given.nice)
         if given.of == "gnb":
-            rows = [runner.run(gnb(bearers, given.seconds)) for bearers in given.bearers]
+            rows = [runner.run(gnb(each, given.seconds, given.nice)) for each in given.bearers]
             show(rows)
             write(given.out, "latency_gnb.json", rows)
         else:

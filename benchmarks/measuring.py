@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +38,18 @@ def fixed_loop_s(runs: int = 5) -> float:
             total += number & 7
         spent_s.append(time.process_time() - began_s)
     return min(spent_s)
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """So many processes that never wait for anything, as `stress --cpu` starts them."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def busy_s() -> float:

@@ -46,6 +46,9 @@ class SteadySdk:
     def versions(self) -> SdkVersions:
         return SdkVersions("none", "none", {})
 
+    def load(self) -> None:
+        pass
+
     def open(self, connection: Connection, reports: int) -> None:
         between_s = 1 / connection.blocks_per_s
         target = socket.socket(fileno=os.dup(reports))

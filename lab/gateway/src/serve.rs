@@ -17,8 +17,8 @@ use super::{
     server::Gateway,
 };
 
-/// gRPC threads. With the world's thread, few enough for two cores.
-const WORKERS: usize = 2;
+/// Most gRPC threads.
+const MAX_WORKERS: usize = 2;
 /// Tasks that a thread runs before it looks for events of sockets: in a flood of calls a report or a
 /// control waits for this many.
 const EVENT_INTERVAL: u32 = 8;
@@ -41,7 +41,7 @@ pub fn serve<W: E2Node, T>(
     check_summary_folder(&options)?;
     set_nice(&options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+        .worker_threads(workers())
         .event_interval(EVENT_INTERVAL)
         .thread_name("e2-gateway")
         .enable_all()
@@ -97,6 +97,13 @@ pub fn check_summary_folder(options: &ServeOptions) -> Result<(), ServeError> {
     fs::read_dir(folder)
         .map(|_| ())
         .map_err(|source| ServeError::Summary { path: path.to_owned(), source })
+}
+
+/// gRPC threads beside the world's on this machine. On two cores it is one: a second would be woken for each
+/// report to look for work, where the world, the first or the reader would run.
+fn workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores.saturating_sub(1).clamp(1, MAX_WORKERS)
 }
 
 async fn run<W: E2Node, T>(

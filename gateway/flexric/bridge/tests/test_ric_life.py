@@ -189,6 +189,25 @@ async def test_a_restarted_node_is_found_by_a_query_and_subscribed_again(
     assert world.ric.requests["unsubscribe"] == 0, "the RIC aborts on a deletion on an absent node"
 
 
+async def test_the_process_of_the_next_query_starts_while_a_node_is_away(
+    world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flexric_bridge.absence.SHORTEST_S", 3600)
+    bridge = await world.start(ONE, TWO, nodes=QUICKLY_STALE)
+    discovery = bridge.discovery
+    world.reporting(ONE.id, RLC, rlc_message)
+    async with world.reading():
+        assert discovery._starting is None
+        del world.ric.nodes[ONE.id]
+        await world.until(lambda: discovery._starting and discovery._starting.done(), "a start")
+        assert discovery._starting is not None
+        child = discovery._starting.result()
+        assert (child.alive, world.ric.requests["open"]) == (True, 1), "it has not connected"
+        world.ric.add(ONE)
+        await world.until(lambda: not child.alive, "the end: no node is away")
+    assert world.ric.requests["open"] == 1
+
+
 async def test_a_node_that_had_returned_is_queried_for_at_once_again(
     world: BridgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ class Child:
         self._handles: set[int] = set()
         self._do: dict[str, Callable[..., Any]] = {
             "versions": self._versions,
+            "load": self._load,
             "open": self._open,
             "nodes": self._nodes,
             "subscribe": self._subscribe,
@@ -94,6 +95,9 @@ class Child:
     def _versions(self) -> dict[str, Any]:
         versions = self._sdk.versions()
         return dataclasses.asdict(versions)
+
+    def _load(self) -> None:
+        self._sdk.load()
 
     def _open(self, **connection: Any) -> None:
         self._sdk.open(Connection(**connection), self._reports)

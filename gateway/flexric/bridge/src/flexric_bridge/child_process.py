@@ -132,10 +132,16 @@ class ChildProcess:
             raise
         self._watching = asyncio.create_task(self._watch(), name="flexric child")
 
+    # The first answer comes when the process has started, which takes seconds on a busy machine: to
+    # kill it then only makes another one start.
+
     async def versions(self) -> SdkVersions:
-        """See `Sdk.versions`. The first answer comes when the process has started, which takes
-        seconds on a busy machine: to kill it then only makes another one start."""
+        """See `Sdk.versions`."""
         return SdkVersions(**await self._ask(self._deadlines.open_s, "versions"))
+
+    async def load(self) -> None:
+        """See `Sdk.load`."""
+        await self._ask(self._deadlines.open_s, "load")
 
     async def open(self, connection: Connection) -> None:
         """See `Sdk.open`."""
