@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 TDD = ["DDDDDDDMUU", "DDDMU", "DDMUU", "DMUU", "DDDDMDDMUU", "DDDDDDDDDDDDDDMUUUUU"]
-SENDERS = ["cubic", "cubic", "cubic", "reno", "bbr", "bbr3", "prague", "westwood"]
+SENDERS = ["cubic", "cubic", "cubic", "reno", "bbr", "bbr2", "bbr3", "prague", "westwood"]
 RNTI = 17921
 
 
@@ -32,18 +32,13 @@ def cell(rng: Random) -> dict[str, object]:
     }
     if rng.random() < 0.8:
         drawn["tdd"] = {"pattern": rng.choice(TDD)}
-    if rng.random() < 0.3:
-        drawn["harq"] = {"bler": 0.1}
     return {**drawn, "scheduler": scheduler}
 
 
 def channel(rng: Random) -> dict[str, object]:
-    """A fixed MCS, a mobility model, fading, or a rate that steps."""
-    kind = rng.choice(["fixed", "fixed", "mobility", "fading", "steps"])
-    if kind == "mobility":
-        pattern = rng.choice(["static", "pedestrian", "car", "tram", "train"])
-        return {"mobility": {"pattern": pattern, "period_ms": 100}}
-    if kind == "fading":
+    """Fading of 38.901 at a speed, a Gaussian SNR, or a rate that steps."""
+    kind = rng.choice(["fading", "fading", "fading", "gauss", "steps"])
+    if kind == "gauss":
         mean, deviation, coherence = (
             rng.uniform(6, 22),
             rng.uniform(2, 7),
@@ -59,7 +54,22 @@ def channel(rng: Random) -> dict[str, object]:
     if kind == "steps":
         values = [round(10 ** rng.uniform(3.3, 4.8)) for _ in range(rng.randint(3, 10))]
         return {"rate_series": {"period_ms": rng.choice([500, 2000, 5000]), "values_kbps": values}}
-    return {"fixed_mcs": rng.randint(2, 26)}
+    fading: dict[str, object] = {
+        "mean_snr_db": round(rng.uniform(3, 28), 1),
+        "speed_kmh": rng.choice([0.3, 3, 30, 60, 120]),
+    }
+    if rng.random() < 0.5:
+        fading["shadowing"] = {"std_dev_db": 4, "correlation_m": 37}
+    return {"fading": fading}
+
+
+def drx(rng: Random) -> dict[str, object]:
+    """DRX in a fifth of the draws."""
+    if rng.random() >= 0.2:
+        return {}
+    long_cycle_ms, inactivity_ms = rng.choice([80, 160, 320]), rng.choice([20, 60, 100])
+    cycle = {"long_cycle_ms": long_cycle_ms, "on_duration_ms": 10, "inactivity_ms": inactivity_ms}
+    return {"drx": cycle}
 
 
 def split(rng: Random) -> dict[str, object]:
@@ -81,7 +91,7 @@ def downloads(rng: Random, rnti: int | str, duration_s: int) -> list[dict[str, o
         sender = rng.choice(SENDERS)
         flow: dict[str, object] = {
             "name": f"bulk{i}",
-            "kind": "tcp",
+            "kind": rng.choice(["tcp", "tcp", "quic"]),
             "congestion_control": sender,
             "rnti": rnti,
             "count": rng.choice([1, 1, 1, 2, 6]),
@@ -110,6 +120,7 @@ def situation(seed: int) -> dict[str, object]:
             "count": n,
             "channel": channel(rng),
             "drbs": [{"id": 1, "rlc": rlc}],
+            **drx(rng),
         }
         for i, n in enumerate(groups)
     ]

@@ -31,12 +31,12 @@ TRACES = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared")) / "trace
 UCC_HEADER = "Timestamp,Speed,SNR,CQI,DL_bitrate,State\n"
 COLOSSEUM_HEADER = (
     "Timestamp,IMSI,RNTI,,dl_mcs,dl_n_samples,dl_buffer [bytes],tx_brate downlink [Mbps],dl_cqi,,"
-    "sum_requested_prbs,sum_granted_prbs\n"
+    "sum_requested_prbs,sum_granted_prbs,tx_errors downlink (%)\n"
 )
 
 
 def colosseum_row(at_ms: int, rnti: int = 71, mcs: float = 9.5, samples: int = 4) -> str:
-    return f"{at_ms},1,{rnti},,{mcs},{samples},1500,2.5,10.5,,7,6\n"
+    return f"{at_ms},1,{rnti},,{mcs},{samples},1500,2.5,10.5,,7,6,12.5\n"
 
 
 def put(path: Path, text: str) -> Path:
@@ -158,6 +158,7 @@ def test_a_jump_of_the_clock_starts_a_session(tmp_path: Path) -> None:
     assert trace.session.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 3]
     assert trace.time_us[:4].tolist() == [0, 250_000, 500_000, 750_000]
     assert trace.quantities["rate_bps"][0] == 2_500_000
+    assert trace.quantities["error_pct"][0] == 12.5
     assert trace.of_session(0).lab_channel() == {
         "mcs_series": {"period_ms": 250, "values": [9] * 4}
     }

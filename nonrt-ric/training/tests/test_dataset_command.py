@@ -41,18 +41,47 @@ def test_the_grid_is_that_of_the_paper() -> None:
 
 def test_the_wide_set_has_varied_networks() -> None:
     runs = planned("wide", 1.0, 1, repeats=2)
-    assert len(runs) == 2 * len(wide.CELLS) * len(wide.MOBILITIES)
+    assert len(runs) == 2 * len(wide.places())
     scenarios = [yaml.safe_load(run.scenario) for run in runs]
     drbs = [drb for s in scenarios for ue in s["ues"] for drb in ue["drbs"]]
     flows = [flow for s in scenarios for flow in s["flows"]]
     assert {drb["rlc"]["mode"] for drb in drbs} == {"am", "um"}
     assert any(len(s["ues"]) > 1 for s in scenarios)
     assert any(len(ue["drbs"]) > 1 for s in scenarios for ue in s["ues"])
-    assert {"tcp", "udp_cbr", "web", "video", "call", "ping"} <= {f["kind"] for f in flows}
-    assert len({f["congestion_control"] for f in flows if f["kind"] == "tcp"}) >= 5
+    assert {"tcp", "quic", "udp_cbr", "web", "video", "call", "ping"} <= {f["kind"] for f in flows}
+    assert any(flow.get("direction") == "up" for flow in flows)
+    senders = {f.get("congestion_control") for f in flows if f["kind"] in ("tcp", "quic")}
+    assert len(senders - {None}) >= 5
     assert len({json.dumps(s["cell"].get("tdd")) for s in scenarios}) >= 4
+    radios = [ue["channel"]["fading"] for s in scenarios for ue in s["ues"]]
+    assert {3, 30, 120} <= {radio["speed_kmh"] for radio in radios}
+    assert len({radio["mean_snr_db"] for radio in radios if "mean_snr_db" in radio}) > 20
+    sleeping = [ue for s in scenarios for ue in s["ues"] if "drx" in ue]
+    assert 0 < len(sleeping) < len(radios) / 2
     for run in runs:
         gnb_lab.World(run.scenario)
+
+
+def test_a_tenth_of_the_blocks_of_a_simulated_cell_fail_at_first() -> None:
+    run = wide.run_plan(("n78-51prb-3-1", "car", "00"), 5.0, 1, most_ues=1)
+    world = gnb_lab.World(run.scenario)
+    world.step_until(5_000_000)
+    errors = world.summary()["cell"]["downlink_first_errors_pct"]
+    assert 4 < errors < 16
+
+
+def test_a_ue_of_a_street_goes_on_as_another_series() -> None:
+    """A handover gives a UE another C-RNTI: its rows before and after are of one length in all."""
+    runs = [run for run in planned("wide", 20.0, 1, repeats=1) if run.mobility == wide.STREET]
+    for run in runs:
+        table = simulate(run)
+        scenario = yaml.safe_load(run.scenario)
+        seen = set(table.column("rnti").to_pylist())
+        if len(seen) > len(scenario["ues"]):
+            break
+    else:
+        raise AssertionError("nobody was handed over")
+    assert table.num_rows <= 20_000 * sum(len(ue["drbs"]) for ue in scenario["ues"])
 
 
 def test_a_plan_depends_only_on_its_seed() -> None:

@@ -82,7 +82,7 @@ def test_every_radio_is_replayed_by_paced_and_unpaced_bearers_alike(folder: Path
 
 def test_simulated_cells_have_a_run_without_a_pacer_for_each_with_one(folder: Path) -> None:
     plans = planned("wide", 0.5, 1, repeats=1, traces=[folder])
-    count = len(wide.CELLS) * len(wide.MOBILITIES)
+    count = len(wide.places())
     paced, unpaced = plans[:count], plans[count : 2 * count]
     assert paced == planned("wide", 0.5, 1, repeats=1)
     for one, other in zip(paced, unpaced, strict=True):
@@ -140,12 +140,12 @@ def test_a_run_replays_the_part_that_it_names(tmp_path: Path) -> None:
     assert 0 < drained.sum() <= 3_000 * (4_000 - start_ms + 1)
 
 
-def test_the_mcs_jumps_by_eight_at_least(folder: Path) -> None:
+def test_the_snr_jumps_by_eight_db_at_least(folder: Path) -> None:
     jumping = [plan for plan in recorded(folder, duration_s=20.0) if plan.mobility == radios.JUMPS]
     assert len(jumping) == 2 * len(radios.CELLS)
     for plan in jumping:
         for ue in yaml.safe_load(plan.scenario)["ues"]:
-            values = ue["channel"]["mcs_series"]["values"]
+            values = ue["channel"]["snr_series"]["values_db"]
             steps = {abs(b - a) for a, b in pairwise(values)} - {0}
             assert len(values) >= 40
             assert steps and min(steps) >= 8

@@ -25,6 +25,7 @@ _COLUMNS: Final = {
     "sum_requested_prbs": ("requested_prb", 1.0, 0.0, 1e9),
     "sum_granted_prbs": ("granted_prb", 1.0, 0.0, 1e9),
 }
+_ERRORS: Final = "tx_errors downlink (%)"
 
 
 def load_colosseum(path: Path) -> ChannelTrace:
@@ -32,7 +33,7 @@ def load_colosseum(path: Path) -> ChannelTrace:
 
     A jump of the clock or another RNTI starts a session, within which times are rounded to a grid
     of 250 ms. MCS and CQI are means over the samples of a row, NaN without samples
-    (``dl_n_samples`` 0).
+    (``dl_n_samples`` 0). A file without the column of errors has NaN for them.
 
     Raises:
         DatasetError: A column is missing or a value out of range.
@@ -41,7 +42,8 @@ def load_colosseum(path: Path) -> ChannelTrace:
     sessions: list[int] = []
     values: list[tuple[float, ...]] = []
     last_ms, last_rnti = 0, ""
-    for number, row in rows(path, ["Timestamp", "RNTI", "dl_n_samples", *_COLUMNS]):
+    needed = ["Timestamp", "RNTI", "dl_n_samples", *_COLUMNS]
+    for number, row in rows(path, needed, [_ERRORS]):
         at_ms = int(number_in(row["Timestamp"], 0, 1e14, path=path, column="Timestamp", row=number))
         samples = number_in(
             row["dl_n_samples"], 0, 1e9, path=path, column="dl_n_samples", row=number
@@ -52,6 +54,9 @@ def load_colosseum(path: Path) -> ChannelTrace:
         ]
         if samples == 0:
             measured[0] = measured[1] = float("nan")
+        errors = float("nan")
+        if _ERRORS in row:
+            errors = number_in(row[_ERRORS], 0, 100, path=path, column=_ERRORS, row=number)
         off_us = abs(1_000 * (at_ms - last_ms) - PERIOD_US)
         if not times:
             times.append(1_000 * at_ms)
@@ -63,15 +68,16 @@ def load_colosseum(path: Path) -> ChannelTrace:
             times.append(times[-1] + PERIOD_US)
             sessions.append(sessions[-1])
         last_ms, last_rnti = at_ms, row["RNTI"]
-        values.append(tuple(measured))
+        values.append((*measured, errors))
     if not times:
         raise DatasetError("has no row", file=str(path))
     columns = np.array(values)
+    names = [*(name for name, *_ in _COLUMNS.values()), "error_pct"]
     return ChannelTrace(
         "colosseum",
         str(path),
         PERIOD_US,
         np.array(times, np.int64),
         np.array(sessions, np.int32),
-        {name: columns[:, at] for at, (name, *_) in enumerate(_COLUMNS.values())},
+        {name: columns[:, at] for at, name in enumerate(names)},
     )

@@ -126,8 +126,11 @@ def open_text(path: Path) -> Iterator[TextIO]:
             yield text
 
 
-def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line numbers and rows of a CSV file with a header, of these columns only.
+def rows(
+    path: Path, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line numbers and rows of a CSV file with a header, of these columns only, and of those
+    `optional` ones that it has.
 
     Raises:
         DatasetError: As :func:`lines`; a column is missing, or a row is too short.
@@ -144,7 +147,8 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, st
                 file=str(path),
                 column=name,
             )
-    places = [header.index(name) for name in columns]
+    names = [*columns, *(name for name in optional if name in header)]
+    places = [header.index(name) for name in names]
     for number, line in numbered:
         if not line.strip():
             continue
@@ -153,7 +157,7 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, st
             raise DatasetError(
                 f"has {len(values)} fields; expected {len(header)}", file=str(path), row=number
             )
-        yield number, {name: values[at] for name, at in zip(columns, places, strict=True)}
+        yield number, {name: values[at] for name, at in zip(names, places, strict=True)}
 
 
 def number_in(text: str, low: float, high: float, *, path: Path, column: str, row: int) -> float:

@@ -22,6 +22,7 @@ QUANTITIES: Final[Mapping[str, str]] = {
     "occupancy_bytes": "B",
     "requested_prb": "1",
     "granted_prb": "1",
+    "error_pct": "%",
 }
 """Quantities and their units.
 
@@ -30,6 +31,7 @@ QUANTITIES: Final[Mapping[str, str]] = {
 - ``mcs``, ``cqi``: means over the period, possibly fractional. LTE traces have the MCS of 36.213.
 - ``occupancy_bytes``: occupancy of the buffer before the radio.
 - ``requested_prb``, ``granted_prb``: sums over the period, as published.
+- ``error_pct``: transmissions with errors of all in the period.
 """
 
 MAX_STEPS: Final = 86_400_000

@@ -1,11 +1,12 @@
 """Simulates runs and writes them as a data set.
 
 grid    stolidis2024 §III-B: UDP 1, 10, 40, 100 Mbit/s × ICMP each 1, 10, 100 ms under DRQL
-wide    several cells × mobility patterns; random UEs, bearers, RLC modes, pacers and traffic
+wide    several cells × speeds, and streets with handovers; random UEs, SNR, DRX, bearers, RLC
+        modes, pacers and traffic
 sample  three small cells: the content of datasets/sample
 
 With --traces, wide replays recorded radios as well, and adds what simulated cells lack: as many
-bearers without a pacer as with one, delays between CU and DU, MCS that jump.
+bearers without a pacer as with one, delays between CU and DU, SNRs that jump.
 
 Existing runs are kept, so a stopped command can be continued.
 """
@@ -78,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--radio-repeats",
         type=int,
         metavar="N",
-        help="wide: pairs of runs of each recorded radio and of each cell with MCS that jump"
+        help="wide: pairs of runs of each recorded radio and of each cell with SNRs that jump"
         " (default: as --repeats)",
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Runs of recorded radios, and of simulated ones whose MCS jumps.
+"""Runs of recorded radios, and of simulated ones whose SNR jumps.
 
 Each run is there twice, with a pacer at each bearer and without any, and is otherwise the same:
 paced and unpaced bearers have even shares. Cells (FDD and TDD), one to three UEs, the delay between
@@ -22,7 +22,7 @@ from rlc_train.dataset.traces import Radio, channel
 
 RECORDED: Final = "recorded"
 JUMPS: Final = "jumps"
-"""Mobility patterns: of recorded radios, and of MCS that jump."""
+"""Mobility patterns: of recorded radios, and of an SNR that jumps."""
 
 CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
     "n3-106prb-fdd": {
@@ -43,7 +43,7 @@ _LONGEST_RUN: Final = 64
 
 
 def plan(radios: Sequence[Radio], duration_s: float, seed: int, repeats: int) -> list[RunPlan]:
-    """`repeats` pairs of runs for each radio and for each cell with jumps of the MCS.
+    """`repeats` pairs of runs for each radio and for each cell with jumps of the SNR.
 
     A run depends on the seed, on its own radio and on its number; others change nothing.
 
@@ -104,13 +104,14 @@ def _jumping(cell: str, index: int, duration_s: float, seed: int) -> list[RunPla
 
 
 def _jumps(rng: random.Random, duration_s: float) -> dict[str, Any]:
-    """An MCS that holds for half a second to three, then jumps by 8 at least: a blocked path, a
-    beam that was lost."""
-    values = [rng.randint(2, 27)]
-    while len(values) < 2 * duration_s:
-        far = [mcs for mcs in range(2, 28) if abs(mcs - values[-1]) >= 8]
-        values += [rng.choice(far)] * rng.randint(1, 6)
-    return {"mcs_series": {"period_ms": 500, "values": values}}
+    """An SNR that holds for half a second to three, then jumps by 8 dB at least: a blocked path, a
+    beam that was lost. Until the next report the gNB sends with the MCS of before."""
+    lowest_db, highest_db = (round(end_db) for end_db in wide.MEAN_SNR_DB)
+    values_db = [rng.randint(lowest_db, highest_db)]
+    while len(values_db) < 2 * duration_s:
+        far = [db for db in range(lowest_db, highest_db + 1) if abs(db - values_db[-1]) >= 8]
+        values_db += [rng.choice(far)] * rng.randint(1, 6)
+    return {"snr_series": {"period_ms": 500, "values_db": values_db}}
 
 
 def _pair(

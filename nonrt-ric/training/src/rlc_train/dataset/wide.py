@@ -1,8 +1,9 @@
-"""A data set of varied networks: several runs of every cell with every mobility pattern.
+"""A data set of varied networks: several runs of every cell at every speed.
 
-UEs, bearers, RLC modes, pacers and traffic are drawn from the run's seed. Cells differ in
-bandwidth, numerology, TDD pattern, scheduler and link errors, so that a held-out cell behaves
-differently.
+The radio fades as 38.901 says; the gNB adapts to late CQI reports, so that blocks fail, and the UEs
+share an uplink. Mean SNR, DRX, UEs, bearers, RLC modes, pacers and traffic are drawn from the run's
+seed. Cells differ in carrier, bandwidth, numerology, TDD pattern and scheduler, so that a held-out
+cell behaves differently.
 """
 
 from __future__ import annotations
@@ -15,51 +16,68 @@ from rlc_train.dataset.grid import drql_pipeline
 from rlc_train.dataset.plan import UNPACED, RunPlan, seed_of
 
 
-def _cell(core_delay_us: int, n_prb: int, rat: str = "nr", **parts: Any) -> Mapping[str, Any]:
+def _cell(
+    core_delay_us: int, carrier_ghz: float, n_prb: int, rat: str = "nr", **parts: Any
+) -> Mapping[str, Any]:
     if "tdd" in parts:
         parts["tdd"] = {"pattern": parts["tdd"]}
-    if "bler" in parts:
-        parts["harq"] = {"bler": parts.pop("bler")}
-    return {"cell": {"rat": rat, "n_prb": n_prb, **parts}, "core_delay_us": core_delay_us}
+    return {
+        "cell": {"rat": rat, "n_prb": n_prb, **parts},
+        "carrier_ghz": carrier_ghz,
+        "core_delay_us": core_delay_us,
+    }
 
 
 CELLS: Final[Mapping[str, Mapping[str, Any]]] = {
     # Cell of TC-RAN (irazabal2024): downlink-heavy, 5 ms pattern.
-    "n78-106prb-7-2": _cell(5_000, 106, scs_khz=30, tdd="DDDDDDDMUU"),
-    # A short pattern, proportional fair, link adaptation at 10 % BLER.
-    "n78-51prb-3-1": _cell(10_000, 51, scs_khz=30, tdd="DDDMU", scheduler="pf", bler=0.1),
+    "n78-106prb-7-2": _cell(5_000, 3.5, 106, scs_khz=30, tdd="DDDDDDDMUU"),
+    # A short pattern, proportional fair.
+    "n78-51prb-3-1": _cell(10_000, 3.5, 51, scs_khz=30, tdd="DDDMU", scheduler="pf"),
     # FDD, slots of 1 ms.
-    "n1-52prb-fdd": _cell(20_000, 52, scs_khz=15, scheduler="pf"),
-    # Half uplink, with block errors.
-    "n41-162prb-4-5": _cell(15_000, 162, scs_khz=30, tdd="DDDDMUUUUU", bler=0.05),
+    "n1-52prb-fdd": _cell(20_000, 2.1, 52, scs_khz=15, scheduler="pf"),
+    # Half uplink.
+    "n41-162prb-4-5": _cell(15_000, 2.6, 162, scs_khz=30, tdd="DDDDMUUUUU"),
     # Millimetre waves: slots of 125 µs, two layers.
-    "n257-66prb-3-1": _cell(4_000, 66, scs_khz=120, layers=2, tdd="DDDMU", bler=0.1),
+    "n257-66prb-3-1": _cell(4_000, 28.0, 66, scs_khz=120, layers=2, tdd="DDDMU"),
     # LTE cell of irazabal2021.
-    "b7-25rb-lte": _cell(25_000, 25, "lte", bler=0.1),
+    "b7-25rb-lte": _cell(25_000, 2.6, 25, "lte"),
 }
 """Cells by name; ``core_delay_us`` is the delay to the servers."""
 
-MOBILITIES: Final = ("static", "pedestrian", "car", "tram", "train")
-"""Patterns of irazabal2021 §V-C."""
+SPEEDS_KMH: Final[Mapping[str, float]] = {"pedestrian": 3.0, "car": 30.0, "train": 120.0}
+"""Speed by mobility pattern."""
 
-_CHANNEL_PERIODS_MS: Final = {
-    "static": 1000,
-    "pedestrian": 200,
-    "car": 100,
-    "tram": 100,
-    "train": 50,
-}
-"""Period of channel changes. The paper has 1 s, its log period; faster UEs have faster fading."""
+STREET: Final = "street"
+"""Mobility pattern of UEs that are handed over between three sites in a row."""
 
-_CONGESTION_CONTROLS: Final = ("cubic", "reno", "bbr", "bbr3", "westwood", "vegas", "prague")
+_STREET_KMH: Final = (30, 50, 100)
+_SITES_M: Final = (0, 500, 1000)
+_STREET_MAX_GHZ: Final = 6.0
+"""Millimetre waves do not reach from site to site."""
+
+MEAN_SNR_DB: Final = (3.0, 27.0)
+"""Means from the edge of a cell to its middle: with 10 % first errors MCS 2 to 24 of 256QAM."""
+
+_DRX_SHARE: Final = 0.25
+_UPLOAD_SHARE: Final = 0.15
+_CONGESTION_CONTROLS: Final = (
+    *("cubic", "reno", "bbr", "bbr2", "bbr3"),
+    *("westwood", "vegas", "prague"),
+)
+
+
+def places() -> list[tuple[str, str]]:
+    """Cell and mobility pattern of the runs: every cell at every speed, and streets."""
+    fixed = [(cell, mobility) for cell in CELLS for mobility in SPEEDS_KMH]
+    streets = [(cell, STREET) for cell, of in CELLS.items() if of["carrier_ghz"] < _STREET_MAX_GHZ]
+    return fixed + streets
 
 
 def plan(duration_s: float, seed: int, repeats: int) -> list[RunPlan]:
-    """`repeats` runs of every cell with every mobility pattern."""
+    """`repeats` runs of every one of :func:`places`."""
     return [
-        run_plan((cell, mobility, f"{index:02}"), duration_s, seed)
-        for cell in CELLS
-        for mobility in MOBILITIES
+        run_plan((*place, f"{index:02}"), duration_s, seed)
+        for place in places()
         for index in range(repeats)
     ]
 
@@ -67,9 +85,8 @@ def plan(duration_s: float, seed: int, repeats: int) -> list[RunPlan]:
 def unpaced_plan(duration_s: float, seed: int, repeats: int) -> list[RunPlan]:
     """The runs of :func:`plan` with the same UEs and traffic, but no pacer."""
     return [
-        run_plan((cell, mobility, f"{index:02}"), duration_s, seed, unpaced=True)
-        for cell in CELLS
-        for mobility in MOBILITIES
+        run_plan((*place, f"{index:02}"), duration_s, seed, unpaced=True)
+        for place in places()
         for index in range(repeats)
     ]
 
@@ -95,14 +112,20 @@ def run_plan(
     for index in range(rng.randint(1, most_ues)):
         rnti = 17921 + index
         drbs = [_drb(rng, drb, lte) for drb in range(1, rng.choice((1, 1, 2)) + 1)]
-        ues.append({"rnti": rnti, "channel": _channel(mobility), "drbs": drbs})
+        radio = _on_street(rng, cell) if mobility == STREET else _in_cell(rng, cell, mobility)
+        ues.append({"rnti": rnti, **radio, **_drx(rng), "drbs": drbs})
         for drb in drbs:
             flows += flows_of(rng, rnti, drb["id"], duration_s)
+            if mobility == STREET:
+                # An interruption and what is forwarded last longer than PDCP waits by default.
+                drb["rlc"]["t_reordering_us"] = 500_000
             if unpaced:
                 drb["pipeline"] = UNPACED
+    several = {"cells": [{"position_m": [at, 0]} for at in _SITES_M]} if mobility == STREET else {}
     scenario = {
         "duration_s": duration_s,
         "cell": cell["cell"],
+        **several,
         "split": {"core_delay_us": cell["core_delay_us"], "core_jitter_us": 500},
         "ues": ues,
         "flows": flows,
@@ -111,8 +134,41 @@ def run_plan(
     return RunPlan.of(name, mobility, run, scenario, own_seed)
 
 
-def _channel(mobility: str) -> dict[str, Any]:
-    return {"mobility": {"pattern": mobility, "period_ms": _CHANNEL_PERIODS_MS[mobility]}}
+def _in_cell(rng: random.Random, cell: Mapping[str, Any], mobility: str) -> dict[str, Any]:
+    """A UE of one cell."""
+    fading = {
+        "mean_snr_db": round(rng.uniform(*MEAN_SNR_DB), 1),
+        "speed_kmh": SPEEDS_KMH[mobility],
+        "carrier_ghz": cell["carrier_ghz"],
+    }
+    return {"channel": {"fading": fading}}
+
+
+def _on_street(rng: random.Random, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A UE that goes to and fro between two places that different sites serve."""
+    fading = {
+        "path": {"model": "uma", "line_of_sight": False},
+        "speed_kmh": rng.choice(_STREET_KMH),
+        "carrier_ghz": cell["carrier_ghz"],
+    }
+    beside_m = rng.randint(20, 60)
+    ends = [rng.randint(0, 300), rng.randint(700, 1000)]
+    rng.shuffle(ends)
+    return {"channel": {"fading": fading}, "route_m": [[end, beside_m] for end in ends]}
+
+
+def _drx(rng: random.Random) -> dict[str, Any]:
+    """DRX of some UEs."""
+    if rng.random() >= _DRX_SHARE:
+        return {}
+    drx: dict[str, Any] = {
+        "long_cycle_ms": rng.choice((80, 160, 320)),
+        "on_duration_ms": rng.choice((4, 10)),
+        "inactivity_ms": rng.choice((20, 60, 100)),
+    }
+    if rng.random() < 0.5:
+        drx |= {"short_cycle_ms": 40, "short_cycles": 4}
+    return {"drx": drx}
 
 
 def _drb(rng: random.Random, drb: int, lte: bool) -> dict[str, Any]:
@@ -157,10 +213,12 @@ def paced_pipeline(kind: str, rng: random.Random) -> dict[str, Any]:
 
 
 def flows_of(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list[dict[str, Any]]:
-    """Traffic of a bearer: one or two loads and a latency-sensitive flow."""
+    """Traffic of a bearer: one or two loads, at times an upload, and a latency-sensitive flow."""
     base = {"rnti": rnti, "drb": drb}
     kinds = rng.choices(
-        ("tcp", "udp_cbr", "web", "video", "call"), weights=(6, 4, 2, 2, 1), k=rng.randint(1, 2)
+        ("tcp", "quic", "udp_cbr", "web", "video", "call"),
+        weights=(5, 3, 4, 2, 2, 1),
+        k=rng.randint(1, 2),
     )
     flows: list[dict[str, Any]] = []
     for index, kind in enumerate(kinds):
@@ -173,11 +231,13 @@ def flows_of(rng: random.Random, rnti: int, drb: int, duration_s: float) -> list
         }
         if rng.random() < 0.3:
             flow["stop_s"] = round(start_s + rng.uniform(0.3, 0.8) * (duration_s - start_s), 3)
-        if kind == "tcp":
+        if kind in ("tcp", "quic"):
             flow["congestion_control"] = rng.choice(_CONGESTION_CONTROLS)
         elif kind == "udp_cbr":
             flow["rate_kbps"] = rng.choice((1_000, 5_000, 10_000, 40_000, 100_000))
         flows.append(flow)
+    if rng.random() < _UPLOAD_SHARE:
+        flows.append({"name": f"upload-{rnti}-{drb}", "kind": "tcp", "direction": "up", **base})
     interactive = rng.choice(("ping", "voip", "game"))
     light: dict[str, Any] = {"name": f"{interactive}-{rnti}-{drb}", "kind": interactive, **base}
     if interactive == "ping":
