@@ -56,10 +56,13 @@ impl Feed {
         self.occupancy_bytes.first().map(|bytes| (self.first_us, *bytes))
     }
 
-    /// What the RLC held at the origin, if the first point is there.
+    /// What the RLC held at the origin, if the first point is there and no limit is forecast, by which
+    /// a forecast decides alone.
     pub(super) fn status(&self) -> Option<RlcStatus> {
-        let (at_us, occupancy_bytes) =
-            self.first().filter(|(at_us, _)| *at_us == self.origin_us)?;
+        let (at_us, occupancy_bytes) = self.first()?;
+        if at_us != self.origin_us || !self.limit_bytes.is_empty() {
+            return None;
+        }
         let tti_us = u32::try_from(self.step_us).unwrap_or(u32::MAX);
         let dl_opportunity = true;
         Some(RlcStatus { at_us, occupancy_bytes, tti_us, dl_opportunity, ..RlcStatus::default() })

@@ -7,8 +7,8 @@
 //!
 //! Two rules hold for every [`Algorithm`]:
 //! - Without an RLC status for [`STATUS_STALE_US`] everything passes.
-//! - A forecast that begins at its origin says what the RLC held then. For pacers that use forecasts it is
-//!   the status of a DU that sends none.
+//! - A forecast without a limit that begins at its origin says what the RLC held then. For pacers that
+//!   use forecasts it is the status of a DU that sends none.
 //! - A packet that waits while nothing is in the RLC, on F1-U or unacknowledged is forwarded after
 //!   [`EMPTY_TTIS`] TTIs, so that no estimate can stall a bearer.
 

@@ -429,7 +429,11 @@ fn what_the_du_says_itself_counts_before_what_a_forecast_says_of_it() {
     for _ in 0..10 {
         tc.ingress(packet(1, 1500, 0), 0, &mut ());
     }
-    let full = |origin_us| BearerForecast { horizon_start_us: 0, ..streamed(origin_us) };
+    let full = |origin_us| BearerForecast {
+        horizon_start_us: 0,
+        limit_bytes: vec![],
+        ..streamed(origin_us)
+    };
     tc.feed_forecast(&BearerForecast { occupancy_bytes: vec![7; 20], ..full(1_000) }, 2_000)
         .unwrap();
     assert_eq!(tc.status(2_000).pacer.rlc_occupancy_bytes, 7);
