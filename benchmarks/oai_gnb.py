@@ -28,7 +28,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +38,7 @@ import e2sm_tc
 import yaml
 from clients import FLEXRIC_PIPELINE, bearer_of, change_pipeline, durations
 from measuring import cpu_s, show, write
+from oai_starts import repeated
 from ric import E2GatewayClient
 from ric.settings import GatewaySettings
 from ric.sm import TC_V1_OID
@@ -101,7 +104,11 @@ async def cost_round(
         }
 
 
-async def cost(given: argparse.Namespace) -> dict[str, Any]:
+def _cost_round(root: Path, given: argparse.Namespace, chosen: dict[str, str]) -> dict[str, Any]:
+    return asyncio.run(cost_round(Path(tempfile.mkdtemp(dir=root)), given, chosen))
+
+
+def cost(given: argparse.Namespace) -> dict[str, Any]:
     """All rounds, off and on in turn."""
     settings = {
         "off": {"SOJOURN_OFF": "1"},
@@ -111,8 +118,7 @@ async def cost(given: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as root:
         for _ in range(given.rounds):
             for name, chosen in settings.items():
-                folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=root))
-                found = await cost_round(folder, given, chosen)
+                found = repeated(partial(_cost_round, Path(root), given, chosen))
                 print(name, found, flush=True)
                 rounds[name].append(found)
     off, on = (
@@ -277,10 +283,14 @@ def main() -> None:
     if INSIDE not in os.environ:
         os.environ[INSIDE] = "1"
         enter((sys.executable, *sys.argv))
-    write(given.out, f"oai_{given.what}.json", asyncio.run(MEASURED[given.what](given)))
+    write(given.out, f"oai_{given.what}.json", MEASURED[given.what](given))
 
 
-MEASURED: Final = {"cost": cost, "schemes": schemes, "transactions": transactions}
+MEASURED: Final[dict[str, Callable[[argparse.Namespace], Any]]] = {
+    "cost": cost,
+    "schemes": lambda given: asyncio.run(schemes(given)),
+    "transactions": lambda given: asyncio.run(transactions(given)),
+}
 
 
 if __name__ == "__main__":

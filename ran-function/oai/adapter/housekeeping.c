@@ -1,5 +1,6 @@
 /* The housekeeping thread, which has no real-time priority: returns packets of removed bearers, serves
-   bearers that no MAC asks about, writes the status file. */
+   bearers that no MAC asks about, writes the status file. In a CU, where no MAC asks, it is what hands
+   down packets that shapers and pacers held back. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -10,12 +11,14 @@
 #include "adapter.h"
 
 #define PERIOD_MS 100
+/* Without a MAC: a TTI of 1 ms, in steps of which forecasts say what the RLC of the DU drains. */
+#define CU_PERIOD_MS 1
 #define STATUS_BYTES (1 << 20)
 
 static atomic_bool stopping;
 static pthread_t thread;
 static const char* status_file;
-static uint64_t polls_per_status;
+static uint64_t status_us;
 
 /* A reader sees the whole of one status: the file is replaced, not rewritten. */
 static void write_status(const char* text) {
@@ -37,12 +40,18 @@ static void write_status(const char* text) {
 static void* housekeep(void* argument) {
   sojourn_gnb_t* gnb = argument;
   char* text = status_file == NULL ? NULL : malloc(STATUS_BYTES);
-  for (uint64_t polls = 1; !atomic_load(&stopping); ++polls) {
-    struct timespec const period = {.tv_nsec = PERIOD_MS * 1000000L};
+  uint64_t due_us = adapter_now_us() + status_us;
+  while (!atomic_load(&stopping)) {
+    long const period_ms = adapter_has_mac() ? PERIOD_MS : CU_PERIOD_MS;
+    struct timespec const period = {.tv_nsec = period_ms * 1000000L};
     nanosleep(&period, NULL);
-    sojourn_gnb_poll(gnb, adapter_now_us());
-    if (text != NULL && polls % polls_per_status == 0 &&
-        sojourn_gnb_status(gnb, adapter_now_us(), text, STATUS_BYTES) > 0) {
+    uint64_t const now_us = adapter_now_us();
+    sojourn_gnb_poll(gnb, now_us);
+    if (now_us < due_us) {
+      continue;
+    }
+    due_us = now_us + status_us;
+    if (text != NULL && sojourn_gnb_status(gnb, now_us, text, STATUS_BYTES) > 0) {
       write_status(text);
     }
   }
@@ -57,7 +66,7 @@ static void stop(void) {
 
 void adapter_start_housekeeping(sojourn_gnb_t* gnb, uint64_t status_ms) {
   status_file = getenv("SOJOURN_STATUS_FILE");
-  polls_per_status = status_ms < PERIOD_MS ? 1 : status_ms / PERIOD_MS;
+  status_us = 1000 * (status_ms < PERIOD_MS ? PERIOD_MS : status_ms);
   /* OAI's signals are for OAI's threads. */
   sigset_t all;
   sigset_t before;

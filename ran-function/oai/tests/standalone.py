@@ -34,8 +34,37 @@ CELLS: Final = {
 }
 """Settings of the gNB among those of OAI's own tests, and the UE's options, by PRBs."""
 ATTACH_S: Final = 120.0
+UE_TELNET_PORT: Final = 9090
 HANDLES_SIGNALS: Final = "Entering ITTI signals handler"
 """A line of OAI's UE, about 2 s after its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """What the RF simulator of a UE does to the downlink: OAI's AWGN model, whose gain and noise
+    telnet sets while it runs, where OAI was built with ``-DENABLE_TELNETSRV=ON``.
+
+    OAI's types TDL_A to TDL_E end gNB and UE if they are in the settings: they are made before the
+    random numbers that they need.
+    """
+
+    noise_db: float
+    """Amplitude over 256, in steps of 10 dB for a factor of ten."""
+    gain_db: float = 0.0
+    forget: float = 0.0
+
+    def settings(self) -> str:
+        """Lines of the UE's settings."""
+        common = f"ploss_dB = {self.gain_db}; noise_power_dB = {self.noise_db};"
+        common += f" forgetfact = {self.forget}; offset = 0; ds_tdl = 0;"
+        models = ", ".join(
+            f'{{ model_name = "rfsimu_channel_{end}"; type = "AWGN"; {common} }}'
+            for end in ("enB0", "ue0")
+        )
+        listed = "modellist_rfsimu_1"
+        return (
+            f'channelmod = {{ max_chan = 10; modellist = "{listed}"; {listed} = ({models}); }};\n'
+        )
 
 
 @dataclass(slots=True)
@@ -154,8 +183,11 @@ class Standalone:
         await programs.wait_until(gnb, lambda: "ng_setup" in made.happened())
         return made
 
-    async def attach(self, number: int, sessions: int = 1) -> StandaloneUe:
-        """Starts UE `number` and waits for its PDU sessions.
+    async def attach(
+        self, number: int, sessions: int = 1, channel: Channel | None = None
+    ) -> StandaloneUe:
+        """Starts UE `number` and waits for its PDU sessions. With a `channel` its telnet server
+        listens at `UE_TELNET_PORT` in its namespace.
 
         Raises:
             DemoError: It does not get them.
@@ -173,13 +205,17 @@ class Standalone:
             f'uicc0 = {{ imsi = "{ue.imsi}"; key = "{KEY}"; opc = "{OPC}";'
             f" pdu_sessions = ({wanted}); }}\n"
             'thread-pool = "-1,-1,-1,-1";\n'
-            f'rfsimulator = ({{ serveraddr = "{ue.namespace.gnb_radio}"; }});\n'
+            f'rfsimulator = ({{ serveraddr = "{ue.namespace.gnb_radio}";'
+            f" options = ({'' if channel is None else chr(34) + 'chanmod' + chr(34)}); }});\n"
+            + ("" if channel is None else channel.settings())
         )
+        telnet = ("--telnetsrv", "--telnetsrv.listenport", str(UE_TELNET_PORT))
         before = len(self.sessions_of(ue))
         ue.program = self.programs.spawn(
             (
                 *(*ue.namespace.prefix, *self.prefix, str(self.oai.build / UE), "-O", str(conf)),
                 *("--rfsim", *CELLS[self.prbs][1], *LOG),
+                *(telnet if channel is not None else ()),
             ),
             name=f"ue{number}",
             environment=self.oai.environment(),

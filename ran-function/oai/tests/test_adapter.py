@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import e2sm_tc
 import pytest
 
 ROOT = Path(__file__).parents[3]
@@ -144,6 +145,32 @@ def test_a_radio_that_stands_still_gets_nothing_ahead(gnb: Path) -> None:
     # 200 ms of what is offered are 1.6 MB.
     assert seen.rlc_peak_bytes < 200_000
     assert seen.gaps == 0
+
+
+def test_a_cu_hands_down_what_a_shaper_held_back_though_no_mac_asks(
+    gnb: Path, tmp_path: Path
+) -> None:
+    """While no packet comes, too: each millisecond what the shaper lets pass."""
+    patient = {"target_us": 1_000_000, "interval_us": 1_000_000}
+    shaped = {"maximum_kbps": 10_000, "codel": patient, "bulk_bound_us": None, "pacer": "none"}
+    pipeline = e2sm_tc.pipeline("classes", shaped)
+    transaction = {
+        "bearer": {"ue": {"rnti": 0x1001}, "drb": 1},
+        **{"expected_revision": None, "lease_ms": 60_000, "owner": None},
+        **{"dry_run": False, "as_safe": False},
+        "change": {"replace": pipeline},
+    }
+    header = e2sm_tc.encode("control-header", {"style": 1, "correlation_id": 0})
+    message = e2sm_tc.encode("control", {"transaction": transaction})
+    control = tmp_path / "control"
+    control.write_bytes(b"".join(len(part).to_bytes(2) + part for part in (header, message)))
+    status = tmp_path / "status.json"
+    seen = run(gnb, 1, 20, "cu", str(control), SOJOURN_STATUS_FILE=str(status))
+    assert seen.gaps == 0
+    # A burst is twice what passes: the other half of it goes down in the pause, some 200 ms long.
+    (milliseconds,) = seen.counts(r"pause_ms (\d+)\n")
+    pauses = RUN_S * 1000 // 400
+    assert milliseconds > 50 * pauses
 
 
 def test_ues_that_come_go_and_are_renamed_disturb_nobody(gnb: Path, tmp_path: Path) -> None:

@@ -77,13 +77,16 @@ class Load:
         address: str | None = None,
         *,
         uplink: bool = False,
+        packet_bytes: int = PACKET_BYTES,
+        port: int = PORT,
     ) -> Load:
+        """Ports are from `port` on, by the address."""
         address = address or ue.addresses[0]
-        name = f"{'up' if uplink else 'down'}-{address}"
+        name = f"{'up' if uplink else 'down'}-{address}-{port}"
         to = CORE_UES_SIDE if uplink else address
         at_core = ENDS_WITH_PARENT
         sends, receives = (ue.prefix, at_core) if uplink else (at_core, ue.prefix)
-        port = PORT + int(address.rsplit(".", 1)[1])
+        port += int(address.rsplit(".", 1)[1])
         out = of.folder / f"{name}.csv"
         ready = out.with_suffix(".ready")
         ready.unlink(missing_ok=True)
@@ -99,7 +102,7 @@ class Load:
         sender = of.programs.spawn(
             (
                 *(*sends, *python(FLOW), "send", f"{to}:{port}"),
-                *("--bytes", str(PACKET_BYTES), "--period-us", str(8 * PACKET_BYTES / mbps)),
+                *("--bytes", str(packet_bytes), "--period-us", str(8 * packet_bytes / mbps)),
             ),
             name=f"sender-{name}",
             has_ready_line=False,

@@ -35,6 +35,7 @@ def batch_of(bearers: list[tuple[int, int, bool, bool]], layout: Layout = LAYOUT
         source,
         fallback,
         limited.astype(np.bool_),
+        np.zeros(n, np.float32),
         "lstm:7",
     )
 

@@ -1,6 +1,7 @@
 //! Python module `e2sm_tc._native`: codec, templates and transactions, with values as JSON.
 //! `py/e2sm_tc` is the public module.
 
+mod feed;
 mod owners;
 mod pipelines;
 mod reports;
@@ -126,6 +127,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(pacer_limits, module)?)?;
     module.add_function(wrap_pyfunction!(new_codec_error, module)?)?;
+    feed::register(module)?;
     owners::register(module)?;
     pipelines::register(module)?;
     reports::register(module)?;

@@ -1,5 +1,9 @@
 //! Forecasts at points of any distance as a forecast feed, whose points are uniform (§8).
 
+use super::model::{BearerForecast, BearerId};
+
+/// Quantile of occupancy and limit that pacers are fed: the median.
+pub const LEVEL_QUANTILE: f32 = 0.5;
 /// Points of a forecast feed at most.
 const MAX_POINTS: u32 = 64;
 
@@ -151,6 +155,60 @@ impl FeedGrid {
 
     fn fits(&self, values: &[f32]) -> bool {
         values.len() == self.points_us.len()
+    }
+}
+
+/// How forecasts of one layout, with quantiles of each point, become those of a feed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeedSeries {
+    grid: FeedGrid,
+    level: QuantileColumn,
+    drain: QuantileColumn,
+}
+
+impl FeedSeries {
+    /// For forecasts at these points, µs after their origin, with `single_us` between points if there is
+    /// one alone, and these quantiles; `None` as [`FeedGrid::over`] and [`QuantileColumn::at`], of which the
+    /// drain's is `drain_quantile` and the others' the median.
+    #[must_use]
+    pub fn over(
+        points_us: &[u32],
+        single_us: u32,
+        quantiles: &[f32],
+        drain_quantile: f32,
+    ) -> Option<Self> {
+        Some(Self {
+            grid: FeedGrid::over(points_us, single_us)?,
+            level: QuantileColumn::at(quantiles, LEVEL_QUANTILE)?,
+            drain: QuantileColumn::at(quantiles, drain_quantile)?,
+        })
+    }
+
+    /// The forecast of a bearer from series of points × quantiles, row-major, in bytes: occupancy, and limit
+    /// and drain where they are forecast. `None` if a series does not fit or a value is no number of bytes.
+    #[must_use]
+    pub fn forecast(
+        &self,
+        bearer: BearerId,
+        origin_us: u64,
+        occupancy: &[f32],
+        limit: Option<&[f32]>,
+        drain: Option<&[f32]>,
+    ) -> Option<BearerForecast> {
+        let Self { grid, level, drain: column } = self;
+        let levels = |values| grid.levels(&level.of(values)?);
+        Some(BearerForecast {
+            bearer,
+            origin_us,
+            horizon_start_us: grid.start_us(),
+            step_us: grid.step_us(),
+            occupancy_bytes: levels(occupancy)?,
+            limit_bytes: limit.map_or(Some(Vec::new()), levels)?,
+            drain_bytes: match drain {
+                Some(values) => grid.drain(&column.of(values)?)?,
+                None => Vec::new(),
+            },
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 mod forecaster;
 mod stream;
 
-use e2sm_tc::v1::{BearerForecast, BearerId, FeedGrid, QuantileColumn, UeId};
+use e2sm_tc::v1::{BearerForecast, BearerId, FeedSeries, UeId};
 
 pub(super) use forecaster::Forecaster;
 pub(super) use stream::ForecastStream;
@@ -53,69 +53,33 @@ const REPORT_US: u32 = 1_000;
 /// DRB identities (38.331, `DRB-Identity`).
 const DRBS: std::ops::RangeInclusive<u32> = 1..=32;
 
-/// Quantile of occupancy and limit.
-const MEDIAN: f32 = 0.5;
-
 /// The valid forecasts of a batch, their drain at `drain_quantile`, and the number of malformed ones.
 pub(crate) fn bearer_forecasts(
     batch: &proto::ForecastBatch,
     drain_quantile: f32,
 ) -> (Vec<BearerForecast>, u64) {
-    let feed = Feed::of(batch, drain_quantile);
-    let converted = batch.forecasts.iter().map(|forecast| feed.as_ref()?.bearer(forecast));
+    let series = FeedSeries::over(&batch.points_us, REPORT_US, &batch.quantiles, drain_quantile);
+    let converted = batch.forecasts.iter().map(|forecast| of_bearer(series.as_ref()?, forecast));
     let valid: Vec<BearerForecast> = converted.flatten().collect();
     let malformed = batch.forecasts.len() - valid.len();
     (valid, malformed as u64)
 }
 
-/// How the series of a batch become those of a feed.
-struct Feed {
-    grid: FeedGrid,
-    level: QuantileColumn,
-    drain: QuantileColumn,
-}
-
-impl Feed {
-    fn of(batch: &proto::ForecastBatch, drain_quantile: f32) -> Option<Self> {
-        Some(Self {
-            grid: FeedGrid::over(&batch.points_us, REPORT_US)?,
-            level: QuantileColumn::at(&batch.quantiles, MEDIAN)?,
-            drain: QuantileColumn::at(&batch.quantiles, drain_quantile)?,
-        })
-    }
-
-    fn bearer(&self, forecast: &proto::Forecast) -> Option<BearerForecast> {
-        let Self { grid, level, drain } = self;
-        let bearer = forecast.bearer?;
-        let rnti = u16::try_from(bearer.rnti).ok()?;
-        let drb = u8::try_from(bearer.drb).ok().filter(|_| DRBS.contains(&bearer.drb))?;
-        let values = |quantity, column: &QuantileColumn| {
-            let series = forecast.series.iter().find(|series| series.quantity() == quantity);
-            series.map(|series| column.of(&series.values))
-        };
-        let levels = |quantity| match values(quantity, level) {
-            Some(values) => grid.levels(&values?),
-            None => Some(Vec::new()),
-        };
-        let occupancy_bytes = levels(proto::Quantity::OccupancyBytes)?;
-        let limit_bytes = levels(proto::Quantity::LimitBytes)?;
-        let drain_bytes = match values(proto::Quantity::DrainBytes, drain) {
-            Some(values) => grid.drain(&values?)?,
-            None => Vec::new(),
-        };
-        if occupancy_bytes.is_empty() {
-            return None;
-        }
-        Some(BearerForecast {
-            bearer: BearerId { ue: UeId::Rnti(rnti), drb },
-            origin_us: forecast.origin_us,
-            horizon_start_us: grid.start_us(),
-            step_us: grid.step_us(),
-            occupancy_bytes,
-            limit_bytes,
-            drain_bytes,
-        })
-    }
+fn of_bearer(series: &FeedSeries, forecast: &proto::Forecast) -> Option<BearerForecast> {
+    let bearer = forecast.bearer?;
+    let rnti = u16::try_from(bearer.rnti).ok()?;
+    let drb = u8::try_from(bearer.drb).ok().filter(|_| DRBS.contains(&bearer.drb))?;
+    let values = |quantity| {
+        let series = forecast.series.iter().find(|series| series.quantity() == quantity);
+        series.map(|series| series.values.as_slice())
+    };
+    series.forecast(
+        BearerId { ue: UeId::Rnti(rnti), drb },
+        forecast.origin_us,
+        values(proto::Quantity::OccupancyBytes)?,
+        values(proto::Quantity::LimitBytes),
+        values(proto::Quantity::DrainBytes),
+    )
 }
 
 #[cfg(test)]

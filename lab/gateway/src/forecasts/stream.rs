@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use e2sm_tc::v1::LEVEL_QUANTILE;
 use tokio::{sync::watch, time::sleep};
 use tonic::{
     Code, Request, Status, Streaming,
@@ -10,7 +11,7 @@ use tonic::{
 };
 
 use super::{
-    ForecastOutcome, Forecaster, MEDIAN, bearer_forecasts,
+    ForecastOutcome, Forecaster, bearer_forecasts,
     proto::{ForecastBatch, ForecastRequest, Quantity, forecaster_client::ForecasterClient},
 };
 use crate::{
@@ -87,7 +88,7 @@ impl ForecastStream {
             [only] => only.node.id.clone(),
             _ => String::new(),
         };
-        let mut quantiles = vec![MEDIAN, self.forecaster.drain_quantile()];
+        let mut quantiles = vec![LEVEL_QUANTILE, self.forecaster.drain_quantile()];
         quantiles.sort_by(f32::total_cmp);
         quantiles.dedup();
         let mut request = Request::new(ForecastRequest {

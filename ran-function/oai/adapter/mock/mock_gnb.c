@@ -1,11 +1,13 @@
 /* A gNB with its threads: packets, slots of each cell, control plane. Prints what arrived at the UEs.
 
-   mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full|halts]: offers so much to each UE; blocks carry 2000 B per
+   mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full|halts|cu FILE]: offers so much to each UE; blocks carry 2000 B per
    slot of 0.5 ms and UE. UE 1 stays; the others are re-established, suspended, released and attached
    again. With `uplink` UE after UE receives a PDU, whose delivery ends when UE 1 has got SDUs meanwhile, and
    the control plane changes keys of UE 1. With `unconfigured` the first slots are of cells without
    configuration. With `full` an RLC buffer holds 500 kB. With `halts` the radio stands still for 200 ms
-   after each 200 ms. */
+   after each 200 ms. With `cu` it has no MAC, and packets go to F1-U as PDCP hands them down: MBIT_PER_S is that of
+   bursts of 200 ms with as long a pause, and FILE has the header and the message of a control of E2SM-TC v1,
+   each after its length in two bytes, the higher one first. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../adapter.h"
 #include "common/ran_context.h"
 #include "mock_mac.h"
 #include "openair2/F1AP/f1ap_ids.h"
@@ -28,12 +31,14 @@
 #define PATIENCE_US 10000000
 #define FULL_BYTES 500000
 #define HALT_US 200000
+#define BURST_US 200000
 
 static atomic_bool done;
 /* Deliveries end while packets still come. */
 static atomic_bool received;
 static bool unconfigured;
 static bool halts;
+static bool is_cu;
 static unsigned long deliveries;
 static unsigned long stalls;
 static unsigned ues;
@@ -46,6 +51,9 @@ static atomic_ulong arrived;
 static unsigned long gaps;
 static unsigned long worst_small_us;
 static uint32_t expected_sequence;
+/* Milliseconds in which an SDU of UE 1 arrived while none was brought. */
+static unsigned long pause_ms;
+static atomic_bool pausing;
 static uint64_t started_us;
 
 static uint64_t now_us(void) {
@@ -67,6 +75,10 @@ static void air(uint16_t rnti, const uint8_t* pdu, size_t size) {
   gaps += sequence != expected_sequence;
   expected_sequence = sequence + 1;
   atomic_fetch_add(&arrived, 1);
+  static uint64_t last_ms;
+  uint64_t const ms = now_us() / 1000;
+  pause_ms += atomic_load(&pausing) && ms != last_ms;
+  last_ms = ms;
   if (size == SMALL_BYTES + HEADER_BYTES) {
     uint64_t sent_us;
     memcpy(&sent_us, pdu + HEADER_BYTES + 28, sizeof(sent_us));
@@ -103,6 +115,12 @@ static void* bring_packets(void* argument) {
   unsigned long small = 0;
   while (!atomic_load(&done)) {
     uint64_t const elapsed_us = now_us() - start_us;
+    bool const pauses = is_cu && elapsed_us / BURST_US % 2 == 1;
+    atomic_store(&pausing, pauses);
+    if (pauses) {
+      sleep_us(200);
+      continue;
+    }
     while (packets < elapsed_us * mbit_per_s / (8 * PACKET_BYTES)) {
       for (ue_id_t ue = others ? 2 : 1; ue <= (others ? ues : 1); ++ue) {
         send_packet(ue, 5001, PACKET_BYTES);
@@ -208,13 +226,40 @@ static void release(ue_id_t ue, bool whole) {
   nr_rlc_remove_ue(rnti);
 }
 
+static size_t read_part(FILE* file, uint8_t* part, size_t room) {
+  uint8_t length[2];
+  if (fread(length, 1, 2, file) != 2) {
+    return 0;
+  }
+  size_t const bytes = (size_t)length[0] << 8 | length[1];
+  return bytes <= room && fread(part, 1, bytes, file) == bytes ? bytes : 0;
+}
+
+/* False if the host does not answer. */
+static bool control(const char* name) {
+  FILE* file = fopen(name, "rb");
+  if (file == NULL) {
+    return false;
+  }
+  uint8_t header[64];
+  uint8_t message[4096];
+  uint8_t outcome[1024];
+  size_t const header_bytes = read_part(file, header, sizeof(header));
+  size_t const message_bytes = read_part(file, message, sizeof(message));
+  fclose(file);
+  return sojourn_gnb_control_v1(adapter_gnb(), header, header_bytes, message, message_bytes,
+                                now_us(), outcome, sizeof(outcome)) > 0;
+}
+
 int main(int argc, char** argv) {
   bool const uplink = argc == 5 && strcmp(argv[4], "uplink") == 0;
   bool const full = argc == 5 && strcmp(argv[4], "full") == 0;
   unconfigured = argc == 5 && strcmp(argv[4], "unconfigured") == 0;
   halts = argc == 5 && strcmp(argv[4], "halts") == 0;
-  if (argc != 4 && !uplink && !unconfigured && !full && !halts) {
-    fprintf(stderr, "usage: mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full|halts]\n");
+  is_cu = argc == 6 && strcmp(argv[4], "cu") == 0;
+  if (argc != 4 && !uplink && !unconfigured && !full && !halts && !is_cu) {
+    fprintf(stderr,
+            "usage: mock_gnb UES SECONDS MBIT_PER_S [uplink|unconfigured|full|halts|cu FILE]\n");
     return 2;
   }
   for (int cell = 0; unconfigured && cell < MOCK_CELLS; ++cell) {
@@ -223,6 +268,7 @@ int main(int argc, char** argv) {
   if (full) {
     mock_rlc_limit_bytes = FULL_BYTES;
   }
+  mock_rlc_is_f1u = is_cu;
   ues = (unsigned)strtoul(argv[1], NULL, 10);
   unsigned long const seconds = strtoul(argv[2], NULL, 10);
   mbit_per_s = strtoul(argv[3], NULL, 10);
@@ -233,11 +279,16 @@ int main(int argc, char** argv) {
   for (ue_id_t ue = 1; ue <= ues; ++ue) {
     attach(ue, ++rnti);
   }
+  if (is_cu && !control(argv[5])) {
+    fprintf(stderr, "%s: no control\n", argv[5]);
+    return 1;
+  }
   pthread_t packets[2];
   pthread_t slots[MOCK_CELLS];
   pthread_create(&packets[0], NULL, bring_packets, NULL);
   pthread_create(&packets[1], NULL, bring_packets, packets);
-  for (int cell = 0; cell < MOCK_CELLS; ++cell) {
+  int const cells = is_cu ? 0 : MOCK_CELLS;
+  for (int cell = 0; cell < cells; ++cell) {
     pthread_create(&slots[cell], NULL, schedule, (void*)(intptr_t)cell);
   }
   pthread_t delivery;
@@ -269,9 +320,10 @@ int main(int argc, char** argv) {
   atomic_store(&done, true);
   pthread_join(packets[0], NULL);
   pthread_join(packets[1], NULL);
-  for (int cell = 0; cell < MOCK_CELLS; ++cell) {
+  for (int cell = 0; cell < cells; ++cell) {
     pthread_join(slots[cell], NULL);
   }
+  printf("pause_ms %lu\n", pause_ms);
   nr_pdcp_get_statistics(1, 0, DRB, &statistics);
   printf("numbered %u received %u\n", statistics.txpdu_pkts, statistics.rxpdu_pkts);
   printf("sent %lu arrived %lu gaps %lu worst_small_us %lu rlc_peak_bytes %zu\n",

@@ -27,6 +27,7 @@ typedef struct {
 
 mock_air_t* mock_air;
 int mock_rlc_limit_bytes = INT_MAX;
+bool mock_rlc_is_f1u;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static channel_t channels[UES];
@@ -99,6 +100,9 @@ rlc_op_status_t nr_rlc_data_req(const protocol_ctxt_t* const ctxt, const srb_fla
   channel_t* channel = find((int)ctxt->rntiMaybeUEid);
   if (channel == NULL || ctxt->rntiMaybeUEid == 0 ||
       (int)channel->bytes + size > mock_rlc_limit_bytes) {
+    free(sdu);
+  } else if (mock_rlc_is_f1u) {
+    mock_air((uint16_t)ctxt->rntiMaybeUEid, sdu, (size_t)size);
     free(sdu);
   } else {
     pdu_t* pdu = malloc(sizeof(*pdu));

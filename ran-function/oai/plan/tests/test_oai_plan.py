@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -176,6 +177,19 @@ def test_a_gnb_older_than_the_library_is_to_be_built_again(
     done, said = checked(folders, capsys)["gnb"]
     assert not done
     assert "build it again" in said
+
+
+def test_steps_that_build_say_how_long_they_take_and_what_they_need(
+    folders: Folders, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(folders.arguments("--json")) == 0
+    steps = {each["step"]: each for each in json.loads(capsys.readouterr().out)["steps"]}
+    for name in set(NAMES) - set(RUN) - {"models"}:
+        assert re.fullmatch(r"\d+ (s|min)", steps[name]["takes"]), name
+    assert "swig 4.1" in steps["bridge"]["what"]
+    assert "build_oai -I" in steps["gnb"]["what"]
+    # FlexRIC's own tests need what nothing else of the plan does.
+    assert "-DUNIT_TEST=FALSE" in steps["flexric"]["commands"][0]
 
 
 @pytest.mark.parametrize("flag", ["oai", "flexric", "sojourn"])

@@ -6,6 +6,8 @@
 
 use e2sm_tc::v1::BearerForecast;
 
+use super::RlcStatus;
+
 /// Most points stored; the limit of E2SM-TC.
 const MAX_POINTS: usize = 64;
 
@@ -52,6 +54,18 @@ impl Feed {
     /// Time of the first point, and what the RLC holds then.
     pub(super) fn first(&self) -> Option<(u64, u32)> {
         self.occupancy_bytes.first().map(|bytes| (self.first_us, *bytes))
+    }
+
+    /// What the RLC held at the origin, if the first point is there and no limit is forecast, by which
+    /// a forecast decides alone.
+    pub(super) fn status(&self) -> Option<RlcStatus> {
+        let (at_us, occupancy_bytes) = self.first()?;
+        if at_us != self.origin_us || !self.limit_bytes.is_empty() {
+            return None;
+        }
+        let tti_us = u32::try_from(self.step_us).unwrap_or(u32::MAX);
+        let dl_opportunity = true;
+        Some(RlcStatus { at_us, occupancy_bytes, tti_us, dl_opportunity, ..RlcStatus::default() })
     }
 
     /// Whether the forecast has a drain of its own; else it follows from limit and occupancy.

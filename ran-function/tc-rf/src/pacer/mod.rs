@@ -7,6 +7,8 @@
 //!
 //! Two rules hold for every [`Algorithm`]:
 //! - Without an RLC status for [`STATUS_STALE_US`] everything passes.
+//! - A forecast without a limit that begins at its origin says what the RLC held then. For pacers that
+//!   use forecasts it is the status of a DU that sends none.
 //! - A packet that waits while nothing is in the RLC, on F1-U or unacknowledged is forwarded after
 //!   [`EMPTY_TTIS`] TTIs, so that no estimate can stall a bearer.
 
@@ -100,6 +102,8 @@ pub(crate) struct Pacer {
     flight: Flight,
     /// The newest forecast, also for a forecast pacer that is installed later.
     feed: Option<Box<Feed>>,
+    /// Whether the DU itself sends statuses.
+    du_reports: bool,
     meter: DrainMeter,
     /// Whether a packet was held back since the last status.
     held_back: bool,
@@ -116,6 +120,7 @@ impl Pacer {
             fed_us: 0,
             flight: Flight::default(),
             feed: None,
+            du_reports: false,
             meter: DrainMeter::default(),
             held_back: false,
             empty_ttis: 0,
@@ -157,6 +162,7 @@ impl Pacer {
     pub(crate) fn rlc_replaced(&mut self, now_us: u64) {
         self.last = None;
         self.feed = None;
+        self.du_reports = false;
         self.fed_us = now_us;
         self.meter = DrainMeter::default();
         (self.held_back, self.empty_ttis) = (false, 0);
@@ -164,6 +170,11 @@ impl Pacer {
     }
 
     pub(crate) fn status(&mut self, status: &RlcStatus, now_us: u64) {
+        self.du_reports = true;
+        self.take_status(status, now_us);
+    }
+
+    fn take_status(&mut self, status: &RlcStatus, now_us: u64) {
         self.fed_us = now_us;
         self.meter.status(status);
         self.flight.on_status(status, now_us);
@@ -197,8 +208,14 @@ impl Pacer {
         }
         let feed = self.feed.get_or_insert_default();
         feed.set(forecast);
-        if self.algorithm.as_mut().is_some_and(|algorithm| algorithm.forecast(feed, &self.flight)) {
-            self.fed_us = now_us;
+        let status = feed.status().filter(|_| !self.du_reports);
+        if !self.algorithm.as_mut().is_some_and(|algorithm| algorithm.forecast(feed, &self.flight))
+        {
+            return;
+        }
+        self.fed_us = now_us;
+        if let Some(status) = status {
+            self.take_status(&status, now_us);
         }
     }
 

@@ -372,3 +372,78 @@ fn a_pacer_without_forecasts_says_nothing_of_them() {
     tc.egress(0, &mut events, &mut |_| {});
     assert_eq!((tc.paced_by_forecast(0), events.events), (None, Vec::new()));
 }
+
+/// A DU that sends no status: its reports go to a forecaster of persistence, whose feed reaches the CU
+/// `FED_US` after the report, once in `FED_US`. Thousandths of the radio that were used and the peak of the RLC.
+fn settled_by_the_feed_alone(capacity: impl Fn(u64) -> u32) -> (u64, u32) {
+    const FED_US: u64 = 20_000;
+    /// TTIs of which the forecast has the mean drain.
+    const WINDOW: usize = 40;
+    let mut tc = bearer(FORECAST);
+    let mut du = Split::new(WAY_US, capacity);
+    du.status_us = (2, 2);
+    let mut seen = vec![(0_u32, 0_u64)];
+    for now_us in (0..6 * SECOND_US).step_by(1_000) {
+        if now_us == 3 * SECOND_US {
+            du.clear_counts();
+            seen.clear();
+            seen.push((du.occupancy_bytes(), 0));
+        }
+        let due = now_us % FED_US == 0 && seen.len() > FED_US as usize / 1_000;
+        let forecast = due.then(|| {
+            let known = seen.len() - 1 - FED_US as usize / 1_000;
+            let before = known.saturating_sub(WINDOW);
+            let drained = (seen[known].1 - seen[before].1) / (known - before).max(1) as u64;
+            BearerForecast {
+                bearer: BEARER,
+                origin_us: now_us - FED_US,
+                horizon_start_us: 0,
+                step_us: 1_000,
+                occupancy_bytes: vec![seen[known].0; 64],
+                limit_bytes: vec![],
+                drain_bytes: vec![drained as u32; 64],
+            }
+        });
+        du.run(&mut tc, (now_us, now_us + 1_000), bulk, |_| forecast.clone());
+        seen.push((du.occupancy_bytes(), du.drained_bytes));
+    }
+    (du.drained_bytes * 1000 / du.offered_bytes, du.peak_bytes)
+}
+
+#[test]
+fn a_du_without_statuses_is_paced_by_forecasts_that_say_what_its_rlc_held() {
+    // 20 ms old and once in 20 ms, they leave more in the RLC than statuses of each TTI, up to 40 ms of the
+    // radio, and with a TDD pattern 70 ms.
+    let (share, peak_bytes) = settled_by_the_feed_alone(|_| 2289);
+    assert!(share >= 950, "{share} ‰ of a steady radio");
+    assert!(peak_bytes <= 120_000, "{peak_bytes} B where a TTI pulls 2289");
+    let tdd = |us: u64| if us / 1_000 % 10 < 7 { 3_270 } else { 0 };
+    let (share, peak_bytes) = settled_by_the_feed_alone(tdd);
+    assert!(share >= 950, "{share} ‰ with a TDD pattern");
+    assert!(peak_bytes <= 200_000, "{peak_bytes} B where a TTI pulls 3270");
+}
+
+#[test]
+fn what_the_du_says_itself_counts_before_what_a_forecast_says_of_it() {
+    let mut tc = bearer(FORECAST);
+    for _ in 0..10 {
+        tc.ingress(packet(1, 1500, 0), 0, &mut ());
+    }
+    let full = |origin_us| BearerForecast {
+        horizon_start_us: 0,
+        limit_bytes: vec![],
+        ..streamed(origin_us)
+    };
+    tc.feed_forecast(&BearerForecast { occupancy_bytes: vec![7; 20], ..full(1_000) }, 2_000)
+        .unwrap();
+    assert_eq!(tc.status(2_000).pacer.rlc_occupancy_bytes, 7);
+    tc.rlc_status(&RlcStatus { at_us: 3_000, occupancy_bytes: 9, ..RlcStatus::default() }, 4_000);
+    tc.feed_forecast(&BearerForecast { occupancy_bytes: vec![8; 20], ..full(4_000) }, 5_000)
+        .unwrap();
+    assert_eq!(tc.status(5_000).pacer.rlc_occupancy_bytes, 9);
+    // Another DU may not say anything itself.
+    tc.rlc_replaced(6_000);
+    tc.feed_forecast(&BearerForecast { occupancy_bytes: vec![6; 20], ..full(6_000) }, 7_000)
+        .unwrap();
+    assert_eq!(tc.status(7_000).pacer.rlc_occupancy_bytes, 6);
+}

@@ -10,10 +10,11 @@ from functools import partial
 
 from ric import Node, XApp, for_each_node
 from ric.errors import ServiceModelError
-from ric.sm import rlc
+from ric.sm import TC_V1_OID, rlc
 from rlc_model import ContractError
 
 from rlc_forecaster.core import Forecaster, Layout
+from rlc_forecaster.cu_feed import CuFeed
 from rlc_forecaster.hub import Hub
 from rlc_forecaster.indications import ContextFeed, on_rlc_report
 from rlc_forecaster.metrics import ForecasterCollector, ModelStatus, Timings
@@ -77,6 +78,10 @@ class ForecasterApp:
         self._app.log.info("forecasts", address=listen, model=self._model_name())
         self._app.announce_ready(listen=listen)
         self._app.supervise("readiness", self._update_health)
+        if (feed_ms := settings.cu_feed_period_ms) is not None:
+            feed = CuFeed(self._app.gateway, self.hub.latest, feed_ms)
+            feeding = partial(for_each_node, self._app.gateway, TC_V1_OID, feed.follow)
+            self._app.supervise("feeds of CUs", feeding)
         await for_each_node(self._app.gateway, rlc.OID, self._follow)
 
     async def _follow(self, node: Node) -> None:

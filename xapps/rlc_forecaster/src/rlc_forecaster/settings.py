@@ -93,6 +93,13 @@ class ForecasterSettings(XAppSettings):
         " model's training, 20 without a model. Values are held for 250 ms. A pipeline status costs"
         " 5 µs of CPU per bearer: with 1000 bearers use 50 ms or more.",
     )
+    cu_feed_period_ms: Annotated[int, Field(ge=5, le=50)] | None = Field(
+        default=None,
+        description="Period of forecast feeds to the CU of a split gNB, ms: E2SM-TC controls with"
+        " the newest forecasts of the RLC of its O-DU, by which its pacers hold packets back. A"
+        " pacer that hears nothing for 100 ms lets all pass. FlexRIC's near-RT RIC has 64,500"
+        " requests, of which each feed takes one. None if unset.",
+    )
     model_max_age_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="Age of a model's SHA256SUMS above which the model is stale, h: naive"

@@ -23,7 +23,7 @@ The pipeline of a template, and a control that installs it on a bearer:
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -78,6 +78,7 @@ __all__ = [
     "decode",
     "decode_indication",
     "encode",
+    "forecast_feed",
     "greedy_defaults",
     "greedy_flows",
     "pacer_limits",
@@ -183,6 +184,41 @@ def status_rows(statuses: PipelineStatuses, used: UngreedyQueues | None = None) 
     >>> e2sm_tc.status_rows(statuses)["backlog_bytes"].sum()  # doctest: +SKIP
     """
     return np.frombuffer(statuses.rows(_NO_INVENTORIES if used is None else used), STATUS_ROW)
+
+
+def forecast_feed(
+    origin_us: int,
+    points_us: Sequence[int],
+    single_us: int,
+    quantiles: Sequence[float],
+    rows: Sequence[
+        tuple[
+            int,
+            int,
+            Sequence[float],
+            Sequence[float] | None,
+            Sequence[float] | None,
+        ]
+    ],
+) -> bytes:
+    """The control message of a forecast feed (style 3) from forecasts with quantiles of each point.
+
+    Occupancy and limit are fed at their median, the drain at the quantile that pacers are fed by
+    default.
+
+    Args:
+        origin_us: Time of the newest sample that they rest on, µs since the Unix epoch.
+        points_us: Points, µs after the origin, increasing.
+        single_us: Time that a single point stands for, µs.
+        quantiles: Of each series, increasing.
+        rows: RNTI, DRB identity and series of each bearer, row-major over points and quantiles, in
+            bytes: occupancy, limit, drain since the point before; ``None`` where not forecast.
+
+    Raises:
+        ValueError: points, quantiles or a series do not fit; says what was expected.
+        CodecError: no message can be made of them: no bearer, one twice, more than 256.
+    """
+    return _native.forecast_feed(origin_us, points_us, single_us, quantiles, rows)
 
 
 def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:

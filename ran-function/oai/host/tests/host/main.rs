@@ -3,6 +3,7 @@
 
 mod allocations;
 mod control;
+mod cu;
 mod fake;
 mod just_in_time;
 mod lifecycle;

@@ -70,17 +70,19 @@ def steps(trees: Trees, ric: str, gateway: str) -> list[Step]:
             "build the near-RT RIC and its service models"
             + ("" if trees.is_submodule else f"; of the same commit as OAI's {FLEXRIC}"),
             (
-                f"cmake -S {trees.flexric} -B {trees.flexric_build} -G Ninja {versions}",
+                f"cmake -S {trees.flexric} -B {trees.flexric_build} -G Ninja -DUNIT_TEST=FALSE"
+                f" {versions}",
                 f"cmake --build {trees.flexric_build}",
             ),
-            "",
+            "6 min",
             lambda seen: ric_is_built(trees, RIC),
         ),
         Step(
             "bridge",
-            "build what is of that FlexRIC: the bridge's module, the service model of E2SM-TC v1",
+            "build what is of that FlexRIC: the bridge's module, the service model of E2SM-TC v1;"
+            " needs swig 4.1 or newer (`pip install swig` will do)",
             (f"{make} flexric-bridge flexric-sm {folders}",),
-            "",
+            "20 s",
             lambda seen: bridge_fits(trees),
         ),
         Step(
@@ -96,14 +98,15 @@ def steps(trees: Trees, ric: str, gateway: str) -> list[Step]:
         ),
         Step(
             "gnb",
-            "build OAI's gNB with the library and the E2 agent, with the RIC's versions",
+            "build OAI's gNB with the library and the E2 agent, with the RIC's versions; needs"
+            " what OAI itself needs (`build_oai -I`), and for the RF simulator nr-uesoftmodem",
             (
                 f"cmake -S {trees.oai} -B {trees.oai_build} -G Ninja -DE2_AGENT=ON {versions}"
                 f" -DSOJOURN_PREFIX={trees.prefix}"
                 f" -DCMAKE_PROJECT_OpenAirInterface_INCLUDE={trees.adapter / 'sojourn.cmake'}",
                 f"cmake --build {trees.oai_build} --target {GNB} params_libconfig rfsimulator",
             ),
-            "",
+            "15 min",
             lambda seen: agent_is_built(trees, GNB),
         ),
         Step(
@@ -116,7 +119,8 @@ def steps(trees: Trees, ric: str, gateway: str) -> list[Step]:
         Step(
             "node",
             "start the gNB, with your cell's settings, the same library preloaded and a pipeline"
-            " that is safe before the first control",
+            " that is safe before the first control; its AMF runs before it (without one: --do-ra"
+            " --noS1)",
             (
                 f"SOJOURN_PIPELINE=low_latency {preload} {trees.oai_build / GNB} -O YOUR.conf"
                 f" --e2_agent.near_ric_ip_addr {ric} --e2_agent.sm_dir {models}",

@@ -32,6 +32,10 @@ Kind = Literal[
     "pipeline",
 ]
 
+FeedRow = tuple[int, int, Sequence[float], Sequence[float] | None, Sequence[float] | None]
+"""Of a bearer of a forecast feed: RNTI, DRB identity, and occupancy, limit and drain in bytes, each
+points × quantiles, row-major; `None` where not forecast."""
+
 V0_OID: Final = "0.0.0.0.0.0.0.0.1.146.0"
 V1_OID: Final = "0.0.0.0.0.0.0.0.1.146.1"
 
@@ -64,6 +68,15 @@ class _Codec(Protocol):
         min_rate_kbps: int,
         min_backlog_bytes: int,
     ) -> list[bool]: ...
+
+    def forecast_feed(
+        self,
+        origin_us: int,
+        points_us: Sequence[int],
+        single_us: int,
+        quantiles: Sequence[float],
+        rows: Sequence[FeedRow],
+    ) -> bytes: ...
 
     def pacer_limits(self, data: bytes) -> tuple[list[int], list[int], list[int]]: ...
 
@@ -154,6 +167,27 @@ def greedy_flows(
         min_rate_kbps=min_rate_kbps,
         min_backlog_bytes=min_backlog_bytes,
     )
+
+
+def forecast_feed(
+    origin_us: int,
+    points_us: Sequence[int],
+    single_us: int,
+    quantiles: Sequence[float],
+    rows: Sequence[FeedRow],
+) -> bytes:
+    """Control message of a forecast feed, from points in µs after `origin_us` (Unix time) and
+    quantiles of each; `single_us` is the time that a single point stands for.
+
+    Raises as `encode` does.
+    """
+    codec = _codec()
+    try:
+        return codec.forecast_feed(origin_us, points_us, single_us, quantiles, rows)
+    except codec.CodecError as error:
+        raise _as_service_model_error("control", "v1", error) from error
+    except ValueError as error:
+        raise ServiceModelError("tc", "control", str(error), "E2SM-TC v1") from None
 
 
 def pacer_limits(data: bytes) -> tuple[list[int], list[int], list[int]]:

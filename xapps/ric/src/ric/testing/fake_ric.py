@@ -170,10 +170,16 @@ class FakeRic:
     # ---------------------------------------------------------------- nodes
 
     def add_node(
-        self, node_id: str, *functions: RanFunction | str, node_type: NodeType = NodeType.GNB
+        self,
+        node_id: str,
+        *functions: RanFunction | str,
+        node_type: NodeType = NodeType.GNB,
+        base_station_id: str = "",
     ) -> FakeNode:
         """A node connects; functions are RAN functions or OIDs."""
-        node = Node(node_id, node_type, 1, 1, len(self._nodes), tuple(map(_as_function, functions)))
+        offered = tuple(map(_as_function, functions))
+        number = len(self._nodes)
+        node = Node(node_id, node_type, 1, 1, number, offered, base_station_id=base_station_id)
         fake = FakeNode(self, node)
         self._nodes[node_id] = fake
         self._publish(NodeEvent(NodeEventKind.CONNECTED, node))

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ric.late_reports import LateReports
-from rlc_model import ContractError, FeatureExtractor
+from rlc_model import FEATURES, ContractError, FeatureExtractor, Quantity
 from rlc_model.cumulated import CumulatedDrain
 
 from rlc_forecaster.core.bearers import BearerSlots, Rows
@@ -24,6 +24,7 @@ LONGEST_GAP_US: Final = 100_000
 """After a longer silence the carried state is outdated and starts from zero."""
 LAST_TIME_US: Final = 2**62
 """Later times (year 148 000) would overflow differences."""
+_OCCUPANCY: Final = FEATURES.index(Quantity.OCCUPANCY.value)
 _NO_SLOTS: Final = np.empty(0, np.intp)
 
 
@@ -240,6 +241,7 @@ class Forecaster:
             serving.source,
             serving.fallback,
             sample.samples.known[:, 0],
+            sample.samples.features[:, _OCCUPANCY],
             model.name if model is not None else "",
             cumulated,
         )

@@ -77,6 +77,7 @@ class Batch:
         source: ``(B,)`` of :class:`Source`.
         fallback: ``(B,)`` of :class:`Fallback`.
         limited: ``(B,)`` whether the bearer's queue limit is known; else its forecast is void.
+        held_bytes: ``(B,)`` what the RLC held at the origin, of the report.
         model: ``name:version``; empty without a model.
         cumulated: ``(B, M, levels)`` bytes drained until each point, see
             :mod:`rlc_model.cumulated`; None unless the forecaster is asked for them.
@@ -91,6 +92,7 @@ class Batch:
     source: NDArray[np.uint8]
     fallback: NDArray[np.uint8]
     limited: NDArray[np.bool_]
+    held_bytes: NDArray[np.float32]
     model: str
     cumulated: NDArray[np.float32] | None = None
 

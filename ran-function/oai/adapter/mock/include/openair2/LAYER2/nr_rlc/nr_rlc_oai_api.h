@@ -25,6 +25,8 @@ int nr_rlc_get_available_tx_space(const int ue_id, const logical_chan_id_t chann
 /* Takes the PDU whose last byte left. */
 typedef void mock_air_t(uint16_t rnti, const uint8_t* pdu, size_t size);
 extern mock_air_t* mock_air;
+/* Whether this is F1-U of a CU, which takes a PDU as it comes. */
+extern bool mock_rlc_is_f1u;
 
 /* What an RLC buffer holds at most; it rejects more. */
 extern int mock_rlc_limit_bytes;
