@@ -128,8 +128,11 @@ impl Mix {
                 }
             }
         }
+        let mut renewed = None;
         for row in outcomes.counting() {
-            if (row + rows - judged_from) % rows < JUDGED_ROWS {
+            let is_judged = (row + rows - judged_from) % rows < JUDGED_ROWS;
+            // All points of a queue limit are of one slot.
+            if is_judged && renewed.replace(slots.at(row)) != Some(slots.at(row)) {
                 self.simple.renew_windows(slots.at(row), &self.pasts, &self.levels);
             }
             for series in slots.at(row) * quantities..(slots.at(row) + 1) * quantities {
