@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import rlc_native
 from rlc_train import conformal
 from rlc_train.errors import TrainError
 from rlc_train.metrics import (
     Calibration,
     in_order,
     least_excesses,
-    pinball,
     skill_interval,
     worst_intervals,
 )
@@ -21,33 +19,28 @@ from sklearn.metrics import mean_pinball_loss
 LEVELS = np.array([0.1, 0.5, 0.9], np.float32)
 
 
-def test_the_minimiser_of_the_pinball_loss_is_the_quantile() -> None:
-    values = np.random.default_rng(1).gamma(2.0, size=5_001).astype(np.float32)
-    grid = np.linspace(0, 8, 1_601, dtype=np.float32)
-    loss = pinball(values[:, None], grid[None, :, None], np.array([0.9], np.float32)).mean(0)
-    assert grid[int(np.argmin(loss))] == pytest.approx(np.quantile(values, 0.9), abs=0.01)
-
-
-@given(st.floats(-100, 100), st.floats(-100, 100).filter(lambda x: abs(x) > 1e-3))
-def test_the_slope_of_the_pinball_loss_is_that_of_its_definition(at: float, off: float) -> None:
-    actual = np.array([at + off], np.float64)
-    step = 1e-6
-    low, high = (
-        pinball(actual, np.array([[at + s] * 3]), LEVELS.astype(np.float64))[0]
-        for s in (-step, step)
-    )
-    numeric = (high - low) / (2 * step)
-    expected = (actual < at) - LEVELS.astype(np.float64)
-    np.testing.assert_allclose(numeric, expected, atol=1e-4)
-
-
-def test_the_mean_of_the_pinball_loss_is_that_of_scikit_learn() -> None:
+def test_sums_of_losses_are_those_of_scikit_learn_and_of_counts_by_block() -> None:
     rng = np.random.default_rng(8)
-    actual = rng.gamma(2.0, size=500)
-    forecast = rng.gamma(2.0, size=(500, len(LEVELS)))
-    found = pinball(actual, forecast, LEVELS).mean(axis=0)
-    for level, column, mean in zip(LEVELS.tolist(), forecast.T, found, strict=True):
-        assert mean == pytest.approx(mean_pinball_loss(actual, column, alpha=level))
+    actual = rng.gamma(2.0, size=(500, 2, 3)).round().astype(np.float32)
+    actual[rng.random(actual.shape) < 0.1] = np.nan
+    forecast = np.sort(rng.gamma(2.0, size=(500, 2, 3, 3)).round(), axis=-1).astype(np.float32)
+    blocks = np.repeat(np.arange(5), 100)
+    found = rlc_native.loss_sums(actual, forecast, blocks, LEVELS, 0.5)
+    pinball, absolute, below, up_to, count = found
+    assert pinball.shape == absolute.shape == count.shape == (5, 2, 3)
+    for block, quantity, point in np.ndindex(pinball.shape):
+        values = actual[blocks == block, quantity, point]
+        known, at = ~np.isnan(values), (block, quantity, point)
+        quantiles = forecast[blocks == block, quantity, point][known]
+        losses = [
+            mean_pinball_loss(values[known], column, alpha=level)
+            for level, column in zip(LEVELS.tolist(), quantiles.T, strict=True)
+        ]
+        assert pinball[at] == pytest.approx(np.mean(losses) * known.sum(), rel=1e-6)
+        assert absolute[at] == np.abs(values[known] - quantiles[:, 1]).sum()
+        assert count[at] == known.sum()
+        assert below[at].tolist() == (values[known, None] < quantiles).sum(0).tolist()
+        assert up_to[at].tolist() == (values[known, None] <= quantiles).sum(0).tolist()
 
 
 def test_served_quantiles_are_sorted_and_not_negative() -> None:

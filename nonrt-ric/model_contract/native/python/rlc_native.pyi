@@ -97,6 +97,95 @@ def update_outside_ratio(
     `features` are ``(B, F)``, all others ``(F,)``.
     """
 
+Checks = tuple[
+    NDArray[np.intp], NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]
+]
+"""The fields of :class:`rlc_model.calibration.Checks`."""
+
+def replay(
+    mix: Mix,
+    slot: int,
+    ticks: NDArray[np.int64],
+    features: NDArray[np.float32],
+    fresh: NDArray[np.bool_],
+    limited: NDArray[np.bool_],
+    model: NDArray[np.float32] | None,
+    *,
+    warm_up: int,
+    begin: int,
+    wanted: NDArray[np.intp],
+    checks: Checks,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Takes T samples of a slot in order of time: of each first the forecasts, as
+    :meth:`Mix.forecasts` or without a model :meth:`Mix.naive_forecasts`, then :meth:`Mix.learn`.
+
+    Releases the GIL.
+
+    Args:
+        mix: The mix; other threads must not use it meanwhile.
+        slot: The slot.
+        ticks: ``(T,)`` number of the report period of each sample.
+        features: ``(T, F)``.
+        fresh, limited: ``(T,)`` as of :meth:`Mix.add`.
+        model: ``(T, quantity, M, Q)`` of the model in the quantities' units, without offsets; None
+            without a model.
+        warm_up: Samples before the first with a forecast of the model.
+        begin: The first sample that the mix does not have.
+        wanted: ``(N,)`` samples whose forecasts are wanted, none twice; increasing.
+        checks: Outcomes, none of a sample before `begin`.
+
+    Returns:
+        ``(N, quantity, M, Q)`` forecasts of the mix, and of the best simple forecasters; 0 of
+        samples before `begin`.
+    """
+
+def calibrate(
+    slot: int,
+    plain: NDArray[np.float32],
+    *,
+    begin: int,
+    wanted: NDArray[np.intp],
+    checks: Checks,
+    levels: NDArray[np.float32],
+    theta: NDArray[np.float32],
+    size: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    begun: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """Forecasts of samples calibrated in order of time; see
+    :meth:`rlc_model.calibration.Offsets.calibrate`. Releases the GIL."""
+
+def loss_sums(
+    actual: NDArray[np.float32],
+    forecast: NDArray[np.float32],
+    blocks: NDArray[np.intp],
+    levels: NDArray[np.float32],
+    same: float,
+) -> tuple[
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+]:
+    """Sums of losses by block, quantity and point. Releases the GIL.
+
+    Args:
+        actual: ``(N, quantity, M)``; NaN if unknown.
+        forecast: ``(N, quantity, M, Q)``, sorted.
+        blocks: ``(N,)`` number of the block of each sample, from 0 and not decreasing.
+        levels: ``(Q,)``.
+        same: Values closer than this are ties.
+
+    Returns:
+        Of B blocks ``(B, quantity, M)`` mean pinball losses over the quantiles, ``(B, quantity,
+        M)`` errors of the quantile next to the median, ``(B, quantity, M, Q)`` values below each
+        quantile, and at or below it, ``(B, quantity, M)`` known values.
+    """
+
+def sort_last(values: NDArray[np.float32]) -> None:
+    """Sorts the values along the last axis, in place. NaN stays in place."""
+
 @final
 class Mix:
     """A mix of experts per slot, quantity and point; see :mod:`rlc_model.mix`."""

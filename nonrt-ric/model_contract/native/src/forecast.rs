@@ -50,9 +50,9 @@ pub(crate) fn order(group: &mut [f32]) {
     }
 }
 
-/// [`sort`] of each group.
+/// Sorts each group of `quantiles` values, in which NaN stays in place; what is left over stays as it is.
 #[inline]
-pub(crate) fn sort_groups(values: &mut [f32], quantiles: usize) {
+pub fn sort_groups(values: &mut [f32], quantiles: usize) {
     match quantiles {
         0 => {}
         // As in `order_groups`.

@@ -98,6 +98,13 @@ pub enum ArrayError {
         /// The number of valid indices.
         count: usize,
     },
+    /// A row that is to come before the one before it.
+    Order {
+        /// The array of rows.
+        name: &'static str,
+        /// The row.
+        row: usize,
+    },
 }
 
 impl From<LengthError> for ArrayError {
@@ -113,6 +120,7 @@ impl fmt::Display for ArrayError {
             Self::Index { name, row, index, count } => {
                 write!(f, "{name} of row {row} is {index}, of {count}")
             }
+            Self::Order { name, row } => write!(f, "{name} of row {row} is out of order"),
         }
     }
 }

@@ -4,11 +4,15 @@
 //! model's step; here each value is loaded once. The operations are defined in `rlc_model`, scores
 //! in the forecaster.
 
+mod calibrate;
+mod checks;
 mod cumulated;
 mod forecast;
 mod index;
+mod losses;
 mod mix;
 mod naive;
+mod replay;
 mod ridge;
 mod sample;
 mod score;
@@ -18,10 +22,14 @@ mod track;
 mod weights;
 mod windows;
 
+pub use calibrate::Stretch;
+pub use checks::Checks;
 pub use cumulated::{Cumulated, Drained};
-pub use forecast::{ModelOutput, all_finite};
+pub use forecast::{ModelOutput, all_finite, sort_groups};
 pub use index::{ArrayError, Index, Outcomes};
+pub use losses::{Judged, LossSums};
 pub use mix::{Checked, Forecasts, Losses, Mix, Newest, PointTimes, Quantities};
+pub use replay::{Replay, Replayed};
 use sample::check;
 pub use sample::{COLUMNS, Fields, LengthError, MAX_RATE_BYTES_PER_MS, Previous, samples};
 pub use score::{Coverage, update_outside_ratio};

@@ -1,5 +1,6 @@
 //! What is served: a mix of the model's forecast and four others, weighted by their losses.
 
+mod best;
 mod blend;
 mod learn;
 mod serve;

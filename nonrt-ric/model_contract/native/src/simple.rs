@@ -4,11 +4,14 @@
 //! mean losses before the outcome that it is judged by, so that it is a forecaster itself and not a
 //! minimum in hindsight.
 
+mod best;
+
 use crate::mix::Tracker;
 use crate::naive::{Pasts, Span};
 use crate::score::pinball_loss;
 use crate::windows::{Origin, WINDOWS, Windows};
 use crate::{Axes, forecast};
+pub(crate) use best::Windowed;
 
 /// The simple forecasters: persistence, whose rate is a mean over at least [`STEADY`] reports;
 /// quantiles of the last 100, 300 and 1000 reports; an exponential mean of a memory of 25 reports; the

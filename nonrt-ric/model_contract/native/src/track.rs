@@ -178,7 +178,7 @@ impl Offsets<'_> {
     }
 
     /// S.
-    fn check(&self) -> Result<usize, LengthError> {
+    pub(crate) fn check(&self) -> Result<usize, LengthError> {
         let axes = self.axes;
         let slots = axes.slots("size", self.size.len(), 1)?;
         let cells = self.size.len();

@@ -10,7 +10,7 @@ level. θ as a multiple of the mean error has no unit and follows a change of lo
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import rlc_native
@@ -32,6 +32,37 @@ def round_length(points: int) -> int:
     while math.gcd(length, _SLOT_PERIODS) > 1:
         length += 1
     return length
+
+
+class Checks(NamedTuple):
+    """Outcomes of a back-test of one bearer, in the order in which they are learned from.
+
+    Attributes:
+        rows: ``(E,)`` sample at which each becomes known; not decreasing.
+        last: ``(E,)`` whether it is the last of a group, which is of one sample and learned from
+            together.
+        origins: ``(E,)`` sample of the forecast.
+        points: ``(E,)`` its point.
+        actual: ``(E, quantity)``; NaN if unknown.
+    """
+
+    rows: NDArray[np.intp]
+    last: NDArray[np.bool_]
+    origins: NDArray[np.intp]
+    points: NDArray[np.intp]
+    actual: NDArray[np.float32]
+
+    def between(self, start: int, stop: int, base: int) -> Checks:
+        """Those of the samples ``[start, stop)``, counted from the sample `base`."""
+        first, end = np.searchsorted(self.rows, [start, stop])
+        here = slice(first, end)
+        return Checks(
+            self.rows[here] - base,
+            self.last[here],
+            self.origins[here] - base,
+            self.points[here],
+            self.actual[here],
+        )
 
 
 Slots = slice | NDArray[np.intp]
@@ -89,6 +120,47 @@ class Offsets:
             actual,
             plain,
             counts,
+            levels=self.levels,
+            theta=self.theta,
+            size=self.size,
+            offset=self.offset,
+            begun=self.begun,
+        )
+
+    def calibrate(
+        self,
+        slot: int,
+        plain: NDArray[np.float32],
+        *,
+        wanted: NDArray[np.intp],
+        checks: Checks,
+        begin: int = 0,
+    ) -> NDArray[np.float32]:
+        """Calibrates forecasts of T samples of a slot in order of time, each by what was learned
+        until its sample; updates the offsets as :meth:`learn` does.
+
+        Args:
+            slot: The slot.
+            plain: ``(T, quantity, M, Q)`` forecasts without offset, or ``(T, quantity, M, 1)``
+                for one value at all levels.
+            wanted: ``(N,)`` samples from `begin` on whose forecasts are wanted, none twice;
+                increasing.
+            checks: Outcomes that become known from `begin` on.
+            begin: The first sample that is not yet calibrated; checks may be of forecasts before
+                it.
+
+        Returns:
+            ``(N, quantity, M, Q)``, sorted and clipped at 0.
+
+        Raises:
+            ValueError: Shapes do not match, or an index is out of range.
+        """
+        return rlc_native.calibrate(
+            slot,
+            plain,
+            begin=begin,
+            wanted=wanted,
+            checks=checks,
             levels=self.levels,
             theta=self.theta,
             size=self.size,

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
 
 from rlc_train.baselines.base import BatchForecaster, Forecaster, spread_origins
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.metrics import Calibration, Interval, in_order, pinball, skill_interval
+from rlc_train.metrics import Calibration, Interval, in_order, skill_interval
 from rlc_train.series import labels
 from rlc_train.splits import Part
 
@@ -183,26 +184,8 @@ def losses_of(
         forecast: ``(N, quantity, M, K)``, in order.
         layout: The axes.
     """
-    known = ~np.isnan(actual)
-    value = np.where(known, actual, 0)
-    loss = np.where(known, pinball(value, forecast, layout.levels).mean(-1), 0)
-    middle = forecast[..., int(np.argmin(np.abs(layout.levels - 0.5)))]
-    error = np.where(known, np.abs(value - middle), 0)
-    off = value[..., None] - forecast
-    below = (off < -SAME_BYTES) & known[..., None]
-    up_to = (off <= SAME_BYTES) & known[..., None]
     times = part.series.at_us[origins]
-    block = (times - times[0]) // BLOCK_US
-    _, first = np.unique(block, return_index=True)
-
-    def summed(values: NDArray[np.generic]) -> NDArray[np.float64]:
-        return np.asarray(np.add.reduceat(values.astype(np.float64), first, axis=0))
-
-    return Losses(
-        summed(loss),
-        summed(error),
-        summed(below),
-        summed(up_to),
-        summed(known),
-        **{name: [getattr(part.series, name)] * len(first) for name in LABELS},
-    )
+    _, block = np.unique((times - times[0]) // BLOCK_US, return_inverse=True)
+    sums = rlc_native.loss_sums(actual, forecast, block, layout.levels, SAME_BYTES)
+    labels: dict[str, Any] = {name: [getattr(part.series, name)] * len(sums[0]) for name in LABELS}
+    return Losses(*sums, **labels)

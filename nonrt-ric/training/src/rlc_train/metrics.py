@@ -1,4 +1,4 @@
-"""Pinball loss, absolute error, coverage, and confidence intervals of the skill.
+"""Coverage, and confidence intervals of the skill.
 
 Adjacent samples are correlated, so losses are summed over blocks of consecutive samples, and the
 bootstrap draws whole blocks (Künsch 1989; non-overlapping: Carlstein 1986).
@@ -14,21 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlc_train.errors import TrainError
-
-
-def pinball(
-    actual: NDArray[np.float32], forecast: NDArray[np.float32], levels: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """``max(τ·d, (τ−1)·d)``, ``d = actual − forecast`` (Koenker and Bassett 1978), per quantile.
-
-    Args:
-        actual: ``(…,)``.
-        forecast: ``(…, K)``.
-        levels: ``(K,)`` τ.
-    """
-    difference = actual[..., None] - forecast
-    loss: NDArray[np.float32] = np.maximum(levels * difference, (levels - 1) * difference)
-    return loss
 
 
 def in_order(forecast: NDArray[np.float32]) -> NDArray[np.float32]:

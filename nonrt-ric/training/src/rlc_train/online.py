@@ -7,18 +7,22 @@ queue limits at all points when a TC status holds one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rlc_model import Quantity, limit_outcomes
-from rlc_model.calibration import Offsets, round_length
+from rlc_model.calibration import Checks, Offsets, round_length
 
+from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.metrics import in_order
-from rlc_train.series import Series, label_rows, outcomes
+from rlc_train.series import Outcomes, Series
 from rlc_train.splits import SETTLING_SAMPLES, Part
 
 CONTEXT_SAMPLES: Final = SETTLING_SAMPLES
@@ -54,8 +58,55 @@ class Lane:
         return int(self.origins[-1]) + 1
 
 
-ForecastAt = Callable[[int, int], NDArray[np.float32]]
-"""``(row, n)`` to ``(n, Q, M, K)`` forecasts of the first n lanes; called for each row in order."""
+ForecastRows = Callable[[int, int, int], NDArray[np.float32]]
+"""``(first, stop, n)`` to ``(n, rows, Q, M, K)`` forecasts of the first n lanes from these rows, or
+with one value for all K; called in order of the rows."""
+STRETCH: Final = 1_000
+"""Rows of a call."""
+_T = TypeVar("_T")
+
+
+class OnlineForecaster(ABC):
+    """A forecaster that learns while it forecasts: from a series, and nothing from the parts."""
+
+    name = ""
+    most_origins: int | None = None
+    layout: Layout | None = None
+
+    @abstractmethod
+    def run(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
+        """``(N, Q, M, K)`` forecasts at the origins of each lane; the longest lane is the first."""
+
+    def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
+        """Learns only online."""
+        del parts, seed
+        self.layout = layout
+
+    def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Runs over the series up to the last origin."""
+        return self.predict_all([(part, origins)])[0]
+
+    def predict_all(
+        self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
+    ) -> list[NDArray[np.float32]]:
+        """Runs over all series in parallel."""
+        return side_by_side(chosen, self.axes, self.run)
+
+    @property
+    def axes(self) -> Layout:
+        """The axes of forecasts.
+
+        Raises:
+            TrainError: It is not fitted.
+        """
+        if self.layout is None:
+            raise TrainError(self.name, "is not fitted")
+        return self.layout
+
+
+def threads() -> ThreadPoolExecutor:
+    """A thread for each processor of this process, for work that releases the GIL."""
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)))
 
 
 def side_by_side(
@@ -83,23 +134,24 @@ def side_by_side(
     return found
 
 
+def stretches(lanes: Sequence[Lane]) -> Iterator[tuple[int, int, int]]:
+    """First row, end and number of lanes that have these rows; `lanes` are the longest first."""
+    stops = [lane.stop for lane in lanes]
+    edges = sorted({*stops, *range(0, stops[0], STRETCH)})
+    for first, stop in itertools.pairwise(edges):
+        yield first, stop, sum(end > first for end in stops)
+
+
 def forecasts_at_origins(
-    lanes: Sequence[Lane], layout: Layout, forecast_at: ForecastAt
+    lanes: Sequence[Lane], layout: Layout, forecast_rows: ForecastRows
 ) -> list[NDArray[np.float32]]:
     """The forecasts at the origins, without calibration."""
     result = [np.empty((len(lane.origins), *layout.shape), np.float32) for lane in lanes]
-    wanted = [
-        dict(zip(lane.origins.tolist(), range(len(lane.origins)), strict=True)) for lane in lanes
-    ]
-    count = len(lanes)
-    for row in range(lanes[0].stop):
-        while lanes[count - 1].stop <= row:
-            count -= 1
-        forecast = forecast_at(row, count)
-        for index in range(count):
-            position = wanted[index].get(row)
-            if position is not None:
-                result[index][position] = forecast[index]
+    for first, stop, count in stretches(lanes):
+        forecast = forecast_rows(first, stop, count)
+        for index, lane in enumerate(lanes[:count]):
+            a, b = np.searchsorted(lane.origins, [first, stop])
+            result[index][a:b] = forecast[index, lane.origins[a:b] - first]
     return result
 
 
@@ -108,118 +160,98 @@ def track(
 ) -> NDArray[np.float32]:
     """:func:`track_all` for one series and its ``(T, Q, M, K)`` forecasts from every row."""
 
-    def forecast_at(row: int, count: int) -> NDArray[np.float32]:
-        return forecast[row : row + count]
+    def forecast_rows(first: int, stop: int, count: int) -> NDArray[np.float32]:
+        return forecast[first:stop][None, :, :]
 
-    return track_all([Lane(series, origins)], layout, forecast_at)[0]
+    return track_all([Lane(series, origins)], layout, forecast_rows)[0]
 
 
 def track_all(
-    lanes: Sequence[Lane],
-    layout: Layout,
-    forecast_at: ForecastAt,
-    offsets: Offsets | None = None,
+    lanes: Sequence[Lane], layout: Layout, forecast_rows: ForecastRows
 ) -> list[NDArray[np.float32]]:
     """Calibrates forecasts in order of time, each by earlier outcomes of its lane.
 
     Args:
         lanes: Longest first; independent of each other.
         layout: Axes of the forecasts.
-        forecast_at: The forecasts.
-        offsets: Of the lanes, to begin with; updated. None begins without.
+        forecast_rows: The forecasts.
 
     Returns:
         ``(N, Q, M, K)`` for each lane, with the offsets at the origin.
     """
-    count, longest = len(lanes), lanes[0].stop
-    due = due_points(lanes, layout)
-    actual = report_outcomes(lanes, layout, due)
-    limits = reported_limits(lanes, layout)
-    wanted = np.zeros((longest, count), np.bool_)
-    for index, lane in enumerate(lanes):
-        wanted[lane.origins, index] = True
-    alive = np.searchsorted([-lane.stop for lane in lanes], -np.arange(longest))
-    if offsets is None:
-        offsets = Offsets(layout.levels, count, *layout.shape[:2])
+    checks = [checks_of(lane, layout) for lane in lanes]
+    offsets = Offsets(layout.levels, len(lanes), *layout.shape[:2])
+    result = [np.empty((len(lane.origins), *layout.shape), np.float32) for lane in lanes]
     # Forecasts of the last rows, until their points are checked.
     depth = int(layout.ahead[-1]) + 1
-    recent = np.zeros((depth, count, *layout.shape), np.float32)
-    result = [np.empty((len(lane.origins), *layout.shape), np.float32) for lane in lanes]
-    position = [0] * count
-    for row in range(longest):
-        n = int(alive[row])
-        checked = np.flatnonzero(due[row, :n, 0] >= 0)
-        if len(checked):
-            then, point = due[row, checked, 0] % depth, due[row, checked, 1]
-            offsets.learn(checked, point, actual[row, checked], recent[then, checked, :, point])
-        if row in limits:
-            of, then, point, reported = limits[row]
-            offsets.learn(of, point, reported, recent[then % depth, of, :, point])
-        now = recent[row % depth, :n]
-        now[:] = forecast_at(row, n)
-        for index in np.flatnonzero(wanted[row, :n]).tolist():
-            result[index][position[index]] = in_order(now[index] + offsets.offset[index])
-            position[index] += 1
+    plain = np.empty((len(lanes), 0, *layout.shape[:2], 1), np.float32)
+    for first, stop, count in stretches(lanes):
+        before = plain[:count, -depth:]
+        now = forecast_rows(first, stop, count)
+        plain = np.concatenate([before, now], axis=1) if before.shape[1] else now
+        kept = plain.shape[1] - (stop - first)
+        for index, lane in enumerate(lanes[:count]):
+            a, b = np.searchsorted(lane.origins, [first, stop])
+            result[index][a:b] = offsets.calibrate(
+                index,
+                np.ascontiguousarray(plain[index]),
+                begin=kept,
+                wanted=lane.origins[a:b] - (first - kept),
+                checks=checks[index].between(first, stop, first - kept),
+            )
     return result
 
 
-def report_outcomes(
-    lanes: Sequence[Lane], layout: Layout, due: NDArray[np.intp]
-) -> NDArray[np.float32]:
-    """``(T, B, Q)`` outcomes in RLC reports at the points of :func:`due_points`; NaN if unknown, as
-    all queue limits."""
-    values = np.full((lanes[0].stop, len(lanes), len(layout.quantities)), np.nan, np.float32)
-    for index, lane in enumerate(lanes):
-        ended = outcomes(lane.series.cut(0, lane.stop), layout)
-        columns = layout.outcome_columns.T[due[: lane.stop, index, 1]]
-        values[: lane.stop, index] = np.take_along_axis(ended, columns, axis=1)
-    values[..., [q is Quantity.QUEUE_LIMIT for q in layout.quantities]] = np.nan
-    return values
+def checks_of(lane: Lane, layout: Layout, found: Outcomes | None = None) -> Checks:
+    """What the forecaster learns from in a lane: one point at each row in turn, and queue limits at
+    all points when they are reported.
+
+    Args:
+        lane: The lane.
+        layout: The axes.
+        found: Outcomes of its rows, if they are known already.
+    """
+    if found is None:
+        found = Outcomes.of(
+            lane.series.cut(0, lane.stop), layout, np.arange(lane.stop, dtype=np.intp)
+        )
+    known = found.known & (found.rows < lane.stop) & (found.rows >= lane.learns_from)
+    due, limits = _due(lane, layout, found, known), _limits(lane, layout, found, known)
+    rows, origins, points = (np.concatenate([due[at], limits[at]]) for at in range(3))
+    actual = np.concatenate([due[3], limits[3]])
+    # Of one row first the due point, then the limits.
+    group = 2 * rows
+    group[len(due[0]) :] += 1
+    order = np.argsort(group, kind="stable")
+    last = np.diff(group[order], append=-1) != 0
+    return Checks(rows[order], last, origins[order], points[order], actual[order])
 
 
-class ReportedLimits(NamedTuple):
-    """Queue limits reported at a row: ``(N,)`` lanes, origins and points, ``(N, Q)`` outcomes."""
-
-    lanes: NDArray[np.intp]
-    origins: NDArray[np.intp]
-    points: NDArray[np.intp]
-    actual: NDArray[np.float32]
+_Found = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]
+"""Rows, origins, points and ``(E, quantity)`` values of outcomes."""
 
 
-def reported_limits(lanes: Sequence[Lane], layout: Layout) -> dict[int, ReportedLimits]:
-    """The queue limits to check, by row."""
-    if Quantity.QUEUE_LIMIT not in layout.quantities:
-        return {}
-    column = list(Quantity).index(Quantity.QUEUE_LIMIT)
-    found = []
-    for index, lane in enumerate(lanes):
-        rows, known = label_rows(lane.series, layout, np.arange(lane.stop, dtype=np.intp))
-        known &= (rows < lane.stop) & (rows >= lane.learns_from) & lane.series.limit_reported[rows]
-        origins, points = np.nonzero(known)
-        found.append(np.stack([rows[known], np.full(len(origins), index), origins, points]))
-    rows, of, origins, points = np.concatenate(found, axis=1)
-    limits = np.array([lanes[i].series.targets[r, column] for i, r in zip(of, rows, strict=True)])
-    actual = limit_outcomes(layout.quantities, limits)
-    order = np.argsort(rows, kind="stable")
-    first = np.flatnonzero(np.diff(rows[order], prepend=-1))
-    return {
-        int(rows[part[0]]): ReportedLimits(of[part], origins[part], points[part], actual[part])
-        for part in np.split(order, first[1:])
-        if len(part)
-    }
+def _due(lane: Lane, layout: Layout, found: Outcomes, known: NDArray[np.bool_]) -> _Found:
+    """The point that is checked at each row by the RLC report, which has no queue limit."""
+    turn = np.arange(lane.stop) % round_length(layout.points) % layout.points
+    origin = np.full(lane.stop, -1, np.intp)
+    for point in range(layout.points):
+        label = found.rows[:, point]
+        checked = np.flatnonzero(
+            known[:, point] & (turn[np.where(known[:, point], label, 0)] == point)
+        )
+        origin[label[checked]] = checked
+    rows = np.flatnonzero(origin >= 0)
+    points = turn[rows]
+    actual = found.ended[rows[:, None], layout.outcome_columns.T[points]]
+    actual[:, [q is Quantity.QUEUE_LIMIT for q in layout.quantities]] = np.nan
+    return rows, origin[rows], points, actual
 
 
-def due_points(lanes: Sequence[Lane], layout: Layout) -> NDArray[np.intp]:
-    """``(T, B, 2)`` origin and point to check at each row; −1 for none."""
-    due = np.full((lanes[0].stop, len(lanes), 2), -1, np.intp)
-    length = round_length(layout.points)
-    for index, lane in enumerate(lanes):
-        rows, known = label_rows(lane.series, layout, np.arange(lane.stop, dtype=np.intp))
-        for point in range(layout.points):
-            mine = known[:, point] & (rows[:, point] < lane.stop)
-            mine &= rows[:, point] >= lane.learns_from
-            mine &= rows[:, point] % length % layout.points == point
-            checked = np.flatnonzero(mine)
-            due[rows[checked, point], index, 0] = checked
-            due[rows[checked, point], index, 1] = point
-    return due
+def _limits(lane: Lane, layout: Layout, found: Outcomes, known: NDArray[np.bool_]) -> _Found:
+    """Queue limits at all points."""
+    is_reported = lane.series.limit_reported & (Quantity.QUEUE_LIMIT in layout.quantities)
+    origins, points = np.nonzero(known & is_reported[np.where(known, found.rows, 0)])
+    rows = found.rows[origins, points]
+    limits = lane.series.targets[rows, list(Quantity).index(Quantity.QUEUE_LIMIT)]
+    return rows, origins, points, limit_outcomes(layout.quantities, limits)

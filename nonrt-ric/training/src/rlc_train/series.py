@@ -111,17 +111,29 @@ def label_rows(
         ``(N, M)`` rows, and whether there is a sample; missing reports have no label.
     """
     limit = len(series) if stop is None else min(stop, len(series))
-    wanted = series.at_us[origins][:, None] + layout.ahead * layout.period_us
-    rows = np.searchsorted(series.at_us, wanted)
+    at_us = series.at_us
+    wanted = at_us[origins][:, None] + layout.ahead * layout.period_us
+    # Mostly no report is missing, and a label is as many rows as periods after its origin.
+    rows = np.minimum(origins[:, None] + layout.ahead, max(len(series) - 1, 0))
+    known = (at_us[rows] == wanted) & (rows < limit)
+    other = np.nonzero(~known)
+    rows[other], known[other] = _near(at_us, wanted[other], limit, layout.period_us)
+    return rows, known
+
+
+def _near(
+    at_us: NDArray[np.int64], wanted: NDArray[np.int64], limit: int, period_us: int
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Rows before `limit` at times, and whether there are such."""
+    rows = np.searchsorted(at_us, wanted)
     inside = rows < limit
     rows = np.where(inside, rows, 0)
     # Clocks of simulated and real nodes jitter by less than half a sample period.
-    near = np.abs(series.at_us[rows] - wanted) * 2 < layout.period_us
+    near = np.abs(at_us[rows] - wanted) * 2 < period_us
     before = np.maximum(rows - 1, 0)
-    near_before = np.abs(series.at_us[before] - wanted) * 2 < layout.period_us
+    near_before = np.abs(at_us[before] - wanted) * 2 < period_us
     rows = np.where(~near & near_before, before, rows)
-    known = inside & (near | near_before)
-    return rows, known
+    return rows, inside & (near | near_before)
 
 
 def span_means(
@@ -159,13 +171,38 @@ def held(series: Series, layout: Layout) -> NDArray[np.float32]:
     return values
 
 
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The outcomes of N origins of a series.
+
+    Attributes:
+        rows: ``(N, M)`` rows of the labels.
+        known: ``(N, M)`` whether there is a sample.
+        ended: ``(T, C)`` of :func:`outcomes`.
+    """
+
+    rows: NDArray[np.intp]
+    known: NDArray[np.bool_]
+    ended: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls, series: Series, layout: Layout, origins: NDArray[np.intp], stop: int | None = None
+    ) -> Outcomes:
+        """Arguments are as of :func:`label_rows`."""
+        return cls(*label_rows(series, layout, origins, stop), outcomes(series, layout))
+
+    def labels(self, layout: Layout, first: int = 0) -> NDArray[np.float32]:
+        """``(N − first, quantity, M)`` values of the origins from `first` on; NaN if unknown."""
+        values = self.ended[self.rows[first:, None, :], layout.outcome_columns]
+        return np.where(self.known[first:, None, :], values, np.float32(np.nan))
+
+
 def labels(
     series: Series, layout: Layout, origins: NDArray[np.intp], stop: int | None = None
 ) -> NDArray[np.float32]:
     """``(N, quantity, M)`` future values; NaN if unknown."""
-    rows, known = label_rows(series, layout, origins, stop)
-    values = outcomes(series, layout)[rows[:, None, :], layout.outcome_columns]
-    return np.where(known[:, None, :], values, np.float32(np.nan))
+    return Outcomes.of(series, layout, origins, stop).labels(layout)
 
 
 def split_at_gaps(series: Series) -> list[Series]:

@@ -167,7 +167,7 @@ pub(crate) fn flat<'a, T: Element + Copy, D: Dimension>(
 }
 
 /// A writable view; refuses read-only, non-contiguous and already borrowed arrays.
-fn writable<'py, T: Element, D: Dimension>(
+pub(crate) fn writable<'py, T: Element, D: Dimension>(
     name: &str,
     array: &Bound<'py, PyArray<T, D>>,
 ) -> PyResult<PyReadwriteArray<'py, T, D>> {

@@ -6,6 +6,7 @@
 mod cumulated;
 mod learn;
 mod mix;
+mod replay;
 mod skill;
 
 use numpy::{
@@ -116,6 +117,10 @@ fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(learn::track, module)?)?;
     module.add_function(wrap_pyfunction!(learn::cover, module)?)?;
     module.add_function(wrap_pyfunction!(learn::update_outside_ratio, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::calibrate, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::loss_sums, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::sort_last, module)?)?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
     module.add_function(wrap_pyfunction!(all_finite, module)?)
 }

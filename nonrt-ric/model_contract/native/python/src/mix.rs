@@ -15,7 +15,7 @@ use crate::learn::{Indices, flat, refused, shaped};
 
 /// See [`rlc_native::Mix`].
 #[pyclass(module = "rlc_native")]
-pub(crate) struct Mix(rlc_native::Mix);
+pub(crate) struct Mix(pub(crate) rlc_native::Mix);
 
 type Simple<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray2<usize>>);
 type Served<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray4<f32>>, bool);

@@ -133,11 +133,14 @@ impl Mix {
                 }
             }
         }
+        let mut renewed = None;
         for row in outcomes.counting() {
             let is_judged = (row + rows - judged_from) % rows < JUDGED_ROWS;
+            // All points of a queue limit are of one slot.
+            let renews = is_judged && renewed.replace(slots.at(row)) != Some(slots.at(row));
             for series in slots.at(row) * quantities..(slots.at(row) + 1) * quantities {
                 let is_used = self.uses[series].iter().any(|uses| uses.window);
-                if is_judged && (is_used || !self.simple.has_window(series)) {
+                if renews && (is_used || !self.simple.has_window(series)) {
                     self.simple.renew_window(series, &self.pasts, &self.levels);
                 }
                 if checked.model.is_empty() && self.naive_stale[series] {

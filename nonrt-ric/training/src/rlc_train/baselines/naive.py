@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from rlc_model.calibration import Offsets
 
 from rlc_train.baselines.base import residual_quantiles, training_rows
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.online import Lane, side_by_side, track_all
-from rlc_train.series import held
+from rlc_train.online import Lane, OnlineForecaster, track_all
+from rlc_train.series import Series, held
 from rlc_train.splits import Part
 
 TRAINING_ORIGINS = 50_000
@@ -139,48 +138,23 @@ def _autocorrelation(values: NDArray[np.float32], longest: int) -> NDArray[np.fl
     return scaled
 
 
-class AdaptivePersistence:
+class AdaptivePersistence(OnlineForecaster):
     """:class:`Persistence` plus online quantiles of the bearer's errors."""
 
     name = "adaptive-persistence"
-    most_origins: int | None = None
 
-    def __init__(self) -> None:
-        self._layout: Layout | None = None
+    def run(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
+        """The forecasts of lanes, longest first."""
+        layout = self.axes
+        last = [held_at_points(lane.series.cut(0, lane.stop), layout) for lane in lanes]
 
-    def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
-        """Learns only online."""
-        del parts, seed
-        self._layout = layout
+        def forecast_rows(first: int, stop: int, count: int) -> NDArray[np.float32]:
+            return np.stack([one[first:stop] for one in last[:count]])[..., None]
 
-    def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Runs over the series up to the last origin."""
-        return self.predict_all([(part, origins)])[0]
+        return track_all(lanes, layout, forecast_rows)
 
-    def predict_all(
-        self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
-    ) -> list[NDArray[np.float32]]:
-        """Runs over all series in parallel."""
-        return side_by_side(chosen, self._fitted(), self.run)
 
-    def run(
-        self, lanes: Sequence[Lane], offsets: Offsets | None = None
-    ) -> list[NDArray[np.float32]]:
-        """The forecasts of lanes, longest first; `offsets` as in
-        :func:`~rlc_train.online.track_all`."""
-        layout = self._fitted()
-        last = np.zeros((lanes[0].stop, len(lanes), len(layout.outcome_kinds)), np.float32)
-        for index, lane in enumerate(lanes):
-            last[: lane.stop, index] = held(lane.series.cut(0, lane.stop), layout)
-        columns = layout.outcome_columns
-
-        def forecast_at(row: int, count: int) -> NDArray[np.float32]:
-            by_point = last[row, :count][:, columns, None]
-            return np.broadcast_to(by_point, (count, *layout.shape))
-
-        return track_all(lanes, layout, forecast_at, offsets)
-
-    def _fitted(self) -> Layout:
-        if self._layout is None:
-            raise TrainError(self.name, "is not fitted")
-        return self._layout
+def held_at_points(series: Series, layout: Layout) -> NDArray[np.float32]:
+    """``(T, quantity, M)`` what persistence forecasts from each sample."""
+    values: NDArray[np.float32] = held(series, layout)[:, layout.outcome_columns]
+    return values

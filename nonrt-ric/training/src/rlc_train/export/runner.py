@@ -9,14 +9,21 @@ from typing import Any, Final
 
 import numpy as np
 import onnxruntime
+import rlc_native
 from numpy.typing import NDArray
 from rlc_model import FEATURES, MinMaxScaler
-from rlc_model.calibration import Offsets
 from rlc_model.contract import SCALE, Tensor
 
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.online import Lane, forecasts_at_origins, side_by_side, track_all
+from rlc_train.online import (
+    ForecastRows,
+    Lane,
+    OnlineForecaster,
+    forecasts_at_origins,
+    stretches,
+    track_all,
+)
 from rlc_train.splits import Part
 
 
@@ -65,10 +72,8 @@ class StepRunner:
         return forecast, after
 
 
-class ServedForecaster:
+class ServedForecaster(OnlineForecaster):
     """An exported model in a back-test, as served."""
-
-    most_origins: int | None = None
 
     def __init__(
         self,
@@ -87,38 +92,31 @@ class ServedForecaster:
         self.name = name
         self._runner = runner
         self._scaler = scaler
-        self._layout = layout
+        self.layout = layout
         self._tracked = tracked
         self._absolute = absolute
 
     def fit(self, parts: Sequence[Part], layout: Layout, seed: int) -> None:
         """Does nothing: the model is trained."""
 
-    def predict(self, part: Part, origins: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Runs the step over the series up to the last origin."""
-        return self.predict_all([(part, origins)])[0]
+    def run(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
+        """The forecasts of lanes, longest first."""
+        if self._tracked:
+            return track_all(lanes, self.axes, self._steps(lanes))
+        return forecasts_at_origins(lanes, self.axes, self._steps(lanes))
 
-    def predict_all(
-        self, chosen: Sequence[tuple[Part, NDArray[np.intp]]]
-    ) -> list[NDArray[np.float32]]:
-        """Runs the step over all series in parallel."""
-        return side_by_side(chosen, self._layout, self.run)
+    def plain(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
+        """``(T, Q, M, K)`` forecasts of lanes from all rows, without calibration; longest first."""
+        found = [np.empty((lane.stop, *self.axes.shape), np.float32) for lane in lanes]
+        steps = self._steps(lanes)
+        for first, stop, count in stretches(lanes):
+            for rows, forecast in zip(found, steps(first, stop, count), strict=False):
+                rows[first:stop] = forecast
+        return found
 
-    def run(
-        self,
-        lanes: Sequence[Lane],
-        offsets: Offsets | None = None,
-        plain: Sequence[NDArray[np.float32]] = (),
-    ) -> list[NDArray[np.float32]]:
-        """The forecasts of lanes.
-
-        Args:
-            lanes: Longest first.
-            offsets: As in :func:`~rlc_train.online.track_all`.
-            plain: ``(T, Q, M, K)`` for each lane, to be filled with the forecasts from every row
-                before calibration, in order.
-        """
-        layout = self._layout
+    def _steps(self, lanes: Sequence[Lane]) -> ForecastRows:
+        """Forecasts of lanes, step by step, without calibration."""
+        layout = self.axes
         features = np.zeros((lanes[0].stop, len(lanes), len(FEATURES)), np.float32)
         for index, lane in enumerate(lanes):
             features[: lane.stop, index] = lane.series.features[: lane.stop]
@@ -127,22 +125,21 @@ class ServedForecaster:
         minimum = self._scaler.minimum[layout.columns]
         state = np.zeros((len(lanes), self._runner.state_size), np.float32)
 
-        def forecast_at(row: int, count: int) -> NDArray[np.float32]:
+        def forecast_rows(first: int, stop: int, count: int) -> NDArray[np.float32]:
             nonlocal state
-            forecast, state = self._runner.step(scaled[row, :count], state[:count])
-            forecast *= span
-            base = minimum if self._absolute else features[row, :count][:, layout.columns]
-            forecast += base[..., None, None]
+            found = np.empty((count, stop - first, *layout.shape), np.float32)
+            for row in range(first, stop):
+                forecast, state = self._runner.step(scaled[row, :count], state[:count])
+                found[:, row - first] = forecast
+            found *= span
+            last = features[first:stop, :count][..., layout.columns].swapaxes(0, 1)
+            found += (minimum if self._absolute else last)[..., None, None]
             if self._tracked:
                 # As the forecaster does: see rlc_model.mix.
-                forecast.sort(axis=-1)
-            for lane, values in zip(plain[:count], forecast, strict=False):
-                lane[row] = values
-            return forecast
+                rlc_native.sort_last(found)
+            return found
 
-        if self._tracked:
-            return track_all(lanes, layout, forecast_at, offsets)
-        return forecasts_at_origins(lanes, layout, forecast_at)
+        return forecast_rows
 
 
 LEAST_STEPS: Final = 20

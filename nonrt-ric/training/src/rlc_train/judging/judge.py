@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Event
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from rlc_dataset import BearerKind, Recording
 from rlc_model import Bearer
 from rlc_model.calibration import Offsets
 
-from rlc_train.backtest import losses_of
-from rlc_train.baselines.naive import AdaptivePersistence
+from rlc_train.backtest import Losses, losses_of
+from rlc_train.baselines.naive import held_at_points
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.served import Served
 from rlc_train.judging.tally import Tally
 from rlc_train.judging.windows import Window, windows
-from rlc_train.online import Lane
-from rlc_train.series import labels
+from rlc_train.online import Lane, checks_of, threads
+from rlc_train.series import Outcomes
 from rlc_train.splits import Part
 
-LANES: Final = 4
-"""Bearers that are judged together, about 100 MB each with three quantities, 20 points, three
-quantiles."""
+LANES: Final = 32
+"""Windows in a step of the model, of one or several bearers. Its forecasts from a window take 17 MB
+with three quantities, 20 points and three quantiles. Those of twice as many windows exist at once,
+for a batch is judged while the model forecasts the next: 1.1 GB."""
+_Forecast = tuple[Window, NDArray[np.float32]]
+"""A window and the model's forecasts from its rows, without calibration."""
 OnProgress = Callable[[int, int], None]
 """Called with the samples judged so far, and all."""
 
@@ -40,15 +45,48 @@ class _Stream:
     windows: Iterator[Window]
     offsets: dict[str, Offsets]
     served: Served
+    losses: list[dict[str, Losses]] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: JudgedModel, tally: Tally, recording: Recording, bearer: Bearer) -> _Stream:
         layout = model.layout
         context_us = model.context_us
-        offsets = {name: _offsets(layout, 1) for name in ("model", "adaptive")}
+        offsets = {name: _offsets(layout) for name in ("model", "adaptive")}
         served = Served(layout, model.warm_up)
         cuts = windows(recording, bearer, context_us, int(layout.ahead[-1]))
         return cls(tally, cuts, offsets, served)
+
+    def judge(self, model: JudgedModel, each: Sequence[_Forecast], stop: Event) -> int:
+        """Judges windows in order of time, until `stop`; returns the number of samples."""
+        for window, plain in each:
+            if not stop.is_set():
+                self.losses.append(self._window(model, window, plain))
+        return sum(window.stop - window.start for window, _ in each)
+
+    def _window(
+        self, model: JudgedModel, window: Window, plain: NDArray[np.float32]
+    ) -> dict[str, Losses]:
+        layout, series = model.layout, window.series
+        # An origin in every sample, for what is served follows from all forecasts before.
+        origins = np.arange(window.start, window.stop, dtype=np.intp)
+        lane = Lane(series, origins, window.start if window.goes_on else 0)
+        found = Outcomes.of(series, layout, np.arange(window.stop, dtype=np.intp))
+        checks, actual = checks_of(lane, layout, found), found.labels(layout, window.start)
+        part = Part(series, window.start, window.stop)
+        last = held_at_points(series.cut(0, window.stop), layout)[..., None]
+
+        def losses(forecast: NDArray[np.float32]) -> Losses:
+            return losses_of(part, origins, actual, forecast, layout)
+
+        def calibrated(name: str, forecast: NDArray[np.float32]) -> NDArray[np.float32]:
+            return self.offsets[name].calibrate(0, forecast, wanted=origins, checks=checks)
+
+        forecast = calibrated("model", plain)
+        if not np.isfinite(forecast).all():
+            raise TrainError(model.name, f"forecasts NaN on {series.name}")
+        by_name = {"model": losses(forecast), "adaptive": losses(calibrated("adaptive", last))}
+        served, simple = self.served.forecasts(lane, plain, checks)
+        return by_name | {"served": losses(served), "simple": losses(simple)}
 
 
 def judge(
@@ -63,76 +101,82 @@ def judge(
         TrainError: A forecast is not finite, or no recording has a sample with a label.
     """
     tallies: dict[tuple[int, str, BearerKind], Tally] = {}
-    waiting: list[_Stream] = []
+    streams: list[_Stream] = []
     for number, recording in enumerate(recordings):
         for bearer, origin in recording.bearers.items():
             empty = Tally.empty(recording.name, origin, model.layout)
             tally = tallies.setdefault((number, origin.radio, origin.bearer_kind), empty)
-            waiting.append(_Stream.of(model, tally, recording, bearer))
+            streams.append(_Stream.of(model, tally, recording, bearer))
     total, done = sum(one.rows for one in recordings), 0
-    waiting.reverse()
-    active: list[_Stream] = []
-    while active or waiting:
-        batch: list[tuple[_Stream, Window]] = []
-        for stream in active:
-            batch += [(stream, window) for window in itertools.islice(stream.windows, 1)]
-        while waiting and len(batch) < LANES:
-            stream = waiting.pop()
-            batch += [(stream, window) for window in itertools.islice(stream.windows, 1)]
-        active = [stream for stream, _ in batch]
-        if batch:
-            _judge(model, batch)
-            done += sum(window.stop - window.start for _, window in batch)
-        if on_progress is not None:
-            on_progress(done if active or waiting else total, total)
+    stop = Event()
+    with threads() as pool:
+        judging: list[Future[int]] = []
+        try:
+            for batch in _batches(streams):
+                stepped = _stepped(model, batch)
+                done += sum(one.result() for one in judging)
+                if on_progress is not None:
+                    on_progress(done, total)
+                judging = [pool.submit(stream.judge, model, each, stop) for stream, each in stepped]
+            for one in judging:
+                one.result()
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+    if on_progress is not None:
+        on_progress(total, total)
+    # Bearer by bearer: the blocks of an interval do not depend on what was judged together.
+    for stream in streams:
+        for losses in stream.losses:
+            stream.tally.add(losses)
     found = [tallies[key] for key in sorted(tallies) if tallies[key].count.any()]
     if not found:
         raise TrainError("--data", "has no sample with a label")
     return found
 
 
-def _judge(model: JudgedModel, batch: list[tuple[_Stream, Window]]) -> None:
-    """Adds the losses of windows to their tallies."""
-    layout = model.layout
-    batch = sorted(batch, key=lambda pair: -pair[1].stop)
-    # An origin in every sample, for what is served follows from all forecasts before.
-    lanes = [
-        Lane(one.series, np.arange(one.stop, dtype=np.intp), one.start if one.goes_on else 0)
-        for _, one in batch
+_Batch = list[tuple[_Stream, list[Window]]]
+_Stepped = list[tuple[_Stream, list[_Forecast]]]
+
+
+def _batches(streams: Sequence[_Stream]) -> Iterator[_Batch]:
+    """Up to :data:`LANES` windows at a time, of as many bearers as there are; a bearer's windows
+    are in order of time."""
+    waiting, active = iter(streams), list[_Stream]()
+    while True:
+        active += itertools.islice(waiting, LANES - len(active))
+        batch: dict[int, list[Window]] = {at: [] for at in range(len(active))}
+        going = list(batch)
+        count = 0
+        while going and count < LANES:
+            for at in list(going):
+                window = next(active[at].windows, None)
+                if window is None:
+                    going.remove(at)
+                    continue
+                batch[at].append(window)
+                count += 1
+                if count == LANES:
+                    break
+        if count:
+            yield [(active[at], found) for at, found in batch.items() if found]
+        elif not active:
+            return
+        active = [active[at] for at in going]
+
+
+def _stepped(model: JudgedModel, batch: _Batch) -> _Stepped:
+    """The model's forecasts from all rows of the windows of a batch."""
+    each = [window for _, found in batch for window in found]
+    longest_first = sorted(range(len(each)), key=lambda at: -each[at].stop)
+    lanes = [Lane(each[at].series, np.array([each[at].stop - 1])) for at in longest_first]
+    forecasts = dict(zip(longest_first, model.forecaster.plain(lanes), strict=True))
+    numbers = itertools.count()
+    return [
+        (stream, [(window, forecasts[next(numbers)]) for window in found])
+        for stream, found in batch
     ]
-    adaptive = AdaptivePersistence()
-    adaptive.fit([], layout, 0)
-    plain = [np.empty((lane.stop, *layout.shape), np.float32) for lane in lanes]
-    run_model = partial(model.forecaster.run, plain=plain)
-    forecasts = {}
-    for name, run in (("model", run_model), ("adaptive", adaptive.run)):
-        offsets = _offsets(layout, len(lanes))
-        for slot, (stream, _) in enumerate(batch):
-            _copy(stream.offsets[name], 0, offsets, slot)
-        forecasts[name] = run(lanes, offsets)
-        for slot, (stream, _) in enumerate(batch):
-            _copy(offsets, slot, stream.offsets[name], 0)
-    for at, (stream, window) in enumerate(batch):
-        by_name = {name: every[at] for name, every in forecasts.items()}
-        if not np.isfinite(by_name["model"]).all():
-            raise TrainError(model.name, f"forecasts NaN on {window.series.name}")
-        served, simple = stream.served.forecasts(lanes[at], plain[at])
-        by_name |= {"served": served, "simple": simple}
-        part = Part(window.series, window.start, window.stop)
-        origins = np.arange(window.start, window.stop, dtype=np.intp)
-        actual = labels(window.series, layout, origins)
-        stream.tally.add(
-            {
-                name: losses_of(part, origins, actual, values[window.start :], layout)
-                for name, values in by_name.items()
-            }
-        )
 
 
-def _offsets(layout: Layout, slots: int) -> Offsets:
-    return Offsets(layout.levels, slots, *layout.shape[:2])
-
-
-def _copy(source: Offsets, slot: int, target: Offsets, into: int) -> None:
-    for name in ("theta", "size", "offset", "begun"):
-        getattr(target, name)[into] = getattr(source, name)[slot]
+def _offsets(layout: Layout) -> Offsets:
+    return Offsets(layout.levels, 1, *layout.shape[:2])
