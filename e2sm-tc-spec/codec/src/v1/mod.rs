@@ -13,7 +13,7 @@ mod model;
 mod partial;
 mod validate;
 
-pub use feed::{DRAIN_QUANTILE, FeedGrid, QuantileColumn};
+pub use feed::{DRAIN_QUANTILE, FeedGrid, QuantileColumn, cumulated_drain};
 pub use model::*;
 pub use partial::{ReportItem, encode_first};
 pub use validate::{Invalid, Validate};

@@ -6,7 +6,7 @@
 mod forecaster;
 mod stream;
 
-use e2sm_tc::v1::{BearerForecast, BearerId, FeedGrid, QuantileColumn, UeId};
+use e2sm_tc::v1::{BearerForecast, BearerId, FeedGrid, QuantileColumn, UeId, cumulated_drain};
 
 pub(super) use forecaster::Forecaster;
 pub(super) use stream::ForecastStream;
@@ -69,15 +69,17 @@ pub(crate) fn bearer_forecasts(
 }
 
 /// How the series of a batch become those of a feed.
-struct Feed {
+struct Feed<'a> {
+    batch: &'a proto::ForecastBatch,
     grid: FeedGrid,
     level: QuantileColumn,
     drain: QuantileColumn,
 }
 
-impl Feed {
-    fn of(batch: &proto::ForecastBatch, drain_quantile: f32) -> Option<Self> {
+impl<'a> Feed<'a> {
+    fn of(batch: &'a proto::ForecastBatch, drain_quantile: f32) -> Option<Self> {
         Some(Self {
+            batch,
             grid: FeedGrid::over(&batch.points_us, REPORT_US)?,
             level: QuantileColumn::at(&batch.quantiles, MEDIAN)?,
             drain: QuantileColumn::at(&batch.quantiles, drain_quantile)?,
@@ -85,7 +87,7 @@ impl Feed {
     }
 
     fn bearer(&self, forecast: &proto::Forecast) -> Option<BearerForecast> {
-        let Self { grid, level, drain } = self;
+        let Self { batch, grid, level, drain } = self;
         let bearer = forecast.bearer?;
         let rnti = u16::try_from(bearer.rnti).ok()?;
         let drb = u8::try_from(bearer.drb).ok().filter(|_| DRBS.contains(&bearer.drb))?;
@@ -103,6 +105,10 @@ impl Feed {
             Some(values) => grid.drain(&values?)?,
             None => Vec::new(),
         };
+        let sums = match forecast.cumulated_drain_bytes.as_slice() {
+            [] => None,
+            sums => Some(cumulated_drain(&batch.points_us, &batch.cumulated_quantiles, sums)?),
+        };
         if occupancy_bytes.is_empty() {
             return None;
         }
@@ -114,6 +120,7 @@ impl Feed {
             occupancy_bytes,
             limit_bytes,
             drain_bytes,
+            cumulated_drain: sums,
         })
     }
 }
@@ -202,6 +209,25 @@ mod tests {
         assert_eq!((made[0].horizon_start_us, made[0].step_us), (10_000, 1_000));
         assert_eq!(made[0].occupancy_bytes, [0, 100, 200, 300, 400]);
         assert_eq!(made[0].drain_bytes, [100, 100, 300, 300, 300], "3 ms at the same rate");
+    }
+
+    #[test]
+    fn sums_of_the_drain_are_fed_at_the_points_and_levels_of_the_stream() {
+        let mut batch = proto::ForecastBatch {
+            quantiles: vec![0.5],
+            points_us: vec![11_000, 12_000],
+            cumulated_quantiles: vec![0.5, 0.98],
+            forecasts: vec![valid()],
+            ..proto::ForecastBatch::default()
+        };
+        let made = |batch: &proto::ForecastBatch| bearer_forecasts(batch, 0.5);
+        assert_eq!(made(&batch).0[0].cumulated_drain, None, "the forecaster was not asked for it");
+        batch.forecasts[0].cumulated_drain_bytes = vec![10.2, 30.0, 11.0, 33.0];
+        let sums = made(&batch).0[0].cumulated_drain.clone().unwrap();
+        assert_eq!((sums.points_us, sums.levels_milli), (vec![11_000, 12_000], vec![500, 980]));
+        assert_eq!(sums.bytes, [10, 30, 11, 33]);
+        batch.forecasts[0].cumulated_drain_bytes.pop();
+        assert_eq!(made(&batch), (vec![], 1), "three of four");
     }
 
     #[test]
