@@ -6,6 +6,7 @@ import asyncio
 import re
 from pathlib import Path
 
+import pytest
 from loop import ANY_PORT, PATIENCE_S, loop_in, pipeline_status
 from sojourn_demo.programs import Program, free_address
 
@@ -31,14 +32,16 @@ async def paced_by_forecast(gnb: Program, wanted: bool) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.parametrize("template", ["drql_forecast", "base_stock"])
 async def test_a_forecaster_that_dies_leaves_the_cu_to_its_own_measure_until_it_is_back(
     tmp_path: Path,
+    template: str,
 ) -> None:
     async with loop_in(tmp_path) as loop:
         address = free_address()
         gnb = await loop.gnb(
             *("--forecasts", address, "--metrics-listen", ANY_PORT),
-            *("--set", "ues[0].drbs[0].pipeline=drql_forecast"),
+            *("--set", f"ues[0].drbs[0].pipeline={template}"),
         )
         gateway = gnb.ready["listen"]
         await paced_by_forecast(gnb, False)

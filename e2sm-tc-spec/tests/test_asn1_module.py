@@ -106,8 +106,9 @@ def test_components_of_a_later_version_are_skipped(compile_asn1, asn1_text):
 def test_an_alternative_of_a_later_version_is_refused_as_such(compile_asn1, asn1_text):
     later = compile_asn1(
         asn1_text.replace(
-            "    just-in-time          NULL,\n    ...\n",
-            "    just-in-time          NULL,\n    ...,\n    prophet               NULL\n",
+            "        bound-us              Uint32 OPTIONAL,\n        ...\n    }\n",
+            "        bound-us              Uint32 OPTIONAL,\n        ...\n    },\n"
+            "    prophet               NULL\n",
         )
     )
     pipeline = _pipeline_with({"fifo": {"drop": "tail"}}) | {"pacer": "prophet"}

@@ -309,12 +309,49 @@ fn forecasts_have_equally_many_points_and_one_entry_per_bearer() {
         occupancy_bytes: vec![1, 2],
         limit_bytes: vec![],
         drain_bytes: vec![3],
+        cumulated_drain: None,
     };
     let feed = ForecastFeed { bearers: vec![forecast.clone()] };
     assert_refused(&feed, "bearers[0].drain_bytes", Inconsistent);
     let whole = BearerForecast { drain_bytes: vec![3, 4], ..forecast };
     let feed = ForecastFeed { bearers: vec![whole.clone(), whole] };
     assert_refused(&feed, "bearers[1].bearer", DuplicateId);
+}
+
+#[test]
+fn sums_of_the_drain_are_in_order() {
+    let whole = CumulatedDrain {
+        points_us: vec![1_000, 3_000],
+        levels_milli: vec![500, 900],
+        bytes: vec![10, 20, 10, 30],
+    };
+    let feed = |change: fn(&mut CumulatedDrain)| {
+        let mut cumulated = whole.clone();
+        change(&mut cumulated);
+        ForecastFeed {
+            bearers: vec![BearerForecast {
+                bearer: BearerId { ue: UeId::Rnti(1), drb: 1 },
+                origin_us: 0,
+                horizon_start_us: 0,
+                step_us: 1_000,
+                occupancy_bytes: vec![1],
+                limit_bytes: vec![],
+                drain_bytes: vec![],
+                cumulated_drain: Some(cumulated),
+            }],
+        }
+    };
+    assert_eq!(feed(|_| {}).validate(), Ok(()));
+    let refused = |change, element: &str, cause| {
+        assert_refused(&feed(change), &format!("bearers[0].cumulated_drain.{element}"), cause);
+    };
+    refused(|it| it.points_us[1] = 1_000, "points_us[1]", Inconsistent);
+    refused(|it| it.levels_milli[1] = 500, "levels_milli[1]", Inconsistent);
+    refused(|it| it.levels_milli[0] = 0, "levels_milli[0]", OutOfRange);
+    refused(|it| it.levels_milli[1] = 1_000, "levels_milli[1]", OutOfRange);
+    refused(|it| it.bytes.truncate(3), "bytes", Inconsistent);
+    refused(|it| it.bytes[1] = 9, "bytes[1]", Inconsistent);
+    refused(|it| it.bytes[3] = 19, "bytes[3]", Inconsistent);
 }
 
 #[test]

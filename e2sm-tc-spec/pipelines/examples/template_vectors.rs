@@ -88,6 +88,11 @@ fn cases() -> Vec<(&'static str, Value)> {
             json!({"classes": [{"matches": [{"dscp": 8}]}], "maximum_kbps": 20_000, "codel": codel,
                 "quantum_bytes": 600, "threshold_us": 1_000, "pacer": "bdp5g", "buffer": buffer}),
         ),
+        (
+            "base_stock",
+            json!({"queues": 8, "quantum_bytes": 600, "f1_delay_us": 40_000, "goodput_floor_milli": 950,
+                "bulk_delay_us": 200_000, "stale_us": 100_000, "ecn": false, "buffer": buffer}),
+        ),
     ]);
     cases
 }

@@ -128,6 +128,12 @@ fn what_a_template_does_not_take_is_refused_by_its_place() {
             json!({"slices": [{"matches": [{"destination_port": {"low": 2, "high": 1}}]}]}),
             "classifier.osi.filters[0].match.destination_port",
         ),
+        (
+            "base_stock",
+            json!({"goodput_floor_milli": 1_000}),
+            "goodput_floor_milli: 1000; expected 500 to",
+        ),
+        ("base_stock", json!({"f1_delay_us": 1_000_001}), "f1_delay_us: 1000001; expected 0 to"),
         ("transparent", json!({"pacer": "none"}), "pacer: unknown field"),
         ("l4s", json!([]), "parameters: []; expected parameters by name"),
         ("l4s", json!({"buffer": [1]}), "buffer: [1]; expected parameters by name"),

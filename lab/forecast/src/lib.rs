@@ -7,15 +7,19 @@
 //! T_RC, delivered as E2SM-TC forecast feeds (control style 3).
 
 mod forecasters;
+mod learned;
 mod radio;
 mod reports;
 mod ric;
 mod served;
 mod timing;
 
+use e2sm_tc::v1::CumulatedDrain;
+
 pub use e2sm_tc::v1::DRAIN_QUANTILE;
 pub use forecasters::{Late, Perfect, Persistence};
 pub use lab_world::RlcSample;
+pub use learned::LearnedDrain;
 pub use radio::{Capacity, Marginal, TrueFuture};
 pub use reports::Report;
 pub use ric::{FeedQuantity, ForecastCounts, Ric, RicError};
@@ -82,7 +86,7 @@ impl Horizon {
     }
 }
 
-/// A forecast: each list is empty or has a value per point of the horizon.
+/// A forecast: each list of bytes is empty or has a value per point of the horizon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Points {
     /// Occupancy of the RLC, bytes.
@@ -91,6 +95,8 @@ pub struct Points {
     pub limit_bytes: Vec<u32>,
     /// Drained in the step that ends at the point, bytes.
     pub drain_bytes: Vec<u32>,
+    /// Quantiles of the drain summed from the origin on, at points of its own.
+    pub cumulated_drain: Option<CumulatedDrain>,
 }
 
 impl Points {
@@ -105,5 +111,6 @@ impl Points {
         self.occupancy_bytes.clear();
         self.limit_bytes.clear();
         self.drain_bytes.clear();
+        self.cumulated_drain = None;
     }
 }

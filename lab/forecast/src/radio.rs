@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use e2sm_tc::v1::CumulatedDrain;
 use lab_world::clairvoyant::Slot;
 
 use super::{Forecaster, Horizon, Points, RlcSample};
@@ -41,18 +42,33 @@ impl Capacity {
     }
 }
 
-/// Upper bound: returns what the radio will carry in each step, and as limit what it will carry in the
-/// next step plus one MTU. It is right while the RLC is not empty.
+/// Levels of a cumulated drain that is certain: all have the same bytes.
+const CERTAIN_MILLI: [u16; 2] = [1, 999];
+
+/// Upper bound: returns what the radio will carry in each step, as limit what it will carry in the next
+/// step plus one MTU, and what it will carry until each of `sums_us`. It is right while the RLC is not
+/// empty.
 #[derive(Clone, Debug)]
 pub struct TrueFuture {
     capacity: Capacity,
+    sums_us: Vec<u32>,
     newest: Option<RlcSample>,
 }
 
 impl TrueFuture {
-    /// Forecasts of a radio with this capacity.
-    pub fn new(capacity: Capacity) -> Self {
-        Self { capacity, newest: None }
+    /// Forecasts of a radio with this capacity; its cumulated drain at `sums_us` after a sample.
+    pub fn new(capacity: Capacity, sums_us: Vec<u32>) -> Self {
+        Self { capacity, sums_us, newest: None }
+    }
+
+    fn cumulated(&self, origin_us: u64) -> CumulatedDrain {
+        let until = |us: u32| self.capacity.bytes_between(origin_us, origin_us + u64::from(us));
+        let sums = self.sums_us.iter().map(|us| u32::try_from(until(*us)).unwrap_or(u32::MAX));
+        CumulatedDrain {
+            points_us: self.sums_us.clone(),
+            levels_milli: CERTAIN_MILLI.to_vec(),
+            bytes: sums.flat_map(|sum| [sum; CERTAIN_MILLI.len()]).collect(),
+        }
     }
 }
 
@@ -72,6 +88,7 @@ impl Forecaster for TrueFuture {
             let from_us = time_us.saturating_sub(step_us);
             points.push(&sample, self.capacity.bytes_between(from_us, time_us));
         }
+        points.cumulated_drain = Some(self.cumulated(horizon.origin_us));
         true
     }
 }
@@ -166,11 +183,14 @@ mod tests {
         let capacity = capacity(&[1, 2, 4, 8, 16, 32, 64]);
         assert_eq!(capacity.bytes_between(1_000, 3_000), 4 + 8);
         assert_eq!(capacity.bytes_between(3_000, 1_000), 0);
-        let points = forecast(&mut TrueFuture::new(capacity.clone()), 2_000, 1_000);
+        let points =
+            forecast(&mut TrueFuture::new(capacity.clone(), vec![1_000, 4_000]), 2_000, 1_000);
+        let sums = points.cumulated_drain.unwrap();
+        assert_eq!((sums.points_us, sums.bytes), (vec![1_000, 4_000], vec![2, 2, 30, 30]));
         assert_eq!(points.drain_bytes, [4, 8, 16]);
         assert_eq!(points.limit_bytes, [1_508, 1_516, 1_532], "the next slot and an MTU");
         assert_eq!(points.occupancy_bytes, [7; 3]);
-        let points = forecast(&mut TrueFuture::new(capacity), 2_000, 2_000);
+        let points = forecast(&mut TrueFuture::new(capacity, vec![1_000]), 2_000, 2_000);
         assert_eq!(points.drain_bytes, [2 + 4, 8 + 16, 32 + 64]);
         assert_eq!(points.limit_bytes, [1_524, 1_596, 1_500], "nothing after its end");
     }

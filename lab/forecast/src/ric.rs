@@ -7,12 +7,11 @@ use e2sm_tc::v1::{
 };
 
 use super::reports::{Report, Subscriptions};
+use super::timing::FEED_POINTS;
 use super::{Forecaster, Horizon, NodeForecaster, Points, RlcSample, Source, Timing};
 use lab_scenario::ScenarioError;
 use lab_world::{Output, RanFunction, World};
 
-/// Points of a bearer in one feed (E2SM-TC v1 §8).
-pub(super) const FEED_POINTS: u32 = 64;
 /// A longer forecast is delivered in parts, one per this many points. A part covers 16 points before
 /// its delivery and 48 after it: the CU needs those since its last status and those ahead.
 const FEED_STRIDE: u32 = 16;
@@ -56,6 +55,8 @@ pub enum FeedQuantity {
     Drain,
     /// The drain, and a limit for it.
     DrainAndLimit,
+    /// Quantiles of the cumulated drain, for the pacer `base_stock`.
+    CumulatedDrain,
 }
 
 /// Numbers of forecasts sent to the CU.
@@ -283,19 +284,27 @@ impl Ric {
                 forecaster.forecast(rnti, drb, horizon, points).map_err(RicError::Forecaster)?
             }
         };
-        let fed = match quantity {
+        let is_fed = match quantity {
             FeedQuantity::Limit => {
                 points.drain_bytes.clear();
-                &points.limit_bytes
+                !points.limit_bytes.is_empty()
             }
             FeedQuantity::Drain => {
                 points.limit_bytes.clear();
-                &points.drain_bytes
+                !points.drain_bytes.is_empty()
             }
-            FeedQuantity::DrainAndLimit => &points.drain_bytes,
+            FeedQuantity::DrainAndLimit => !points.drain_bytes.is_empty(),
+            FeedQuantity::CumulatedDrain => {
+                points.drain_bytes.clear();
+                points.limit_bytes.clear();
+                points.cumulated_drain.is_some()
+            }
         };
+        if *quantity != FeedQuantity::CumulatedDrain {
+            points.cumulated_drain = None;
+        }
         // A bearer without a reported limit has no forecast of it.
-        let Some(source) = source.filter(|_| !fed.is_empty()) else { return Ok(false) };
+        let Some(source) = source.filter(|_| is_fed) else { return Ok(false) };
         counts.forecasts += 1;
         counts.by_model += u64::from(source == Source::Model);
         Ok(true)
@@ -332,6 +341,7 @@ impl Ric {
                     occupancy_bytes: part(&self.points.occupancy_bytes),
                     limit_bytes: part(&self.points.limit_bytes),
                     drain_bytes: part(&self.points.drain_bytes),
+                    cumulated_drain: self.points.cumulated_drain.clone(),
                 };
                 let place = self.down.partition_point(|down| down.at_us <= at_us);
                 self.down.insert(place, Down { at_us, forecast });

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// Points of a bearer in one feed (E2SM-TC v1 §8).
+pub(super) const FEED_POINTS: u32 = 64;
+
 /// The times of stolidis2024 §III-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Timing {
@@ -49,6 +52,19 @@ impl Timing {
         u64::from(self.report_delay_us)
             + u64::from(self.inference_us)
             + u64::from(self.control_delay_us)
+    }
+
+    /// Points of the cumulated drain of a forecast that knows it at any, µs after the newest sample, at most
+    /// 64: the steps of a sample next to it, as the newest status may be a few later, and those
+    /// around the arrival of what the CU sends by it, 2·T_RD later.
+    pub fn sums_us(&self) -> Vec<u32> {
+        const NEAR: u32 = 8;
+        const BEFORE: u32 = 4;
+        let step_us = self.sample_us.max(1);
+        let arrival = 2 * self.report_delay_us.div_ceil(step_us);
+        let far = arrival.saturating_sub(BEFORE).max(NEAR + 1);
+        let steps = (1..=NEAR).chain(far..far.saturating_add(FEED_POINTS - NEAR));
+        steps.map(|step| step.saturating_mul(step_us)).collect()
     }
 
     /// Length of a forecast, M · T_w.

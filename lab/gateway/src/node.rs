@@ -57,6 +57,7 @@ pub trait E2Node: Send + 'static {
     fn submit_control(&mut self, request: ControlRequest) -> Result<ControlTicket, ControlError>;
     fn feed_forecast(&mut self, forecast: &BearerForecast) -> Result<(), Cause>;
     fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)>;
+    fn uses_cumulated_drain(&self) -> bool;
     fn bearer_samples(&mut self) -> Vec<BearerSample>;
     fn bearer_delays(&self) -> Vec<BearerDelay>;
     fn gnb_counters(&self) -> GnbCounters;
@@ -129,6 +130,10 @@ impl E2Node for World {
 
     fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)> {
         World::take_pacing_changes(self)
+    }
+
+    fn uses_cumulated_drain(&self) -> bool {
+        World::uses_cumulated_drain(self)
     }
 
     fn bearer_samples(&mut self) -> Vec<BearerSample> {

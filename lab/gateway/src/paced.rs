@@ -14,7 +14,7 @@ use std::{
 use e2sm_tc::v1::{BearerForecast, Cause};
 use lab_world::{CellSample, ControlReply, ControlRequest, Report, SubscribeError};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::{
     clock::{WallClock, micros},
@@ -110,6 +110,7 @@ pub(super) struct Paced<W> {
     second_at_us: u64,
     prb_before: Option<CellSample>,
     prb_last_second: Option<CellSample>,
+    uses_cumulated_drain: watch::Sender<bool>,
 }
 
 impl<W: E2Node> Paced<W> {
@@ -136,8 +137,14 @@ impl<W: E2Node> Paced<W> {
             prb_before: None,
             prb_last_second: None,
             recorder: Recorder::new(recording),
+            uses_cumulated_drain: watch::Sender::new(world.uses_cumulated_drain()),
             world,
         }
+    }
+
+    /// Whether a pacer uses the cumulated drain of forecasts, as of the last second.
+    pub(super) fn uses_cumulated_drain(&self) -> watch::Receiver<bool> {
+        self.uses_cumulated_drain.subscribe()
     }
 
     /// Starts the mapping of virtual time to the wall clock now.
@@ -292,6 +299,9 @@ impl<W: E2Node> Paced<W> {
                 tracing::info!("the system clock was set; time stamps follow it");
                 self.set_clock(clock);
             }
+            let uses = self.world.uses_cumulated_drain();
+            self.uses_cumulated_drain
+                .send_if_modified(|used| std::mem::replace(used, uses) != uses);
             let cell = self.world.cell_sample();
             self.prb_last_second = self.prb_before.map(|before| CellSample {
                 used_prb: cell.used_prb.saturating_sub(before.used_prb),

@@ -132,7 +132,7 @@ impl Gateway {
         let stop_on_drop = StopOnDrop(Arc::clone(&state));
         let clock = WallClock::anchored_at(world.now_us());
         let hub = Hub::new(metrics.clone(), nodes, clock);
-        let paced = Arc::new(Mutex::new(Paced::new(
+        let paced = Paced::new(
             world,
             recording,
             hub,
@@ -140,7 +140,9 @@ impl Gateway {
             Arc::clone(&state),
             metrics.clone(),
             options.duration,
-        )));
+        );
+        let uses_cumulated_drain = paced.uses_cumulated_drain();
+        let paced = Arc::new(Mutex::new(paced));
         let held = Arc::downgrade(&paced);
         let world = WorldThread::spawn(Pacer { paced, commands, state: Arc::clone(&state) })?;
 
@@ -245,6 +247,7 @@ impl Gateway {
             let stream = ForecastStream {
                 forecaster,
                 nodes: forecast_nodes,
+                uses_cumulated_drain,
                 commands: sender.clone(),
                 metrics: metrics.clone(),
             };

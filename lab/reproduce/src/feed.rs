@@ -29,6 +29,7 @@ pub(super) fn forecasts(
         (Forecaster::Late, _) => (ForecasterKind::Late, Timing::stolidis2024(t_c_us)),
         (Forecaster::Persistence, _) => (ForecasterKind::Persistence, Timing::at_once(t_c_us)),
         (Forecaster::TrueFuture, _) => (ForecasterKind::TrueFuture, status_to_arrival(t_c_us)),
+        (Forecaster::LearnedDrain, _) => (ForecasterKind::LearnedDrain, status_to_arrival(t_c_us)),
         (Forecaster::Marginal { lost_milli }, _) => {
             let (lead_us, lost_milli) = (2 * u64::from(t_c_us), *lost_milli);
             let marginal = ForecasterKind::Marginal { from_us, lead_us, lost_milli };
@@ -70,6 +71,8 @@ fn trained_timing(
     let name = match quantity {
         FeedQuantity::Limit => "LIMIT_BYTES",
         FeedQuantity::Drain | FeedQuantity::DrainAndLimit => "DRAIN_BYTES",
+        // Learned at the bearer, whatever the model.
+        FeedQuantity::CumulatedDrain => "OCCUPANCY_BYTES",
     };
     if !hello.forecasts("OCCUPANCY_BYTES") || !hello.forecasts(name) {
         return Err(format!(

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::seed::with_seed;
 use lab_forecast::{
-    Capacity, FeedQuantity, Hello, Late, Marginal, Perfect, Persistence, Program, Ric, RicError,
-    RlcSample, Served, Timing, TrueFuture,
+    Capacity, FeedQuantity, Hello, Late, LearnedDrain, Marginal, Perfect, Persistence, Program,
+    Ric, RicError, RlcSample, Served, Timing, TrueFuture,
 };
 use lab_scenario::{LoadedScenario, ScenarioError};
 use lab_world::{DEFAULT_EPOCH_US, World};
@@ -42,6 +42,8 @@ pub enum ForecasterKind {
     Persistence,
     /// [`TrueFuture`], of the scenario's radio.
     TrueFuture,
+    /// [`LearnedDrain`].
+    LearnedDrain,
     /// [`Marginal`], of the scenario's radio from a time on.
     Marginal {
         /// Start of the time whose distribution it knows, virtual µs.
@@ -107,8 +109,14 @@ impl Forecasts {
             ForecasterKind::TrueFuture => {
                 let radios = radios(loaded, to_us)?;
                 Ric::new(timing, move |rnti, _| {
-                    Box::new(TrueFuture::new(radios.get(&rnti).cloned().unwrap_or_default()))
+                    let radio = radios.get(&rnti).cloned().unwrap_or_default();
+                    Box::new(TrueFuture::new(radio, timing.sums_us()))
                 })
+            }
+            ForecasterKind::LearnedDrain => {
+                let learned = LearnedDrain::new(timing.sums_us(), timing.sample_us)
+                    .map_err(|error| RicError::Forecaster(error.to_string()))?;
+                Ric::new(timing, move |_, _| Box::new(learned.clone()))
             }
             ForecasterKind::Marginal { from_us, lead_us, lost_milli } => {
                 let radios = radios(loaded, to_us)?;

@@ -61,6 +61,7 @@ pub(super) enum Forecaster {
     Late,
     Persistence,
     TrueFuture,
+    LearnedDrain,
     Marginal {
         lost_milli: u32,
     },

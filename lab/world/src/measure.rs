@@ -1,5 +1,7 @@
 //! Measurements: samples each ms, recorded rows, snapshots and the summary of a run.
 
+use e2sm_tc::v1::Pacer;
+
 use super::World;
 use super::bearer::Bearer;
 use super::counters::DelayDistribution;
@@ -83,6 +85,12 @@ impl World {
     /// measurements since the last call.
     pub fn take_pacing_changes(&mut self) -> Vec<(u16, u8, bool)> {
         take(&mut self.recording.pacing_changes)
+    }
+
+    /// Whether the pacer of a bearer, in the cell or not, uses the cumulated drain of forecasts.
+    pub fn uses_cumulated_drain(&self) -> bool {
+        let is_base_stock = |pacer| matches!(pacer, Pacer::BaseStock { .. });
+        self.bearers.iter().any(|bearer| is_base_stock(bearer.tc.pipeline().pacer))
     }
 
     /// Samples, each ms, head-of-line ages, recorded series and thresholds of subscriptions.

@@ -1,6 +1,7 @@
 //! Forecasts at points of any distance as a forecast feed, whose points are uniform (§8).
 
-use super::model::{BearerForecast, BearerId};
+use super::model::{BearerForecast, BearerId, CumulatedDrain};
+use super::validate::Validate as _;
 
 /// Quantile of occupancy and limit that pacers are fed: the median.
 pub const LEVEL_QUANTILE: f32 = 0.5;
@@ -64,6 +65,26 @@ impl QuantileColumn {
         });
         rows.map(|value| (value.is_finite() && value >= 0.0).then_some(value)).collect()
     }
+}
+
+/// The cumulated drain of a forecast as a feed carries it: `points_us` after its origin × `levels`, row by
+/// row, in bytes. `None` if there are too many, not one for each, or they are not in order.
+#[must_use]
+pub fn cumulated_drain(
+    points_us: &[u32],
+    levels: &[f32],
+    values: &[f32],
+) -> Option<CumulatedDrain> {
+    let is_bytes = |value: &f32| value.is_finite() && *value >= 0.0;
+    if !values.iter().all(is_bytes) || levels.iter().any(|level| !(0.0..1.0).contains(level)) {
+        return None;
+    }
+    let drain = CumulatedDrain {
+        points_us: points_us.to_vec(),
+        levels_milli: levels.iter().map(|level| bytes((level * 1e3).into()) as u16).collect(),
+        bytes: values.iter().map(|value| bytes((*value).into())).collect(),
+    };
+    drain.validate().is_ok().then_some(drain)
 }
 
 /// Uniform points that stand for those of a forecast, which may be farther apart further out.
@@ -185,7 +206,7 @@ impl FeedSeries {
     }
 
     /// The forecast of a bearer from series of points × quantiles, row-major, in bytes: occupancy, and limit
-    /// and drain where they are forecast. `None` if a series does not fit or a value is no number of bytes.
+    /// and drain where they are forecast, without cumulated drain. `None` if a series does not fit or a value is no number of bytes.
     #[must_use]
     pub fn forecast(
         &self,
@@ -208,6 +229,7 @@ impl FeedSeries {
                 Some(values) => grid.drain(&column.of(values)?)?,
                 None => Vec::new(),
             },
+            cumulated_drain: None,
         })
     }
 }
@@ -312,6 +334,23 @@ mod tests {
             assert_eq!(column.of(values), None, "{values:?}");
         }
         assert_eq!(column.of(&[]), Some(vec![]));
+    }
+
+    #[test]
+    fn sums_are_rounded_to_bytes_and_refused_out_of_order() {
+        let sums = |values: &[f32]| cumulated_drain(&[1_000, 3_000], &[0.5, 0.98], values);
+        let drain = sums(&[1.4, 2.6, 1.4, 1e20]).unwrap();
+        assert_eq!((drain.levels_milli, drain.bytes), (vec![500, 980], vec![1, 3, 1, u32::MAX]));
+        for values in [&[1.0, 2.0, 3.0][..], &[2.0, 1.0, 3.0, 3.0], &[1.0, 2.0, 1.0, 1.4]] {
+            assert_eq!(sums(values), None, "{values:?}");
+        }
+        for value in [f32::NAN, -1.0, f32::INFINITY] {
+            assert_eq!(sums(&[0.0, 0.0, 0.0, value]), None, "{value}");
+        }
+        for level in [0.0, 0.0004, 1.0, f32::NAN] {
+            assert_eq!(cumulated_drain(&[1], &[level], &[1.0]), None, "{level}");
+        }
+        assert_eq!(cumulated_drain(&[1; 65], &[0.5], &[1.0; 65]), None);
     }
 
     #[test]

@@ -13,7 +13,9 @@ mod model;
 mod partial;
 mod validate;
 
-pub use feed::{DRAIN_QUANTILE, FeedGrid, FeedSeries, LEVEL_QUANTILE, QuantileColumn};
+pub use feed::{
+    DRAIN_QUANTILE, FeedGrid, FeedSeries, LEVEL_QUANTILE, QuantileColumn, cumulated_drain,
+};
 pub use model::*;
 pub use partial::{ReportItem, encode_first};
 pub use validate::{Invalid, Validate};

@@ -14,10 +14,12 @@
 //! | `bode_diffserv` | DSCP | BoDe, FIFO for the rest | strict priority |
 //! | `low_latency` | ECN, then hash | adaptive CoDel, step marking; filled as the MAC pulls | inelastic flows, then DRR with new and old lists |
 //! | `classes` | filters and ECN, then hash | FIFO, CoDel or BoDe with shaper, step marking | guarantees, weights per class, DRR within |
+//! | `base_stock` | as `low_latency` | the same; base stock by forecasts, over a distant DU | the same |
 //!
 //! Each is a structure of its parameters, with their defaults. [`Template`] is any of them, by the
 //! name that policies and gateways use.
 
+mod base_stock;
 mod classes;
 mod diffserv;
 mod fair;
@@ -34,6 +36,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+pub use base_stock::BaseStock;
 pub use classes::{Classes, TrafficClass};
 pub use diffserv::{BodeDiffserv, BoundedClass, CakeDiffserv};
 pub use fair::{DrqlForecast, FqCodel};
@@ -161,6 +164,7 @@ templates! {
     "bode_diffserv" => BodeDiffserv,
     "low_latency" => LowLatency,
     "classes" => Classes,
+    "base_stock" => BaseStock,
 }
 
 fn schema_of<T: JsonSchema>() -> Value {

@@ -145,6 +145,8 @@ fn pacer_defaults(kind: &str) -> Option<Value> {
             "alpha_milli": 50, "metric": "interval_average", "status_gap_beta_milli": 1_750,
         }),
         "ebb" => json!({"target_us": 10_000}),
+        // As far as a pacer where CU and DU are together keeps the radio busy, at least.
+        "base_stock" => json!({"stale_us": 500_000, "level_milli": 980, "bound_us": null}),
         "forecast" => json!({"stale_us": 500_000}),
         _ => return None,
     })

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 
 use prost::Message as _;
 
-use e2sm_tc::v1::{FeedGrid, QuantileColumn};
+use e2sm_tc::v1::{FeedGrid, QuantileColumn, cumulated_drain};
 
 use super::{Horizon, NodeForecaster, Points, Report, Source};
 use child::Child;
@@ -104,8 +104,9 @@ impl Served {
                 .unexpected(format!("quantiles {now:?}; the hello had {before:?}")));
         }
         for forecast in &batch.forecasts {
-            let (id, source, points) =
-                self.points(forecast).map_err(|why| self.child.unexpected(why))?;
+            let (id, source, points) = self
+                .points(forecast, &batch.cumulated_quantiles)
+                .map_err(|why| self.child.unexpected(why))?;
             let bearers = match self.batches.back_mut() {
                 Some((at_us, bearers)) if *at_us == forecast.origin_us => bearers,
                 _ => {
@@ -123,7 +124,11 @@ impl Served {
     }
 
     /// Bearer, origin and points of a forecast.
-    fn points(&self, forecast: &Forecast) -> Result<((u16, u8), Source, Points), String> {
+    fn points(
+        &self,
+        forecast: &Forecast,
+        cumulated_quantiles: &[f32],
+    ) -> Result<((u16, u8), Source, Points), String> {
         let bearer = forecast.bearer.unwrap_or_default();
         let id = u16::try_from(bearer.rnti).ok().zip(u8::try_from(bearer.drb).ok());
         let id = id.ok_or_else(|| format!("RNTI {}, DRB {}", bearer.rnti, bearer.drb))?;
@@ -150,6 +155,11 @@ impl Served {
                 _ => return Err(format!("quantity {}", series.quantity)),
             };
             *list = fed.unwrap_or_default();
+        }
+        let sums = &forecast.cumulated_drain_bytes;
+        if !sums.is_empty() {
+            let drain = cumulated_drain(&self.hello.points_us, cumulated_quantiles, sums);
+            points.cumulated_drain = Some(drain.ok_or("a cumulated drain out of order")?);
         }
         let source = match forecast.source() {
             ProtoSource::Model => Source::Model,

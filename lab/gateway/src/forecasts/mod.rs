@@ -6,7 +6,7 @@
 mod forecaster;
 mod stream;
 
-use e2sm_tc::v1::{BearerForecast, BearerId, FeedSeries, UeId};
+use e2sm_tc::v1::{BearerForecast, BearerId, FeedSeries, UeId, cumulated_drain};
 
 pub(super) use forecaster::Forecaster;
 pub(super) use stream::ForecastStream;
@@ -59,13 +59,18 @@ pub(crate) fn bearer_forecasts(
     drain_quantile: f32,
 ) -> (Vec<BearerForecast>, u64) {
     let series = FeedSeries::over(&batch.points_us, REPORT_US, &batch.quantiles, drain_quantile);
-    let converted = batch.forecasts.iter().map(|forecast| of_bearer(series.as_ref()?, forecast));
+    let converted =
+        batch.forecasts.iter().map(|forecast| of_bearer(batch, series.as_ref()?, forecast));
     let valid: Vec<BearerForecast> = converted.flatten().collect();
     let malformed = batch.forecasts.len() - valid.len();
     (valid, malformed as u64)
 }
 
-fn of_bearer(series: &FeedSeries, forecast: &proto::Forecast) -> Option<BearerForecast> {
+fn of_bearer(
+    batch: &proto::ForecastBatch,
+    series: &FeedSeries,
+    forecast: &proto::Forecast,
+) -> Option<BearerForecast> {
     let bearer = forecast.bearer?;
     let rnti = u16::try_from(bearer.rnti).ok()?;
     let drb = u8::try_from(bearer.drb).ok().filter(|_| DRBS.contains(&bearer.drb))?;
@@ -73,13 +78,18 @@ fn of_bearer(series: &FeedSeries, forecast: &proto::Forecast) -> Option<BearerFo
         let series = forecast.series.iter().find(|series| series.quantity() == quantity);
         series.map(|series| series.values.as_slice())
     };
-    series.forecast(
+    let points = series.forecast(
         BearerId { ue: UeId::Rnti(rnti), drb },
         forecast.origin_us,
         values(proto::Quantity::OccupancyBytes)?,
         values(proto::Quantity::LimitBytes),
         values(proto::Quantity::DrainBytes),
-    )
+    )?;
+    let sums = match forecast.cumulated_drain_bytes.as_slice() {
+        [] => None,
+        sums => Some(cumulated_drain(&batch.points_us, &batch.cumulated_quantiles, sums)?),
+    };
+    Some(BearerForecast { cumulated_drain: sums, ..points })
 }
 
 #[cfg(test)]
@@ -166,6 +176,25 @@ mod tests {
         assert_eq!((made[0].horizon_start_us, made[0].step_us), (10_000, 1_000));
         assert_eq!(made[0].occupancy_bytes, [0, 100, 200, 300, 400]);
         assert_eq!(made[0].drain_bytes, [100, 100, 300, 300, 300], "3 ms at the same rate");
+    }
+
+    #[test]
+    fn sums_of_the_drain_are_fed_at_the_points_and_levels_of_the_stream() {
+        let mut batch = proto::ForecastBatch {
+            quantiles: vec![0.5],
+            points_us: vec![11_000, 12_000],
+            cumulated_quantiles: vec![0.5, 0.98],
+            forecasts: vec![valid()],
+            ..proto::ForecastBatch::default()
+        };
+        let made = |batch: &proto::ForecastBatch| bearer_forecasts(batch, 0.5);
+        assert_eq!(made(&batch).0[0].cumulated_drain, None, "the forecaster was not asked for it");
+        batch.forecasts[0].cumulated_drain_bytes = vec![10.2, 30.0, 11.0, 33.0];
+        let sums = made(&batch).0[0].cumulated_drain.clone().unwrap();
+        assert_eq!((sums.points_us, sums.levels_milli), (vec![11_000, 12_000], vec![500, 980]));
+        assert_eq!(sums.bytes, [10, 30, 11, 33]);
+        batch.forecasts[0].cumulated_drain_bytes.pop();
+        assert_eq!(made(&batch), (vec![], 1), "three of four");
     }
 
     #[test]

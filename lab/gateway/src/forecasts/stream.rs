@@ -25,14 +25,16 @@ const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
 /// Larger than a batch of thousands of bearers.
 const MAX_BATCH_BYTES: usize = 64 << 20;
-const QUANTITIES: [Quantity; 3] =
-    [Quantity::OccupancyBytes, Quantity::DrainBytes, Quantity::LimitBytes];
+/// What each pacer by forecasts uses.
+const ALWAYS: [Quantity; 2] = [Quantity::OccupancyBytes, Quantity::DrainBytes];
 
 /// Reads the forecast stream of one forecaster.
 #[derive(Debug)]
 pub(crate) struct ForecastStream {
     pub(crate) forecaster: Forecaster,
     pub(crate) nodes: watch::Receiver<NodeTable>,
+    /// Whether a pacer uses the cumulated drain; only then does the forecaster have to learn it.
+    pub(crate) uses_cumulated_drain: watch::Receiver<bool>,
     pub(crate) commands: Commands,
     pub(crate) metrics: GatewayMetrics,
 }
@@ -45,8 +47,12 @@ impl ForecastStream {
         self.metrics.forecast_stream(false);
         loop {
             let mut batches: u64 = 0;
-            let reason = match self.subscribe().await {
-                Ok(stream) => self.read(stream, &mut batches).await,
+            let with_sums = *self.uses_cumulated_drain.borrow();
+            let reason = match self.subscribe(with_sums).await {
+                Ok(stream) => tokio::select! {
+                    reason = self.read(stream, &mut batches) => reason,
+                    () = self.until_sums_are_used(), if !with_sums => continue,
+                },
                 Err(reason) => reason,
             };
             self.metrics.forecast_stream(false);
@@ -64,18 +70,33 @@ impl ForecastStream {
         }
     }
 
-    async fn subscribe(&self) -> Result<Streaming<ForecastBatch>, String> {
+    /// Never ends where no pacer ever uses the cumulated drain.
+    async fn until_sums_are_used(&self) {
+        if self.uses_cumulated_drain.clone().wait_for(|uses| *uses).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    async fn subscribe(&self, with_sums: bool) -> Result<Streaming<ForecastBatch>, String> {
         let channel = self.forecaster.connect().await?;
         let mut client = ForecasterClient::new(channel).max_decoding_message_size(MAX_BATCH_BYTES);
         let token = self.forecaster.token()?;
-        let answer = match self.request(&mut client, token.as_ref(), &QUANTITIES).await {
-            // The model does not forecast limits: the pacer then uses its own.
-            Err(status) if status.code() == Code::InvalidArgument => {
-                self.request(&mut client, token.as_ref(), &QUANTITIES[..2]).await
+        // Where the model does not forecast limits, or the forecaster no sums, a pacer uses its own.
+        let sums: &[&[Quantity]] =
+            if with_sums { &[&[Quantity::CumulatedDrainBytes], &[]] } else { &[&[]] };
+        let limits: [&[Quantity]; 2] = [&[Quantity::LimitBytes], &[]];
+        let mut refusal = String::new();
+        for more in sums.iter().flat_map(|sums| limits.map(|limits| [*sums, limits])) {
+            let quantities = [&ALWAYS[..], more[0], more[1]].concat();
+            match self.request(&mut client, token.as_ref(), &quantities).await {
+                Ok(stream) => return Ok(stream),
+                Err(status) if status.code() == Code::InvalidArgument => {
+                    refusal = describe(&status);
+                }
+                Err(status) => return Err(describe(&status)),
             }
-            answer => answer,
-        };
-        answer.map_err(|status| describe(&status))
+        }
+        Err(refusal)
     }
 
     async fn request(

@@ -306,6 +306,10 @@ impl E2Node for Double {
         Vec::new()
     }
 
+    fn uses_cumulated_drain(&self) -> bool {
+        false
+    }
+
     fn bearer_samples(&mut self) -> Vec<BearerSample> {
         vec![BearerSample {
             rnti: 0x4601,

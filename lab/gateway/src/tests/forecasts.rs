@@ -5,6 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use e2sm_tc::v1;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -22,7 +23,7 @@ use tonic::{
 use super::{
     double::Double,
     harness::*,
-    lab_world::lab_with,
+    lab_world::{lab_with, tc_control},
     pki::{Authority, Files},
 };
 use crate::{
@@ -52,7 +53,8 @@ struct Opened {
 /// Serves streams that the test fills.
 struct Scripted {
     opened: UnboundedSender<Opened>,
-    knows_limits: bool,
+    /// Quantities that it does not forecast.
+    lacks: &'static [Quantity],
 }
 
 #[tonic::async_trait]
@@ -66,8 +68,8 @@ impl Forecaster for Scripted {
         let authorization = request.metadata().get("authorization");
         let authorization = authorization.map(|value| value.to_str().expect("ASCII").to_owned());
         let request = request.into_inner();
-        if !self.knows_limits && request.quantities().any(|q| q == Quantity::LimitBytes) {
-            return Err(Status::invalid_argument("quantities[2]: LIMIT_BYTES is not forecast"));
+        if let Some(lacking) = request.quantities().find(|it| self.lacks.contains(it)) {
+            return Err(Status::invalid_argument(format!("{lacking:?} is not forecast")));
         }
         let (batches, stream): (_, Receiver<_>) = channel(16);
         let _ = self.opened.send(Opened { request, authorization, batches });
@@ -82,21 +84,29 @@ impl Forecaster for Scripted {
     }
 }
 
-async fn forecaster(knows_limits: bool) -> (SocketAddr, UnboundedReceiver<Opened>) {
+async fn forecaster(lacks: &'static [Quantity]) -> (SocketAddr, UnboundedReceiver<Opened>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("its address");
     let (opened, streams) = unbounded_channel();
-    let service = ForecasterServer::new(Scripted { opened, knows_limits });
+    let service = ForecasterServer::new(Scripted { opened, lacks });
     let incoming = TcpListenerStream::new(listener);
     tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
     (address, streams)
 }
 
 /// The default cell, its bearer paced by forecasts, and the stream it opened.
-async fn start(knows_limits: bool) -> (Gateway, UnboundedReceiver<Opened>, Opened) {
-    let (address, mut streams) = forecaster(knows_limits).await;
+async fn start(lacks: &'static [Quantity]) -> (Gateway, UnboundedReceiver<Opened>, Opened) {
+    start_with("drql_forecast", lacks).await
+}
+
+async fn start_with(
+    template: &str,
+    lacks: &'static [Quantity],
+) -> (Gateway, UnboundedReceiver<Opened>, Opened) {
+    let (address, mut streams) = forecaster(lacks).await;
     let options = ServeOptions { forecasts: at(address), ..options() };
-    let gateway = lab_with(&["ues[0].drbs[0].pipeline=drql_forecast"], &options).await;
+    let pipeline = format!("ues[0].drbs[0].pipeline={template}");
+    let gateway = lab_with(&[&pipeline], &options).await;
     let stream = patiently(streams.recv()).await.expect("a stream");
     (gateway, streams, stream)
 }
@@ -157,7 +167,7 @@ async fn taken(gateway: &Gateway, result: &str) -> f64 {
 
 #[tokio::test]
 async fn a_stream_that_stalls_or_ends_leaves_the_pacer_to_its_own_measure_until_it_is_back() {
-    let (gateway, mut streams, stream) = start(true).await;
+    let (gateway, mut streams, stream) = start(&[]).await;
     assert_eq!(stream.request.node_id, NODE);
     assert_eq!(stream.request.quantiles, [0.5, e2sm_tc::v1::DRAIN_QUANTILE]);
     assert_eq!(stream.request.quantities.len(), 3);
@@ -188,7 +198,7 @@ async fn a_stream_that_stalls_or_ends_leaves_the_pacer_to_its_own_measure_until_
 
 #[tokio::test]
 async fn rubbish_is_counted_and_what_makes_sense_beside_it_is_taken() {
-    let (gateway, _streams, stream) = start(true).await;
+    let (gateway, _streams, stream) = start(&[]).await;
     let spoilt = |change: fn(&mut Forecast)| {
         let mut forecast = forecast(RNTI);
         change(&mut forecast);
@@ -223,10 +233,66 @@ async fn rubbish_is_counted_and_what_makes_sense_beside_it_is_taken() {
 
 #[tokio::test]
 async fn a_forecaster_that_knows_no_limits_is_asked_for_the_rest() {
-    let (gateway, _streams, stream) = start(false).await;
+    let (gateway, _streams, stream) = start(&[Quantity::LimitBytes]).await;
     let asked: Vec<Quantity> = stream.request.quantities().collect();
     assert_eq!(asked, [Quantity::OccupancyBytes, Quantity::DrainBytes]);
     convince(&gateway, &stream).await;
+}
+
+#[tokio::test]
+async fn the_cumulated_drain_is_requested_for_a_pacer_that_uses_it_as_far_as_the_forecaster_knows_it()
+ {
+    use Quantity::{CumulatedDrainBytes, DrainBytes, LimitBytes, OccupancyBytes};
+    let cases: [(&'static [Quantity], &[Quantity]); 4] = [
+        (&[], &[OccupancyBytes, DrainBytes, CumulatedDrainBytes, LimitBytes]),
+        (&[LimitBytes], &[OccupancyBytes, DrainBytes, CumulatedDrainBytes]),
+        (&[CumulatedDrainBytes], &[OccupancyBytes, DrainBytes, LimitBytes]),
+        (&[CumulatedDrainBytes, LimitBytes], &[OccupancyBytes, DrainBytes]),
+    ];
+    for (lacks, expected) in cases {
+        let (_gateway, _streams, stream) = start_with("base_stock", lacks).await;
+        let requested: Vec<Quantity> = stream.request.quantities().collect();
+        assert_eq!(requested, expected, "without {lacks:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_pipeline_that_comes_to_use_the_cumulated_drain_has_it_requested() {
+    let (gateway, mut streams, stream) = start(&[]).await;
+    assert!(stream.request.quantities().all(|it| it != Quantity::CumulatedDrainBytes));
+    convince(&gateway, &stream).await;
+    let pipeline = tc_rf::templates::by_name("base_stock").expect("a template");
+    let transaction = v1::ControlMessage::Transaction(v1::Transaction {
+        bearer: v1::BearerId { ue: v1::UeId::Rnti(17_921), drb: 1 },
+        expected_revision: None,
+        lease_ms: None,
+        owner: None,
+        as_safe: false,
+        dry_run: false,
+        change: v1::PipelineChange::Replace(pipeline),
+    });
+    let message = v1::encode(&transaction).expect("within its ranges");
+    let control = tc_control(NODE, message.into());
+    send_control(&mut connect(&gateway).await, control).await.expect("an answer");
+    let stream = patiently(streams.recv()).await.expect("another stream");
+    assert!(stream.request.quantities().any(|it| it == Quantity::CumulatedDrainBytes));
+    until(async || metric(&gateway, PACED).await < 0.5).await;
+    // Its points reach over the lead time.
+    let sums = (1..=20u16).flat_map(|ms| [2_500.0, 3_000.0].map(|rate| rate * f32::from(ms)));
+    let sums: Vec<f32> = sums.collect();
+    let sending = async {
+        loop {
+            let mut batch = batch(NODE, vec![forecast(RNTI)]);
+            batch.cumulated_quantiles = vec![0.5, 0.99];
+            batch.forecasts[0].cumulated_drain_bytes.clone_from(&sums);
+            stream.batches.send(Ok(batch)).await.expect("an open stream");
+            sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::select! {
+        () = sending => {}
+        () = until(async || metric(&gateway, PACED).await > 0.5) => {}
+    }
 }
 
 #[tokio::test]
@@ -240,7 +306,7 @@ async fn a_forecaster_that_comes_later_is_found() {
     assert!(metric(&gateway, OPEN).await < 0.5);
     let listener = TcpListener::bind(address).await.expect("the port again");
     let (opened, mut streams) = unbounded_channel();
-    let service = ForecasterServer::new(Scripted { opened, knows_limits: true });
+    let service = ForecasterServer::new(Scripted { opened, lacks: &[] });
     let incoming = TcpListenerStream::new(listener);
     tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
     let stream = patiently(streams.recv()).await.expect("a stream");
@@ -258,7 +324,7 @@ async fn a_protected_forecaster_gets_certificate_and_token() {
         .identity(Identity::from_pem(certificate, key))
         .client_ca_root(Certificate::from_pem(authority.pem()));
     let mut server = Server::builder().tls_config(tls).expect("TLS");
-    let service = ForecasterServer::new(Scripted { opened, knows_limits: true });
+    let service = ForecasterServer::new(Scripted { opened, lacks: &[] });
     let incoming = TcpListenerStream::new(listener);
     tokio::spawn(server.add_service(service).serve_with_incoming(incoming));
 

@@ -58,7 +58,7 @@ fn transaction(change: v1::PipelineChange, expected_revision: Option<u32>, rnti:
     Bytes::from(v1::encode(&message).expect("within its ranges"))
 }
 
-fn tc_control(node_id: &str, message: Bytes) -> ControlRequest {
+pub(super) fn tc_control(node_id: &str, message: Bytes) -> ControlRequest {
     let header = v1::ControlHeader { style: 1, correlation_id: 7 };
     ControlRequest {
         node_id: node_id.to_owned(),

@@ -328,6 +328,7 @@ fn forecast() -> v1::BearerForecast {
         occupancy_bytes: vec![0],
         limit_bytes: Vec::new(),
         drain_bytes: Vec::new(),
+        cumulated_drain: None,
     }
 }
 

@@ -56,7 +56,8 @@ pub(super) trait Algorithm: std::fmt::Debug + DynClone + Send + Sync {
         false
     }
 
-    /// Takes in a forecast, its times in the pacer's clock. True if the algorithm uses forecasts.
+    /// Takes in a forecast, its times in the pacer's clock. True if it does for a status: the pacer has
+    /// then heard of the RLC.
     fn forecast(&mut self, _feed: &Feed, _flight: &Flight) -> bool {
         false
     }

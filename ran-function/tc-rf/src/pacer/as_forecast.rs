@@ -50,6 +50,7 @@ mod tests {
             occupancy_bytes: vec![1_500, 500, 0],
             limit_bytes: vec![6_000, 6_000, 1_000],
             drain_bytes: Vec::new(),
+            cumulated_drain: None,
         });
         feed
     }

@@ -4,7 +4,7 @@
 //! §III-C: `x = xₙ + (xₙ₊₁ − xₙ)/(tₙ₊₁ − tₙ) · (t − tₙ)`), so is the sum of what is drained; before the
 //! first point and after the last the nearest counts.
 
-use e2sm_tc::v1::BearerForecast;
+use e2sm_tc::v1::{BearerForecast, CumulatedDrain};
 
 use super::RlcStatus;
 
@@ -23,6 +23,7 @@ pub(super) struct Feed {
     drain_bytes: Vec<u32>,
     /// Whether the forecast has a drain of its own.
     has_drain: bool,
+    cumulated: Option<CumulatedDrain>,
 }
 
 impl Feed {
@@ -38,6 +39,7 @@ impl Feed {
         copy(&mut self.occupancy_bytes, &forecast.occupancy_bytes);
         copy(&mut self.limit_bytes, &forecast.limit_bytes);
         copy(&mut self.drain_bytes, &forecast.drain_bytes);
+        self.cumulated.clone_from(&forecast.cumulated_drain);
         self.has_drain = !self.drain_bytes.is_empty();
         if !self.has_drain {
             // stolidis2024 forecasts limit and occupancy under DRQL, whose buffer is filled to the
@@ -45,6 +47,28 @@ impl Feed {
             let left = self.limit_bytes.iter().zip(&self.occupancy_bytes);
             self.drain_bytes.extend(left.map(|(limit, left)| limit.saturating_sub(*left)));
         }
+    }
+
+    /// One quantile of the cumulated drain, linear between the nearest levels; `None` if the forecast has none
+    /// or the level is not between its levels.
+    pub(super) fn sums(&self, level_milli: u16) -> Option<Sums> {
+        let CumulatedDrain { points_us, levels_milli, bytes } = self.cumulated.as_ref()?;
+        let above = levels_milli.partition_point(|level| *level < level_milli);
+        let upper = *levels_milli.get(above)?;
+        let (below, share) = match above.checked_sub(1) {
+            _ if upper == level_milli => (above, 0.0),
+            Some(below) => {
+                let lower = levels_milli[below];
+                (below, f64::from(level_milli - lower) / f64::from(upper - lower))
+            }
+            None => return None,
+        };
+        let rows = points_us.iter().zip(bytes.chunks_exact(levels_milli.len()));
+        let sum = |row: &[u32]| {
+            let (low, high) = (f64::from(row[below]), f64::from(row[above]));
+            low + share * (high - low)
+        };
+        Some(Sums(rows.map(|(us, row)| (u64::from(*us), sum(row))).collect()))
     }
 
     pub(super) fn origin_us(&self) -> u64 {
@@ -136,6 +160,34 @@ impl Feed {
     }
 }
 
+/// Bytes drained until each point after an origin, in order of time.
+#[derive(Clone, Debug)]
+pub(super) struct Sums(Vec<(u64, f64)>);
+
+impl Sums {
+    /// Whether anything drains at all.
+    pub(super) fn promise(&self) -> bool {
+        self.0.last().is_some_and(|(_, bytes)| *bytes > 0.0)
+    }
+
+    /// Bytes until `us` after the origin, on the line between points; `None` after the last.
+    pub(super) fn within(&self, us: u64) -> Option<f64> {
+        let next = self.0.partition_point(|(point_us, _)| *point_us < us);
+        let (to_us, to) = *self.0.get(next)?;
+        let (from_us, from) = next.checked_sub(1).map_or((0, 0.0), |before| self.0[before]);
+        if to_us == us || to_us <= from_us {
+            return Some(to);
+        }
+        Some(from + (to - from) * (us - from_us) as f64 / (to_us - from_us) as f64)
+    }
+
+    /// The same, after the last point at the mean rate until it.
+    pub(super) fn extended(&self, us: u64) -> f64 {
+        let (last_us, last) = self.0.last().copied().unwrap_or_default();
+        self.within(us).unwrap_or(last * us as f64 / last_us.max(1) as f64)
+    }
+}
+
 fn interpolate(points: &[u32], position: f64) -> Option<f64> {
     let last = points.len().checked_sub(1)?;
     let position = position.clamp(0.0, last as f64);
@@ -159,6 +211,7 @@ mod tests {
             occupancy_bytes: vec![1_500; limit_bytes.len().max(drain_bytes.len())],
             limit_bytes: limit_bytes.to_vec(),
             drain_bytes: drain_bytes.to_vec(),
+            cumulated_drain: None,
         });
         feed
     }
@@ -200,5 +253,24 @@ mod tests {
         assert_eq!(feed.first(), Some((110_000, 700)));
         assert_eq!(feed.limit_bytes(110_000), None);
         assert_eq!(feed.drained_bytes(0, u64::MAX), None);
+        assert!(feed.sums(500).is_none());
+    }
+
+    #[test]
+    fn a_quantile_of_the_cumulated_drain_is_on_the_line_between_levels_and_between_points() {
+        let mut feed = feed(&[], &[]);
+        feed.cumulated = Some(CumulatedDrain {
+            points_us: vec![1_000, 3_000],
+            levels_milli: vec![500, 900],
+            bytes: vec![100, 300, 500, 700],
+        });
+        let median = feed.sums(500).unwrap();
+        let within = |us| median.within(us).unwrap();
+        assert_eq!((within(0), within(500), within(1_000)), (0.0, 50.0, 100.0));
+        assert_eq!((within(2_000), within(3_000), median.within(3_001)), (300.0, 500.0, None));
+        assert_eq!(median.extended(6_000), 1_000.0, "as fast as until the last point");
+        assert_eq!(feed.sums(600).unwrap().within(1_000), Some(150.0));
+        assert_eq!(feed.sums(900).unwrap().within(3_000), Some(700.0));
+        assert!(feed.sums(499).is_none() && feed.sums(901).is_none(), "beyond its levels");
     }
 }

@@ -14,6 +14,7 @@
 
 mod algorithm;
 mod as_forecast;
+mod base_stock;
 mod bdp5g;
 mod bdp5g_prototype;
 mod bdp_rate;
@@ -87,6 +88,14 @@ fn algorithm(model: &v1::Pacer, received: Option<&ReceivedStatus>) -> Option<Box
         v1::Pacer::Ebb { target_us } => Box::new(ebb::Ebb::new(target_us, received)),
         v1::Pacer::UpfSdap => Box::new(upf_sdap::UpfSdap::new(received)),
         v1::Pacer::Forecast { stale_us } => Box::new(forecast::Forecast::new(stale_us, received)),
+        v1::Pacer::BaseStock { stale_us, level_milli, bound_us } => {
+            let parameters = base_stock::Parameters {
+                stale_us: u64::from(stale_us),
+                level_milli,
+                bound_us: bound_us.map(u64::from),
+            };
+            Box::new(base_stock::BaseStock::new(parameters, received))
+        }
         v1::Pacer::JustInTime => Box::new(just_in_time::JustInTime::new(received)),
     })
 }

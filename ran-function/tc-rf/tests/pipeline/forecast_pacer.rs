@@ -42,6 +42,7 @@ fn perfect(capacity: fn(u64) -> u32) -> impl FnMut(u64) -> Option<BearerForecast
                 .map(|k| capacity(origin_us + (k + 2) * 1_000) + 1_500)
                 .collect(),
             drain_bytes: points.map(|k| capacity(origin_us + (k + 1) * 1_000)).collect(),
+            cumulated_drain: None,
         })
     }
 }
@@ -101,6 +102,7 @@ fn points_in_long_steps_reach_a_du_40_ms_away() {
                 occupancy_bytes: (0..points).map(|_| 1_500).collect(),
                 limit_bytes: (0..points).map(|k| carried(k + 1) + 1_500).collect(),
                 drain_bytes: (0..points).map(carried).collect(),
+                cumulated_drain: None,
             })
         }
     };
@@ -136,6 +138,7 @@ fn a_stale_forecast_is_not_believed() {
             occupancy_bytes: vec![0],
             limit_bytes: vec![0],
             drain_bytes: vec![0],
+            cumulated_drain: None,
         })
     };
     let (share, peak_bytes) = settled(FORECAST, |_| 2289, away);
@@ -156,6 +159,7 @@ fn a_forecast_that_is_wrong_for_long_is_corrected() {
                 occupancy_bytes: vec![1_500; 64],
                 limit_bytes: vec![2289 * numerator / denominator + 1_500; 64],
                 drain_bytes: vec![2289 * numerator / denominator; 64],
+                cumulated_drain: None,
             })
         };
         let (share, peak_bytes) = settled(FORECAST, |_| 2289, wrong);
@@ -189,6 +193,7 @@ fn a_forecast_of_what_was_drained_does_not_keep_the_drain_low() {
             occupancy_bytes: vec![1_500; 64],
             limit_bytes: vec![],
             drain_bytes: vec![2 * mean_bytes as u32; 64],
+            cumulated_drain: None,
         });
         du.run(&mut tc, (now_us, now_us + 1_000), bulk, |_| forecast.clone());
         drained_bytes.push(du.drained_bytes);
@@ -212,6 +217,7 @@ fn what_is_sent_and_not_acknowledged_counts_once() {
             occupancy_bytes: vec![0; 64],
             limit_bytes: vec![6_000; 64],
             drain_bytes: vec![0; 64],
+            cumulated_drain: None,
         })
     };
     du.run(&mut tc, (0, SECOND_US), bulk, none);
@@ -259,6 +265,7 @@ fn a_forecast_older_than_the_last_is_passed_over_and_a_wrong_one_refused() {
         occupancy_bytes: vec![0],
         limit_bytes: vec![limit],
         drain_bytes: vec![0],
+        cumulated_drain: None,
     };
     tc.feed_forecast(&at(5_000, 30_000), 6_000).unwrap();
     tc.feed_forecast(&at(4_000, 3_000), 6_000).unwrap();
@@ -289,6 +296,7 @@ fn streamed(origin_us: u64) -> BearerForecast {
         occupancy_bytes: vec![1_500; 20],
         limit_bytes: vec![40_000; 20],
         drain_bytes: vec![2_289; 20],
+        cumulated_drain: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod adaptive_codel;
 mod allocations;
+mod base_stock;
 mod bode;
 mod classifier;
 mod cobalt;

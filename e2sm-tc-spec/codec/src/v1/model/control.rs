@@ -6,6 +6,7 @@ use crate::error::{DecodeError, EncodeError, Problem, Violation, ViolationKind};
 use crate::v1::per::*;
 
 use super::addressing::each_once;
+use super::scheduler::LEVEL_MILLI;
 use super::{
     BearerId, BearerQos, BufferLimit, Classifier, Filter, FilterId, Owner, Pacer, Pipeline,
     PipelineName, QueueSet, QueueTarget, SNssai, Scheduler,
@@ -307,8 +308,66 @@ sequence! {
         limit_bytes: Vec<u32> as ListOf<u32, 0, 64>,
         /// Bytes drained per step; as many points, or empty.
         drain_bytes: Vec<u32> as ListOf<u32, 0, 64>,
+        ...
+        /// Quantiles of the drain summed from the origin on; for pacers of kind `base_stock`.
+        cumulated_drain: Option<CumulatedDrain>,
     }
     check as_many_points
+}
+
+sequence! {
+    /// Quantiles of the bytes that the MAC takes from the origin of a forecast to each point while the
+    /// RLC is not empty. Quantiles of single steps do not add up to these.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct CumulatedDrain { ...
+        /// Times after the origin, 1..=64; increasing.
+        points_us: Vec<u32> as ListOf<u32, 1, 64>,
+        /// Levels of the quantiles in thousandths, 1..=16; increasing within 1..=999.
+        levels_milli: Vec<u16> as ListOf<Int<0, 1_000>, 1, 16>,
+        /// `points_us` × `levels_milli`, row by row: no sum is below that of an earlier point, nor a
+        /// quantile below one of a lower level.
+        bytes: Vec<u32> as ListOf<u32, 1, 1_024>,
+    }
+    check sums_in_order
+}
+
+fn sums_in_order(drain: &CumulatedDrain) -> Result<(), Violation> {
+    increasing("points_us", &drain.points_us)?;
+    increasing("levels_milli", &drain.levels_milli)?;
+    for (index, level) in drain.levels_milli.iter().enumerate() {
+        within(level, &LEVEL_MILLI).map_err(|it| it.at_index(index).within("levels_milli"))?;
+    }
+    let levels = drain.levels_milli.len();
+    let (count, rows) = (drain.bytes.len(), drain.points_us.len());
+    if count != rows * levels {
+        let expected = format!("{}, {rows} points of {levels} levels", rows * levels);
+        return Err(ViolationKind::Inconsistent.at("bytes", expected, count));
+    }
+    for (index, bytes) in drain.bytes.iter().enumerate() {
+        let before = index.checked_sub(levels).map_or(0, |earlier| drain.bytes[earlier]);
+        let below = if index % levels == 0 { 0 } else { drain.bytes[index - 1] };
+        let least = before.max(below);
+        if *bytes < least {
+            let violation = ViolationKind::Inconsistent.at("", format!("{least} or more"), bytes);
+            return Err(violation.at_index(index).within("bytes"));
+        }
+    }
+    Ok(())
+}
+
+fn increasing<T: PartialOrd + std::fmt::Display>(
+    component: &str,
+    values: &[T],
+) -> Result<(), Violation> {
+    match values.windows(2).position(|pair| pair[0] >= pair[1]) {
+        None => Ok(()),
+        Some(index) => {
+            let expected = format!("more than {}", values[index]);
+            let violation = ViolationKind::Inconsistent.at("", expected, &values[index + 1]);
+            Err(violation.at_index(index + 1).within(component))
+        }
+    }
 }
 
 fn as_many_points(forecast: &BearerForecast) -> Result<(), Violation> {

@@ -23,6 +23,8 @@ const DELAY_US: RangeInclusive<u64> = 63..=60_000_000;
 const ALPHA_MILLI: RangeInclusive<u64> = 1..=1_000;
 /// β of DynRLC: a threshold below the gap between status PDUs can never be met (kumar2018 §IV).
 const BETA_MILLI: RangeInclusive<u64> = 1_000..=100_000;
+/// A quantile: a probability of 0 or 1 has none.
+pub(super) const LEVEL_MILLI: RangeInclusive<u64> = 1..=999;
 /// The RLC is reported at most once per millisecond.
 const STALE_US: RangeInclusive<u64> = 1_000..=60_000_000;
 
@@ -250,6 +252,17 @@ choice! {
         9 bdp5g_prototype => Bdp5gPrototype,
         /// Packets enter the RLC when the MAC builds a transport block.
         10 just_in_time => JustInTime,
+        ...
+        /// Base stock: as much in flight and in the RLC as drains, with a given probability, until what is
+        /// sent now can drain (Arrow, Harris and Marschak 1951; stolidis2024 §III-B has the control loop).
+        0 base_stock => BaseStock {
+            /// Maximum age of a forecast's newest sample; 5G-BDP is used beyond.
+            stale_us: u32 where STALE_US,
+            /// The probability p, in thousandths.
+            level_milli: u16 where LEVEL_MILLI,
+            /// Time within which what is sent leaves the RLC at the median; unlimited if absent.
+            bound_us: Option<u32> where DELAY_US,
+        },
     }
     check limits_ordered
 }

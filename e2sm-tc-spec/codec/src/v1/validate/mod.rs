@@ -11,9 +11,9 @@ mod runs;
 use std::fmt::Display;
 
 use super::model::{
-    ActionDefinition, BearerForecast, Cause, ControlMessage, EventTrigger, ForecastFeed,
-    LeaseRenewal, NodeDefault, NodeDefaultChange, NodeLease, PipelineChange, PipelineEdit,
-    QosFlowMapping, Transaction,
+    ActionDefinition, BearerForecast, Cause, ControlMessage, CumulatedDrain, EventTrigger,
+    ForecastFeed, LeaseRenewal, NodeDefault, NodeDefaultChange, NodeLease, PipelineChange,
+    PipelineEdit, QosFlowMapping, Transaction,
 };
 use super::per::{Type, Writer};
 use crate::error::{Violation, ViolationKind, element_path};
@@ -95,6 +95,7 @@ macro_rules! validated_as_declared {
 validated_as_declared!(
     ActionDefinition,
     BearerForecast,
+    CumulatedDrain,
     EventTrigger,
     ForecastFeed,
     LeaseRenewal,

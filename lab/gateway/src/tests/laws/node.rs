@@ -346,6 +346,10 @@ impl E2Node for JudgedNode {
         self.world.take_pacing_changes()
     }
 
+    fn uses_cumulated_drain(&self) -> bool {
+        self.world.uses_cumulated_drain()
+    }
+
     fn bearer_samples(&mut self) -> Vec<BearerSample> {
         self.world.bearer_samples()
     }

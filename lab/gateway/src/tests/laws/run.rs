@@ -237,6 +237,7 @@ impl Run {
             occupancy_bytes: vec![3_000, 2_000, 1_000],
             limit_bytes: vec![4_000, 4_000, 4_000],
             drain_bytes: vec![1_000, 1_000, 1_000],
+            cumulated_drain: None,
         };
         ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![forecast] })
     }

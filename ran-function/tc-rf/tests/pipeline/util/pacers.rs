@@ -30,6 +30,7 @@ pub(crate) fn all() -> Vec<Pacer> {
         Pacer::Ebb { target_us: 5_000 },
         Pacer::UpfSdap,
         Pacer::Forecast { stale_us: 100_000 },
+        Pacer::BaseStock { stale_us: 100_000, level_milli: 980, bound_us: None },
         // Without MAC queries, the forecast pacer.
         Pacer::JustInTime,
     ]

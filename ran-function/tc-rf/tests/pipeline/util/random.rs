@@ -27,6 +27,13 @@ pub(crate) fn pacer() -> impl Strategy<Value = Pacer> {
             .prop_map(|(min_bytes, max_bytes)| Pacer::Dql { min_bytes, max_bytes }),
         (1_000u32..50_000).prop_map(|target_us| Pacer::Ebb { target_us }),
         (10_000u32..1_000_000).prop_map(|stale_us| Pacer::Forecast { stale_us }),
+        (10_000u32..1_000_000, 1u16..=999, proptest::option::of(63u32..1_000_000)).prop_map(
+            |(stale_us, level_milli, bound_us)| Pacer::BaseStock {
+                stale_us,
+                level_milli,
+                bound_us
+            }
+        ),
         (1_000u32..200_000, proptest::option::of(1_000u32..2_000)).prop_map(
             |(interval_us, status_gap_beta_milli)| Pacer::DynRlc {
                 interval_us,

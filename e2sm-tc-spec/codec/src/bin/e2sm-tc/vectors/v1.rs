@@ -24,7 +24,8 @@ pub(super) fn all(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     ran_function(vectors)?;
     node_default(vectors)?;
     inelastic(vectors)?;
-    qos_flows(vectors)
+    qos_flows(vectors)?;
+    base_stock(vectors)
 }
 
 fn controls(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
@@ -120,6 +121,7 @@ fn forecast(bearer: BearerId, points: u32) -> BearerForecast {
             .take(points as usize)
             .collect(),
         drain_bytes: Vec::new(),
+        cumulated_drain: None,
     }
 }
 
@@ -330,6 +332,7 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
     // Those before the extension marker: this vector is published.
     let queues = QueueDiscipline::KINDS.get(..8).unwrap_or_default();
     let schedulers = Scheduler::KINDS.get(..7).unwrap_or_default();
+    let pacers = Pacer::KINDS.get(..11).unwrap_or_default();
     let full = RanFunctionDefinition {
         short_name: SHORT_NAME.to_owned(),
         oid: OID.to_owned(),
@@ -338,7 +341,7 @@ fn ran_function(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
             classifiers: names(Classifier::KINDS),
             queues: names(queues),
             schedulers: names(schedulers),
-            pacers: names(Pacer::KINDS),
+            pacers: names(pacers),
             policer: true,
             shaper: true,
             node_lease: true,
@@ -462,4 +465,30 @@ fn qos_flows(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
         },
     };
     vectors.v1(Kind::RanFunctionDefinition, "ran_function_qos_flow_mapping", &definition)
+}
+
+fn base_stock(vectors: &mut Vectors<impl Write>) -> io::Result<()> {
+    for (name, stale_us, level_milli, bound_us) in
+        [("least", 1_000, 1, None), ("most", 60_000_000, 999, Some(60_000_000))]
+    {
+        let pacer = Pacer::BaseStock { stale_us, level_milli, bound_us };
+        let pipeline = Pipeline { pacer, ..fq_codel() };
+        vectors.v1(Kind::Pipeline, &format!("pipeline_pacer_base_stock_{name}"), &pipeline)?;
+    }
+    let sums = |cumulated_drain| BearerForecast {
+        cumulated_drain: Some(cumulated_drain),
+        ..forecast(BEARER, 1)
+    };
+    let one = CumulatedDrain { points_us: vec![0], levels_milli: vec![500], bytes: vec![0] };
+    let all = CumulatedDrain {
+        points_us: (1..=64).map(|point| 1_000 * point).collect(),
+        levels_milli: (0..16).map(|level| 999 - 60 * (15 - level)).collect(),
+        bytes: (0..1_024).map(|sum| sum * sum * 4_096).collect(),
+    };
+    for (name, cumulated_drain) in [("least", one), ("most", all)] {
+        let feed = ForecastFeed { bearers: vec![sums(cumulated_drain)] };
+        let name = format!("forecast_feed_cumulated_{name}");
+        vectors.v1(Kind::Control, &name, &ControlMessage::ForecastFeed(feed))?;
+    }
+    Ok(())
 }
