@@ -27,9 +27,9 @@ SHORTEST_STEP_S = 0.001
 CARRIER_GHZ = 3.6
 SEED = 1
 LEAST_POWER = 1e-6
-"""Of the mean: a deeper fade is none that a receiver tells from it."""
+"""Share of the mean: a deeper fade is none that a receiver tells from it."""
 MODEL = 0
-"""Of the settings' list: that of the downlink."""
+"""Index in the settings' list: that of the downlink."""
 
 
 def rayleigh(doppler_hz: float, seed: int) -> Callable[[float], float]:

@@ -188,7 +188,7 @@ pub struct FeedSeries {
 }
 
 impl FeedSeries {
-    /// For forecasts at these points, µs after their origin, with `single_us` between points if there is
+    /// Makes one for forecasts at these points, µs after their origin, with `single_us` between points if there is
     /// one alone, and these quantiles; `None` as [`FeedGrid::over`] and [`QuantileColumn::at`], of which the
     /// drain's is `drain_quantile` and the others' the median.
     #[must_use]

@@ -33,7 +33,7 @@ Kind = Literal[
 ]
 
 FeedRow = tuple[int, int, Sequence[float], Sequence[float] | None, Sequence[float] | None]
-"""Of a bearer of a forecast feed: RNTI, DRB identity, and occupancy, limit and drain in bytes, each
+"""One bearer of a forecast feed: RNTI, DRB identity, and occupancy, limit and drain in bytes, each
 points × quantiles, row-major; `None` where not forecast."""
 
 V0_OID: Final = "0.0.0.0.0.0.0.0.1.146.0"
