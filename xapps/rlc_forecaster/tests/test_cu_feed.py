@@ -100,7 +100,7 @@ async def test_the_newest_forecasts_of_the_du_reach_the_cu_once_each() -> None:
 
 @pytest.mark.parametrize("dus", [(), (DU, f"{GNB}-du-0x2")], ids=["no DU", "two DUs"])
 async def test_without_a_du_of_its_own_a_cu_is_not_fed(dus: tuple[str, ...]) -> None:
-    """With the same C-RNTI in two cells one UE's queue would decide about another's packets."""
+    """The same C-RNTI in two cells: one UE's queue would decide about another's packets."""
     ric = FakeRic()
     cu = split(ric, *dus)
     async with ric.client() as gateway:
