@@ -410,6 +410,7 @@ fn settled_by_the_feed_alone(capacity: impl Fn(u64) -> u32) -> (u64, u32) {
                 occupancy_bytes: vec![seen[known].0; 64],
                 limit_bytes: vec![],
                 drain_bytes: vec![drained as u32; 64],
+                cumulated_drain: None,
             }
         });
         du.run(&mut tc, (now_us, now_us + 1_000), bulk, |_| forecast.clone());

@@ -64,9 +64,9 @@ struct Oracle {
 impl Oracle {
     /// Part of the last `waited_us` outside the last gap of 20 ms or more, and the one that lasts.
     fn queued_us(&self, waited_us: f32, now_us: i64) -> f32 {
-        let gaps = self.served_us.windows(2).map(|pair| (pair[0], pair[1]));
+        let mut gaps = self.served_us.windows(2).map(|pair| (pair[0], pair[1]));
         let is_pause = |(from, to): &(i64, i64)| to - from >= 20_000;
-        let last = gaps.filter(is_pause).next_back();
+        let last = gaps.rfind(is_pause);
         let present = Some((*self.served_us.last().unwrap(), now_us)).filter(is_pause);
         let came_us = now_us - waited_us as i64;
         let overlaps = [last, present].into_iter().flatten();

@@ -34,6 +34,7 @@ fn feed(host: &Host, reports: &[(u32, u64)], now_us: u64) -> ControlOutcome {
         occupancy_bytes: vec![reports[known].0; 64],
         limit_bytes: vec![],
         drain_bytes: vec![drained as u32; 64],
+        cumulated_drain: None,
     };
     control(host, &ControlMessage::ForecastFeed(ForecastFeed { bearers: vec![forecast] }), now_us)
 }
