@@ -12,6 +12,7 @@ from rlc_dataset import Run, find_recordings
 from rlc_forecaster.core import Forecaster
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
+from rlc_model.calibration import Checks
 from rlc_train.judging import judge
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.served import Served
@@ -53,9 +54,9 @@ def test_what_is_judged_as_served_is_what_the_engine_serves(
 
     class Spy(Served):
         def forecasts(
-            self, lane: Lane, model: NDArray[np.float32] | None
+            self, lane: Lane, model: NDArray[np.float32] | None, checks: Checks | None = None
         ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            served, simple = super().forecasts(lane, model)
+            served, simple = super().forecasts(lane, model, checks)
             kept.append(served)
             return served, simple
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -96,4 +95,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
