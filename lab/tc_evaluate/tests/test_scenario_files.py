@@ -146,7 +146,7 @@ def test_a_recording_is_found_beside_the_file_or_among_the_traces(tmp_path: Path
 def test_each_public_situation_is_written_as_the_same_scenario(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, count in (("situations", 94), ("parameters", 29)):
+    for name, count in (("situations", 117), ("parameters", 29)):
         out, path = tmp_path / name, BENCHMARKS / f"{name}.yaml"
         assert main(["evaluate", str(path), "--write", str(out)]) == 0
         assert capsys.readouterr().out == f"{count} scenarios in {out}\n"

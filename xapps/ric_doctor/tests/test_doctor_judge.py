@@ -44,7 +44,7 @@ KINDS = {
         "conditional_priority",
         "inelastic_first",
     ],
-    "pacers": ["none", "bdp5g", "just_in_time", "forecast"],
+    "pacers": ["none", "bdp5g", "just_in_time", "forecast", "base_stock"],
 }
 
 

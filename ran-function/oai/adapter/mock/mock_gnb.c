@@ -15,12 +15,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "../adapter.h"
 #include "common/ran_context.h"
 #include "mock_mac.h"
 #include "openair2/F1AP/f1ap_ids.h"
 #include "openair2/LAYER2/nr_pdcp/nr_pdcp_oai_api.h"
 #include "openair2/LAYER2/nr_rlc/nr_rlc_oai_api.h"
+#include "sojourn_gnb.h"
+
+/* The adapter's; OAI has no such function. */
+sojourn_gnb_t* adapter_gnb(void);
 
 #define PACKET_BYTES 1250
 #define SMALL_BYTES 172
