@@ -221,7 +221,7 @@ def test_a_long_recording_is_judged_in_windows_every_sample_once(
     table = Run.open(SAMPLE).table().slice(0, 10_000)
     write_contract(tmp_path / "zero", *zero_model("zero", "1"))
     # States are carried on, but for the model's own, which settles anew from zero: what is left of
-    # its memory after 3 s is a property of its weights and of the run: up to 6e-4 of a loss and 3e-3
+    # its memory after 3 s follows from its weights and the run: up to 6e-4 of a loss and 3e-3
     # of a ratio in this one. Weights of zero have no memory.
     for judged, exact, served in (
         (JudgedModel.load(tmp_path / "zero"), 1e-9, 1e-9),
