@@ -13,7 +13,7 @@ use crate::windows::{Origin, WINDOWS, Windows};
 use crate::{Axes, forecast};
 pub(crate) use best::Windowed;
 
-/// The simple forecasters: persistence, whose rate is a mean over at least [`STEADY`] reports;
+/// The simple forecasters: persistence, whose rate is a mean over at least `STEADY` reports;
 /// quantiles of the last 100, 300 and 1000 reports; an exponential mean of a memory of 25 reports; the
 /// ridge. All but the windows have online quantiles of their errors.
 pub const SIMPLE: usize = 3 + WINDOWS;
