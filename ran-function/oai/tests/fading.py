@@ -3,8 +3,8 @@
     python fading.py --port 9090 --gain-db 0 --speed-kmh 3 --carrier-ghz 3.6
 
 OAI's own models do not change while they run. Gains are of one flat Rayleigh path with the Doppler
-spectrum of a ring of scatterers (Clarke 1968), in the time of the wall clock: for radios that keep
-up with it. Runs until it is ended, and writes a line with how many steps were late.
+spectrum of a ring of scatterers (Clarke 1968), in real time: for radios that keep up with it.
+Runs until it is ended, and writes a line with how many steps were late.
 """
 
 from __future__ import annotations

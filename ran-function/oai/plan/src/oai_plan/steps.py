@@ -99,7 +99,7 @@ def steps(trees: Trees, ric: str, gateway: str) -> list[Step]:
         Step(
             "gnb",
             "build OAI's gNB with the library and the E2 agent, with the RIC's versions; needs"
-            " what OAI itself needs (`build_oai -I`), and for the RF simulator nr-uesoftmodem",
+            " what OAI itself needs (its script has it), and for the RF simulator nr-uesoftmodem",
             (
                 f"cmake -S {trees.oai} -B {trees.oai_build} -G Ninja -DE2_AGENT=ON {versions}"
                 f" -DSOJOURN_PREFIX={trees.prefix}"
