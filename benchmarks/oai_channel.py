@@ -17,7 +17,6 @@ import asyncio
 import math
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from functools import partial
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import yaml
+from lab_run import lab_run
 from measuring import write
 from oai_starts import repeated
 from sojourn_demo.load import ping
@@ -33,7 +32,6 @@ from sojourn_demo.load.commands import BY_LINES, ENDS_WITH_PARENT
 from sojourn_demo.measure import percentiles
 from sojourn_demo.oai.network import enter
 from sojourn_demo.programs import Programs
-from sojourn_demo.recording import read_recording
 
 TESTS: Final = Path(__file__).resolve().parents[1] / "ran-function/oai/tests"
 sys.path.insert(0, str(TESTS))
@@ -170,12 +168,7 @@ def in_lab(given: argparse.Namespace, folder: Path, pipeline: str, kmh: float) -
             {"name": "voip", "kind": "voip"},
         ],
     }
-    path = folder / "scenario.yaml"
-    path.write_text(yaml.safe_dump(scenario))
-    program = Path(sys.executable).parent / "gnb-lab"
-    command = [str(word) for word in (program, "run", path, "--out", folder / "lab")]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    recording = read_recording(folder / "lab")
+    recording = lab_run(folder, scenario)
     span = (SETTLE_S, recording.duration_s)
     return {
         "drained_mbps": recording.drained_mbit.rate(*span),

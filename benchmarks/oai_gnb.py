@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -35,8 +34,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import e2sm_tc
-import yaml
 from clients import FLEXRIC_PIPELINE, bearer_of, change_pipeline, durations
+from lab_run import lab_run
 from measuring import cpu_s, show, write
 from oai_starts import repeated
 from ric import E2GatewayClient
@@ -189,12 +188,7 @@ def in_lab(folder: Path, given: argparse.Namespace, pipeline: Any) -> Recording:
             {"name": "voip", "kind": "voip"},
         ],
     }
-    path = folder / "scenario.yaml"
-    path.write_text(yaml.safe_dump(scenario))
-    program = Path(sys.executable).parent / "gnb-lab"
-    command = [str(word) for word in (program, "run", path, "--out", folder / "lab")]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return read_recording(folder / "lab")
+    return lab_run(folder, scenario)
 
 
 def figures(recording: Recording) -> dict[str, Any]:
