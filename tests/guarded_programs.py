@@ -95,14 +95,24 @@ class World:
     def channel(self, address: str, visitor: Visitor) -> grpc.aio.Channel:
         if visitor.plain:
             return grpc.aio.insecure_channel(address)
+        return grpc.aio.secure_channel(address, self._credentials(visitor))
+
+    def blocking_channel(self, address: str, visitor: Visitor) -> grpc.Channel:
+        """A connection whose calls end with the server's status, whenever it refuses them.
+
+        A write to a call that the server has ended ends it as INTERNAL in gRPC's asyncio client.
+        """
+        if visitor.plain:
+            return grpc.insecure_channel(address)
+        return grpc.secure_channel(address, self._credentials(visitor))
+
+    def _credentials(self, visitor: Visitor) -> grpc.ChannelCredentials:
         pem, key = (
             (path.read_bytes() for path in visitor.certificate)
             if visitor.certificate
             else (None, None)
         )
-        return grpc.aio.secure_channel(
-            address, grpc.ssl_channel_credentials(self.ca.file.read_bytes(), key, pem)
-        )
+        return grpc.ssl_channel_credentials(self.ca.file.read_bytes(), key, pem)
 
     def context(self, visitor: Visitor) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.ca.file)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -38,7 +39,7 @@ from ric.errors import (
     SettingsError,
     SubscriptionRefused,
 )
-from ric.gateway import E2GatewayClient, GrpcLink, messages
+from ric.gateway import E2GatewayClient, GrpcLink, calls, messages
 from ric.gateway.channel import WINDOW_BYTES, open_channel
 from ric.grpc_server import GrpcServer, GrpcServerSettings
 from ric.procedures import Call, Handler
@@ -391,6 +392,30 @@ async def test_garbage_and_unexpected_codes_are_typed_errors(
     finally:
         await link.close()
         await server.stop(0)
+
+
+class EndedCall:
+    """A call that its server has ended while gRPC's client writes a request."""
+
+    def __init__(self, requests: AsyncIterator[pb.ControlRequest], **_: Any) -> None:
+        self._requests = requests
+
+    async def __aiter__(self) -> AsyncIterator[pb.ControlResponse]:
+        async for _ in self._requests:
+            raise calls.rpc_error(grpc.StatusCode.INTERNAL, "Internal error from Core")
+            yield
+
+    def cancel(self) -> bool:
+        return True
+
+
+async def test_an_error_of_grpc_itself_is_not_one_of_the_gateway() -> None:
+    """The gateway's status is lost in it; what is asked again learns it."""
+    call = calls.ControlCall(SimpleNamespace(Control=EndedCall))  # type: ignore[arg-type]
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await call.control(pb.ControlRequest(node_id="gnb-1"), 5.0)
+    assert raised.value.code() is grpc.StatusCode.ABORTED
+    assert call.ended
 
 
 async def test_a_gateway_that_sends_garbage_is_retried(fast_gateway: GatewaySettings) -> None:

@@ -28,6 +28,8 @@ CLIENT_QUEUE: Final = 256
 """Indications of one subscription that may be queued here beyond its queue depth while they are at
 most `WINDOW_BYTES`: with a call of its own they would be in its connection."""
 
+_FAILED_IN_CLIENT: Final = "Internal error from Core"
+"""Details of gRPC's own error where a write meets a call that the gateway has ended."""
 _CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
 Metadata = tuple[tuple[str, str], ...]
@@ -81,6 +83,9 @@ class _Call(Generic[Request, Response]):
                 self._on_response(response)
         except grpc.aio.AioRpcError as error:
             end = error
+            if error.details() == _FAILED_IN_CLIENT:
+                # gRPC has discarded the gateway's status, which the next call can obtain.
+                end = rpc_error(grpc.StatusCode.ABORTED, "the gateway ended the call")
         except asyncio.CancelledError:
             end = rpc_error(grpc.StatusCode.CANCELLED, "link closed")
         self._call.cancel()
