@@ -163,7 +163,10 @@ fn handovers(summary: &HandoverSummary) -> String {
         ues.add_row(vec![
             ue.rnti.to_string(),
             ue.cell.to_string(),
-            ue.handovers.to_string(),
+            match ue.failed {
+                0 => ue.handovers.to_string(),
+                failed => format!("{}, {failed} failed", ue.handovers),
+            },
             ms(ue.interruption_ms),
             ue.forwarded_packets.to_string(),
             ue.duplicated_packets.to_string(),

@@ -4,10 +4,11 @@ use crate::channel::Channel;
 use crate::error::{ConfigError, ensure};
 use crate::mac::DrxConfig;
 use crate::mac::harq::{BlockErrors, HarqConfig};
+use crate::mac::pf::PfGranularity;
 use crate::mac::prioritisation::LogicalChannel;
 use crate::mac::scheduler::{SchedulerConfig, UeScheduler};
 use crate::numerology::{Duplexing, Numerology, SlotKind, TddPattern};
-use crate::phy::{AdaptationConfig, LinkTables};
+use crate::phy::{AdaptationConfig, LinkTables, Subbands};
 use crate::rlc::{AmConfig, RlcMode};
 use crate::tbs::nr::{McsTable, NrOverhead};
 use crate::tbs::{TbsConfig, TbsTables};
@@ -154,6 +155,7 @@ impl CellConfig {
         self.tbs.validate(self.n_prb, self.numerology, &self.duplexing)?;
         self.scheduler.validate(self.n_prb)?;
         self.adaptation.validate(self.numerology.slot_us())?;
+        self.validate_subbands()?;
         self.harq.validate()
     }
 
@@ -168,9 +170,27 @@ impl CellConfig {
         12.0 * f64::from(self.n_prb) * f64::from(subcarrier_hz)
     }
 
+    fn validate_subbands(&self) -> Result<(), ConfigError> {
+        let Some(subband_prb) = self.adaptation.subband_prb else { return Ok(()) };
+        Subbands::new(self.n_prb, self.rbg_size_prb, subband_prb)?;
+        let is_by_group = matches!(
+            &self.scheduler,
+            SchedulerConfig::ProportionalFair(pf) if pf.granularity == PfGranularity::PerRbg
+        );
+        let expected = "none without proportional fair by resource block group";
+        ensure(is_by_group, "adaptation.subband_prb", subband_prb, expected)
+    }
+
+    /// Sub-bands and groups of a valid configuration that schedules by them.
+    fn subbands(&self) -> Option<Subbands> {
+        let subband_prb = self.adaptation.subband_prb?;
+        Subbands::new(self.n_prb, self.rbg_size_prb, subband_prb).ok()
+    }
+
     /// SNR of MCS and CQI of a valid configuration.
     pub(crate) fn link_tables(&self) -> LinkTables {
-        LinkTables::new(&self.tbs, self.n_prb, self.adaptation.target_bler())
+        let target_bler = self.adaptation.target_bler();
+        LinkTables::new(&self.tbs, self.n_prb, target_bler, self.subbands())
     }
 
     /// Default uplink access: a scheduling request in the first uplink slot of each TDD pattern; without

@@ -1,5 +1,6 @@
 //! Downlink adaptation of a cell, in a scenario.
 
+use ran::phy::subband::subband_sizes_prb;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -32,6 +33,30 @@ pub struct Adaptation {
     pub bler_window: Option<[f64; 2]>,
     /// How a UE combines the transmissions of a block.
     pub combining: Combining,
+    /// CQI by sub-band as well, of this size (38.331 `subbandSize`), for `pf` with `per_rbg`; that of the carrier
+    /// alone if unset.
+    pub subband_size: Option<SubbandSize>,
+}
+
+/// Size of a sub-band: the column of 38.214 table 5.2.1.4-2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SubbandSize {
+    /// 4 PRBs of a carrier of 24 to 72, 8 up to 144, 16 up to 275.
+    Value1,
+    /// Twice as many.
+    Value2,
+}
+
+impl Adaptation {
+    /// PRBs of a sub-band of a carrier of `n_prb`; `None` without sub-bands.
+    pub fn subband_prb(&self, n_prb: u16) -> Option<u16> {
+        let [small, large] = subband_sizes_prb(n_prb)?;
+        Some(match self.subband_size? {
+            SubbandSize::Value1 => small,
+            SubbandSize::Value2 => large,
+        })
+    }
 }
 
 /// Correction of the CQI by acknowledgements.
@@ -72,6 +97,7 @@ pub(super) fn check(adaptation: &Adaptation) -> Check {
         ("target_bler", adaptation.target_bler.is_some() && is_oai, "steps and cqi_only"),
         ("step_up_db", adaptation.step_up_db.is_some() && is_oai, "steps"),
         ("bler_window", adaptation.bler_window.is_some() && !is_oai, "oai"),
+        ("subband_size", adaptation.subband_size.is_some() && is_oai, "steps and cqi_only"),
     ];
     for (key, is_unused, loops) in unused {
         let message = format_args!("is for outer_loop {loops} alone");

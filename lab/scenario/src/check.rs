@@ -23,6 +23,7 @@ pub(super) fn check(scenario: &Scenario) -> Check {
     let bearers = ues(scenario)?;
     handover::check(scenario)?;
     scheduler::check(&scenario.cell, &scenario.ues)?;
+    scheduler::subbands(scenario)?;
     flow::flows(scenario, &bearers)?;
     qos_flow::flows(scenario)
 }

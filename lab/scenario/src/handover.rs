@@ -48,6 +48,15 @@ pub struct Handover {
     /// Time from the preamble to the UE's confirmation (38.321 §5.1), at most 10000 ms; 8 if unset.
     #[schemars(range(max = 10_000))]
     pub random_access_ms: u32,
+    /// T304 (38.331 §5.3.5.8.3), 50..=10000 ms from the command on; 1000 if unset. If it expires before a random
+    /// access to the target succeeds, the handover fails and the UE re-establishes its connection.
+    #[schemars(range(min = 50, max = 10_000))]
+    pub t304_ms: u32,
+    /// Time of the re-establishment, from the expiry of T304 until the UE has its bearers in the cell that it
+    /// selects (38.133 §6.2.1, 38.331 §5.3.7), at most 10000 ms; 330 if unset: 50 of processing, 200 of search, 20
+    /// until SIB1, 10 until the random access occasion, and 50 of random access and RRC messages.
+    #[schemars(range(max = 10_000))]
+    pub reestablishment_ms: u32,
     /// Whether the gNB sends in the target what the source had not transmitted (38.401 §8.2.1.1);
     /// otherwise the source drops it. RLC-AM recovers it in any case (38.323 §5.5).
     pub forwarding: bool,
@@ -67,6 +76,8 @@ impl Default for Handover {
             rrc_processing_ms: 10,
             interruption_ms: 52,
             random_access_ms: 8,
+            t304_ms: 1000,
+            reestablishment_ms: 330,
             forwarding: true,
             status_report: true,
         }

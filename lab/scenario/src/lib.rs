@@ -28,7 +28,7 @@ use bounded_input::FileError;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-pub use adaptation::{Adaptation, Combining, OuterLoop};
+pub use adaptation::{Adaptation, Combining, OuterLoop, SubbandSize};
 pub use channel::{
     AtEnd, Channel, CqiSeries, GaussMarkov, Mahimahi, McsSeries, MeasuredCsv, Missing, Mobility,
     MobilityPattern, Quantity, SnrSeries, UccColumn, UccCsv,

@@ -267,6 +267,18 @@ cell.adaptation={bler_window: [0.1, 0.2]}
   -> cell.adaptation.bler_window: is for outer_loop oai alone
 cell.adaptation={outer_loop: oai, bler_window: [0.2, 0.1]}
   -> cell.adaptation.bler_window[1]: 0.1 is not above 0.2
+cell.adaptation={outer_loop: oai, subband_size: value1}
+  -> cell.adaptation.subband_size: is for outer_loop steps and cqi_only alone
+cell.adaptation={subband_size: value3}
+  -> cell.adaptation.subband_size: unknown value 'value3'; expected 'value1' or 'value2'
+cell.adaptation={subband_size: value1}
+  -> cell.adaptation.subband_size: needs cell.scheduler { kind: pf, granularity: per_rbg }
+cell={rat: nr, n_prb: 106, scs_khz: 30, scheduler: {kind: pf, granularity: per_rbg}, adaptation: {subband_size: value1}}
+  -> cell.adaptation.subband_size: needs cell.resource_allocation type0_config1 or type0_config2
+cell={rat: nr, n_prb: 23, scs_khz: 30, resource_allocation: type0_config1, scheduler: {kind: pf, granularity: per_rbg}, adaptation: {subband_size: value1}}
+  -> cell.adaptation.subband_size: a carrier of 23 PRBs has no sub-bands; they begin at 24 PRBs
+cell={rat: lte, n_prb: 25, scs_khz: 15, mcs_table: qam64, scheduler: {kind: pf, granularity: per_rbg}, adaptation: {subband_size: value1}}
+  -> cell.adaptation.subband_size: is for rat nr alone
 ues[0].channel={mobility: {pattern: ferry}}
   -> ues[0].channel.mobility.pattern: unknown value 'ferry'; expected one of 'static'
 ues[0].channel={mobility: {pattern: train, period_ms: 0}}
@@ -566,6 +578,8 @@ const CELL_CASES: &str = r#"
 handover.a3_offset_db=16 -> handover.a3_offset_db: 16 is outside -15..=15
 handover.hysteresis_db=-1 -> handover.hysteresis_db: -1 is outside 0..=15
 handover.time_to_trigger_ms=5121 -> handover.time_to_trigger_ms: 5121 is outside 0..=5120
+handover.t304_ms=49 -> handover.t304_ms: 49 is outside 50..=10000
+handover.t304_ms=60 -> handover.t304_ms: 60; expires before a random access that succeeds ends
 handover.measurement_period_ms=0 -> handover.measurement_period_ms: 0 is outside 20..=10000
 handover.measurement_period_ms=30
   -> handover.measurement_period_ms: 30; expected a multiple of 20, the period of the SSB

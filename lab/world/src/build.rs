@@ -426,7 +426,7 @@ fn cell_config(scenario: &lab_scenario::Scenario, index: usize) -> Result<CellCo
         max_ues_per_slot: cell.max_ues_per_slot,
         reserved,
         harq: radio::harq(cell, numerology, base.harq),
-        adaptation: radio::adaptation(&cell.adaptation, numerology),
+        adaptation: radio::adaptation(&cell.adaptation, numerology, cell.n_prb),
         seed: stream_seed(scenario.seed, STREAM_CELL, index as u64),
     })
 }

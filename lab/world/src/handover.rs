@@ -21,6 +21,9 @@ use super::summary::HandoverRecord;
 /// Period of the synchronisation signals that a UE measures (38.213 §4.1).
 const SSB_PERIOD_US: u64 = 20_000;
 
+/// Period of the random access occasions, each with its synchronisation signal (38.213 §8.1).
+const RANDOM_ACCESS_PERIOD_US: u64 = SSB_PERIOD_US;
+
 /// Highest C-RNTI (38.321 table 7.1-1).
 const MAX_RNTI: u16 = 65_519;
 
@@ -32,6 +35,10 @@ pub(crate) struct Settings {
     preparation_us: u64,
     /// Time from the end of service in the source to that of the random access.
     interruption_us: u64,
+    /// T304, from the end of service in the source.
+    t304_us: u64,
+    /// Time from the expiry of T304 to the end of the re-establishment.
+    reestablishment_us: u64,
     f1_delay_us: u64,
     forwarding: bool,
     status_report: bool,
@@ -46,8 +53,10 @@ enum Step {
     Command(usize),
     /// The UE leaves for a cell.
     Leave(usize),
-    /// The random access is complete.
-    Access,
+    /// The random access is complete if the radio carries it; T304 expires at this time.
+    Access(u64),
+    /// The UE has re-established its connection if a cell is in range.
+    Reestablish,
     /// The PDCP status report has taken effect in the DU.
     StatusReport,
 }
@@ -117,6 +126,8 @@ impl Handovers {
                 period_us: us(given.measurement_period_ms),
                 preparation_us: us(given.preparation_ms),
                 interruption_us: given.total_interruption_us(),
+                t304_us: us(given.t304_ms),
+                reestablishment_us: us(given.reestablishment_ms),
                 f1_delay_us: scenario.split.f1_delay_us.into(),
                 forwarding: given.forwarding,
                 status_report: given.status_report,
@@ -153,6 +164,18 @@ impl Handovers {
     pub(crate) fn sent_to_du(&self) -> impl Iterator<Item = u32> + '_ {
         let packets = self.again.iter().filter(|again| again.unconfirmed.sdu.is_some());
         packets.map(|again| again.bearer)
+    }
+
+    /// A UE has a cell again at `now_us`: it evaluates events anew, and may tell which packets it has.
+    fn accessed(&mut self, ue: u32, now_us: u64) {
+        let Self { settings, ues, steps, .. } = self;
+        let radio = &mut ues[ue as usize];
+        radio.is_moving = false;
+        radio.measured.handed_over();
+        if settings.status_report {
+            // To the CU, and the discard back to the DU (38.425 §5.4.1).
+            steps.push(now_us + 2 * settings.f1_delay_us, (ue, Step::StatusReport));
+        }
     }
 
     /// A C-RNTI that no UE has or may join with.

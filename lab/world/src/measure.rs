@@ -328,6 +328,11 @@ impl World {
             uplink_used_pct: bearer.cell.and_then(|place| {
                 self.cells[place.cell].uplink_used_pct(place.bearer, self.now_us)
             }),
+            uplink_full_pct: bearer.cell.and_then(|place| {
+                let cell = &self.cells[place.cell];
+                let pct = cell.uplink_full_pct(place.bearer, self.now_us);
+                pct.filter(|pct| *pct >= Bound::FULL_UPLINK_PCT)
+            }),
             active_pct: bearer
                 .cell
                 .and_then(|place| self.cells[place.cell].active_pct(place.bearer)),

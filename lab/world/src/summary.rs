@@ -121,6 +121,12 @@ pub enum Bound {
         /// C-RNTI of the UE with the largest share.
         rnti: u16,
     },
+    /// Power of a UE: in 90 % or more of the uplink slots it sent as much as that allows and had data left. Acknowledgements
+    /// and uploads wait in the UE although resource blocks are free.
+    UplinkPower {
+        /// C-RNTI of the UE that was most often so.
+        rnti: u16,
+    },
     /// Neither: the senders, by what they have to send, their windows, or the pipelines.
     Senders,
 }
@@ -129,17 +135,19 @@ impl Bound {
     /// Used downlink resource blocks of a cell that has no more to give, percent.
     const FULL_DOWNLINK_PCT: f64 = 95.0;
     /// Used uplink resource blocks of a cell that has no more to give, percent.
-    const FULL_UPLINK_PCT: f64 = 90.0;
+    pub(crate) const FULL_UPLINK_PCT: f64 = 90.0;
 
     pub(crate) fn of(used_rb_pct: f64, bearers: &[BearerSummary]) -> Self {
         let uplinks: BTreeMap<u16, f64> =
             bearers.iter().filter_map(|one| Some((one.rnti, one.uplink_used_pct?))).collect();
         let used_pct: f64 = uplinks.values().sum();
         let most = uplinks.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let limited = bearers.iter().filter_map(|one| Some((one.rnti, one.uplink_full_pct?)));
+        let fullest = limited.max_by(|(_, a), (_, b)| a.total_cmp(b));
         match most {
             _ if used_rb_pct >= Self::FULL_DOWNLINK_PCT => Self::DownlinkPrb,
             Some((rnti, _)) if used_pct >= Self::FULL_UPLINK_PCT => Self::Uplink { rnti },
-            _ => Self::Senders,
+            _ => fullest.map_or(Self::Senders, |(rnti, _)| Self::UplinkPower { rnti }),
         }
     }
 }
@@ -150,6 +158,9 @@ impl fmt::Display for Bound {
             Self::DownlinkPrb => f.write_str("bounded by the downlink's resource blocks"),
             Self::Uplink { rnti } => {
                 write!(f, "bounded by the uplink's resource blocks, of which UE {rnti} had most")
+            }
+            Self::UplinkPower { rnti } => {
+                write!(f, "bounded by the uplink: the power of UE {rnti} reaches no further")
             }
             Self::Senders => f.write_str("bounded by senders or pipelines: the radio had room"),
         }
@@ -285,6 +296,10 @@ pub struct BearerSummary {
     /// Share of the uplink's resource blocks that the UE had since it first sent, percent; absent for
     /// a recorded uplink and for a UE that has left.
     pub uplink_used_pct: Option<f64>,
+    /// Share of the uplink slots in which the UE sent over all resource blocks that the carrier and its power allow
+    /// and had data left, percent; absent below 90.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_full_pct: Option<f64>,
     /// Share of the slots in which the UE monitored the PDCCH, percent; absent without DRX and for a UE that
     /// has left.
     pub active_pct: Option<f64>,

@@ -7,6 +7,7 @@ use super::upper_layer::SlotIo;
 use super::{BearerIndex, Cell, CellTotals, Delivery};
 use crate::Sdu;
 use crate::mac::harq::PendingBlock;
+use crate::mac::rbg::GroupSet;
 use crate::mac::round_robin::Grant;
 use crate::numerology::SlotKind;
 use crate::phy::{Radio, cqi};
@@ -19,6 +20,9 @@ impl<P: Sdu> Cell<P> {
         self.downlink_since_us = std::mem::replace(&mut self.downlink_until_us, slot.end_us);
         if self.any_opportunity(slot) {
             self.totals.available_prb += u64::from(slot.available_prb);
+        }
+        if let Some(subbands) = self.link_tables.subbands() {
+            self.free_groups = subbands.groups_within(slot.available_prb);
         }
         self.query_upper_layer(slot.start_us, io.upper);
         if self.eqp.is_some() {
@@ -71,38 +75,63 @@ impl<P: Sdu> Cell<P> {
             if block.due_us > slot.start_us {
                 break;
             }
-            let fits = block.kind == slot.kind && block.n_prb <= budget_prb - taken_prb;
+            let place = self.place_of(block, budget_prb - taken_prb);
             let own = self.ues[block.ue].as_ref().is_some_and(|ue| {
                 ue.slice == slice && ue.receives_again(block.due_us, slot.start_us)
             });
-            if !(fits && own) {
+            let Some(place) = place.filter(|_| own && block.kind == slot.kind) else {
                 at += 1;
                 continue;
-            }
+            };
             let Some(block) = self.pending.remove(at) else { break };
-            taken_prb += block.n_prb;
-            self.totals.used_prb += u64::from(block.n_prb);
-            self.totals.retx_prb += u64::from(block.n_prb);
-            self.retransmit_block(slot, block, out);
+            let (n_prb, groups) = place;
+            taken_prb += n_prb;
+            self.free_groups = self.free_groups.without(groups);
+            self.totals.used_prb += u64::from(n_prb);
+            self.totals.retx_prb += u64::from(n_prb);
+            self.retransmit_block(slot, block, place, out);
         }
         taken_prb
+    }
+
+    /// PRBs of a block that is sent again, of `left_prb`, and where they are: as many as at first; by groups
+    /// those of which the UE reports most, as many as hold them. `None` if they are not there.
+    fn place_of(&self, block: &PendingBlock<P>, left_prb: u16) -> Option<(u16, GroupSet)> {
+        let Some(subbands) = self.link_tables.subbands() else {
+            return (block.n_prb <= left_prb).then_some((block.n_prb, GroupSet::default()));
+        };
+        let channel = &self.ues[block.ue].as_ref()?.channel;
+        let known_db = |group| channel.known_over_db(GroupSet::default().with(group));
+        let mut free: Vec<(f64, u16)> =
+            self.free_groups.iter().map(|group| (known_db(group), group)).collect();
+        free.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let mut groups = GroupSet::default();
+        for (_, group) in free {
+            groups = groups.with(group);
+            let n_prb = subbands.prb_of(groups);
+            if n_prb >= block.n_prb {
+                return Some((n_prb, groups));
+            }
+        }
+        None
     }
 
     fn retransmit_block(
         &mut self,
         slot: &Slot,
         mut block: PendingBlock<P>,
+        (n_prb, groups): (u16, GroupSet),
         out: &mut Vec<Delivery<P>>,
     ) {
         let harq = self.config.harq;
         let Some(ue) = self.ues[block.ue].as_mut() else { return };
         let failure_rate = match &mut block.reception {
-            Some(reception) => ue.channel.failure_rate(reception),
+            Some(reception) => ue.channel.failure_rate(reception, groups),
             None => ue.errors.probability(block.transmissions),
         };
         let failed = ue.rng.chance(failure_rate);
         ue.counters.count_round(block.transmissions, failed, slot.start_us);
-        ue.counters.aggr_retx_prb += u64::from(block.n_prb);
+        ue.counters.aggr_retx_prb += u64::from(n_prb);
         block.transmissions += 1;
         let free_us = slot.start_us + u64::from(harq.rtt_us);
         if failed && block.transmissions < harq.max_transmissions {
@@ -131,10 +160,25 @@ impl<P: Sdu> Cell<P> {
     }
 
     pub(super) fn link(&self, ue: &Ue, slot: &Slot) -> Link<'_> {
-        match ue.channel.radio(slot.start_us, self.downlink_since_us, slot.end_us) {
+        self.link_over(ue, slot, GroupSet::default())
+    }
+
+    /// The link of a block over `groups`, or anywhere in the carrier without any.
+    pub(super) fn link_over(&self, ue: &Ue, slot: &Slot, groups: GroupSet) -> Link<'_> {
+        match self.radio_over(ue, slot, groups) {
             Radio::Mcs(mcs) => self.table(slot.kind, mcs),
             Radio::Bytes(bytes) => Link::Even { bytes, n_prb: slot.available_prb },
             Radio::OutOfRange => Link::Even { bytes: 0, n_prb: slot.available_prb },
+        }
+    }
+
+    #[inline]
+    fn radio_over(&self, ue: &Ue, slot: &Slot, groups: GroupSet) -> Radio {
+        let times = (slot.start_us, self.downlink_since_us, slot.end_us);
+        if groups.is_empty() {
+            ue.channel.radio(times.0, times.1, times.2)
+        } else {
+            ue.channel.radio_over(groups, times)
         }
     }
 
@@ -145,8 +189,12 @@ impl<P: Sdu> Cell<P> {
     pub(super) fn transmit_block(&mut self, slot: &Slot, grant: &Grant, io: &mut SlotIo<'_, P>) {
         let harq = self.config.harq;
         let Some(ue) = self.ues[grant.ue].as_ref() else { return };
-        let tbs_bytes = self.link(ue, slot).bytes(grant.prb);
-        let mut reception = ue.channel.reception(|| self.mcs_now(ue), 8 * tbs_bytes);
+        let tbs_bytes = self.link_over(ue, slot, grant.groups).bytes(grant.prb);
+        let mcs = || match self.radio_over(ue, slot, grant.groups) {
+            Radio::Mcs(mcs) => mcs,
+            Radio::Bytes(_) | Radio::OutOfRange => self.mcs_now(ue),
+        };
+        let mut reception = ue.channel.reception(mcs, 8 * tbs_bytes);
         let waits_above = |index: &BearerIndex| {
             self.bearers[*index].as_ref().is_some_and(|bearer| bearer.upper_bytes > 0)
         };
@@ -157,7 +205,7 @@ impl<P: Sdu> Cell<P> {
         };
         let Some(ue) = self.ues[grant.ue].as_mut() else { return };
         let failure_rate = match &mut reception {
-            Some(reception) => ue.channel.failure_rate(reception),
+            Some(reception) => ue.channel.failure_rate(reception, grant.groups),
             None if ue.channel.is_trace() => 0.0,
             None => ue.errors.bler,
         };

@@ -205,6 +205,14 @@ impl<P: Sdu> Cell<P> {
         Ok(indices)
     }
 
+    /// The random access of a UE that has entered has failed: it tries again, and its radio is silent until
+    /// `until_us`.
+    pub fn silence_until(&mut self, rnti: u16, until_us: u64) {
+        if let Some((_, ue)) = Self::ue_mut(&self.by_rnti, &mut self.ues, rnti) {
+            ue.channel.silence_until(until_us);
+        }
+    }
+
     /// Enqueues an SDU that another cell has not delivered; it keeps its COUNT.
     ///
     /// # Errors

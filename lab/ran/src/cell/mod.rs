@@ -19,6 +19,7 @@ use crate::config::{BearerConfig, CellConfig, UeConfig};
 use crate::error::ConfigError;
 use crate::mac::eqp::Eqp;
 use crate::mac::harq::PendingBlocks;
+use crate::mac::rbg::GroupSet;
 use crate::mac::round_robin::Grant;
 use crate::mac::scheduler::{SchedulerConfig, Slice};
 use crate::numerology::SlotKind;
@@ -95,6 +96,8 @@ pub struct Cell<P> {
     any_advancing: bool,
     /// Downlink slots so far.
     downlink_slots: u64,
+    /// Groups of the slot that nobody has, where the gNB schedules by them.
+    free_groups: GroupSet,
     /// State of EQP, if it is the scheduler.
     eqp: Option<Eqp>,
     scratch: Scratch,
@@ -134,6 +137,7 @@ impl<P: Sdu> Cell<P> {
             last_slot: (SlotKind::Up, 0),
             any_advancing: false,
             downlink_slots: 0,
+            free_groups: GroupSet::default(),
             eqp: match &config.scheduler {
                 SchedulerConfig::ElasticQuantumPartition(eqp) => {
                     let percents = eqp.slices.iter().map(|share| share.percent);

@@ -7,8 +7,10 @@ use super::upper_layer::{SMALLEST_BLOCK_BYTES, SlotIo};
 use crate::Sdu;
 use crate::mac::eqp::{Eqp, PacketSize, Queue};
 use crate::mac::pf::{self, Candidate, PfConfig};
+use crate::mac::rbg::GroupSet;
 use crate::mac::round_robin::{Grant, split_equally};
 use crate::mac::scheduler::UeScheduler;
+use crate::phy::Subbands;
 
 /// Lists reused between slots to avoid allocations.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +105,7 @@ impl<P: Sdu> Cell<P> {
         let need_prb = link.prb_for(ue.backlog_bytes.max(SMALLEST_BLOCK_BYTES), budget_prb);
         let min_prb = link.prb_for(SMALLEST_BLOCK_BYTES, budget_prb);
         let carries = need_prb > 0 && u64::from(link.bytes(min_prb)) >= SMALLEST_BLOCK_BYTES;
-        carries.then_some(Grant { ue: ue_at, min_prb, need_prb, prb: 0 })
+        carries.then_some(Grant { ue: ue_at, min_prb, need_prb, ..Grant::default() })
     }
 
     fn proportional_fair(
@@ -117,9 +119,13 @@ impl<P: Sdu> Cell<P> {
         let weight = config.weight(self.tti_us());
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         self.best_by_metric(slot, slice, budget_prb, weight, &mut candidates);
-        let bytes = |ue: usize, prb| self.link_of(ue, slot).map_or(0, |link| link.bytes(prb));
-        let rbg_prb = self.config.rbg_size_prb;
-        pf::share(budget_prb, rbg_prb, config.granularity, weight, &mut candidates, bytes);
+        if let Some(subbands) = self.link_tables.subbands() {
+            self.share_groups(slot, subbands, weight, &mut candidates);
+        } else {
+            let bytes = |ue: usize, prb| self.link_of(ue, slot).map_or(0, |link| link.bytes(prb));
+            let rbg_prb = self.config.rbg_size_prb;
+            pf::share(budget_prb, rbg_prb, config.granularity, weight, &mut candidates, bytes);
+        }
         for candidate in candidates.iter().filter(|candidate| candidate.grant.prb > 0) {
             self.send_and_count(slot, &candidate.grant, Some(weight), io);
         }
@@ -129,6 +135,26 @@ impl<P: Sdu> Cell<P> {
         self.requeue_served(slice, &served);
         self.scratch.served = served;
         self.scratch.candidates = candidates;
+    }
+
+    /// Shares the groups that retransmissions left by what the UEs report of sub-bands.
+    fn share_groups(
+        &self,
+        slot: &Slot,
+        subbands: Subbands,
+        weight: f64,
+        candidates: &mut [Candidate],
+    ) {
+        let need = |ue: usize| self.ues[ue].as_ref().map_or(0, |ue| ue.backlog_bytes);
+        let bytes = |ue: usize, groups: GroupSet| {
+            let link = self.ues[ue].as_ref().map(|ue| self.link_over(ue, slot, groups));
+            link.map_or(0, |link| link.bytes(subbands.prb_of(groups)))
+        };
+        pf::share_groups(self.free_groups, weight, candidates, need, bytes);
+        for grant in candidates.iter_mut().map(|candidate| &mut candidate.grant) {
+            let carries = u64::from(bytes(grant.ue, grant.groups)) >= SMALLEST_BLOCK_BYTES;
+            grant.prb = if carries { subbands.prb_of(grant.groups) } else { 0 };
+        }
     }
 
     /// The UEs of a slice with the highest metric, as many as fit the PDCCH.
@@ -297,7 +323,9 @@ impl<P: Sdu> Cell<P> {
         weight: Option<f64>,
         io: &mut SlotIo<'_, P>,
     ) {
-        let bytes = self.link_of(grant.ue, slot).map_or(0, |link| link.bytes(grant.prb));
+        let ue = self.ues[grant.ue].as_ref();
+        let link = ue.map(|ue| self.link_over(ue, slot, grant.groups));
+        let bytes = link.map_or(0, |link| link.bytes(grant.prb));
         self.transmit_block(slot, grant, io);
         if let (Some(weight), Some(ue)) = (weight, self.ues[grant.ue].as_mut()) {
             ue.average.served(self.downlink_slots, weight, bytes);

@@ -9,7 +9,8 @@ use crate::mac::round_robin::{Grant, split_equally};
 use crate::mac::scheduler::UeScheduler;
 use crate::phy::{Radio, Reception};
 use crate::uplink::{
-    Block, SMALLEST_BLOCK_BYTES, Status, Uplink, UplinkArrival, UplinkConfig, Wanted,
+    Block, SMALLEST_BLOCK_BYTES, ScheduledUplink, Status, Uplink, UplinkArrival, UplinkConfig,
+    Wanted,
 };
 
 /// MCS of the uplink of a UE whose downlink is a record of bytes: 4 Mbit/s in two slots of 106 PRBs
@@ -100,7 +101,7 @@ impl<P: Sdu> Cell<P> {
             Self::end_harq(&self.bearers, block, due_us);
         }
         if let Some(Uplink::Scheduled(uplink)) = self.ues[at].as_mut().map(|ue| &mut ue.uplink) {
-            uplink.count_prb(n_prb);
+            uplink.count_prb(slot.slot, n_prb);
         }
         self.release_uplink(at);
         n_prb
@@ -137,7 +138,7 @@ impl<P: Sdu> Cell<P> {
         ue.counters.count_uplink_round(0, failed, slot.start_us);
         ue.counters.uplink_retx_prb += u64::from(n_prb);
         let Uplink::Scheduled(uplink) = &mut ue.uplink else { return 0 };
-        uplink.count_prb(n_prb);
+        uplink.count_prb(slot.slot, n_prb);
         if let Some(block) = uplink.due_block(slot.start_us) {
             let decoded_us = slot.end_us + u64::from(config.decode_us);
             let carried_bytes = if failed { 0 } else { tbs_bytes };
@@ -249,7 +250,7 @@ impl<P: Sdu> Cell<P> {
             need_prb = self.fewest_uplink_prb(ue, known_bytes + REPORT_BYTES, most_prb);
         }
         let need_prb = need_prb.max(min_prb);
-        let grant = Grant { ue: at, min_prb, need_prb, prb: 0 };
+        let grant = Grant { ue: at, min_prb, need_prb, ..Grant::default() };
         Some((grant, wanted == Wanted::Prescheduled))
     }
 
@@ -315,6 +316,8 @@ impl<P: Sdu> Cell<P> {
         }
         let filled =
             uplink.fill((slot.slot, slot.start_us), (tbs_bytes, n_prb), room_bytes, groups);
+        let most_prb = ue.channel.uplink_most_prb(&config).min(self.config.n_prb);
+        uplink.count_full(slot.slot, n_prb, most_prb);
         let (failed, reception) = Self::fails_at_first(ue, &config, (mcs, tbs_bytes, n_prb));
         let Uplink::Scheduled(uplink) = &mut ue.uplink else { return };
         let counters = &mut ue.counters;
@@ -420,13 +423,35 @@ impl<P: Sdu> Cell<P> {
     /// Share of the PRBs of the cell's uplink slots that the UE of a bearer had, percent, since it first
     /// had a grant; `None` without such a bearer, and with a recorded uplink.
     pub fn uplink_used_pct(&self, index: BearerIndex, now_us: u64) -> Option<f64> {
-        let bearer = self.bearers.get(index)?.as_ref()?;
-        let Uplink::Scheduled(uplink) = &self.ues[bearer.ue].as_ref()?.uplink else { return None };
+        let uplink = self.scheduled_uplink(index)?;
         let Some((first, used_prb)) = uplink.used() else { return Some(0.0) };
+        let there = self.uplink_slots_since(first, now_us) * f64::from(self.config.n_prb);
+        Some((used_prb as f64 * 100.0 / there).min(100.0))
+    }
+
+    /// Share of the cell's uplink slots in which the UE of a bearer sent over all PRBs that the carrier and its
+    /// power allow and had data left, percent, since it first had a grant; `None` as by
+    /// [`uplink_used_pct`](Self::uplink_used_pct).
+    pub fn uplink_full_pct(&self, index: BearerIndex, now_us: u64) -> Option<f64> {
+        let uplink = self.scheduled_uplink(index)?;
+        let Some((first, _)) = uplink.used() else { return Some(0.0) };
+        let slots = self.uplink_slots_since(first, now_us);
+        Some((uplink.full_slots() as f64 * 100.0 / slots).min(100.0))
+    }
+
+    fn scheduled_uplink(&self, index: BearerIndex) -> Option<&ScheduledUplink> {
+        let bearer = self.bearers.get(index)?.as_ref()?;
+        match &self.ues[bearer.ue].as_ref()?.uplink {
+            Uplink::Scheduled(uplink) => Some(uplink),
+            Uplink::Recorded(_) => None,
+        }
+    }
+
+    /// Uplink slots from slot number `first` to `now_us`, at least 1.
+    fn uplink_slots_since(&self, first: u64, now_us: u64) -> f64 {
         let duplexing = &self.config.duplexing;
         let now_slot = (now_us << self.config.numerology.mu()) / 1000;
         let slots = duplexing.uplink_slots(now_slot).saturating_sub(duplexing.uplink_slots(first));
-        let there = slots.max(1) as f64 * f64::from(self.config.n_prb);
-        Some((used_prb as f64 * 100.0 / there).min(100.0))
+        slots.max(1) as f64
     }
 }

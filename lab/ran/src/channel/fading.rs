@@ -4,8 +4,9 @@ use super::gauss_markov::Normal;
 use super::path_loss::{LIGHT_M_S, LinkBudget, Shadowing};
 use super::route::Route;
 use super::series::SNR_DB;
-use super::tdl::{BANDS, Tdl, TdlConfig, TdlProfile};
+use super::tdl::{BANDS, Tdl, TdlConfig, TdlProfile, bands};
 use crate::error::{ConfigError, ensure};
+use crate::phy::link::LOWEST_SNR;
 use crate::rng::Rng;
 
 /// Channel of a UE that moves.
@@ -56,9 +57,6 @@ pub struct Interference {
 /// Steps of a period of the largest Doppler shift, and the limits of a step.
 const STEPS_PER_DOPPLER: f64 = 20.0;
 const MAX_STEP_US: u64 = 10_000;
-
-/// Floor of the SNR, -120 dB.
-const LOWEST_SNR: f64 = 1e-12;
 
 // The root below is the eighth.
 const _: () = assert!(BANDS == 8);
@@ -177,8 +175,15 @@ struct Bursts {
 }
 
 impl FadingProcess {
-    /// A random start, for a carrier of `bandwidth_hz` and slots of `slot_us`.
-    pub(super) fn new(config: &Fading, bandwidth_hz: f64, slot_us: u32, rng: &mut Rng) -> Self {
+    /// A random start, for a carrier of `bandwidth_hz` and slots of `slot_us`; `pieces` are the middles of
+    /// those of which the capacity is wanted.
+    pub(super) fn new(
+        config: &Fading,
+        bandwidth_hz: f64,
+        slot_us: u32,
+        pieces: Option<Vec<f64>>,
+        rng: &mut Rng,
+    ) -> Self {
         let step_s = config.step_us(slot_us) as f64 / 1e6;
         let mut sight = |budget: &LinkBudget| {
             let probability = budget.deployment.line_of_sight_probability(budget.distance_m);
@@ -224,6 +229,7 @@ impl FadingProcess {
             bandwidth_hz,
             antennas: config.antennas,
             step_s,
+            places: pieces.unwrap_or_else(bands),
         };
         let interference = config.interference.map(|interference| {
             let Interference { rise_db, load, burst_us } = interference;
@@ -252,12 +258,23 @@ impl FadingProcess {
         }
     }
 
-    /// SNR in dB of a flat channel with the mean capacity of the bands.
-    pub(super) fn snr_db(&self) -> f64 {
+    /// SNR at a gain of 1.
+    fn mean_snr(&self) -> f64 {
         let shadow_db = self.shadowing.as_ref().map_or(0.0, |shadow| shadow.off_db);
         let rise_db =
             self.interference.as_ref().map_or(0.0, |b| if b.is_on { b.rise_db } else { 0.0 });
-        let snr = libm::exp10((self.mean_db + shadow_db - rise_db) / 10.0);
+        libm::exp10((self.mean_db + shadow_db - rise_db) / 10.0)
+    }
+
+    /// Capacity of each piece, nats for each symbol.
+    pub(super) fn capacities(&self) -> impl Iterator<Item = f64> + '_ {
+        let snr = self.mean_snr();
+        self.tdl.all_gains().map(move |gain| libm::log1p(snr * gain))
+    }
+
+    /// SNR in dB of a flat channel with the mean capacity of the bands.
+    pub(super) fn snr_db(&self) -> f64 {
+        let snr = self.mean_snr();
         // The mean of log (1 + SNR) over the bands, as a product and its root.
         let product: f64 = self.tdl.gains().iter().map(|gain| 1.0 + snr * gain).product();
         let mean_capacity = product.sqrt().sqrt().sqrt() - 1.0;
@@ -285,7 +302,7 @@ mod tests {
 
     fn series(config: &Fading, seed: u64, steps: usize) -> Vec<f64> {
         let mut rng = Rng::new(seed, 1);
-        let mut process = FadingProcess::new(config, 38.16e6, 500, &mut rng);
+        let mut process = FadingProcess::new(config, 38.16e6, 500, None, &mut rng);
         (0..steps)
             .map(|_| {
                 process.step(&mut rng);
@@ -373,7 +390,7 @@ mod tests {
         let config = Fading { mean: MeanSnr::Route(budget, route), speed_kmh: 72.0, ..fading() };
         config.validate().unwrap();
         let mut rng = Rng::new(1, 1);
-        let mut process = FadingProcess::new(&config, 38.16e6, 500, &mut rng);
+        let mut process = FadingProcess::new(&config, 38.16e6, 500, None, &mut rng);
         let mean_db = |distance_m| budget.at(distance_m).snr_db(3.5, 38.16e6, true);
         assert_eq!(process.mean_db, mean_db(100.0));
         // 20 m/s for 30 s in steps of a slot.

@@ -6,6 +6,7 @@ use super::Channel;
 use super::mobility::McsChain;
 use super::snr::Snr;
 use crate::config::CellConfig;
+use crate::mac::rbg::GroupSet;
 use crate::phy::{
     AdaptationConfig, LinkAdaptation, LinkTables, Radio, Reception, UplinkAdaptation, cqi,
 };
@@ -75,6 +76,13 @@ impl SnrProbe {
     pub fn snr_db(&mut self, now_us: u64) -> f64 {
         self.snr.advance(&self.tables, now_us);
         self.snr.now_db()
+    }
+
+    /// Whether a UE can access the cell at `now_us`: it would report more than CQI 0. Times must not decrease
+    /// between calls.
+    pub fn is_in_range(&mut self, now_us: u64) -> bool {
+        let snr_db = self.snr_db(now_us);
+        self.tables.cqi_at(snr_db) > 0
     }
 
     /// The same radio in the cell that has it, silent until `until_us`.
@@ -158,7 +166,9 @@ impl ChannelState {
         let rng = rng.clone();
         match channel {
             Channel::GaussMarkov(config) => Some(Snr::gauss_markov(config, rng, now_us)),
-            Channel::Fading(config) => Some(Snr::fading(config, cell, rng, now_us)),
+            Channel::Fading(config) => {
+                Some(Snr::fading(config, cell, tables.subbands(), rng, now_us))
+            }
             Channel::SnrSeries(series) => Some(Snr::series(series.clone(), rng, now_us)),
             // A series with its own mapping is what a gNB chose.
             Channel::CqiSeries(series) if series.cqi_to_mcs().is_none() => {
@@ -198,6 +208,21 @@ impl ChannelState {
         }
     }
 
+    /// The UE has not accessed the cell: it stays silent until `until_us`. Without effect on a channel without an
+    /// SNR.
+    pub(crate) fn silence_until(&mut self, until_us: u64) {
+        let (snr, next) = match &mut self.kind {
+            Kind::Silent(silent) => {
+                silent.until_us = until_us;
+                return;
+            }
+            Kind::Oracle { snr, by_cqi } => (snr.clone(), Next::Oracle(*by_cqi)),
+            Kind::Adapted(adapted) => (adapted.snr.clone(), Next::Adapted(adapted.config)),
+            Kind::Known(_) => return,
+        };
+        self.kind = Kind::Silent(Box::new(Silent { until_us, snr, next }));
+    }
+
     /// The radio as by [`radio`](Self::radio), for a slot that has not begun: a random channel is
     /// advanced on a copy.
     pub(crate) fn radio_ahead(&self, now_us: u64, since_us: u64, until_us: u64) -> Radio {
@@ -224,6 +249,31 @@ impl ChannelState {
         }
     }
 
+    /// Capacity as by [`radio`](Self::radio) of a slot that begins at `now_us`, of a block over `groups` of a
+    /// cell that schedules by resource block group.
+    pub(crate) fn radio_over(
+        &self,
+        groups: GroupSet,
+        (now_us, since_us, until_us): (u64, u64, u64),
+    ) -> Radio {
+        match &self.kind {
+            Kind::Oracle { snr, by_cqi } => {
+                by_cqi[usize::from(self.tables.cqi_at(snr.over_db(groups)))]
+            }
+            Kind::Adapted(adapted) => adapted.link.radio_over(&self.tables, groups),
+            Kind::Known(_) | Kind::Silent(_) => self.radio(now_us, since_us, until_us),
+        }
+    }
+
+    /// SNR in dB that the gNB takes `groups` to have, by the last report; 0 where it knows of no difference.
+    pub(crate) fn known_over_db(&self, groups: GroupSet) -> f64 {
+        match &self.kind {
+            Kind::Oracle { snr, .. } => snr.over_db(groups),
+            Kind::Adapted(adapted) => adapted.link.reported_over_db(&self.tables, groups),
+            Kind::Known(_) | Kind::Silent(_) => 0.0,
+        }
+    }
+
     /// Whether it is a record of delivered bytes, on which no block fails.
     pub(crate) fn is_trace(&self) -> bool {
         let Kind::Known(known) = &self.kind else { return false };
@@ -245,11 +295,12 @@ impl ChannelState {
     }
 
     /// Probability that a block fails in the slot up to which the channel was advanced, given that
-    /// it has failed so far.
-    pub(crate) fn failure_rate(&self, block: &mut Reception) -> f64 {
+    /// it has failed so far; over `groups`, or anywhere in the carrier without any.
+    pub(crate) fn failure_rate(&self, block: &mut Reception, groups: GroupSet) -> f64 {
         match &self.kind {
             Kind::Adapted(adapted) => {
-                block.add(&self.tables, adapted.config.combining, adapted.snr.now_db())
+                let snr_db = adapted.snr.over_db(groups);
+                block.add(&self.tables, adapted.config.combining, snr_db)
             }
             Kind::Known(_) | Kind::Oracle { .. } | Kind::Silent(_) => 0.0,
         }
@@ -320,7 +371,7 @@ fn by_cqi(own: Option<&[u8; 15]>, cell: &CellConfig) -> [Radio; 16] {
 
 impl Adapted {
     fn new(snr: Snr, config: AdaptationConfig, tables: &LinkTables, now_us: u64) -> Self {
-        let link = LinkAdaptation::new(config, tables, tables.cqi_at(snr.now_db()), now_us);
+        let link = LinkAdaptation::new(config, tables, snr.report(tables), now_us);
         let up = UplinkAdaptation::new(config, snr.now_db());
         Self { snr, link, up, config, next_report_us: now_us }
     }
@@ -328,7 +379,7 @@ impl Adapted {
     fn advance(&mut self, tables: &LinkTables, is_active: bool, now_us: u64) {
         self.snr.advance(tables, now_us);
         if is_active && self.next_report_us <= now_us {
-            self.link.report(tables.cqi_at(self.snr.now_db()), now_us);
+            self.link.report(self.snr.report(tables), now_us);
             self.up.measure(self.snr.now_db(), now_us);
             self.next_report_us = now_us + u64::from(self.config.cqi_period_us);
         }

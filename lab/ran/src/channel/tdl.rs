@@ -164,7 +164,8 @@ const SINUSOIDS: usize = 8;
 /// Doppler shift of the line of sight over the largest (38.901 §7.7.2).
 const LINE_OF_SIGHT_DOPPLER: f64 = 0.7;
 
-/// Bands in which the gain is computed; a block sees their mean capacity.
+/// Bands in which the gain is computed where nothing depends on the place of a block in the carrier; it sees
+/// their mean capacity. Others are computed so many at once.
 pub(super) const BANDS: usize = 8;
 
 /// A complex number.
@@ -244,7 +245,7 @@ struct Antenna {
 }
 
 /// Shape of the fading of a UE.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct TdlConfig {
     /// Profile.
     pub(super) profile: TdlProfile,
@@ -258,16 +259,32 @@ pub(super) struct TdlConfig {
     pub(super) antennas: u8,
     /// Time of a step.
     pub(super) step_s: f64,
+    /// Frequencies at which the gain is wanted, of the carrier's width from its middle.
+    pub(super) places: Vec<f64>,
+}
+
+/// Middles of [`BANDS`] bands of the carrier.
+pub(super) fn bands() -> Vec<f64> {
+    (0..BANDS).map(|band| (band as f64 + 0.5) / BANDS as f64 - 0.5).collect()
 }
 
 /// Fast fading of a UE, step by step.
 #[derive(Debug, Clone)]
 pub(super) struct Tdl {
     antennas: Vec<Antenna>,
-    /// Response of each tap in each band.
-    responses: Vec<Complexes<BANDS>>,
+    /// Responses at each [`BANDS`] places.
+    parts: Vec<Responses>,
+    /// Places; the last part may have fewer.
+    places: usize,
+}
+
+/// What the taps do at some places of the carrier.
+#[derive(Debug, Clone)]
+struct Responses {
+    /// Response of each tap at each place.
+    taps: Vec<Complexes<BANDS>>,
     /// Response of the line of sight.
-    sight_response: Complexes<BANDS>,
+    sight: Complexes<BANDS>,
 }
 
 impl Tdl {
@@ -278,10 +295,10 @@ impl Tdl {
         let linear = |db: f64| libm::exp10(db / 10.0);
         let sum: f64 =
             rows.iter().map(|(_, db)| linear(*db)).sum::<f64>() + sight_db.map_or(0.0, linear);
-        let response = |delay: f64, db: f64, parts: usize| {
+        let response = |places: &[f64], delay: f64, db: f64, parts: usize| {
             let amplitude = (linear(db) / sum / parts as f64).sqrt();
             Complexes::of(std::array::from_fn(|band| {
-                let at = (band as f64 + 0.5) / BANDS as f64 - 0.5;
+                let at = places.get(band).copied().unwrap_or_default();
                 let cycles = at * config.bandwidth_hz * delay * config.delay_spread_s;
                 Complex::of_phase(-TAU * (cycles - libm::floor(cycles))).scaled(amplitude)
             }))
@@ -303,11 +320,14 @@ impl Tdl {
             let sight = sight_db.map(|_| (random_phase(rng), turn(LINE_OF_SIGHT_DOPPLER)));
             Antenna { taps, sight }
         });
-        Self {
-            antennas: antennas.collect(),
-            responses: rows.iter().map(|(delay, db)| response(*delay, *db, SINUSOIDS)).collect(),
-            sight_response: sight_db.map_or(Complexes::ZERO, |db| response(0.0, db, 1)),
-        }
+        let parts = config.places.chunks(BANDS).map(|places| {
+            let of_tap = |(delay, db): &TapRow| response(places, *delay, *db, SINUSOIDS);
+            Responses {
+                taps: rows.iter().map(of_tap).collect(),
+                sight: sight_db.map_or(Complexes::ZERO, |db| response(places, 0.0, db, 1)),
+            }
+        });
+        Self { antennas: antennas.collect(), parts: parts.collect(), places: config.places.len() }
     }
 
     pub(super) fn step(&mut self) {
@@ -321,16 +341,25 @@ impl Tdl {
         }
     }
 
-    /// Power gain of each band, combined over the antennas; 1 in the mean.
+    /// Power gain at each of the first [`BANDS`] places, combined over the antennas; 1 in the mean.
     pub(super) fn gains(&self) -> [f64; BANDS] {
+        self.parts.first().map_or([0.0; BANDS], |part| self.gains_of(part))
+    }
+
+    /// The same at all places.
+    pub(super) fn all_gains(&self) -> impl Iterator<Item = f64> + '_ {
+        self.parts.iter().flat_map(|part| self.gains_of(part)).take(self.places)
+    }
+
+    fn gains_of(&self, part: &Responses) -> [f64; BANDS] {
         let mut gains = [0.0; BANDS];
         for antenna in &self.antennas {
             let mut sums = Complexes::ZERO;
-            for (tap, response) in antenna.taps.iter().zip(&self.responses) {
+            for (tap, response) in antenna.taps.iter().zip(&part.taps) {
                 sums.add_times(response, tap.now.sum());
             }
             if let Some((now, _)) = antenna.sight {
-                sums.add_times(&self.sight_response, now);
+                sums.add_times(&part.sight, now);
             }
             for (at, gain) in gains.iter_mut().enumerate() {
                 let power = sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at];
@@ -357,6 +386,7 @@ mod tests {
             bandwidth_hz: 38.16e6,
             antennas: 1,
             step_s: 0.0005,
+            places: bands(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Proportional fair sharing of a slot (Kelly 1997; Jalali, Padovani and Pankaj, VTC 2000): UEs are
 //! served by their current rate over their average rate.
 
-use super::rbg;
+use super::rbg::{self, GroupSet};
 use super::round_robin::Grant;
 use crate::error::{ConfigError, ensure};
 
@@ -12,7 +12,8 @@ pub enum PfGranularity {
     #[default]
     Wideband,
     /// One decision per resource block group, which counts the bytes already given to the UE in the
-    /// slot. The channel is flat over the carrier, so this count alone spreads a slot over UEs.
+    /// slot. Where UEs report one CQI for the carrier, this count alone spreads a slot over UEs; with sub-bands
+    /// ([`AdaptationConfig::subband_prb`](crate::AdaptationConfig)) a group goes by what each reports there.
     PerRbg,
 }
 
@@ -157,13 +158,71 @@ pub fn share(
     }
 }
 
+/// Gives each of the `free` groups to one of `candidates`, in descending order of the metric in the group:
+/// the rate that the group alone carries over the average, which counts what the slot has given already. UEs were
+/// chosen by the whole carrier before, so that time and frequency are decided one after the other (Pokhariyal
+/// et al., "HARQ aware frequency domain packet scheduler", PIMRC 2006).
+///
+/// `need` returns the bytes that a UE has to send, `bytes` those of a block over some groups. A group in which
+/// a UE would carry no more than without it is not for that UE.
+pub fn share_groups(
+    free: GroupSet,
+    weight: f64,
+    candidates: &mut [Candidate],
+    need: impl Fn(usize) -> u64,
+    bytes: impl Fn(usize, GroupSet) -> u32,
+) {
+    struct Pair {
+        candidate: usize,
+        group: u16,
+        rate_bytes: u32,
+    }
+    let pair = |candidate: usize, group: u16, ue: usize| Pair {
+        candidate,
+        group,
+        rate_bytes: bytes(ue, GroupSet::default().with(group)),
+    };
+    let of = |(at, candidate): (usize, &Candidate)| {
+        let ue = candidate.grant.ue;
+        free.iter().map(move |group| (at, group, ue)).collect::<Vec<_>>()
+    };
+    let mut pairs: Vec<Pair> = candidates
+        .iter()
+        .enumerate()
+        .flat_map(of)
+        .map(|(at, group, ue)| pair(at, group, ue))
+        .collect();
+    let mut given_bytes = vec![0u32; candidates.len()];
+    loop {
+        let metric = |pair: &Pair| {
+            let in_group = Candidate { rate_bytes: pair.rate_bytes, ..candidates[pair.candidate] };
+            in_group.metric(weight, given_bytes[pair.candidate])
+        };
+        // Of equals the first: `max_by` returns the last.
+        let by_metric = pairs.iter().enumerate().rev();
+        let best = by_metric.max_by(|(_, a), (_, b)| metric(a).total_cmp(&metric(b)));
+        let Some((at, _)) = best else { break };
+        let Pair { candidate, group, .. } = pairs.remove(at);
+        let grant = &mut candidates[candidate].grant;
+        let groups = grant.groups.with(group);
+        let block_bytes = bytes(grant.ue, groups);
+        if block_bytes <= given_bytes[candidate] {
+            continue;
+        }
+        grant.groups = groups;
+        given_bytes[candidate] = block_bytes;
+        let is_satisfied = u64::from(block_bytes) >= need(grant.ue);
+        pairs.retain(|pair| pair.group != group && !(is_satisfied && pair.candidate == candidate));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn candidate(ue: usize, rate: u32, average: f64, need_prb: u16) -> Candidate {
-        let grant = Grant { ue, min_prb: 1, need_prb, prb: 0 };
+        let grant = Grant { ue, min_prb: 1, need_prb, ..Grant::default() };
         Candidate { grant, rate_bytes: rate, average_bytes: average }
     }
 
@@ -199,6 +258,48 @@ mod tests {
         best(&mut all, 8, 0.1);
         share(24, 2, PfGranularity::PerRbg, 0.1, &mut all, |_, prb| u32::from(prb) * 40);
         assert_eq!(all.iter().map(|c| c.grant.prb).collect::<Vec<_>>(), [8, 8, 8]);
+    }
+
+    /// Bytes of a UE that carries `rates` in the groups, all of them in one block.
+    fn sum(rates: &[u32], groups: GroupSet) -> u32 {
+        groups.iter().map(|group| rates[usize::from(group)]).sum()
+    }
+
+    #[test]
+    fn each_group_goes_to_the_ue_that_is_best_there_for_its_average() {
+        let rates = [[10, 20, 30, 5], [20, 20, 10, 4]];
+        let mut all = vec![candidate(0, 0, 100.0, 9), candidate(1, 0, 100.0, 9)];
+        share_groups(GroupSet::first(4), 0.0, &mut all, |_| 1000, |ue, at| sum(&rates[ue], at));
+        let groups = |at: usize| all[at].grant.groups.iter().collect::<Vec<_>>();
+        assert_eq!((groups(0), groups(1)), (vec![1, 2, 3], vec![0]));
+        // At a third of the average the second is the better in all but one.
+        let mut all = vec![candidate(0, 0, 100.0, 9), candidate(1, 0, 34.0, 9)];
+        share_groups(GroupSet::first(4), 0.0, &mut all, |_| 1000, |ue, at| sum(&rates[ue], at));
+        assert_eq!(all[0].grant.groups.iter().collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_ue_takes_its_best_groups_and_no_more_than_it_needs() {
+        let rates = [[10, 40, 30, 5], [1, 1, 1, 1]];
+        let mut all = vec![candidate(0, 0, 1.0, 9), candidate(1, 0, 1.0, 9)];
+        let need = |ue: usize| [60, 1000][ue];
+        share_groups(GroupSet::first(4), 0.0, &mut all, need, |ue, at| sum(&rates[ue], at));
+        let groups = |at: usize| all[at].grant.groups.iter().collect::<Vec<_>>();
+        assert_eq!((groups(0), groups(1)), (vec![1, 2], vec![0, 3]));
+    }
+
+    #[test]
+    fn a_group_that_lowers_a_block_is_left_to_others() {
+        // The MCS of a block over both groups is that of the worse one.
+        let bytes = |ue: usize, groups: GroupSet| {
+            let rates = [[40, 5], [1, 1]][ue];
+            let least = groups.iter().map(|group| rates[usize::from(group)]).min().unwrap_or(0);
+            least * groups.iter().count() as u32
+        };
+        let mut all = vec![candidate(0, 0, 1.0, 9), candidate(1, 0, 1.0, 9)];
+        share_groups(GroupSet::first(2), 0.0, &mut all, |_| 1000, bytes);
+        let groups = |at: usize| all[at].grant.groups.iter().collect::<Vec<_>>();
+        assert_eq!((groups(0), groups(1)), (vec![0], vec![1]));
     }
 
     #[test]

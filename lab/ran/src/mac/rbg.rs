@@ -49,6 +49,40 @@ pub fn take(left_prb: u16, want_prb: u16, rbg_prb: u16) -> u16 {
     whole.min(u32::from(left_prb)) as u16
 }
 
+/// Most groups of a [`GroupSet`]; two bits each for sub-bands of a report fit 64.
+pub const MOST_GROUPS: u16 = 32;
+
+/// Resource block groups of a carrier: the bitmap of allocation type 0 (38.214 §5.1.2.2.1), lowest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupSet(u32);
+
+impl GroupSet {
+    /// The first `count` groups, at most 32.
+    pub fn first(count: u16) -> Self {
+        Self(u32::MAX.checked_shr(32 - u32::from(count.min(MOST_GROUPS))).unwrap_or(0))
+    }
+
+    /// This one and `group`.
+    pub fn with(self, group: u16) -> Self {
+        Self(self.0 | 1 << group)
+    }
+
+    /// This one without those of `other`.
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Its groups, lowest first.
+    pub fn iter(self) -> impl Iterator<Item = u16> {
+        (0..MOST_GROUPS).filter(move |group| self.0 & 1 << group != 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

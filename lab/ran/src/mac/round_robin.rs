@@ -1,5 +1,7 @@
 //! Equal split of a slot's PRBs.
 
+use super::rbg::GroupSet;
+
 /// PRBs needed by and given to a UE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Grant {
@@ -11,6 +13,8 @@ pub struct Grant {
     pub need_prb: u16,
     /// PRBs given.
     pub prb: u16,
+    /// Where they are; none if that does not matter.
+    pub groups: GroupSet,
 }
 
 /// Splits `budget_prb` equally among `grants` in whole RBGs. No UE gets more than it needs; the rest

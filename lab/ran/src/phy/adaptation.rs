@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Combining, LinkTables, Radio};
+use super::{Combining, Levels, LinkTables, Radio};
 use crate::error::{ConfigError, ensure};
+use crate::mac::rbg::GroupSet;
 
 /// Link adaptation of a cell's downlink.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +25,9 @@ pub struct AdaptationConfig {
     pub outer_loop: OuterLoop,
     /// How a UE combines the transmissions of a block.
     pub combining: Combining,
+    /// PRBs of a sub-band (38.214 §5.2.1.4): the UE reports a CQI for each beside that of the carrier, and
+    /// proportional fair grants resource block groups by them; `None` for the carrier alone.
+    pub subband_prb: Option<u16>,
 }
 
 /// Correction of the MCS by acknowledgements of first transmissions.
@@ -82,6 +86,7 @@ impl Default for AdaptationConfig {
             feedback_us: 4000,
             outer_loop: OuterLoop::Steps { target_bler: TARGET_BLER, step_up_db: STEP_UP_DB },
             combining: Combining::default(),
+            subband_prb: None,
         }
     }
 }
@@ -136,8 +141,8 @@ impl AdaptationConfig {
 #[derive(Debug, Clone)]
 pub(crate) struct LinkAdaptation {
     config: AdaptationConfig,
-    /// Reports under way: when the gNB uses them, and their CQI.
-    reports: VecDeque<(u64, u8)>,
+    /// Reports under way: when the gNB uses them, their CQI, and its differences by sub-band.
+    reports: VecDeque<(u64, u8, Levels)>,
     /// Acknowledgements under way: when they arrive, and whether the block was received.
     feedback: VecDeque<(u64, bool)>,
     known: Known,
@@ -147,6 +152,7 @@ pub(crate) struct LinkAdaptation {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     cqi: u8,
+    levels: Levels,
     offset_db: f64,
     mcs: u8,
     /// OAI's window: its end, blocks, failures, and the filtered error rate.
@@ -157,10 +163,16 @@ struct Known {
 }
 
 impl LinkAdaptation {
-    /// A UE whose first report is `cqi`.
-    pub(crate) fn new(config: AdaptationConfig, tables: &LinkTables, cqi: u8, now_us: u64) -> Self {
+    /// A UE whose first report is `cqi`, with `levels` by sub-band.
+    pub(crate) fn new(
+        config: AdaptationConfig,
+        tables: &LinkTables,
+        (cqi, levels): (u8, Levels),
+        now_us: u64,
+    ) -> Self {
         let mut known = Known {
             cqi,
+            levels,
             offset_db: 0.0,
             mcs: 0,
             window_end_us: now_us + WINDOW_US,
@@ -172,9 +184,9 @@ impl LinkAdaptation {
         Self { config, reports: VecDeque::new(), feedback: VecDeque::new(), known }
     }
 
-    /// A UE measures `cqi` at `now_us`.
-    pub(crate) fn report(&mut self, cqi: u8, now_us: u64) {
-        self.reports.push_back((now_us + u64::from(self.config.cqi_delay_us), cqi));
+    /// A UE measures `cqi` at `now_us`, with `levels` by sub-band.
+    pub(crate) fn report(&mut self, (cqi, levels): (u8, Levels), now_us: u64) {
+        self.reports.push_back((now_us + u64::from(self.config.cqi_delay_us), cqi, levels));
     }
 
     /// A first transmission in the slot that begins at `now_us` is received or not.
@@ -185,9 +197,10 @@ impl LinkAdaptation {
     /// Takes what has arrived by `now_us`.
     pub(crate) fn advance(&mut self, tables: &LinkTables, now_us: u64) {
         let mut changed = false;
-        while self.reports.front().is_some_and(|(at_us, _)| *at_us <= now_us) {
-            let Some((_, cqi)) = self.reports.pop_front() else { break };
+        while self.reports.front().is_some_and(|(at_us, ..)| *at_us <= now_us) {
+            let Some((_, cqi, levels)) = self.reports.pop_front() else { break };
             changed |= std::mem::replace(&mut self.known.cqi, cqi) != cqi;
+            self.known.levels = levels;
         }
         while self.feedback.front().is_some_and(|(at_us, _)| *at_us <= now_us) {
             let Some((_, received)) = self.feedback.pop_front() else { break };
@@ -205,11 +218,27 @@ impl LinkAdaptation {
         self.known.radio()
     }
 
+    /// MCS of a block over `groups` in this slot.
+    pub(crate) fn radio_over(&self, tables: &LinkTables, groups: GroupSet) -> Radio {
+        // OAI's window counts blocks wherever they are.
+        let is_wideband = matches!(self.config.outer_loop, OuterLoop::Window { .. });
+        if self.known.cqi == 0 || is_wideband {
+            return self.radio();
+        }
+        let snr_db = self.reported_over_db(tables, groups);
+        Radio::Mcs(tables.mcs_at(snr_db + self.known.offset_db))
+    }
+
+    /// SNR in dB over `groups`, as far as the last report says.
+    pub(crate) fn reported_over_db(&self, tables: &LinkTables, groups: GroupSet) -> f64 {
+        tables.lowest_snr_over_db((self.known.cqi, self.known.levels), groups)
+    }
+
     /// MCS of a slot that begins at `now_us`, which has not begun.
     pub(crate) fn radio_ahead(&self, tables: &LinkTables, now_us: u64) -> Radio {
         let mut known = self.known;
         let outer_loop = self.config.outer_loop;
-        for (_, cqi) in self.reports.iter().take_while(|(at_us, _)| *at_us <= now_us) {
+        for (_, cqi, _) in self.reports.iter().take_while(|(at_us, ..)| *at_us <= now_us) {
             known.cqi = *cqi;
         }
         for (_, received) in self.feedback.iter().take_while(|(at_us, _)| *at_us <= now_us) {

@@ -2,6 +2,8 @@
 
 use super::bler::Code;
 use super::cqi::{self, MAX_CQI};
+use super::subband::{Levels, Subbands};
+use crate::mac::rbg::GroupSet;
 use crate::tbs::TbsConfig;
 
 /// The MCS and CQI of a cell by SNR.
@@ -13,11 +15,33 @@ pub(crate) struct LinkTables {
     mcs_db: Vec<f64>,
     /// Lowest SNR of each CQI, from 1.
     cqi_db: [f64; MAX_CQI as usize],
+    /// Capacity at each of these, as by [`capacity`].
+    cqi_capacity: [f64; MAX_CQI as usize],
+    /// Sub-bands and groups, if the gNB schedules by them.
+    subbands: Option<Subbands>,
 }
+
+/// Capacity at an SNR in dB, nats for each symbol.
+pub(crate) fn capacity(snr_db: f64) -> f64 {
+    libm::log1p(libm::exp10(snr_db / 10.0))
+}
+
+/// SNR in dB of a flat channel with the mean capacity of a selective one.
+pub(crate) fn snr_db_of_capacity(capacity: f64) -> f64 {
+    10.0 * libm::log10(libm::expm1(capacity).max(LOWEST_SNR))
+}
+
+/// Floor of an SNR, -120 dB.
+pub(crate) const LOWEST_SNR: f64 = 1e-12;
 
 impl LinkTables {
     /// Tables for a carrier of `n_prb` PRBs and a target error rate of first transmissions.
-    pub(crate) fn new(tbs: &TbsConfig, n_prb: u16, target_bler: f64) -> Self {
+    pub(crate) fn new(
+        tbs: &TbsConfig,
+        n_prb: u16,
+        target_bler: f64,
+        subbands: Option<Subbands>,
+    ) -> Self {
         let codes: Vec<Code> = (0..=tbs.max_mcs())
             .map_while(|mcs| tbs.modulation(mcs))
             .map(|(order, rate)| Code::new(order, rate))
@@ -32,7 +56,29 @@ impl LinkTables {
             reached_db
         });
         let mcs_db = thresholds.collect();
-        Self { codes, mcs_db, cqi_db: cqi::snr_thresholds_db(tbs, n_prb) }
+        let cqi_db = cqi::snr_thresholds_db(tbs, n_prb);
+        Self { codes, mcs_db, cqi_db, cqi_capacity: cqi_db.map(capacity), subbands }
+    }
+
+    /// Sub-bands and groups, if the gNB schedules by them.
+    pub(crate) fn subbands(&self) -> Option<Subbands> {
+        self.subbands
+    }
+
+    /// SNR in dB over `groups`, at least as a report of `wideband` CQI and `levels` says.
+    pub(crate) fn lowest_snr_over_db(
+        &self,
+        (wideband, levels): (u8, Levels),
+        groups: GroupSet,
+    ) -> f64 {
+        let Some(subbands) = self.subbands.filter(|_| !groups.is_empty()) else {
+            return self.lowest_snr_db(wideband);
+        };
+        let of = |subband| {
+            let cqi = levels.cqi(subband, wideband);
+            self.cqi_capacity[usize::from(cqi.clamp(1, MAX_CQI)) - 1]
+        };
+        snr_db_of_capacity(subbands.mean_by_subband(groups, of))
     }
 
     /// The highest MCS that `snr_db` allows, at least 0.
@@ -84,7 +130,7 @@ mod tests {
     #[test]
     fn thresholds_rise_and_meet_those_of_the_cqi() {
         for cell in [CellConfig::lte_5mhz(), CellConfig::nr_n78_106prb()] {
-            let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1);
+            let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1, None);
             assert!(tables.mcs_db.is_sorted());
             for cqi in 1..=MAX_CQI {
                 let mcs = cqi::mcs_of_cqi(&cell.tbs, cqi).unwrap();

@@ -5,9 +5,10 @@ pub mod adaptation;
 pub mod bler;
 pub mod cqi;
 mod curves;
-mod link;
+pub(crate) mod link;
 mod radio;
 mod reception;
+pub mod subband;
 mod uplink;
 
 pub(crate) use adaptation::LinkAdaptation;
@@ -17,4 +18,5 @@ pub(crate) use link::LinkTables;
 pub(crate) use radio::Radio;
 pub use reception::Combining;
 pub(crate) use reception::Reception;
+pub(crate) use subband::{Levels, Subbands};
 pub(crate) use uplink::UplinkAdaptation;

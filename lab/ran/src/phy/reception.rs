@@ -60,7 +60,7 @@ mod tests {
 
     fn rates(combining: Combining, mcs: u8, snr_db: [f64; 4]) -> [f64; 4] {
         let cell = CellConfig::nr_n78_106prb();
-        let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1);
+        let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1, None);
         let mut block = Reception::new(mcs, 20_000);
         snr_db.map(|snr_db| {
             block.add(&tables, combining, snr_db);
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn two_transmissions_at_the_same_snr_gain_three_decibels_by_chase() {
         let cell = CellConfig::nr_n78_106prb();
-        let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1);
+        let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1, None);
         let half_db = tables.code(10).curve(20_000).snr_db_at(0.5);
         let [first, second, ..] = rates(Combining::Chase, 10, [half_db - 3.0103; 4]);
         assert!(first > 0.999 && (second - 0.5).abs() < 0.01, "{first} {second}");
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn increments_gain_at_least_as_much_as_repetition_at_high_rates() {
         let cell = CellConfig::nr_n78_106prb();
-        let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1);
+        let tables = LinkTables::new(&cell.tbs, cell.n_prb, 0.1, None);
         for mcs in [8, 10, 19, 27] {
             let snr_db = tables.code(mcs).curve(20_000).snr_db_at(0.5) - 4.0;
             let chase = rates(Combining::Chase, mcs, [snr_db; 4]);

@@ -203,6 +203,10 @@ pub(crate) struct ScheduledUplink {
     damaged: Vec<u64>,
     /// The first granted slot, and PRBs granted since.
     used: Option<(u64, u64)>,
+    /// The last slot with a retransmission, and its PRBs.
+    resent: (u64, u16),
+    /// Slots with all PRBs that the carrier and the UE's power allow, and data left.
+    full_slots: u64,
 }
 
 impl ScheduledUplink {
@@ -221,6 +225,8 @@ impl ScheduledUplink {
             left_us: BTreeMap::new(),
             damaged: Vec::new(),
             used: None,
+            resent: (0, 0),
+            full_slots: 0,
         }
     }
 
@@ -379,8 +385,9 @@ impl ScheduledUplink {
         });
     }
 
-    /// Counts PRBs of a further transmission.
-    pub(crate) fn count_prb(&mut self, n_prb: u16) {
+    /// Counts PRBs of a further transmission in `slot`.
+    pub(crate) fn count_prb(&mut self, slot: u64, n_prb: u16) {
+        self.resent = (slot, n_prb);
         if let Some((_, used_prb)) = &mut self.used {
             *used_prb += u64::from(n_prb);
         }
@@ -436,6 +443,19 @@ impl ScheduledUplink {
             out(UplinkArrival { bearer, tag, leaves_us: None });
         }
         *self = Self::new(self.config);
+    }
+
+    /// Counts `slot`, in which a new block over `n_prb` PRBs was filled, if that and a retransmission have all of the
+    /// `most_prb` PRBs that the UE can have, and data is left.
+    pub(crate) fn count_full(&mut self, slot: u64, n_prb: u16, most_prb: u16) {
+        let resent_prb = if self.resent.0 == slot { self.resent.1 } else { 0 };
+        let is_full = n_prb.saturating_add(resent_prb) >= most_prb && self.demand_bytes() > 0;
+        self.full_slots += u64::from(is_full);
+    }
+
+    /// Number of those slots.
+    pub(crate) fn full_slots(&self) -> u64 {
+        self.full_slots
     }
 
     /// First granted slot and the PRBs granted since.

@@ -17,5 +17,6 @@ mod harq;
 mod proportional_fair;
 mod reassembly;
 mod slices;
+mod subband;
 mod uplink;
 mod upper_layer;

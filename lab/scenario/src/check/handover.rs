@@ -47,10 +47,15 @@ fn times(handover: &Handover) -> Check {
         ("rrc_processing_ms", handover.rrc_processing_ms),
         ("interruption_ms", handover.interruption_ms),
         ("random_access_ms", handover.random_access_ms),
+        ("reestablishment_ms", handover.reestablishment_ms),
     ] {
         within(format_args!("handover.{key}"), ms, 0..=MAX_MS)?;
     }
-    Ok(())
+    let t304_ms = handover.t304_ms;
+    within("handover.t304_ms", t304_ms, 50..=MAX_MS)?;
+    let least_us = handover.total_interruption_us();
+    let message = format_args!("{t304_ms}; expires before a random access that succeeds ends");
+    ensure(u64::from(t304_ms) * 1000 >= least_us, "handover.t304_ms", message)
 }
 
 fn check_ue(scenario: &Scenario, ue: &Ue, path: &str) -> Check {

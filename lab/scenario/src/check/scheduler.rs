@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Cell, Ue};
+use crate::model::{Cell, Rat, ResourceAllocation, Scenario, Ue};
 use crate::rules::{Check, ensure, within, within_if_set};
-use crate::scheduler::{SchedulerKind, SliceSpec, UeScheduler};
+use crate::scheduler::{PfGranularity, SchedulerKind, SliceSpec, UeScheduler};
 
 const MAX_SLICES: usize = 256;
 
@@ -32,6 +32,30 @@ pub(super) fn check(cell: &Cell, ues: &[Ue]) -> Check {
     } else {
         by_slice(&scheduler.slices, ues, &mut shares)
     }
+}
+
+/// Reports by sub-band serve a scheduler that can grant any resource block group.
+pub(super) fn subbands(scenario: &Scenario) -> Check {
+    let cell = &scenario.cell;
+    if cell.adaptation.subband_size.is_none() {
+        return Ok(());
+    }
+    let path = "cell.adaptation.subband_size";
+    ensure(cell.rat == Rat::Nr, path, "is for rat nr alone")?;
+    let scheduler = &cell.scheduler;
+    let is_by_group =
+        scheduler.kind == SchedulerKind::Pf && scheduler.granularity == Some(PfGranularity::PerRbg);
+    ensure(is_by_group, path, "needs cell.scheduler { kind: pf, granularity: per_rbg }")?;
+    let is_type_0 = cell.resource_allocation != ResourceAllocation::Type1;
+    let message = "needs cell.resource_allocation type0_config1 or type0_config2";
+    ensure(is_type_0, path, message)?;
+    for index in 0..scenario.cells.len().max(1) {
+        let n_prb = scenario.cell_of(index).n_prb;
+        let message =
+            format_args!("a carrier of {n_prb} PRBs has no sub-bands; they begin at 24 PRBs");
+        ensure(cell.adaptation.subband_prb(n_prb).is_some(), path, message)?;
+    }
+    Ok(())
 }
 
 fn by_slice(slices: &[SliceSpec], ues: &[Ue], shares: &mut Shares) -> Check {

@@ -40,7 +40,11 @@ pub(super) fn harq(cell: &Cell, numerology: Numerology, base: HarqConfig) -> Har
 }
 
 /// Downlink adaptation of the cell.
-pub(super) fn adaptation(given: &Adaptation, numerology: Numerology) -> AdaptationConfig {
+pub(super) fn adaptation(
+    given: &Adaptation,
+    numerology: Numerology,
+    n_prb: u16,
+) -> AdaptationConfig {
     let base = AdaptationConfig::default();
     let slot_us = numerology.slot_us();
     let us = |slots: Option<u16>, base_us: u32| {
@@ -65,6 +69,7 @@ pub(super) fn adaptation(given: &Adaptation, numerology: Numerology) -> Adaptati
             lab_scenario::Combining::Chase => Combining::Chase,
             lab_scenario::Combining::IncrementalRedundancy => Combining::IncrementalRedundancy,
         },
+        subband_prb: given.subband_prb(n_prb),
     }
 }
 

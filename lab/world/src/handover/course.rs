@@ -7,11 +7,15 @@
 //! | T₂ = T₁ + F1 delay | the source stops; what it has not delivered goes back to the CU; the target takes the UE in |
 //! | T₂ + F1 delay | the CU sends it again, to the target, and goes on with its pipelines |
 //! | T₂ + interruption | the random access is complete: the target schedules the UE |
+//!
+//! A random access to a cell out of range is tried again at the next occasion until T304 expires (38.331
+//! §5.3.5.8.3). The UE then selects a cell and re-establishes its connection there (§5.3.7): every cell of the gNB
+//! is prepared, as one CU has its context.
 
 use e2sm_tc::v1::{BearerId, EventKind, UeId};
 use ran::{MovingUe, Unconfirmed};
 
-use super::{Again, Step};
+use super::{Again, RANDOM_ACCESS_PERIOD_US, SSB_PERIOD_US, Step, UeRadio};
 use crate::World;
 use crate::bearer::Bearer;
 use crate::cells::Place;
@@ -41,15 +45,14 @@ impl World {
                 handovers.steps.push(now_us + settings.f1_delay_us, (ue, Step::Leave(target)));
                 self.hold(ue);
             }
-            Step::Leave(target) => self.move_ue(ue, target),
-            Step::Access => {
-                radio.is_moving = false;
-                radio.measured.handed_over();
-                if settings.status_report {
-                    // To the CU, and the discard back to the DU (38.425 §5.4.1).
-                    let at_us = now_us + 2 * settings.f1_delay_us;
-                    handovers.steps.push(at_us, (ue, Step::StatusReport));
-                }
+            Step::Leave(target) => self.hand_over(ue, target),
+            Step::Access(_) | Step::Reestablish if !radio.is_moving => {}
+            Step::Access(expires_us) if !radio.probes[radio.cell].is_in_range(now_us) => {
+                self.access_again(ue, expires_us);
+            }
+            Step::Reestablish => self.reestablish(ue),
+            Step::Access(_) => {
+                handovers.accessed(ue, now_us);
             }
             Step::StatusReport => self.discard_duplicates(ue),
         }
@@ -67,18 +70,74 @@ impl World {
         }
     }
 
-    /// Moves a UE to a cell: all of T₂.
-    fn move_ue(&mut self, ue: u32, target: usize) {
+    /// Moves a UE to the cell to which it is commanded: all of T₂.
+    fn hand_over(&mut self, ue: u32, target: usize) {
         let now_us = self.now_us;
         let Some(handovers) = &mut self.handovers else { return };
-        let rnti = handovers.allocate_rnti(&self.ues.plans);
         let settings = handovers.settings;
+        let accessed_us = now_us + settings.interruption_us;
+        let expires_us = now_us + settings.t304_us;
+        handovers.steps.push(accessed_us, (ue, Step::Access(expires_us)));
+        let record = self.move_ue(ue, target, accessed_us);
+        if let (Some(record), Some(handovers)) = (record, &mut self.handovers) {
+            handovers.tally.add(ue, record);
+        }
+    }
+
+    /// The target has not answered: the UE tries at the next occasion, or T304 expires before it.
+    fn access_again(&mut self, ue: u32, expires_us: u64) {
+        let Some(handovers) = &mut self.handovers else { return };
+        let UeRadio { cell, rnti, .. } = handovers.ues[ue as usize];
+        let again_us = self.now_us + RANDOM_ACCESS_PERIOD_US;
+        let (at_us, step) = if again_us <= expires_us {
+            (again_us, Step::Access(expires_us))
+        } else {
+            (expires_us + handovers.settings.reestablishment_us, Step::Reestablish)
+        };
+        handovers.steps.push(at_us, (ue, step));
+        if let Some(record) = handovers.tally.last_mut(ue) {
+            record.accessed_us = at_us;
+        }
+        self.cells[cell].silence_until(rnti, at_us);
+    }
+
+    /// The UE selects the best cell in range and goes on there; it searches on where there is none.
+    fn reestablish(&mut self, ue: u32) {
+        let now_us = self.now_us;
+        let Some(handovers) = &mut self.handovers else { return };
+        let radio = &mut handovers.ues[ue as usize];
+        let probes = radio.probes.iter_mut().enumerate();
+        let in_range = probes.filter_map(|(cell, probe)| {
+            probe.is_in_range(now_us).then(|| (cell, probe.snr_db(now_us)))
+        });
+        let best = in_range.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let Some((target, _)) = best else {
+            let again_us = now_us + SSB_PERIOD_US;
+            handovers.steps.push(again_us, (ue, Step::Reestablish));
+            let (cell, rnti) = (radio.cell, radio.rnti);
+            if let Some(record) = handovers.tally.last_mut(ue) {
+                record.accessed_us = again_us;
+            }
+            self.cells[cell].silence_until(rnti, again_us);
+            return;
+        };
+        handovers.accessed(ue, now_us);
+        let moved = self.move_ue(ue, target, now_us);
+        let last = self.handovers.as_mut().and_then(|handovers| handovers.tally.last_mut(ue));
+        if let (Some(moved), Some(record)) = (moved, last) {
+            record.fail(&moved);
+        }
+    }
+
+    /// Moves a UE to a cell, which it has accessed at `accessed_us`.
+    fn move_ue(&mut self, ue: u32, target: usize, accessed_us: u64) -> Option<HandoverRecord> {
+        let now_us = self.now_us;
+        let handovers = self.handovers.as_deref_mut()?;
+        let rnti = handovers.allocate_rnti(&self.ues.plans);
         let radio = &mut handovers.ues[ue as usize];
         let (source, old_rnti) = (radio.cell, radio.rnti);
         (radio.cell, radio.rnti) = (target, rnti);
         let probe = radio.probes[target].clone();
-        let accessed_us = now_us + settings.interruption_us;
-        handovers.steps.push(accessed_us, (ue, Step::Access));
         let mut record = HandoverRecord {
             ue_rnti: self.ues.plans[ue as usize].config.rnti,
             triggered_us: handovers.tally.triggered_us[ue as usize],
@@ -92,25 +151,22 @@ impl World {
             duplicated_packets: 0,
             lost_packets: 0,
             lost_uplink_packets: 0,
+            failed: false,
         };
         self.settle_rlc(ue);
-        let Some(mut moving) = self.leave_cell(source, old_rnti, &mut record) else { return };
+        let mut moving = self.leave_cell(source, old_rnti, &mut record)?;
         let mut unconfirmed = self.take_unconfirmed(source, &mut moving, &mut record);
         let config = self.ues.plans[ue as usize].config_in(target);
         let config = ran::UeConfig { rnti, ..config };
         // Fails never: the RNTI is free, and the UE is as it was.
-        let Ok(places) = self.cells[target].enter(config, &probe, moving, accessed_us) else {
-            return;
-        };
+        let places = self.cells[target].enter(config, &probe, moving, accessed_us).ok()?;
         for ((index, own), bearer) in unconfirmed.iter_mut().zip(places) {
             let own = std::mem::take(own);
             self.enter_cell(*index, Place { cell: target, bearer }, rnti, own);
         }
         self.e2.ue_renamed(old_rnti, rnti);
         self.sdap.rename(old_rnti, rnti);
-        if let Some(handovers) = &mut self.handovers {
-            handovers.tally.add(ue, record);
-        }
+        Some(record)
     }
 
     /// Takes what the source's RLC has counted, before it ends.

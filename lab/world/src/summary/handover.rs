@@ -29,6 +29,30 @@ pub struct HandoverRecord {
     pub lost_packets: u64,
     /// Uplink packets lost in flight, with RLC-UM.
     pub lost_uplink_packets: u64,
+    /// T304 has expired: the UE has re-established its connection, at `accessed_us` in `target`, which is then the
+    /// cell that it selected. Left out of handovers that have not failed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub failed: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+impl HandoverRecord {
+    /// The handover has failed, and the UE has moved on as `reestablished` says.
+    pub(crate) fn fail(&mut self, reestablished: &Self) {
+        let Self { accessed_us, target, target_rnti, .. } = *reestablished;
+        *self = Self { accessed_us, target, target_rnti, failed: true, ..*self };
+        self.forwarded_packets += reestablished.forwarded_packets;
+        self.duplicated_packets += reestablished.duplicated_packets;
+        self.lost_packets += reestablished.lost_packets;
+        self.lost_uplink_packets += reestablished.lost_uplink_packets;
+    }
 }
 
 /// Several cells, and the handovers between them.
@@ -72,6 +96,9 @@ pub struct UeHandovers {
     pub lost_packets: u64,
     /// Uplink packets lost by them.
     pub lost_uplink_packets: u64,
+    /// Handovers among them that failed. Left out if none did.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failed: u64,
 }
 
 impl UeHandovers {
@@ -82,5 +109,6 @@ impl UeHandovers {
         self.duplicated_packets += record.duplicated_packets;
         self.lost_packets += record.lost_packets;
         self.lost_uplink_packets += record.lost_uplink_packets;
+        self.failed += u64::from(record.failed);
     }
 }

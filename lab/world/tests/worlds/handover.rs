@@ -47,6 +47,14 @@ const BETTER_FROM_1_S: &str =
 /// An SNR of the neighbour that changes sides each 200 ms.
 const TO_AND_FRO: &str = "{ period_ms: 200, values_db: [5, 20] }";
 
+/// An SNR of the neighbour that is gone when the UE comes.
+const GONE: &str = "{ period_ms: 200, values_db: [5, 20, -30] }";
+
+/// Handovers whose command comes a period after the event, and a short T304.
+const LATE: &str = "filter_k: 0, measurement_period_ms: 20, time_to_trigger_ms: 0, \
+                    preparation_ms: 190, rrc_processing_ms: 2, interruption_ms: 10, \
+                    random_access_ms: 3, t304_ms: 50, reestablishment_ms: 60";
+
 /// Handovers as fast as the radio changes.
 const QUICK: &str = "filter_k: 0, measurement_period_ms: 20, time_to_trigger_ms: 0, \
                      preparation_ms: 5, rrc_processing_ms: 2, interruption_ms: 10, \
@@ -89,6 +97,50 @@ fn a_handover_takes_its_parts() {
     }
 }
 
+/// The neighbour is gone from 1.4 s on, before the random access of 1.45 s: T304 runs from 1.38 s.
+#[test]
+fn a_handover_to_a_cell_that_is_gone_fails_when_t304_expires() {
+    let gone = |from: &str| {
+        format!(
+            "{{ period_ms: 200, values_db: [10, 10, 10, 10, 10, 15, 15, {from}], at_end: hold }}"
+        )
+    };
+    let one = |text: &str| {
+        let mut world = run(text, 8.0);
+        let [record] = *world.handovers() else { panic!("{:?}", world.handovers()) };
+        assert_eq!(record.left_us, 1_380_000);
+        let summary = world.summary();
+        assert_eq!((record.lost_packets, record.lost_uplink_packets), (0, 0));
+        let packets = world.take_packets();
+        let mut silent = packets.iter().filter_map(|packet| {
+            Some(packet.mac_us).filter(|at_us| (record.left_us..record.accessed_us).contains(at_us))
+        });
+        assert_eq!(silent.next(), None, "nobody serves the UE meanwhile");
+        let first_us = packets.iter().map(|packet| packet.mac_us);
+        let first_us = first_us.filter(|at_us| *at_us >= record.accessed_us).min().unwrap();
+        assert!(first_us < record.accessed_us + 2_500, "{first_us}");
+        (record, summary.handover.unwrap().ues[0])
+    };
+    // Back before the expiry: the first occasion after 1.6 s.
+    let (record, ue) = one(&scenario(&gone("-30, 15"), "filter_k: 0", AM, ""));
+    assert_eq!((record.accessed_us, record.target, record.failed), (1_610_000, 1, false));
+    assert_eq!((ue.cell, ue.failed), (1, 0));
+    // Gone for good: back in the source after T304 and the re-establishment, under a third C-RNTI.
+    let (record, ue) = one(&scenario(&gone("-30"), "filter_k: 0", AM, ""));
+    assert_eq!((record.accessed_us, record.source, record.target), (2_710_000, 0, 0));
+    assert_eq!((record.source_rnti, record.target_rnti, record.failed), (100, 102, true));
+    assert_eq!((ue.cell, ue.handovers, ue.failed, ue.interruption_ms), (0, 1, 1, 1330.0));
+    let settings = "filter_k: 0, t304_ms: 200, reestablishment_ms: 100";
+    let (record, _) = one(&scenario(&gone("-30"), settings, AM, ""));
+    assert_eq!(record.accessed_us, 1_680_000);
+    // Nowhere to go until 4 s: it searches with each synchronisation signal.
+    let text = scenario(&gone("-30"), "filter_k: 0", AM, "");
+    let out = format!("{}10], at_end: hold", "10, ".repeat(7) + &"-30, ".repeat(13));
+    let text = text.replace("values_db: [10] ", &format!("values_db: [{out} "));
+    let (record, _) = one(&text);
+    assert_eq!((record.accessed_us, record.target), (4_010_000, 0));
+}
+
 #[test]
 fn within_offset_and_hysteresis_no_ue_moves_to_and_fro() {
     // 10 ± 3.9 dB: the neighbour is never 4 dB better, nor is the serving cell once the UE has moved.
@@ -112,10 +164,15 @@ fn lost(summary: &Summary, name: &str) -> u64 {
 
 #[test]
 fn in_am_a_ue_loses_nothing_in_100_handovers() {
-    for split in ["", "split: { f1_delay_us: 3000, f1: { jitter_us: 2000, keep_order: false } }"] {
-        let text = scenario(TO_AND_FRO, QUICK, AM, split);
-        let mut world = run(&text, 60.0);
-        assert!(world.handovers().len() >= 100, "{}", world.handovers().len());
+    let on_f1 = "split: { f1_delay_us: 3000, f1: { jitter_us: 2000, keep_order: false } }";
+    for (neighbour, handover, split) in
+        [(TO_AND_FRO, QUICK, ""), (TO_AND_FRO, QUICK, on_f1), (GONE, LATE, ""), (GONE, LATE, on_f1)]
+    {
+        let text = scenario(neighbour, handover, AM, split);
+        let mut world = run(&text, 61.0);
+        let records = world.handovers();
+        assert!(records.len() >= 100, "{}", records.len());
+        assert!(records.iter().all(|record| record.failed == (neighbour == GONE)), "{split}");
         let summary = world.summary();
         assert_eq!((lost(&summary, "down"), lost(&summary, "up")), (0, 0), "{split}");
         let [ue] = summary.handover.unwrap().ues[..] else { panic!("one UE") };

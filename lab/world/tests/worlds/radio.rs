@@ -102,6 +102,26 @@ fn proportional_fair_serves_the_ue_at_its_best_channel() {
     }
 }
 
+/// The keys reach the cell: reports by sub-band carry more where the UEs walk.
+#[test]
+fn reports_by_sub_band_are_used() {
+    let ue =
+        "channel: { fading: { mean_snr_db: 12, speed_kmh: 2, antennas: 1, delay_spread_ns: 300 } }";
+    let sum = |adaptation: &str| {
+        let pf = "{ kind: pf, granularity: per_rbg }";
+        let text = scenario(pf, [ue, ue], 1).replace(
+            "rat: lte, n_prb: 25,",
+            &format!("rat: nr, n_prb: 51, resource_allocation: type0_config1, {adaptation}"),
+        );
+        run(&text).0.iter().sum::<f64>()
+    };
+    let [wideband, large, small] = ["", "value2", "value1"].map(|size| {
+        let key = format!("adaptation: {{ subband_size: {size} }},");
+        sum(if size.is_empty() { "" } else { &key })
+    });
+    assert!(small > wideband && large > wideband && small != large, "{wideband} {large} {small}");
+}
+
 #[test]
 fn each_kind_of_channel_carries_traffic_and_repeats_with_its_seed() {
     for channel in [
@@ -287,4 +307,27 @@ fn the_uplink_of_a_wide_cell_carries_its_acknowledgements() {
     let (mbps, bound) = measured("");
     assert!(mbps > 1.5 * narrow_mbps, "{mbps} {narrow_mbps}");
     assert_eq!(bound, Bound::DownlinkPrb);
+}
+
+/// The power of a UE at the edge carries an upload over a part of the carrier: the rest is free, and the upload waits.
+#[test]
+fn a_ue_whose_power_is_exhausted_is_named() {
+    let bound = |snr_db: u32| {
+        let text = format!(
+            "{{ name: power, seed: 1, duration_s: 10, \
+             cell: {{ rat: nr, n_prb: 106, scs_khz: 30, tdd: {{ pattern: DDDDDDDMUU }} }}, \
+             ues: [{{ rnti: 17, channel: {{ snr_series: {{ period_ms: 100, values_db: [{snr_db}] }} }}, \
+             drbs: [{{ id: 1, pipeline: low_latency }}] }}], \
+             flows: [{{ name: up, kind: udp_cbr, direction: up, rnti: 17, rate_kbps: 4000 }}] }}"
+        );
+        let mut world = World::new(&load(&text)).unwrap();
+        world.step_until(10_000_000, &mut |_| {});
+        let summary = world.summary();
+        (summary.cell.bound, summary.bearers[0].uplink_full_pct)
+    };
+    let (weak, limited_pct) = bound(6);
+    assert_eq!(weak, Bound::UplinkPower { rnti: 17 });
+    assert!(limited_pct.is_some_and(|pct| pct >= 90.0), "{limited_pct:?}");
+    let (strong, limited_pct) = bound(30);
+    assert_eq!((strong, limited_pct), (Bound::Senders, None));
 }
