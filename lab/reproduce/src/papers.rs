@@ -278,7 +278,7 @@ mod tests {
             assert_eq!(known.len() + 1, files_in(&folder), "{}", paper.name);
         }
     }
-    /// Without them a scheme that drops the packets that would be late has the shortest round trip.
+    // Without them a scheme that drops the packets that would be late has the shortest round trip.
     #[test]
     fn every_round_trip_has_the_lost_packets_of_its_flows_beside_it() {
         let mut checked = 0;
