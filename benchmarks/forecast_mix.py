@@ -220,13 +220,18 @@ def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[R
                 float(persistence / checked),
                 dict(zip(LOSSES, (of / persistence).tolist(), strict=True)),
                 float(served / persistence),
-                float(served / of[LOSSES.index("best simple")]),
+                over(float(served), float(of[LOSSES.index("best simple")])),
                 float(total(losses.covered) / checked),
                 float(total(losses.within) / untied) if untied > 0 else float("nan"),
                 mean_shares([of_quantiles(each) for each in outcomes[at_points]]),
                 mean_shares([best(each) for each in outcomes[at_points]]),
                 engine.run.skill.fallbacks,
             )
+
+
+def over(loss: float, other: float) -> float:
+    """A loss over another; NaN if the other is 0."""
+    return loss / other if other > 0 else float("nan")
 
 
 def mean_shares(each: Sequence[Shares]) -> Shares:
@@ -258,7 +263,7 @@ def main() -> None:
                 "hindsight closed": row.hindsight.closed,
                 "hindsight untied": row.hindsight.untied,
                 "bound untied": row.bound.untied,
-                "over best": row.served / min(row.losses[name] for name in EXPERTS),
+                "over best": over(row.served, min(row.losses[name] for name in EXPERTS)),
                 **row.losses,
             }
             for row in found

@@ -55,8 +55,8 @@ def of_quantiles(values: NDArray[np.float64], low: float = 0.1, high: float = 0.
 
 
 def best(values: NDArray[np.float64]) -> Shares:
-    """Of all intervals with a closed coverage of 78 to 82 % that with the largest untied share; NaN
-    if there is none.
+    """Shares of the interval with the largest untied one, of all with a closed coverage of 78 to
+    82 %; NaN if there is none.
 
     Values closer than a byte are one here; an end is one of them or between two, none is below 0.
     """
