@@ -125,6 +125,19 @@ impl Measure {
         }
     }
 
+    /// The flows whose round trips it is of, if any.
+    #[cfg(test)]
+    pub(super) fn round_trip_of(&self) -> Option<&Flows> {
+        match self {
+            Self::Below { delay: Delay::Rtt, flows, .. }
+            | Self::Mean { delay: Delay::Rtt, flows, .. }
+            | Self::Quantile { delay: Delay::Rtt, flows, .. }
+            | Self::RttGrowth(flows)
+            | Self::RttLinearity(flows) => Some(flows),
+            _ => None,
+        }
+    }
+
     /// Whether it reads the RLC occupancy over time.
     pub(super) fn reads_occupancy(&self) -> bool {
         matches!(self, Self::RlcPeak { .. })

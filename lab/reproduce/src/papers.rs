@@ -278,4 +278,21 @@ mod tests {
             assert_eq!(known.len() + 1, files_in(&folder), "{}", paper.name);
         }
     }
+    // Without them a scheme that drops the packets that would be late has the shortest round trip.
+    #[test]
+    fn every_round_trip_has_the_lost_packets_of_its_flows_beside_it() {
+        let mut checked = 0;
+        for experiment in
+            all().unwrap().iter().flat_map(|paper| paper.experiments(&Inputs::default()).unwrap())
+        {
+            let measures: Vec<_> = experiment.metrics.iter().map(|(_, measure)| measure).collect();
+            for flows in measures.iter().filter_map(|measure| measure.round_trip_of()) {
+                let kind = flows.kind.clone().unwrap_or_default();
+                let lost = Measure::Lost { kind };
+                assert!(measures.contains(&&lost), "{}: no {lost:?}", experiment.name);
+                checked += 1;
+            }
+        }
+        assert!(checked > 20, "{checked}");
+    }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tc_controller.cli import main
 from tc_controller.policy_source import default_policy
 from tc_evaluate import campaign, command
+from tc_evaluate.axes import FlowMeasures, measures
 from tc_evaluate.campaign import read_results, run_all
 from tc_evaluate.errors import EvaluationError
 from tc_evaluate.regret import compare
@@ -111,6 +113,18 @@ def test_regret_is_against_the_best_template_of_each_seed() -> None:
     assert comparison.best == "low_latency"
     assert comparison.relative_power[CONTROLLER] == pytest.approx(0.5**0.5)
     assert comparison.relative_power["low_latency"] == pytest.approx(0.5**0.5)
+
+
+def test_lost_pings_are_those_of_all_ues_and_of_no_other_flow() -> None:
+    def flow(kind: str, lost: int) -> FlowMeasures:
+        return FlowMeasures(f"{kind}{lost}", kind, 1, 1, 0.0, 0.0, 0.0, 0.0, lost, None)
+
+    measured = measures({"flows": [], "worst": {"bearer": None}}, 0.0, [])
+    flows = (flow("ping", 3), flow("tcp", 40), flow("ping", 4))
+    found = replace(measured, flows=flows)
+    one = Result("s", 1, NONE, 1.0, 20.0, 0.0, 0.05, 0, 0, "", found)
+    assert one.lost_pings == 7
+    assert math.isnan(replace(one, measures=None).lost_pings)
 
 
 def test_the_command_prints_a_table_and_writes_runs_and_plot(

@@ -27,7 +27,7 @@ def table(comparisons: Sequence[Comparison]) -> Table:
     made = Table(title="Power relative to the best template of each situation", box=SIMPLE_HEAD)
     made.add_column("situation", no_wrap=True)
     made.add_column("best template", no_wrap=True)
-    for arm in (*shown, "Mbit/s", "p95 ms", "bloat s", "trans.", "rollb."):
+    for arm in (*shown, "Mbit/s", "p95 ms", "lost", "bloat s", "trans.", "rollb."):
         made.add_column(arm, justify="right", no_wrap=True)
     for item in comparisons:
         cells = [f"{item.relative_power[arm]:.2f}" for arm in shown]
@@ -35,7 +35,7 @@ def table(comparisons: Sequence[Comparison]) -> Table:
     made.add_section()
     for label, of in (("geometric mean", geometric_mean), ("worst", min)):
         cells = [f"{of([c.relative_power[arm] for c in comparisons]):.2f}" for arm in shown]
-        made.add_row(label, "", *cells, *[""] * 5)
+        made.add_row(label, "", *cells, *[""] * 6)
     return made
 
 
@@ -44,6 +44,7 @@ def _figures(item: Comparison) -> list[str]:
     return [
         f"{item.mean(arm, 'goodput_mbps'):.1f}",
         f"{item.mean(arm, 'ping_p95_ms'):.1f}",
+        f"{item.mean(arm, 'lost_pings'):.1f}",
         f"{item.mean(arm, 'bloat_s'):.1f}",
         f"{item.mean(arm, 'transactions'):.1f}",
         f"{item.mean(arm, 'rollbacks'):.1f}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -15,7 +16,7 @@ from tc_controller.core.policy.compile import CLASSES
 from tc_controller.core.policy.rung import CHOSEN
 from tc_controller.policy_file import load_policy
 
-from tc_evaluate.axes import Measures, measures
+from tc_evaluate.axes import SPARSE, Measures, measures
 from tc_evaluate.errors import EvaluationError
 from tc_evaluate.lockstep import Lockstep
 from tc_evaluate.situation import Situation
@@ -85,6 +86,13 @@ class Result:
     def key(self) -> tuple[str, int, str, str]:
         """See `Task.key`."""
         return (self.situation, self.seed, self.arm, self.inputs)
+
+    @property
+    def lost_pings(self) -> float:
+        """Pings of all UEs that did not arrive; NaN if the result has no measures."""
+        if self.measures is None:
+            return math.nan
+        return float(sum(one.lost_packets for one in self.measures.flows if one.kind in SPARSE))
 
     def as_dict(self) -> dict[str, Any]:
         """The result as its file holds it."""

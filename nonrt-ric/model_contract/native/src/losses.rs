@@ -1,6 +1,8 @@
 //! Losses of forecasts, summed over blocks of time.
 
-use crate::score::pinball_loss;
+use std::ops::Range;
+
+use crate::score::pinball_of;
 use crate::{ArrayError, Axes, check, checks::in_order};
 
 /// Forecasts of N samples to judge.
@@ -57,30 +59,65 @@ impl Judged<'_> {
             up_to: zeros(quantiles),
             count: zeros(1),
         };
-        let from_median = |q: &usize| (self.levels[*q] - 0.5).abs();
-        let middle = (0..quantiles).min_by(|a, b| from_median(a).total_cmp(&from_median(b)));
-        let Some(middle) = middle else { return Ok(sums) };
-        let each = (cells * quantiles).max(1);
-        let samples = self.actual.chunks_exact(cells.max(1)).zip(self.forecast.chunks_exact(each));
-        for (block, (actual, forecast)) in self.blocks.iter().zip(samples) {
-            let first = *block as usize * cells;
-            let by_cell = actual.iter().zip(forecast.chunks_exact(quantiles)).enumerate();
-            for (cell, (actual, forecast)) in by_cell.filter(|(_, (actual, _))| !actual.is_nan()) {
-                let at = first + cell;
-                sums.pinball[at] += f64::from(pinball_loss(*actual, forecast, self.levels));
-                sums.absolute[at] += f64::from((actual - forecast[middle]).abs());
-                sums.count[at] += 1.0;
-                let quantile = at * quantiles;
-                let below = &mut sums.below[quantile..][..quantiles];
-                let up_to = &mut sums.up_to[quantile..][..quantiles];
-                for ((below, up_to), forecast) in below.iter_mut().zip(up_to).zip(forecast) {
-                    let off = actual - forecast;
-                    *below += f64::from(u8::from(off < -self.same));
-                    *up_to += f64::from(u8::from(off <= self.same));
-                }
-            }
+        if self.actual.is_empty() || quantiles == 0 {
+            return Ok(sums);
+        }
+        let mut begin = 0;
+        for of_block in self.blocks.chunk_by(|one, other| one == other) {
+            let rows = begin..begin + of_block.len();
+            begin = rows.end;
+            let here = of_block[0] as usize * cells;
+            self.add_block(rows, here..here + cells, &mut sums);
         }
         Ok(sums)
+    }
+
+    /// Adds the samples of one block to its cells.
+    fn add_block(&self, rows: Range<usize>, here: Range<usize>, sums: &mut LossSums) {
+        let quantiles = self.axes.quantiles;
+        let (cells, each) = (here.len(), here.len() * quantiles);
+        let from_median = |q: &usize| (self.levels[*q] - 0.5).abs();
+        let middle = (0..quantiles).min_by(|a, b| from_median(a).total_cmp(&from_median(b)));
+        let middle = middle.unwrap_or(0);
+        let of_quantiles = here.start * quantiles..here.end * quantiles;
+        let (pinball, absolute) =
+            (&mut sums.pinball[here.clone()], &mut sums.absolute[here.clone()]);
+        // Loops over all values without branches, of as many as a vector unit takes.
+        let levels: Vec<f32> = self.levels.iter().copied().cycle().take(each).collect();
+        let mut counts = [0; 3].map(|_: u32| vec![0_u32; each]);
+        let [below, up_to, known] = &mut counts;
+        let (mut off, mut losses) = (vec![0.0_f32; each], vec![0.0_f32; each]);
+        for row in rows {
+            let actual = &self.actual[row * cells..][..cells];
+            let forecast = &self.forecast[row * each..][..each];
+            let by_cell = actual.iter().zip(forecast.chunks_exact(quantiles));
+            for ((actual, forecast), off) in by_cell.zip(off.chunks_exact_mut(quantiles)) {
+                off.iter_mut().zip(forecast).for_each(|(off, forecast)| *off = actual - forecast);
+            }
+            // Nothing is true of an unknown value.
+            for ((below, up_to), off) in below.iter_mut().zip(up_to.iter_mut()).zip(&off) {
+                *below += u32::from(*off < -self.same);
+                *up_to += u32::from(*off <= self.same);
+            }
+            for ((loss, level), off) in losses.iter_mut().zip(&levels).zip(&off) {
+                *loss = pinball_of(*level, *off);
+            }
+            let by_cell = losses.chunks_exact(quantiles).zip(off.chunks_exact(quantiles));
+            let sums = pinball.iter_mut().zip(absolute.iter_mut()).zip(known.iter_mut());
+            for ((losses, off), ((pinball, absolute), known)) in by_cell.zip(sums) {
+                let is_known = !off[0].is_nan();
+                let add = |value: f32| if is_known { f64::from(value) } else { 0.0 };
+                *pinball += add(losses.iter().sum::<f32>() / quantiles as f32);
+                *absolute += add(off[middle].abs());
+                *known += u32::from(is_known);
+            }
+        }
+        let add = |sums: &mut [f64], counts: &[u32]| {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += f64::from(*count));
+        };
+        add(&mut sums.below[of_quantiles.clone()], below);
+        add(&mut sums.up_to[of_quantiles], up_to);
+        add(&mut sums.count[here], known);
     }
 }
 

@@ -33,7 +33,7 @@ const WINDOW: usize = 4;
 pub struct Mix {
     axes: Axes,
     quantities: Quantities,
-    levels: Vec<f32>,
+    pub(crate) levels: Vec<f32>,
     ahead: Vec<i64>,
     /// Reports whose mean the rate of a point is; empty if all are single ones.
     spans: Vec<Span>,
@@ -42,7 +42,7 @@ pub struct Mix {
     rate: Rate,
     pasts: Pasts,
     ridges: Ridges,
-    simple: Simple,
+    pub(crate) simple: Simple,
     /// The row with which the next outcomes that the best simple forecaster is judged by begin.
     judged_from: usize,
     /// `(S, K)`.
@@ -270,11 +270,12 @@ impl Mix {
         let features = &newest.features[row * newest.width..][..newest.width];
         let fresh = newest.fresh.get(row).copied().unwrap_or(true);
         let limited = newest.limited.get(row).copied().unwrap_or(true);
+        let mut anew = false;
         for (quantity, column) in columns.iter().enumerate() {
             let is = Some(quantity);
             let known = (fresh || is != *rate) && (limited || is != *limit);
             let value = if known { features[*column] } else { f32::NAN };
-            self.pasts.of_mut(slot, quantity).add(tick, value);
+            anew |= self.pasts.of_mut(slot, quantity).add(tick, value);
         }
         let (pasts, ahead, summed) = (&self.pasts, &self.ahead, self.quantities.rate);
         let values = (0..columns.len()).map(|quantity| pasts.of(slot, quantity).origin(tick).last);
@@ -282,7 +283,7 @@ impl Mix {
             let spans: &[Span] = if summed == Some(quantity) { &self.spans } else { &[] };
             pasts.of(slot, quantity).at_points(origin, ahead, spans, out);
         });
-        self.simple.add(slot, tick, &self.pasts);
+        self.simple.add(slot, tick, &self.pasts, anew);
     }
 
     fn check(&self, rows: usize, newest: &Newest<'_>) -> Result<(), LengthError> {

@@ -278,24 +278,27 @@ impl PastMut<'_> {
         Past { lane: self.lane, values: self.values, sums: self.sums, origins: self.origins }
     }
 
-    /// Adds the value of a report period. The last value stands for missing reports and for an unknown
-    /// value, NaN.
+    /// Adds the value of a report period; whether the past begins with it, so that earlier values have
+    /// changed. The last value stands for missing reports and for an unknown value, NaN.
     #[inline]
-    pub(crate) fn add(&mut self, tick: i64, value: f32) {
-        if value.is_nan() {
+    pub(crate) fn add(&mut self, tick: i64, value: f32) -> bool {
+        let begins = if value.is_nan() {
             self.hold(tick);
+            false
         } else {
-            self.add_known(tick, value);
-        }
+            self.add_known(tick, value)
+        };
         let at = index(self.origins, tick);
         self.origins[at].0[self.lane] = self.now.origin;
+        begins
     }
 
     #[inline]
-    fn add_known(&mut self, tick: i64, value: f32) {
+    fn add_known(&mut self, tick: i64, value: f32) -> bool {
         let elapsed = tick.saturating_sub(self.now.tick);
-        let begun = self.now.origin.is_known();
-        if !begun || elapsed <= 0 || elapsed > self.values.len() as i64 {
+        let is_known = self.now.origin.is_known();
+        let begins = !is_known || elapsed <= 0 || elapsed > self.values.len() as i64;
+        if begins {
             self.begin(tick, value);
         } else {
             self.hold(tick - 1);
@@ -303,6 +306,7 @@ impl PastMut<'_> {
             self.put(tick, value);
         }
         self.now.tick = tick;
+        begins
     }
 
     /// Begins as if there had always been this value.
@@ -450,7 +454,9 @@ mod tests {
                 pasts.reset(1);
             }
             for slot in [0, 1, 2].into_iter().filter(|slot| *slot != 1 || tick < 150) {
-                (0..2).for_each(|of| pasts.of_mut(slot, of).add(tick, value(slot, tick)));
+                for of in 0..2 {
+                    pasts.of_mut(slot, of).add(tick, value(slot, tick));
+                }
             }
         }
         let span = [Span::new(5)];

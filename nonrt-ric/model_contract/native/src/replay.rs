@@ -44,6 +44,7 @@ impl Mix {
         out: &mut Replayed<'_>,
     ) -> Result<(), ArrayError> {
         self.check_replay(slot, of, out)?;
+        self.simple.keep_windows(slot, &self.levels);
         let axes = self.axes();
         let each = axes.quantities * axes.points * axes.quantiles;
         let mut one = OneSample::new(axes);

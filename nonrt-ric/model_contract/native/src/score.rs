@@ -8,11 +8,15 @@ pub(crate) const MAX_QUANTILES: usize = 32;
 /// Mean over the quantiles of `max(τ·d, (τ − 1)·d)`, `d = actual − forecast`.
 #[inline]
 pub(crate) fn pinball_loss(actual: f32, forecast: &[f32], levels: &[f32]) -> f32 {
-    let losses = forecast.iter().zip(levels).map(|(forecast, level)| {
-        let difference = actual - forecast;
-        (level * difference).max((level - 1.0) * difference)
-    });
+    let losses = forecast.iter().zip(levels);
+    let losses = losses.map(|(forecast, level)| pinball_of(*level, actual - forecast));
     losses.sum::<f32>() / levels.len() as f32
+}
+
+/// The loss at one level, of the difference to its forecast.
+#[inline]
+pub(crate) fn pinball_of(level: f32, difference: f32) -> f32 {
+    (level * difference).max((level - 1.0) * difference)
 }
 
 /// Number of outcomes within the outermost quantiles served.

@@ -143,9 +143,14 @@ impl Simple {
         self.renewed[slot * quantities..][..quantities].fill(Renewed::Never);
     }
 
-    /// Takes in the report at `tick`, which `pasts` has.
-    pub(crate) fn add(&mut self, slot: usize, tick: i64, pasts: &Pasts) {
-        self.windows.add(slot, tick, pasts);
+    /// Takes in the report at `tick`, which `pasts` has; `anew` if the past of a quantity began with it.
+    pub(crate) fn add(&mut self, slot: usize, tick: i64, pasts: &Pasts, anew: bool) {
+        self.windows.add(slot, tick, pasts, anew);
+    }
+
+    /// Keeps the windows of a slot, which is asked for them at each report.
+    pub(crate) fn keep_windows(&mut self, slot: usize, levels: &[f32]) {
+        self.windows.keep(slot, levels);
     }
 
     /// Renews the quantiles of the mix's window for a series `(slot, quantity)` with its newest report: not

@@ -1,7 +1,10 @@
 //! Quantiles of a bearer's last values.
 
+mod kept;
+
 use crate::naive::{Pasts, Span};
 use crate::score::MAX_QUANTILES;
+use kept::Kept;
 
 /// What the forecasters of a point follow from, at an origin.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +38,9 @@ pub(crate) struct Windows {
     /// `(S, length, column)` of each; columns are the quantities, that of the rate once for each span.
     sampled: [Vec<f32>; WINDOWS],
     slots: Vec<Slot>,
+    /// Reports that an origin is old at most.
+    age: usize,
+    kept: Option<Box<Kept>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,6 +71,17 @@ impl Windows {
             lengths: std::array::from_fn(length),
             sampled: std::array::from_fn(|_| Vec::new()),
             slots: Vec::new(),
+            age,
+            kept: None,
+        }
+    }
+
+    /// Keeps the quantiles of the windows of one slot from its next report on, for `levels`, which are those
+    /// of each call. They are the same as without; it is worth its cost for a slot that is asked for them at
+    /// each report.
+    pub(crate) fn keep(&mut self, slot: usize, levels: &[f32]) {
+        if !self.kept.as_ref().is_some_and(|kept| kept.is_of(slot)) {
+            self.kept = Some(Box::new(Kept::new(slot, levels, self.columns(), self.age)));
         }
     }
 
@@ -93,18 +110,22 @@ impl Windows {
     /// Forgets a slot.
     pub(crate) fn reset(&mut self, slot: usize) {
         self.slots[slot] = Slot::default();
+        self.kept.take_if(|kept| kept.is_of(slot));
     }
 
-    /// Takes in the report at `tick`, which `pasts` has.
-    pub(crate) fn add(&mut self, slot: usize, tick: i64, pasts: &Pasts) {
+    /// Takes in the report at `tick`, which `pasts` has; `anew` if the past of a quantity began with it.
+    pub(crate) fn add(&mut self, slot: usize, tick: i64, pasts: &Pasts, anew: bool) {
         let longest = STRIDES[WINDOWS - 1] * VALUES[WINDOWS - 1] as i64;
-        let (first, last) = match self.slots[slot].times {
-            Some((first, last)) if tick > last && tick - last < longest => (first, last),
-            _ => (tick, tick - 1),
-        };
+        let going_on =
+            self.slots[slot].times.filter(|(_, last)| tick > *last && tick - last < longest);
+        let (first, last) = going_on.unwrap_or((tick, tick - 1));
         self.slots[slot].times = Some((first, tick));
         self.sample::<1>(slot, last, tick, pasts);
         self.sample::<2>(slot, last, tick, pasts);
+        if let Some(mut kept) = self.kept.take_if(|kept| kept.is_of(slot)) {
+            kept.add(self, pasts, last, tick, anew || going_on.is_none());
+            self.kept = Some(kept);
+        }
     }
 
     /// Keeps the values of the reports after `last` up to `tick` for a window, at its stride.
@@ -144,6 +165,12 @@ impl Windows {
         levels: &[f32],
         out: &mut [f32],
     ) {
+        let column = self.column(of.quantity, of.point);
+        let kept = self.kept.as_ref().and_then(|kept| kept.quantiles(window, of, column));
+        if let Some(kept) = kept {
+            out.copy_from_slice(kept);
+            return;
+        }
         let mut keys = [0; MOST_VALUES];
         let count = if window == 0 {
             self.last_values(of, pasts, &mut keys)
@@ -157,6 +184,22 @@ impl Windows {
     pub(crate) fn are_those_before(&self, quantity: usize, point: usize) -> bool {
         let span = |point: usize| self.span_of.get(point);
         point > 0 && (self.rate != Some(quantity) || span(point) == span(point - 1))
+    }
+
+    /// Column of a quantity at a point.
+    fn column(&self, quantity: usize, point: usize) -> usize {
+        match self.rate {
+            Some(rate) if quantity > rate => quantity + self.columns() - self.quantities,
+            Some(rate) if quantity == rate => rate + self.span_of.get(point).copied().unwrap_or(0),
+            _ => quantity,
+        }
+    }
+
+    /// `(column,)` values that are kept of a number.
+    fn sampled_at(&self, window: usize, slot: usize, number: i64) -> &[f32] {
+        let (columns, length) = (self.columns(), self.lengths[window]);
+        let at = slot * length + number.rem_euclid(length as i64) as usize;
+        &self.sampled[window][at * columns..][..columns]
     }
 
     fn last_values(&self, of: Origin, pasts: &Pasts, out: &mut [i32; MOST_VALUES]) -> usize {
@@ -177,13 +220,7 @@ impl Windows {
     fn sampled_values(&self, window: usize, of: Origin, out: &mut [i32; MOST_VALUES]) -> usize {
         let Some((first, _)) = self.slots[of.slot].times else { return 0 };
         let (columns, length, stride) = (self.columns(), self.lengths[window], STRIDES[window]);
-        let column = match self.rate {
-            Some(rate) if of.quantity > rate => of.quantity + columns - self.quantities,
-            Some(rate) if of.quantity == rate => {
-                rate + self.span_of.get(of.point).copied().unwrap_or(0)
-            }
-            _ => of.quantity,
-        };
+        let column = self.column(of.quantity, of.point);
         let newest = of.tick.div_euclid(stride);
         let before_first = first.wrapping_sub(1).div_euclid(stride);
         let reported = newest.saturating_sub(before_first).clamp(0, VALUES[window] as i64) as usize;
@@ -222,6 +259,18 @@ const fn in_order(bits: i32) -> i32 {
     bits ^ ((bits >> 31).cast_unsigned() >> 1).cast_signed()
 }
 
+/// The value of a key.
+#[inline]
+const fn value(key: i32) -> f32 {
+    f32::from_bits(in_order(key).cast_unsigned())
+}
+
+/// Place of the quantile of a level among `count` values in order, of which there is one at least.
+#[inline]
+fn rank(level: f32, count: usize) -> usize {
+    ((level * count as f32).ceil() as usize).clamp(1, count) - 1
+}
+
 /// The least values at or below which are shares `levels` of all, which increase; NaN without values.
 fn quantiles(keys: &mut [i32], levels: &[f32], out: &mut [f32]) {
     let count = keys.len();
@@ -231,9 +280,7 @@ fn quantiles(keys: &mut [i32], levels: &[f32], out: &mut [f32]) {
     }
     let mut ranks = [0; MAX_QUANTILES];
     let ranks = &mut ranks[..levels.len()];
-    for (rank, level) in ranks.iter_mut().zip(levels) {
-        *rank = ((level * count as f32).ceil() as usize).clamp(1, count) - 1;
-    }
+    ranks.iter_mut().zip(levels).for_each(|(out, level)| *out = rank(*level, count));
     select(keys, 0, ranks, out);
 }
 
@@ -243,7 +290,7 @@ fn select(keys: &mut [i32], lowest: usize, ranks: &[usize], out: &mut [f32]) {
     let middle = ranks.len() / 2;
     let Some(rank) = ranks.get(middle) else { return };
     let (below, key, above) = keys.select_nth_unstable(rank - lowest);
-    let value = f32::from_bits(in_order(*key).cast_unsigned());
+    let value = value(*key);
     let lower = ranks.partition_point(|one| one < rank);
     let up_to = ranks.partition_point(|one| one <= rank);
     out[lower..up_to].fill(value);
@@ -300,8 +347,8 @@ mod tests {
             for other in 0..3 {
                 // The neighbours have other values.
                 let value = if other == slot { tick as f32 } else { -1.0 };
-                (0..2).for_each(|quantity| pasts.of_mut(other, quantity).add(tick, value));
-                windows.add(other, tick, &pasts);
+                let anew = [0, 1].map(|quantity| pasts.of_mut(other, quantity).add(tick, value));
+                windows.add(other, tick, &pasts, anew.contains(&true));
             }
         }
         std::array::from_fn(|window| {
@@ -333,5 +380,71 @@ mod tests {
         let [short, middle, _] = found(1, 900, 900, |tick| (860..880).contains(&tick));
         assert_eq!(short[0], 850.0);
         assert!((747.0..=751.0).contains(&middle[0]), "{middle:?}");
+    }
+
+    /// What a bearer reports at a time: after so many periods, a value of each quantity or an unknown one.
+    type Report = (i64, [f32; 2]);
+
+    fn report() -> impl Strategy<Value = Report> {
+        // Few values, so that many are equal; sometimes a gap, sometimes a time that was before.
+        let value = || {
+            prop_oneof![
+                6 => (0..4_i8).prop_map(f32::from),
+                2 => -1e6_f32..1e6,
+                1 => Just(f32::NAN),
+                1 => Just(-0.0),
+            ]
+        };
+        let after =
+            prop_oneof![30 => Just(1_i64), 3 => 2..40_i64, 1 => 300..1_500_i64, 1 => -3..=0_i64];
+        (after, [value(), value()])
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn kept_quantiles_are_those_that_are_selected(
+            reports in prop::collection::vec(report(), 50..900),
+            unknown in 0..600_usize,
+            from in 0..400_usize,
+        ) {
+            let (slot, spans, levels, age) = (1, [1, 5, 5, 10], [0.1, 0.5, 0.9, 0.95], 60);
+            let mut pasts = Pasts::new(2, Some(1), age, Windows::past(), 10);
+            let mut windows = Windows::new(2, Some(1), &spans, age);
+            pasts.grow(2);
+            windows.grow(2);
+            let mut kept = windows.clone();
+            let mut tick = 0;
+            for (number, (after, values)) in reports.into_iter().enumerate() {
+                tick += after;
+                if number == from {
+                    kept.keep(slot, &levels);
+                }
+                let mut anew = false;
+                for (quantity, value) in values.into_iter().enumerate() {
+                    // Now and then a quantity is unknown for longer than its past is kept.
+                    let value = if quantity == 0 && number < unknown { f32::NAN } else { value };
+                    anew |= pasts.of_mut(slot, quantity).add(tick, value);
+                }
+                windows.add(slot, tick, &pasts, anew);
+                kept.add(slot, tick, &pasts, anew);
+                for (window, before, point) in (0..WINDOWS).flat_map(|window| {
+                    [0, 1, 13, 59].into_iter().flat_map(move |before| {
+                        (0..spans.len()).map(move |point| (window, before, point))
+                    })
+                }) {
+                    for quantity in 0..2 {
+                        let of = Origin { slot, quantity, point, tick: tick - before };
+                        let (mut one, mut other) = ([0.0; 4], [0.0; 4]);
+                        windows.quantiles(window, of, &pasts, &levels, &mut one);
+                        kept.quantiles(window, of, &pasts, &levels, &mut other);
+                        prop_assert_eq!(one.map(f32::to_bits), other.map(f32::to_bits), "{:?}", of);
+                    }
+                }
+            }
+            let newest = Origin { slot, quantity: 1, point: 3, tick };
+            let used = kept.kept.as_ref().is_some_and(|kept| kept.quantiles(0, newest, 3).is_some());
+            prop_assert_eq!(used, kept.kept.is_some(), "the newest are kept");
+        }
     }
 }

@@ -57,6 +57,15 @@ class Losses:
     radio: list[str] = field(default_factory=list)
     bearer_kind: list[str] = field(default_factory=list)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Losses]) -> Losses:
+        """The blocks of several, one after another."""
+        found: dict[str, Any] = {
+            name: np.concatenate([getattr(one, name) for one in parts]) for name in SUMS
+        }
+        found |= {name: [each for one in parts for each in getattr(one, name)] for name in LABELS}
+        return cls(**found)
+
     def of(self, **labels: str) -> Losses:
         """Losses of the blocks with these labels, of :data:`LABELS`."""
         rows = np.ones(len(self.count), np.bool_)
@@ -161,11 +170,14 @@ def run(
         parts.append(losses_of(part, origins, actual, forecast, layout))
         if on_progress is not None:
             on_progress(forecaster.name, number + 1, len(chosen))
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(one, name) for one in parts]) for name in SUMS
-    }
-    joined |= {name: [each for one in parts for each in getattr(one, name)] for name in LABELS}
-    return Losses(**joined)
+    return Losses.joined(parts)
+
+
+def block_edges(at_us: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where the blocks of samples at increasing times begin, and the end of the last."""
+    block = (at_us - at_us[:1]) // BLOCK_US
+    changes: NDArray[np.intp] = np.flatnonzero(np.diff(block, prepend=-1, append=-1))
+    return changes
 
 
 def losses_of(
@@ -184,8 +196,8 @@ def losses_of(
         forecast: ``(N, quantity, M, K)``, in order.
         layout: The axes.
     """
-    times = part.series.at_us[origins]
-    _, block = np.unique((times - times[0]) // BLOCK_US, return_inverse=True)
+    edges = np.diff(block_edges(part.series.at_us[origins]))
+    block = np.repeat(np.arange(len(edges)), edges)
     sums = rlc_native.loss_sums(actual, forecast, block, layout.levels, SAME_BYTES)
     labels: dict[str, Any] = {name: [getattr(part.series, name)] * len(sums[0]) for name in LABELS}
     return Losses(*sums, **labels)

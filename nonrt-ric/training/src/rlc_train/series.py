@@ -192,10 +192,14 @@ class Outcomes:
         """Arguments are as of :func:`label_rows`."""
         return cls(*label_rows(series, layout, origins, stop), outcomes(series, layout))
 
-    def labels(self, layout: Layout, first: int = 0) -> NDArray[np.float32]:
-        """``(N − first, quantity, M)`` values of the origins from `first` on; NaN if unknown."""
-        values = self.ended[self.rows[first:, None, :], layout.outcome_columns]
-        return np.where(self.known[first:, None, :], values, np.float32(np.nan))
+    def labels(
+        self, layout: Layout, first: int = 0, stop: int | None = None
+    ) -> NDArray[np.float32]:
+        """``(stop − first, quantity, M)`` values of the origins from `first` up to `stop` or the
+        last; NaN if unknown."""
+        begins = self.rows[first:stop, None, :] * self.ended.shape[1]
+        values = self.ended.take(begins + layout.outcome_columns)
+        return np.where(self.known[first:stop, None, :], values, np.float32(np.nan))
 
 
 def labels(

@@ -156,5 +156,5 @@ class AdaptivePersistence(OnlineForecaster):
 
 def held_at_points(series: Series, layout: Layout) -> NDArray[np.float32]:
     """``(T, quantity, M)`` what persistence forecasts from each sample."""
-    values: NDArray[np.float32] = held(series, layout)[:, layout.outcome_columns]
+    values: NDArray[np.float32] = held(series, layout).take(layout.outcome_columns, axis=1)
     return values

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Final
 
@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_dataset import BearerKind, Recording
 from rlc_model import Bearer
-from rlc_model.calibration import Offsets
+from rlc_model.calibration import Checks, Offsets
 
-from rlc_train.backtest import Losses, losses_of
+from rlc_train.backtest import Losses, block_edges, losses_of
 from rlc_train.baselines.naive import held_at_points
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.served import Served
-from rlc_train.judging.tally import Tally
+from rlc_train.judging.tally import FORECASTERS, Tally
 from rlc_train.judging.windows import Window, windows
 from rlc_train.online import Lane, checks_of, threads
 from rlc_train.series import Outcomes
@@ -39,13 +39,12 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class _Stream:
-    """The windows of one bearer, and what is carried from one to the next."""
+    """The windows of one bearer, and what is carried from one to the next; its own `tally`."""
 
     tally: Tally
     windows: Iterator[Window]
     offsets: dict[str, Offsets]
     served: Served
-    losses: list[dict[str, Losses]] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: JudgedModel, tally: Tally, recording: Recording, bearer: Bearer) -> _Stream:
@@ -60,7 +59,7 @@ class _Stream:
         """Judges windows in order of time, until `stop`; returns the number of samples."""
         for window, plain in each:
             if not stop.is_set():
-                self.losses.append(self._window(model, window, plain))
+                self.tally.add(self._window(model, window, plain))
         return sum(window.stop - window.start for window, _ in each)
 
     def _window(
@@ -71,22 +70,42 @@ class _Stream:
         origins = np.arange(window.start, window.stop, dtype=np.intp)
         lane = Lane(series, origins, window.start if window.goes_on else 0)
         found = Outcomes.of(series, layout, np.arange(window.stop, dtype=np.intp))
-        checks, actual = checks_of(lane, layout, found), found.labels(layout, window.start)
+        checks = checks_of(lane, layout, found)
         part = Part(series, window.start, window.stop)
-        last = held_at_points(series.cut(0, window.stop), layout)[..., None]
+        plain_of = {
+            "model": plain,
+            "adaptive": held_at_points(series.cut(0, window.stop), layout)[..., None],
+        }
+        by_name: dict[str, list[Losses]] = {name: [] for name in FORECASTERS}
+        # Block by block: the arrays of one stay in a processor's cache.
+        edges = (block_edges(series.at_us[origins]) + window.start).tolist()
+        for start, stop in itertools.pairwise(edges):
+            block = Lane(series, origins[start - window.start : stop - window.start])
+            if start > window.start or window.goes_on:
+                block = replace(block, learns_from=start)
+            forecasts = self._forecasts(block, plain_of, checks)
+            if not np.isfinite(forecasts["model"]).all():
+                raise TrainError(model.name, f"forecasts NaN on {series.name}")
+            actual = found.labels(layout, start, stop)
+            for name, forecast in forecasts.items():
+                by_name[name].append(losses_of(part, block.origins, actual, forecast, layout))
+        return {name: Losses.joined(each) for name, each in by_name.items()}
 
-        def losses(forecast: NDArray[np.float32]) -> Losses:
-            return losses_of(part, origins, actual, forecast, layout)
-
-        def calibrated(name: str, forecast: NDArray[np.float32]) -> NDArray[np.float32]:
-            return self.offsets[name].calibrate(0, forecast, wanted=origins, checks=checks)
-
-        forecast = calibrated("model", plain)
-        if not np.isfinite(forecast).all():
-            raise TrainError(model.name, f"forecasts NaN on {series.name}")
-        by_name = {"model": losses(forecast), "adaptive": losses(calibrated("adaptive", last))}
-        served, simple = self.served.forecasts(lane, plain, checks)
-        return by_name | {"served": losses(served), "simple": losses(simple)}
+    def _forecasts(
+        self, block: Lane, plain: Mapping[str, NDArray[np.float32]], checks: Checks
+    ) -> dict[str, NDArray[np.float32]]:
+        """Those of :data:`~rlc_train.judging.tally.FORECASTERS` at the origins of a block, by what
+        was learned until then; `plain` are without calibration, `checks` those of the window."""
+        begin, stop = block.learns_from, block.stop
+        due = checks.between(begin, stop, 0)
+        found = {
+            name: self.offsets[name].calibrate(
+                0, one[:stop], wanted=block.origins, checks=due, begin=begin
+            )
+            for name, one in plain.items()
+        }
+        served, simple = self.served.forecasts(block, plain["model"][:stop], due)
+        return found | {"served": served, "simple": simple}
 
 
 def judge(
@@ -101,18 +120,18 @@ def judge(
         TrainError: A forecast is not finite, or no recording has a sample with a label.
     """
     tallies: dict[tuple[int, str, BearerKind], Tally] = {}
-    streams: list[_Stream] = []
+    streams: list[tuple[tuple[int, str, BearerKind], _Stream]] = []
     for number, recording in enumerate(recordings):
         for bearer, origin in recording.bearers.items():
-            empty = Tally.empty(recording.name, origin, model.layout)
-            tally = tallies.setdefault((number, origin.radio, origin.bearer_kind), empty)
-            streams.append(_Stream.of(model, tally, recording, bearer))
+            own = Tally.empty(recording.name, origin, model.layout)
+            key = (number, origin.radio, origin.bearer_kind)
+            streams.append((key, _Stream.of(model, own, recording, bearer)))
     total, done = sum(one.rows for one in recordings), 0
     stop = Event()
     with threads() as pool:
         judging: list[Future[int]] = []
         try:
-            for batch in _batches(streams):
+            for batch in _batches([stream for _, stream in streams]):
                 stepped = _stepped(model, batch)
                 done += sum(one.result() for one in judging)
                 if on_progress is not None:
@@ -126,9 +145,11 @@ def judge(
     if on_progress is not None:
         on_progress(total, total)
     # Bearer by bearer: the blocks of an interval do not depend on what was judged together.
-    for stream in streams:
-        for losses in stream.losses:
-            stream.tally.add(losses)
+    for key, stream in streams:
+        if key in tallies:
+            tallies[key].extend(stream.tally)
+        else:
+            tallies[key] = stream.tally
     found = [tallies[key] for key in sorted(tallies) if tallies[key].count.any()]
     if not found:
         raise TrainError("--data", "has no sample with a label")

@@ -81,6 +81,13 @@ class Tally:
         self.closed += up_to[..., -1] - below[..., 0]
         self.count += model.count.sum(0)
 
+    def extend(self, other: Tally) -> None:
+        """Adds those of another bearer of the same kind."""
+        for name, blocks in other.pinball.items():
+            self.pinball[name] += blocks
+        for name in COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def blocks(self, name: str) -> NDArray[np.float64]:
         """``(blocks, Q, M)`` sums of a forecaster."""
         return np.concatenate(self.pinball[name])
