@@ -11,8 +11,8 @@ what is served over the best simple forecaster, `over best` over the best expert
 Coverage is of the 80 % interval: of all outcomes within or on it, and of those that are on no end
 of it (ties are differences below half a byte) those within. Beside it stands what hindsight
 reaches on the same outcomes, see :mod:`interval_bound`: `hindsight` are the two shares of their own
-quantiles 0.1 and 0.9, `bound untied` is the largest untied share of any interval with a coverage of
-78 to 82 %.
+quantiles 0.1 and 0.9, `bound untied` is the largest untied share of any constant interval with a
+coverage of 78 to 82 %.
 """
 
 from __future__ import annotations

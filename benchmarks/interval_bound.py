@@ -1,18 +1,20 @@
-"""What any 80 % interval can reach on values that are often equal.
+"""What an 80 % interval can reach on values that are often equal.
 
 An interval [L, U] is judged by two shares: C of all values within or on it, and S of the values on
 no end those within. With a share t of values on an end both are of the same values, so that
 ``S = (C − t) / (1 − t)``: the more values are on an end, the less S is at the same C.
 
-Of a drain the value 0 has a probability p, and no value is below it. An interval has it on its
-lower end (t ≥ p), or excludes it (C ≤ 1 − p). With C at most 0.82, S of at least 0.7 needs
-``t ≤ (0.82 − 0.7) / 0.3 = 0.4``: with p above 0.4 no interval has both, and C of at least 0.78
-without the 0 needs p of at most 0.22. An end that is drawn anew each time, on the 0 or just above
-it, has at most ``S = (1 − p) / (1.18 − p)`` (it excludes a share 0.18 of all, all of them zeros):
-p of at most 0.58. With the quantile 0.9 as the upper end C is 0.9, and S at most
-``(0.9 − p) / (1 − p)``: p of at most 2/3.
+Of a drain the value 0 has a probability p, given what is known, and no value is below it. An
+interval has it on its lower end (t ≥ p), or excludes it (C ≤ 1 − p). With C at most 0.82, S of at
+least 0.7 needs ``t ≤ (0.82 − 0.7) / 0.3 = 0.4``: with p above 0.4 no interval has both, and C of at
+least 0.78 without the 0 needs p of at most 0.22. An end that is drawn anew each time, on the 0 or
+just above it, has at most ``S = (1 − p) / (1.18 − p)`` (it excludes a share 0.18 of all, all of
+them zeros): p of at most 0.58. With the quantile 0.9 as the upper end C is 0.9, and S at most
+``(0.9 − p) / (1 − p)``: p of at most 2/3. Of any other value at an end the same holds for what is
+tied there.
 
-Both functions take all values at once, as nobody can before they come: hindsight.
+Both functions are of one interval for all values, chosen when all are known: hindsight. A forecast
+that tells when a 0 comes can have more.
 """
 
 from __future__ import annotations
