@@ -50,7 +50,7 @@ fn read_samples(input: &mut Cursor<'_>) {
     let before = pairs(input, |input| input.u64().cast_signed());
     let (elapsed_ms, seen) = (input.vec(Cursor::f64), flags(input));
     let before = Previous { levels: &before, elapsed_ms: &elapsed_ms, seen: &seen };
-    let context = input.vec(Cursor::f32);
+    let context = floats(input);
     let rows = usize::from(input.u8());
     let mut out = vec![[0.0; COLUMNS]; rows];
     let (mut levels, mut fresh) = (vec![[0; 2]; rows], vec![false; rows]);
