@@ -105,23 +105,6 @@ def test_offsets_follow_quantile_tracking(case: Case) -> None:
 
 
 @cases()
-def test_outcomes_within_the_served_interval_are_covered(case: Case) -> None:
-    checked = np.zeros((case.quantities, case.points), np.int64)
-    covered, expected_checked, expected_covered = checked.copy(), checked.copy(), checked.copy()
-    for point in (0, 3, 0):
-        actual, forecast = case.actual(), np.sort(case.forecasts(), axis=-1)
-        points = np.full(case.rows, point, np.intp)
-        points[case.rows // 2 :] = 2
-        rlc_native.cover(points, actual, forecast, checked=checked, covered=covered)
-        inside = (actual >= forecast[..., 0]) & (actual <= forecast[..., -1])
-        for row, at in enumerate(points.tolist()):
-            expected_checked[:, at] += ~np.isnan(actual[row])
-            expected_covered[:, at] += inside[row]
-    np.testing.assert_array_equal(checked, expected_checked)
-    np.testing.assert_array_equal(covered, expected_covered)
-
-
-@cases()
 def test_the_share_outside_the_range_follows_the_samples(case: Case) -> None:
     features = case.rng.integers(0, 6, (case.rows, 5)).astype(np.float32)
     if case.rows:
@@ -220,24 +203,6 @@ def test_arguments_of_other_types_or_lengths_are_named() -> None:
         offsets().learn(np.array([0.0, 1.0]), *LEARNED[1:])
     with pytest.raises(TypeError, match="actual"):
         offsets().learn(*LEARNED[:2], np.ones((2, 2)), LEARNED[3])  # type: ignore[arg-type]
-
-
-COUNTERS = {"checked": np.zeros((2, 3), np.int64), "covered": np.zeros((2, 3), np.int64)}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"points": 3}, "point of row 0 is 3, of 3"),
-        ({"actual": one(2, 2)}, r"actual has shape \[2, 2\], expected \[1, 2\]"),
-        ({"served": one(1, 2, 0)}, "served has length 0"),
-        ({"covered": np.zeros((2, 4), np.int64)}, "covered has shape"),
-    ],
-)
-def test_invalid_coverage_is_named(arguments: dict[str, object], message: str) -> None:
-    valid = {"points": 0, "actual": one(1, 2), "served": one(1, 2, 3), **COUNTERS}
-    with pytest.raises(ValueError, match=f"^{message}"):
-        rlc_native.cover(**{**valid, **arguments})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rlc_model import FEATURES, Quantity, RecentDrain, known_drain, outcomes, span_mean
+from rlc_model import FEATURES, Quantity, known_drain, outcomes, recent_drain, span_mean
 
 DRAIN = FEATURES.index(Quantity.DRAIN.value)
 
@@ -39,25 +39,28 @@ def test_report_by_report_the_means_are_those_of_the_run(*, as_slice: bool) -> N
     # No report of any bearer at these.
     drain[[12, 13, 30]] = np.nan
     slots = slice(4, 7) if as_slice else np.array([5, 0, 9])
-    recent = RecentDrain(10)
-    means = {reports: span_mean(drain, reports) for reports in (1, 2, 5, 10)}
+    recent = recent_drain(10)
+    recent.grow(10)
+    means = {span: span_mean(drain, span) for span in (1, 2, 5, 10)}
     for tick in range(60):
         if np.isnan(drain[tick]).all():
             continue
-        recent.add(slots, 1_000 + tick, drain[tick])
-        for reports, expected in means.items():
-            np.testing.assert_array_equal(recent.mean(slots, reports), expected[tick])
+        fresh = ~np.isnan(drain[tick])
+        recent.add(slots, 1_000 + tick, reports(np.nan_to_num(drain[tick])), fresh)
+        for span, expected in means.items():
+            np.testing.assert_array_equal(recent.mean(slots, span), expected[tick])
 
 
 def test_after_a_pause_or_a_set_clock_nothing_older_counts() -> None:
-    slots = np.array([0])
-    recent = RecentDrain(4)
+    slots, fresh = np.array([0]), np.array([True])
+    recent = recent_drain(4)
+    recent.grow(1)
     for tick in (100, 101, 102, 103):
-        recent.add(slots, tick, np.array([8], np.float32))
+        recent.add(slots, tick, reports(np.array([8])), fresh)
     assert recent.mean(slots, 4) == 8
-    recent.add(slots, 20, np.array([2], np.float32))
+    recent.add(slots, 20, reports(np.array([2])), fresh)
     assert (recent.mean(slots, 1)[0], bool(np.isnan(recent.mean(slots, 2)[0]))) == (2, True)
-    recent.add(slots, 24, np.array([6], np.float32))
+    recent.add(slots, 24, reports(np.array([6])), fresh)
     assert np.isnan(recent.mean(slots, 2)[0])
 
 

@@ -95,7 +95,7 @@ def test_a_model_as_good_as_persistence_does_not_change_its_name() -> None:
     for k in range(1_000 * seconds):
         if k % 30 == 0:
             losses = rng.exponential(1.0, (1, 1, len(LOSSES))).astype(np.float32)
-        skill.learn(slots, k % 3, losses, 1_000 * k)
+        skill.note(skill.scores.learn(slots, k % 3, losses, 1_000 * k))
     assert skill.fallbacks <= 2
 
 

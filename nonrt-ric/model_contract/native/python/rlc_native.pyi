@@ -34,6 +34,7 @@ def samples(
     before: NDArray[np.int64],
     elapsed_ms: float | NDArray[np.float64],
     seen: NDArray[np.bool_] | None,
+    context: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]:
     """Features of ``(N · record,)`` bytes of records.
 
@@ -43,11 +44,20 @@ def samples(
         before: ``(N, 2)`` counter of drained bytes and occupancy in the previous reports.
         elapsed_ms: Time since the previous reports, one value or ``(N,)``.
         seen: ``(N,)`` whether there is a previous report; None if all have one.
+        context: ``(N, 3)`` features of other reports; None for 0.
 
     Returns:
-        ``(N, 9)`` features, 0 for those of other reports; ``(N, 2)`` `before` of the next report;
-        ``(N,)`` whether the counters continue.
+        ``(N, 9)`` features, the last three those of other reports; ``(N, 2)`` `before` of the next
+        report; ``(N,)`` whether the counters continue.
     """
+
+def scale(
+    values: NDArray[np.float32],
+    minimum: NDArray[np.float32],
+    span: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Writes ``(values − minimum) / span`` to `out`: of ``(N, F)`` values by columns."""
 
 def all_finite(values: NDArray[np.float32]) -> bool:
     """Whether all values are finite."""
@@ -67,23 +77,77 @@ def track(
 ) -> None:
     """Offsets of slots after outcomes, in place; see :class:`rlc_model.calibration.Offsets`."""
 
-def cover(
-    points: int | NDArray[np.intp],
+Due = tuple[
+    int,
+    slice | NDArray[np.intp],
+    NDArray[np.float32],
+    NDArray[np.float32] | None,
+    NDArray[np.bool_],
+]
+"""Forecasts made at one report, of P bearers, that are due at one point.
+
+The point; the bearers' rows among the P; ``(P, quantity, M, Q)`` as they were served; the same of
+the model without offsets, None without a model; ``(P,)`` whether the model was warmed up.
+"""
+
+def compare(
+    mix: Mix,
+    skill: Skill,
+    slots: slice | NDArray[np.intp],
     actual: NDArray[np.float32],
-    served: NDArray[np.float32],
+    due: list[Due],
+    tick: int,
+    at_us: int,
     *,
     checked: NDArray[np.int64],
     covered: NDArray[np.int64],
-) -> None:
-    """Counts known outcomes and those within the outermost quantiles served, per quantity.
+) -> SkillUpdate:
+    """Compares forecasts that are due with outcomes, in the order of both.
+
+    Counts known outcomes and those within the outermost quantiles served, then :meth:`Mix.learn`
+    and :meth:`Skill.learn`.
 
     Args:
-        points: The point, or ``(N,)``.
+        mix: The mix.
+        skill: Its skill.
+        slots: N of them, those of the outcomes.
         actual: ``(N, quantity)``; NaN if unknown.
-        served: ``(N, quantity, Q)``.
+        due: N forecasts.
+        tick: Number of the report period of the outcomes.
+        at_us: Their time.
         checked: ``(quantity, M)``; updated.
         covered: ``(quantity, M)``; updated.
     """
+
+@final
+class RecentDrain:
+    """The drain of slots in the last report periods; see :func:`rlc_model.recent_drain`."""
+
+    def __new__(cls, longest: int, column: int) -> RecentDrain:
+        """Without slots; keeps what spans of up to `longest` reports need. `column` is that of the
+        drain in the features."""
+
+    def grow(self, slots: int) -> None:
+        """Makes room for this many slots."""
+
+    def add(
+        self,
+        slots: slice | NDArray[np.intp],
+        tick: int,
+        features: NDArray[np.float32],
+        fresh: NDArray[np.bool_],
+    ) -> None:
+        """Adds the drain of a report; the slots of a span without report are unknown.
+
+        Args:
+            slots: N of them.
+            tick: Number of the report period; of an earlier one, everything before is unknown.
+            features: ``(N, F)``.
+            fresh: ``(N,)`` whether the drain is known.
+        """
+
+    def mean(self, slots: slice | NDArray[np.intp], reports: int) -> NDArray[np.float32]:
+        """``(N,)`` means of the newest `reports`; NaN if one is unknown."""
 
 def update_outside_ratio(
     features: NDArray[np.float32],
@@ -358,6 +422,11 @@ class Cumulated:
         They increase along points and levels.
         """
 
+SkillUpdate = tuple[int, float, float, int, int]
+"""Outcomes with a forecast of the model; mean losses of the model and of the best simple forecaster
+on the first quantity, 0 if none is judged; slots whose model was found worse than persistence, and
+better again."""
+
 @final
 class Skill:
     """Skill per point against the best simple forecaster, and for each slot whether the model is
@@ -378,14 +447,8 @@ class Skill:
         points: int | NDArray[np.intp],
         losses: NDArray[np.float32],
         at_us: int,
-    ) -> tuple[int, float, float, int, int]:
-        """Adds ``(N, quantity, 13)`` losses from :meth:`Mix.learn`, of outcomes at a time.
-
-        Returns:
-            Outcomes with a forecast of the model; mean losses of the model and of the best simple
-            forecaster on the first quantity, 0 if none is judged; slots whose model was found
-            worse than persistence, and better again.
-        """
+    ) -> SkillUpdate:
+        """Adds ``(N, quantity, 13)`` losses from :meth:`Mix.learn`, of outcomes at a time."""
 
     def worse(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether the slots' models are worse than persistence."""

@@ -6,7 +6,9 @@
 
 mod calibrate;
 mod checks;
+mod compare;
 mod cumulated;
+mod drain;
 mod forecast;
 mod index;
 mod losses;
@@ -24,14 +26,16 @@ mod windows;
 
 pub use calibrate::Stretch;
 pub use checks::Checks;
+pub use compare::{Due, Past, compare};
 pub use cumulated::{Cumulated, Drained};
+pub use drain::RecentDrain;
 pub use forecast::{ModelOutput, all_finite, sort_groups};
 pub use index::{ArrayError, Index, Outcomes};
 pub use losses::{Judged, LossSums};
 pub use mix::{Checked, Forecasts, Losses, Mix, Newest, PointTimes, Quantities};
 pub use replay::{Replay, Replayed};
 use sample::check;
-pub use sample::{COLUMNS, Fields, LengthError, MAX_RATE_BYTES_PER_MS, Previous, samples};
+pub use sample::{COLUMNS, Fields, LengthError, MAX_RATE_BYTES_PER_MS, Previous, samples, scale};
 pub use score::{Coverage, update_outside_ratio};
 pub use simple::SIMPLE;
 pub use skill::{Skill, SkillUpdate};

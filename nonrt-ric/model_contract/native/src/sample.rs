@@ -4,6 +4,8 @@ use std::fmt;
 
 /// Columns of a sample.
 pub const COLUMNS: usize = 9;
+/// Those of other reports, the last.
+const CONTEXT: usize = 3;
 /// 10 Gbit/s. A larger step of a counter is a restarted RLC entity, not traffic.
 pub const MAX_RATE_BYTES_PER_MS: f64 = 1_250_000.0;
 /// Longest mean sojourn, µs.
@@ -58,8 +60,9 @@ impl std::error::Error for LengthError {}
 
 /// Features of reports and their predecessors; rows are independent.
 ///
-/// Writes features to `out` (0 in the columns of other reports), levels for the next report to
-/// `levels`, and to `fresh` whether the counters continue from a previous report.
+/// Writes features to `out`, levels for the next report to `levels`, and to `fresh` whether the counters
+/// continue from a previous report. `context` has the `(N, 3)` values of other reports, the last columns; it
+/// is empty for 0.
 ///
 /// # Errors
 /// [`LengthError`] when the slices differ in rows, or a field ends beyond its record.
@@ -67,6 +70,7 @@ pub fn samples(
     report: &[u8],
     fields: &Fields,
     before: &Previous<'_>,
+    context: &[f32],
     out: &mut [[f32; COLUMNS]],
     levels: &mut [[i64; 2]],
     fresh: &mut [bool],
@@ -82,6 +86,10 @@ pub fn samples(
     if !before.seen.is_empty() {
         check("seen", before.seen.len(), rows, rows)?;
     }
+    if !context.is_empty() {
+        check("context", context.len(), rows * CONTEXT, rows)?;
+    }
+    let context = context.as_chunks::<CONTEXT>().0;
     if fields.record == 0 {
         return check("record", 0, 1, rows);
     }
@@ -125,6 +133,34 @@ pub fn samples(
         sample[3] = single(f64::from(u32_at(record, fields.head_of_line_age)));
         sample[4] = single(sojourn);
         sample[5] = single(f64::from(u32_at(record, fields.occupancy_packets)));
+        if let Some(context) = context.get(row) {
+            sample[COLUMNS - CONTEXT..].copy_from_slice(context);
+        }
+    }
+    Ok(())
+}
+
+/// Scales `(N, F)` values: `(value − minimum) / span` by column.
+///
+/// # Errors
+/// [`LengthError`] when the slices differ in rows or columns.
+pub fn scale(
+    values: &[f32],
+    minimum: &[f32],
+    span: &[f32],
+    out: &mut [f32],
+) -> Result<(), LengthError> {
+    let columns = minimum.len();
+    check("span", span.len(), columns, columns)?;
+    let rows = values.len().checked_div(columns).unwrap_or(0);
+    check("values", values.len(), rows * columns, columns)?;
+    check("out", out.len(), values.len(), rows)?;
+    let chunks = values.chunks_exact(columns.max(1)).zip(out.chunks_exact_mut(columns.max(1)));
+    for (values, out) in chunks {
+        for ((value, out), (minimum, span)) in values.iter().zip(out).zip(minimum.iter().zip(span))
+        {
+            *out = (value - minimum) / span;
+        }
     }
     Ok(())
 }
@@ -173,7 +209,7 @@ mod tests {
     fn one(record: &[u8], levels: [i64; 2], elapsed_ms: f64, seen: bool) -> ([f32; 9], bool) {
         let (mut out, mut next, mut fresh) = ([[f32::NAN; 9]], [[0; 2]], [false]);
         let before = Previous { levels: &[levels], elapsed_ms: &[elapsed_ms], seen: &[seen] };
-        samples(record, &FIELDS, &before, &mut out, &mut next, &mut fresh).unwrap();
+        samples(record, &FIELDS, &before, &[], &mut out, &mut next, &mut fresh).unwrap();
         (out[0], fresh[0])
     }
 
@@ -211,13 +247,20 @@ mod tests {
         let report = record(0, 0, 0, 0, 0.0);
         let before = Previous { levels: &[], elapsed_ms: &[1.0], seen: &[] };
         let error =
-            samples(&report, &FIELDS, &before, &mut [[0.0; 9]], &mut [[0; 2]], &mut [false])
+            samples(&report, &FIELDS, &before, &[], &mut [[0.0; 9]], &mut [[0; 2]], &mut [false])
                 .unwrap_err();
         assert_eq!(error.to_string(), "before has length 0, for 1 rows");
         let short = Fields { record: 20, ..FIELDS };
         let before = Previous { levels: &[[0; 2]], elapsed_ms: &[1.0], seen: &[] };
-        let error =
-            samples(&report[..20], &short, &before, &mut [[0.0; 9]], &mut [[0; 2]], &mut [false]);
+        let error = samples(
+            &report[..20],
+            &short,
+            &before,
+            &[],
+            &mut [[0.0; 9]],
+            &mut [[0; 2]],
+            &mut [false],
+        );
         assert!(error.is_err());
     }
 }

@@ -59,6 +59,10 @@ impl Skill {
         Self { points, slots: Vec::new(), by_point: vec![[0.0; 2]; quantities * points] }
     }
 
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Room for `slots` slots.
     pub fn grow(&mut self, slots: usize) {
         self.slots.resize(slots.max(self.slots.len()), Slot::NEW);

@@ -30,7 +30,7 @@ from rlc_model.features import CONTEXT, FEATURES, FeatureExtractor, Samples
 from rlc_model.graph import check_graph
 from rlc_model.horizon import spans_us
 from rlc_model.manifest import Manifest, Quantity
-from rlc_model.outcomes import RecentDrain, known_drain, limit_outcomes, outcomes, span_mean
+from rlc_model.outcomes import known_drain, limit_outcomes, outcomes, recent_drain, span_mean
 from rlc_model.scaler import MinMaxScaler
 from rlc_model.series import Bearer, BearerSeries, RunArrays, run_arrays
 
@@ -45,7 +45,6 @@ __all__ = [
     "MinMaxScaler",
     "ModelContract",
     "Quantity",
-    "RecentDrain",
     "RunArrays",
     "Samples",
     "check_graph",
@@ -53,6 +52,7 @@ __all__ = [
     "limit_outcomes",
     "outcomes",
     "read_contract",
+    "recent_drain",
     "run_arrays",
     "span_mean",
     "spans_us",

@@ -64,6 +64,8 @@ def rlc_features(
     before: NDArray[np.int64],
     elapsed_ms: float | NDArray[np.float64],
     seen: NDArray[np.bool_] | None,
+    *,
+    context: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]:
     """Features of RLC reports and their predecessors; rows are independent.
 
@@ -77,12 +79,14 @@ def rlc_features(
         before: ``(N, 2)`` levels of the previous reports; ignored where not `seen`.
         elapsed_ms: Time since the previous reports, above 0; one value or ``(N,)``.
         seen: ``(N,)`` whether there is a previous report; None if all have one.
+        context: ``(N, 3)`` in the columns of :data:`CONTEXT`; None for 0.
 
     Returns:
-        ``(N, F)`` features, 0 in the columns of :data:`CONTEXT`; ``(N, 2)`` levels of `report`
+        ``(N, F)`` features; ``(N, 2)`` levels of `report`
         (counter of drained bytes, occupancy); ``(N,)`` fresh as in :class:`Samples`.
     """
-    return rlc_native.samples(records.data(report), records.fields, before, elapsed_ms, seen)
+    data, fields = records.data(report), records.fields
+    return rlc_native.samples(data, fields, before, elapsed_ms, seen, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +226,12 @@ class FeatureExtractor:
             self._load(slots)
         before = self._previous
         elapsed_ms = before.elapsed_ms(at_us)
-        features, levels, fresh = rlc_features(
-            self._records, report, before.levels, elapsed_ms, before.seen
-        )
         context = self._context
         if context is None or at_us > context.until_us:
             self._context = context = self._look_up(slots, at_us)
-        features[:, len(FEATURES) - len(CONTEXT) :] = context.values
+        features, levels, fresh = rlc_features(
+            self._records, report, before.levels, elapsed_ms, before.seen, context=context.values
+        )
         self._previous = _Previous(levels, at_us, None)
         return Samples(features, fresh, context.known)
 

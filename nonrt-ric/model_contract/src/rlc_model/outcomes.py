@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import rlc_native
 from numpy.typing import ArrayLike, NDArray
 
 from rlc_model.features import FEATURES
@@ -54,6 +55,11 @@ def known_drain(features: NDArray[np.float32], fresh: NDArray[np.bool_]) -> NDAr
     return np.where(fresh, drained, np.float32(np.nan))
 
 
+def recent_drain(longest: int) -> rlc_native.RecentDrain:
+    """The drain of the last `longest` reports, yet of no slot: :func:`span_mean` by report."""
+    return rlc_native.RecentDrain(longest, FEATURES.index(Quantity.DRAIN.value))
+
+
 def span_mean(values: NDArray[np.float32], reports: int) -> NDArray[np.float32]:
     """``(T, …)`` mean of each value and the ones before it, `reports` in all; NaN if one is.
 
@@ -69,41 +75,6 @@ def span_mean(values: NDArray[np.float32], reports: int) -> NDArray[np.float32]:
     means = np.full_like(values, np.nan)
     means[reports - 1 :] = np.where(missing > 0, np.nan, total / reports)
     return means
-
-
-class RecentDrain:
-    """The drain of S slots in the last report periods: :func:`span_mean`, report by report."""
-
-    def __init__(self, longest: int) -> None:
-        """Keeps what spans of up to `longest` reports need."""
-        self._values = np.zeros((0, longest), np.float32)
-        self._tick = 0
-
-    def add(self, slots: slice | NDArray[np.intp], tick: int, drain: NDArray[np.float32]) -> None:
-        """Adds the drain of a report; the slots of a span without report are unknown.
-
-        Args:
-            slots: N of them.
-            tick: Number of the report period; of an earlier one, everything before is unknown.
-            drain: ``(N,)``, NaN if unknown.
-        """
-        longest = self._values.shape[1]
-        rows = int(slots.stop) if isinstance(slots, slice) else int(slots.max(initial=-1)) + 1
-        if rows > len(self._values):
-            larger = np.full((2 * rows, longest), np.nan, np.float32)
-            larger[: len(self._values)] = self._values
-            self._values = larger
-        elapsed = tick - self._tick
-        unknown = elapsed if 0 < elapsed < longest else longest
-        self._values[:, np.arange(tick + 1 - unknown, tick + 1) % longest] = np.nan
-        self._values[slots, tick % longest] = drain
-        self._tick = tick
-
-    def mean(self, slots: slice | NDArray[np.intp], reports: int) -> NDArray[np.float32]:
-        """``(N,)`` means of the newest `reports`; NaN if one is unknown."""
-        at = np.arange(self._tick + 1 - reports, self._tick + 1) % self._values.shape[1]
-        means: NDArray[np.float32] = self._values[slots][:, at].mean(axis=1, dtype=np.float64)
-        return means.astype(np.float32)
 
 
 def limit_outcomes(

@@ -50,10 +50,11 @@ fn read_samples(input: &mut Cursor<'_>) {
     let before = pairs(input, |input| input.u64().cast_signed());
     let (elapsed_ms, seen) = (input.vec(Cursor::f64), flags(input));
     let before = Previous { levels: &before, elapsed_ms: &elapsed_ms, seen: &seen };
+    let context = floats(input);
     let rows = usize::from(input.u8());
     let mut out = vec![[0.0; COLUMNS]; rows];
     let (mut levels, mut fresh) = (vec![[0; 2]; rows], vec![false; rows]);
-    let _ = samples(input.rest(), &fields, &before, &mut out, &mut levels, &mut fresh);
+    let _ = samples(input.rest(), &fields, &before, &context, &mut out, &mut levels, &mut fresh);
 }
 
 /// A mix of up to four slots, by a series of reports, outcomes and new bearers. Its memory grows with

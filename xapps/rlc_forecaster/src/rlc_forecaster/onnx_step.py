@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 import onnxruntime
+import rlc_native
 from numpy.typing import NDArray
 from rlc_model import (
     FEATURES,
@@ -185,9 +186,6 @@ class OnnxStepper:
     ) -> None:
         rows = len(state)
         self._session, self._scaling = session, scaling
-        # Tiled to all rows: NumPy broadcasts short rows six times slower.
-        low, span = scaling.scaler.minimum, scaling.scaler.span
-        self._scaler = MinMaxScaler(np.tile(low, (rows, 1)), np.tile(span, (rows, 1)))
         self._sample = np.empty((rows, len(FEATURES)), np.float32)
         self._answer = np.empty((rows, *shape), np.float32)
         # Stays 1 if the graph has no scale output.
@@ -205,7 +203,8 @@ class OnnxStepper:
     def step(self, features: NDArray[np.float32]) -> RawForecast:
         """One step."""
         scaling = self._scaling
-        self._scaler.transform(features, out=self._sample)
+        scaler = scaling.scaler
+        rlc_native.scale(features, scaler.minimum, scaler.span, self._sample)
         self._session.run_with_iobinding(self._binding)
         self._now, self._next = self._next, self._now
         self._binding, self._binding_next = self._binding_next, self._binding

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use numpy::{
-    Element, PyArray, PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray,
-    PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadonlyArrayDyn, PyReadwriteArray,
+    Element, PyArray, PyArray1, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray,
+    PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray,
     PyUntypedArrayMethods, ndarray::Dimension,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
-use rlc_native::{ArrayError, Axes, Coverage, Index, LengthError, Offsets, Outcomes};
+use rlc_native::{ArrayError, Axes, Index, LengthError, Offsets, Outcomes};
 
 use crate::in_row_order;
 
@@ -58,35 +58,6 @@ pub(crate) fn track(
         &Outcomes { rows, actual: &actual, counts: &counts },
         &plain,
     )
-    .map_err(refused)
-}
-
-#[pyfunction]
-#[pyo3(signature = (points, actual, served, *, checked, covered))]
-pub(crate) fn cover(
-    points: &Bound<'_, PyAny>,
-    actual: PyReadonlyArray2<'_, f32>,
-    served: PyReadonlyArray3<'_, f32>,
-    checked: &Bound<'_, PyArray2<i64>>,
-    covered: &Bound<'_, PyArray2<i64>>,
-) -> PyResult<()> {
-    let &[quantities, of_points] = checked.shape() else {
-        return Err(PyValueError::new_err("checked: expected two axes"));
-    };
-    let &[rows, _, quantiles] = served.shape() else {
-        return Err(PyValueError::new_err("served: expected three axes"));
-    };
-    shaped("covered", covered.shape(), checked.shape())?;
-    shaped("actual", actual.shape(), &[rows, quantities])?;
-    shaped("served", served.shape(), &[rows, quantities, quantiles])?;
-    let (actual, served) = (flat(&actual), flat(&served));
-    let points = Indices::of("point", points)?;
-    Coverage {
-        points: of_points,
-        checked: writable("checked", checked)?.as_slice_mut()?,
-        covered: writable("covered", covered)?.as_slice_mut()?,
-    }
-    .learn(points.index("point", rows)?, &Outcomes { rows, actual: &actual, counts: &[] }, &served)
     .map_err(refused)
 }
 

@@ -3,6 +3,7 @@
 // The stub documents what Python sees.
 #![allow(missing_docs)]
 
+mod compare;
 mod cumulated;
 mod learn;
 mod mix;
@@ -48,6 +49,7 @@ type Sampled<'py> =
     (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<bool>>);
 
 #[pyfunction]
+#[pyo3(signature = (report, fields, before, elapsed_ms, seen, context=None))]
 fn samples<'py>(
     py: Python<'py>,
     report: PyReadonlyArray1<'py, u8>,
@@ -55,6 +57,7 @@ fn samples<'py>(
     before: PyReadonlyArray2<'py, i64>,
     elapsed_ms: &Bound<'py, PyAny>,
     seen: Option<PyReadonlyArray1<'py, bool>>,
+    context: Option<PyReadonlyArray2<'py, f32>>,
 ) -> PyResult<Sampled<'py>> {
     in_row_order("before", &before)?;
     let rows = before.len() / 2;
@@ -78,16 +81,38 @@ fn samples<'py>(
     let out = PyArray2::zeros(py, [rows, COLUMNS], false);
     let next = PyArray2::zeros(py, [rows, 2], false);
     let fresh = PyArray1::zeros(py, [rows], false);
+    let context = match &context {
+        Some(context) => {
+            in_row_order("context", context)?;
+            context.as_slice()?
+        }
+        None => &[],
+    };
     rlc_native::samples(
         report.as_slice()?,
         &fields.get().0,
         &Previous { levels, elapsed_ms, seen },
+        context,
         out.readwrite().as_slice_mut()?.as_chunks_mut().0,
         next.readwrite().as_slice_mut()?.as_chunks_mut().0,
         fresh.readwrite().as_slice_mut()?,
     )
     .map_err(refused)?;
     Ok((out, next, fresh))
+}
+
+#[pyfunction]
+fn scale(
+    values: PyReadonlyArray2<'_, f32>,
+    minimum: PyReadonlyArray1<'_, f32>,
+    span: PyReadonlyArray1<'_, f32>,
+    out: &Bound<'_, PyArray2<f32>>,
+) -> PyResult<()> {
+    learn::shaped("out", out.shape(), values.shape())?;
+    let values = learn::flat(&values);
+    let (minimum, span) = (learn::flat(&minimum), learn::flat(&span));
+    let mut out = learn::writable("out", out)?;
+    rlc_native::scale(&values, &minimum, &span, out.as_slice_mut()?).map_err(refused)
 }
 
 #[pyfunction]
@@ -112,15 +137,17 @@ fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RATE_BYTES_PER_MS", rlc_native::MAX_RATE_BYTES_PER_MS)?;
     module.add_class::<Fields>()?;
     module.add_class::<cumulated::Cumulated>()?;
+    module.add_class::<compare::RecentDrain>()?;
     module.add_class::<mix::Mix>()?;
     module.add_class::<skill::Skill>()?;
     module.add_function(wrap_pyfunction!(learn::track, module)?)?;
-    module.add_function(wrap_pyfunction!(learn::cover, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(learn::update_outside_ratio, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::calibrate, module)?)?;
     module.add_function(wrap_pyfunction!(replay::loss_sums, module)?)?;
     module.add_function(wrap_pyfunction!(replay::sort_last, module)?)?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
+    module.add_function(wrap_pyfunction!(scale, module)?)?;
     module.add_function(wrap_pyfunction!(all_finite, module)?)
 }

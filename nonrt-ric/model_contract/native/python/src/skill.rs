@@ -4,16 +4,26 @@ use numpy::{
     PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use rlc_native::Losses;
+use rlc_native::{Losses, SkillUpdate};
 
 use crate::learn::{Indices, flat, refused, shaped};
 
 /// See [`rlc_native::Skill`].
 #[pyclass(module = "rlc_native")]
 pub(crate) struct Skill {
-    skill: rlc_native::Skill,
+    pub(crate) skill: rlc_native::Skill,
     quantities: usize,
     points: usize,
+}
+
+/// Outcomes, losses of the model and the best simple forecaster, worse, better.
+pub(crate) type Update = (usize, f64, f64, usize, usize);
+
+impl Skill {
+    pub(crate) fn update(update: SkillUpdate) -> Update {
+        let [model, simple] = update.loss;
+        (update.outcomes, model, simple, update.worse, update.better)
+    }
 }
 
 #[pymethods]
@@ -39,7 +49,7 @@ impl Skill {
         points: &Bound<'_, PyAny>,
         losses: PyReadonlyArray3<'_, f32>,
         at_us: i64,
-    ) -> PyResult<(usize, f64, f64, usize, usize)> {
+    ) -> PyResult<Update> {
         let rows = losses.shape()[0];
         shaped("losses", losses.shape(), &[rows, self.quantities, Losses::COUNT])?;
         let (slots, points) = (Indices::of("slots", slots)?, Indices::of("point", points)?);
@@ -47,9 +57,8 @@ impl Skill {
         let (slots, points) = (slots.index("slots", rows)?, points.index("point", rows)?);
         let losses: Vec<Losses> =
             losses.as_chunks::<{ Losses::COUNT }>().0.iter().map(Losses::of).collect();
-        let update = self.skill.learn(slots, points, rows, &losses, at_us).map_err(refused)?;
-        let [model, simple] = update.loss;
-        Ok((update.outcomes, model, simple, update.worse, update.better))
+        let update = self.skill.learn(slots, points, rows, &losses, at_us);
+        update.map(Self::update).map_err(refused)
     }
 
     fn worse<'py>(

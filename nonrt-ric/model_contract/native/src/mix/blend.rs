@@ -7,6 +7,7 @@ use crate::weights::{EXPERTS, Weights, that_count};
 /// Which experts count at any point.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Uses {
+    pub(super) persistence: bool,
     pub(super) seasonal: bool,
     pub(super) ridge: bool,
     pub(super) window: bool,
@@ -18,7 +19,13 @@ impl Uses {
     /// Takes the largest weight of each expert at any point.
     fn of(most: &Weights) -> Self {
         let [_, persistence, seasonal, ridge, window] = most.map(|weight| weight > 0.0);
-        Self { seasonal, ridge, window, naive: persistence || seasonal || ridge || window }
+        Self {
+            persistence,
+            seasonal,
+            ridge,
+            window,
+            naive: persistence || seasonal || ridge || window,
+        }
     }
 }
 

@@ -109,24 +109,21 @@ impl Mix {
             std::array::from_fn(|expert| &weights[expert * points..][..points]);
         let last = origin.last;
         let spans = self.spans(series);
-        // An expert that is not used is the last value, of which nothing comes in.
+        let mut experts: [Option<Weighted<'_>>; 3] = [None; 3];
         if uses.seasonal {
             past.seasonal(tick, &self.seasons, 0, spans, season);
-        } else {
-            season.fill(last);
+            experts[0] = Some((season, seasonal));
         }
         if uses.ridge {
             self.ridges.forecast(slot, quantity, tick, ridge);
-        } else {
-            ridge.fill(last);
+            experts[1] = Some((ridge, of_ridge));
         }
-        if spans.is_empty() {
-            means.fill(last);
-        } else {
+        // Of a value persistence is the last one, at no distance.
+        if uses.persistence && !spans.is_empty() {
             past.last_means(tick, spans, means);
+            experts[2] = Some((means, persistence));
         }
-        let experts = [(&**season, seasonal), (&**ridge, of_ridge), (&**means, persistence)];
-        add_distances(mix, last, experts, of_window);
+        add_distances(mix, last, experts, uses.window.then_some(of_window));
         (of_model, last)
     }
 
@@ -286,9 +283,14 @@ type Weighted<'a> = (&'a [f32], &'a [f32]);
 
 /// Sets each of M values to the last one plus the experts' weighted distances to it, because the sum of
 /// weights is 1 within rounding only, and without the last value of the window's weight: its quantiles are
-/// among the offsets.
+/// among the offsets. An expert without weight is left out.
 #[inline]
-fn add_distances(out: &mut [f32], last: f32, experts: [Weighted<'_>; 3], of_window: &[f32]) {
+fn add_distances(
+    out: &mut [f32],
+    last: f32,
+    experts: [Option<Weighted<'_>>; 3],
+    of_window: Option<&[f32]>,
+) {
     let add = |sums: &mut [f32], values: &[f32], weights: &[f32]| {
         for ((sum, value), weight) in sums.iter_mut().zip(values).zip(weights) {
             *sum += weight * (value - last);
@@ -297,21 +299,24 @@ fn add_distances(out: &mut [f32], last: f32, experts: [Weighted<'_>; 3], of_wind
     if let Ok(usual) = <&mut [f32; USUAL_POINTS]>::try_from(&mut *out) {
         // With a constant the sums stay in registers.
         let mut sums = [last; USUAL_POINTS];
-        for (values, weights) in experts {
+        for (values, weights) in experts.into_iter().flatten() {
             if let (Some(values), Some(weights)) = (values.first_chunk(), weights.first_chunk()) {
                 let (values, weights): (&[f32; USUAL_POINTS], &[f32; USUAL_POINTS]) =
                     (values, weights);
                 add(&mut sums, values, weights);
             }
         }
-        if let Some(of_window) = of_window.first_chunk::<USUAL_POINTS>() {
+        if let Some(of_window) = of_window.and_then(|of| of.first_chunk::<USUAL_POINTS>()) {
             sums.iter_mut().zip(of_window).for_each(|(sum, weight)| *sum -= weight * last);
         }
         *usual = sums;
     } else {
         out.fill(last);
-        experts.into_iter().for_each(|(values, weights)| add(out, values, weights));
-        out.iter_mut().zip(of_window).for_each(|(sum, weight)| *sum -= weight * last);
+        let experts = experts.into_iter().flatten();
+        experts.for_each(|(values, weights)| add(out, values, weights));
+        if let Some(of_window) = of_window {
+            out.iter_mut().zip(of_window).for_each(|(sum, weight)| *sum -= weight * last);
+        }
     }
 }
 

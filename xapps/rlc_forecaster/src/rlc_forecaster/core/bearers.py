@@ -66,6 +66,7 @@ class BearerSlots:
         self._free: list[int] = []
         self._key: tuple[bytes, bytes] | None = None
         self._rows: Rows | None = None
+        self._found: dict[tuple[int, bytes, bytes], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
         self._at_us = 0
         self._last_seen_us = np.zeros(0, np.int64)
 
@@ -91,12 +92,19 @@ class BearerSlots:
         self, rnti: NDArray[np.integer], drb: NDArray[np.integer]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows of the (RNTI, DRB) that are known, each once, and their slots."""
+        # Statuses follow each other with the same bearers, as reports do.
+        asked = len(rnti), rnti.tobytes(), drb.tobytes()
+        known = self._found.get(asked)
+        if known is not None:
+            return known
         found: dict[int, int] = {}
         for row, key in enumerate(zip(rnti.tolist(), drb.tolist(), strict=True)):
             slot = self._slot_of.get(key)
             if slot is not None:
                 found[slot] = row
-        return np.array(list(found.values()), np.intp), np.array(list(found), np.intp)
+        known = np.array(list(found.values()), np.intp), np.array(list(found), np.intp)
+        self._found = {asked: known}
+        return known
 
     def of_ues(self, rnti: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows in `rnti` and slots of the bearers of the last report whose UE is in `rnti`."""
@@ -119,6 +127,8 @@ class BearerSlots:
             for key, slot in self._slot_of.items()
             if self._last_seen_us[slot] < before_us
         ]
+        if gone:
+            self._found.clear()
         for key, slot in gone:
             del self._slot_of[key]
             self._free.append(slot)
@@ -136,6 +146,8 @@ class BearerSlots:
             first.setdefault(key, row)
         kept = None if len(first) == len(report) else np.fromiter(first.values(), np.intp)
         new = [key for key in first if key not in self._slot_of]
+        if new:
+            self._found.clear()
         for key in new:
             self._slot_of[key] = self._free.pop() if self._free else len(self._slot_of)
         slots = np.array([self._slot_of[key] for key in first], np.intp)

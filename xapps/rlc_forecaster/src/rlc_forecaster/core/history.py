@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
+import rlc_native
 from numpy.typing import NDArray
 from rlc_model.calibration import round_length
 
-from rlc_forecaster.core.bearers import Index, Points, Rows, grown, slots_in
+from rlc_forecaster.core.bearers import Index, Rows, grown, slots_in
 from rlc_forecaster.core.forecast import Layout
 
 ROWS_A_REPORT: Final = 64
@@ -49,21 +50,32 @@ class PastForecasts(NamedTuple):
 
 
 class DueForecasts(NamedTuple):
-    """Past forecasts for one instant; fields as in `PastForecasts`.
+    """Past forecasts for one instant at one point.
 
     Attributes:
-        points: The horizon point, or ``(N,)``.
+        point: The horizon point.
         rows: Of those asked for, the N that have a forecast.
-        served: ``(N, quantity, Q)``.
-        uncalibrated: ``(N, quantity, Q)``; None without a model.
-        warm: ``(N,)``.
+        then: Their rows in `past`.
+        past: The forecasts that they are among.
     """
 
-    points: Points
+    point: int
     rows: Index
-    served: NDArray[np.float32]
-    uncalibrated: NDArray[np.float32] | None
-    warm: NDArray[np.bool_]
+    then: Index
+    past: PastForecasts
+
+    @property
+    def outcomes(self) -> int:
+        """N."""
+        if isinstance(self.rows, slice):
+            return int(self.rows.stop - self.rows.start)
+        return len(self.rows)
+
+    @property
+    def arrays(self) -> rlc_native.Due:
+        """Arguments of :func:`rlc_native.compare`."""
+        past = self.past
+        return self.point, self.then, past.served, past.uncalibrated, past.warm
 
 
 class History:
@@ -126,16 +138,16 @@ class History:
         if past.rows is rows:
             # The bearers did not change in between.
             same = slice(first, end)
-            return _at_point(past, point, same, same)
+            return DueForecasts(point, same, same, past)
         slots = rows.slots[first:end]
         then = _rows_of(slots, past.rows)
         known = np.flatnonzero(self._valid(slots, then, past))
-        return _at_point(past, point, first + known, then[known])
+        return DueForecasts(point, first + known, then[known], past)
 
     def due_of(
         self, slots: NDArray[np.intp], at_us: int
-    ) -> tuple[DueForecasts, NDArray[np.intp]] | None:
-        """Forecasts of queue limits for `at_us` at all points, and their slots.
+    ) -> tuple[list[DueForecasts], NDArray[np.intp]] | None:
+        """Forecasts of queue limits for `at_us` at all points, and all their rows in `slots`.
 
         Of many slots those checked longest ago are taken. None if no forecast was made.
         """
@@ -156,11 +168,9 @@ class History:
             if past.rows is not of_rows:
                 then, of_rows = _rows_of(slots, past.rows), past.rows
             known = np.flatnonzero(self._valid(slots, then, past) & past.limited[then])
-            due.append(_at_point(past, point, known, then[known]))
-        if not any(len(one.warm) for one in due):
-            return None
-        joined, rows = _joined(due)
-        return joined._replace(rows=chosen[rows]), slots[rows]
+            if len(known):
+                due.append(DueForecasts(point, chosen[known], then[known], past))
+        return (due, np.concatenate([slots_in(one.rows) for one in due])) if due else None
 
     def _for(self, at_us: int, point: int) -> PastForecasts | None:
         """The forecasts that have `at_us` at a point."""
@@ -182,28 +192,3 @@ def _rows_of(slots: NDArray[np.intp], rows: Rows) -> NDArray[np.intp]:
     where = np.full(highest, -1, np.intp)
     where[rows.slots] = np.arange(len(rows))
     return where[slots]
-
-
-def _joined(due: list[DueForecasts]) -> tuple[DueForecasts, NDArray[np.intp]]:
-    """Forecasts at several points one after the other, and their rows."""
-    rows = np.concatenate([slots_in(one.rows) for one in due])
-    uncalibrated = [one.uncalibrated for one in due if one.uncalibrated is not None]
-    joined = DueForecasts(
-        np.concatenate([np.full(len(one.warm), one.points, np.intp) for one in due]),
-        rows,
-        np.concatenate([one.served for one in due]),
-        np.concatenate(uncalibrated) if uncalibrated else None,
-        np.concatenate([one.warm for one in due]),
-    )
-    return joined, rows
-
-
-def _at_point(past: PastForecasts, point: int, rows: Index, then: Index) -> DueForecasts:
-    """Forecasts at a point of the bearers in rows `then`, which are in `rows` now."""
-    return DueForecasts(
-        point,
-        rows,
-        past.served[then, :, point],
-        None if past.uncalibrated is None else past.uncalibrated[then, :, point],
-        past.warm[then],
-    )

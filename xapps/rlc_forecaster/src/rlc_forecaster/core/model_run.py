@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import rlc_native
 from numpy.typing import NDArray
-from rlc_model import RecentDrain, Samples, known_drain, limit_outcomes, outcomes
+from rlc_model import Samples, limit_outcomes, outcomes, recent_drain
 from rlc_model.mix import new_mix
 
 from rlc_forecaster.core.bearers import Index, Rows
@@ -102,7 +102,7 @@ class ModelRun:
         self._period_us = period_us
         self._history = History(layout, period_us)
         longest = max(self._spans)
-        self._drain = RecentDrain(longest) if longest > 1 else None
+        self._drain = recent_drain(longest) if longest > 1 else None
         self._newest: PastForecasts | None = None
         self._serving: Serving | None = None
 
@@ -110,6 +110,8 @@ class ModelRun:
         """Resets new bearers and outdated states."""
         self.mix.grow(sample.rows.highest)
         self.skill.grow(sample.rows.highest)
+        if self._drain is not None:
+            self._drain.grow(sample.rows.highest)
         if len(sample.new):
             self.reset(sample.new, sample.at_us)
         if len(sample.outdated) and self.carried is not None:
@@ -172,42 +174,44 @@ class ModelRun:
         self._history.record(newest)
         features, fresh = sample.samples.features, sample.samples.fresh
         if self._drain is not None:
-            self._drain.add(sample.rows.index, newest.tick, known_drain(features, fresh))
+            self._drain.add(sample.rows.index, newest.tick, features, fresh)
         if sample.limits is not None:
             self._learn_limits(sample.limits, sample.at_us)
         due = self._history.due(sample.rows, sample.at_us)
-        if due is None or not len(due.warm):
+        if due is None or not due.outcomes:
             return
         if self.drift is not None:
             self.drift.update_range(features)
-        slots, span = sample.rows.slots_of(due.rows), self._spans[due.points]
+        slots, span = sample.rows.slots_of(due.rows), self._spans[due.point]
         drain = None if self._drain is None or span == 1 else self._drain.mean(slots, span)
         quantities = self.layout.quantities
         actual = outcomes(quantities, features[due.rows], fresh[due.rows], drain=drain)
-        self._learn(slots, due, actual, sample.at_us)
+        self._learn(slots, [due], actual, sample.at_us)
 
     def _learn_limits(self, limits: ReportedLimits, at_us: int) -> None:
         # The status is of the nearest report's instant.
         then_us = at_us + round((limits.at_us - at_us) / self._period_us) * self._period_us
         found = self._history.due_of(limits.slots, then_us)
         if found is not None:
-            due, slots = found
-            actual = limit_outcomes(self.layout.quantities, limits.limit_bytes[due.rows])
-            self._learn(slots, due, actual, then_us)
+            due, rows = found
+            actual = limit_outcomes(self.layout.quantities, limits.limit_bytes[rows])
+            self._learn(limits.slots[rows], due, actual, then_us)
 
     def _learn(
-        self, slots: Index, due: DueForecasts, actual: NDArray[np.float32], at_us: int
+        self, slots: Index, due: list[DueForecasts], actual: NDArray[np.float32], at_us: int
     ) -> None:
-        self.coverage.learn(due.points, actual, due.served)
-        losses = self.mix.learn(
+        update = rlc_native.compare(
+            self.mix,
+            self.skill.scores,
             slots,
-            due.points,
             actual,
+            [one.arrays for one in due],
             self._history.tick(at_us),
-            due.uncalibrated,
-            due.warm,
+            at_us,
+            checked=self.coverage.checked,
+            covered=self.coverage.covered,
         )
-        mean = self.skill.learn(slots, due.points, losses, at_us)
+        mean = self.skill.note(update)
         if self.drift is not None and mean is not None:
             self.drift.update_losses(*mean)
 

@@ -8,7 +8,6 @@ import numpy as np
 import rlc_native
 from numpy.typing import NDArray
 
-from rlc_forecaster.core.bearers import Index, Points
 from rlc_forecaster.core.forecast import Layout
 
 RANGE_WEIGHT: Final = 0.001
@@ -38,7 +37,8 @@ class Skill:
     """
 
     def __init__(self, layout: Layout) -> None:
-        self._scores = rlc_native.Skill(len(layout.quantities), layout.points)
+        self.scores = rlc_native.Skill(len(layout.quantities), layout.points)
+        """State that :func:`rlc_native.compare` updates."""
         self.fallbacks = 0
         """Times a bearer's model was found worse than persistence, cumulative."""
         self.returns = 0
@@ -46,39 +46,31 @@ class Skill:
 
     def grow(self, slots: int) -> None:
         """Makes room for this many slots."""
-        self._scores.grow(slots)
+        self.scores.grow(slots)
 
     def reset(self, slots: NDArray[np.intp]) -> None:
         """New bearers in these slots."""
-        self._scores.reset(slots)
+        self.scores.reset(slots)
 
-    def learn(
-        self, slots: Index, points: Points, losses: NDArray[np.float32], at_us: int
-    ) -> tuple[float, float] | None:
-        """Adds losses of outcomes.
-
-        Args:
-            slots: N of them.
-            points: The horizon point, or ``(N,)``.
-            losses: ``(N, quantity, 13)``, :data:`rlc_model.mix.LOSSES`.
-            at_us: Time of the outcomes.
+    def note(self, update: rlc_native.SkillUpdate) -> tuple[float, float] | None:
+        """Counts what outcomes changed.
 
         Returns:
             Mean loss of the model and of the best simple forecaster on the first quantity, 0 if
             none is judged; None if the model made no forecast.
         """
-        outcomes, model, simple, worse, better = self._scores.learn(slots, points, losses, at_us)
+        outcomes, model, simple, worse, better = update
         self.fallbacks += worse
         self.returns += better
         return (model, simple) if outcomes else None
 
     def fallen_back(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Per row, whether the model is worse than persistence."""
-        return self._scores.worse(slots)
+        return self.scores.worse(slots)
 
     def by_point(self) -> NDArray[np.float64]:
         """``(quantity, M)`` skill; NaN if the simple forecasters made no error yet."""
-        served, simple = np.moveaxis(self._scores.by_point(), -1, 0)
+        served, simple = np.moveaxis(self.scores.by_point(), -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             skill: NDArray[np.float64] = 1 - served / simple
         return np.where(simple > 0, skill, np.nan)
@@ -94,18 +86,6 @@ class Coverage:
         shape = (len(layout.quantities), layout.points)
         self.checked = np.zeros(shape, np.int64)
         self.covered = np.zeros(shape, np.int64)
-
-    def learn(
-        self, points: Points, actual: NDArray[np.float32], served: NDArray[np.float32]
-    ) -> None:
-        """Counts outcomes.
-
-        Args:
-            points: The horizon point, or ``(N,)``.
-            actual: ``(N, quantity)``; NaN if unknown.
-            served: ``(N, quantity, Q)`` forecasts.
-        """
-        rlc_native.cover(points, actual, served, checked=self.checked, covered=self.covered)
 
 
 class Drift:
