@@ -37,7 +37,7 @@ pub(crate) struct Queued<P> {
 /// A packet in the slab that is in no queue: whoever has this queues the packet or takes it out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    index: u32,
+    pub(crate) index: u32,
     pub(crate) len_bytes: u32,
     pub(crate) arrived_us: u64,
 }
@@ -93,18 +93,20 @@ impl<P> Arena<P> {
         self.entries.reserve(packets);
     }
 
-    /// Stores a packet.
+    /// The slots, none of which is added meanwhile.
     #[inline]
-    pub(crate) fn insert(&mut self, packet: P, stamp: Stamp) -> Slot {
-        if self.free == NIL {
+    pub(crate) fn slots(&mut self) -> Slots<'_, P> {
+        Slots { entries: &mut self.entries, free: &mut self.free, queued: &mut self.queued }
+    }
+
+    /// The same with a free one among them.
+    #[inline]
+    pub(crate) fn slots_with_room(&mut self) -> Slots<'_, P> {
+        // Beyond all entries is the end of the list.
+        if self.free as usize >= self.entries.len() {
             self.grow();
         }
-        let index = self.free;
-        let entry = &mut self.entries[index as usize];
-        self.free = entry.next;
-        entry.stamp = stamp;
-        entry.packet = Some(packet);
-        Slot { index, len_bytes: stamp.len_bytes, arrived_us: stamp.arrived_us }
+        self.slots()
     }
 
     /// A new free slot.
@@ -115,13 +117,21 @@ impl<P> Arena<P> {
         self.entries.push(Entry { stamp: Stamp::default(), next: NIL, packet: None });
     }
 
-    /// Takes a packet out; its slot is free again.
+    /// See [`Slots::insert`].
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: P, stamp: Stamp) -> Slot {
+        self.slots_with_room().insert(packet, stamp)
+    }
+
+    /// See [`Slots::take`].
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> Queued<P> {
-        let entry = &mut self.entries[slot.index as usize];
-        entry.next = std::mem::replace(&mut self.free, slot.index);
-        let Some(packet) = entry.packet.take() else { no_packet() };
-        Queued { packet, stamp: entry.stamp }
+        self.slots().take(slot)
+    }
+
+    /// The slot of that index, which is in no queue.
+    pub(crate) fn slot(&self, index: u32) -> Slot {
+        slot(&self.entries[index as usize].stamp, index)
     }
 
     #[inline]
@@ -141,8 +151,88 @@ impl<P> Arena<P> {
         packet
     }
 
-    /// Appends a packet to a queue.
+    /// See [`Slots::push`].
     #[inline]
+    pub(crate) fn push(&mut self, backlog: &mut Backlog, slot: Slot) {
+        self.slots().push(backlog, slot);
+    }
+
+    /// Takes the oldest packet off a queue.
+    #[inline]
+    pub(crate) fn pop(&mut self, backlog: &mut Backlog) -> Option<Slot> {
+        let mut slots = self.slots();
+        let first = slots.first(backlog)?;
+        Some(slots.pop_first(backlog, first))
+    }
+
+    /// The oldest packet of a queue, still in it.
+    #[inline]
+    pub(crate) fn first(&self, backlog: &Backlog) -> Option<Slot> {
+        first(&self.entries, backlog)
+    }
+
+    /// See [`Slots::pop_first`].
+    #[inline]
+    pub(crate) fn pop_first(&mut self, backlog: &mut Backlog, first: Slot) -> Slot {
+        self.slots().pop_first(backlog, first)
+    }
+
+    /// The oldest packet of a queue.
+    #[inline]
+    pub(crate) fn head(&self, backlog: &Backlog) -> Option<&Stamp> {
+        Some(&self.entries.get(backlog.head as usize)?.stamp)
+    }
+
+    /// The same with the packet itself.
+    pub(crate) fn head_packet(&self, backlog: &Backlog) -> Option<(&Stamp, &P)> {
+        let entry = self.entries.get(backlog.head as usize)?;
+        Some((&entry.stamp, entry.packet.as_ref()?))
+    }
+}
+
+/// The slab during one arrival or departure. Its storage does not move meanwhile, so that a slot that was
+/// found once is not looked up again.
+pub(crate) struct Slots<'a, P> {
+    entries: &'a mut [Entry<P>],
+    free: &'a mut u32,
+    queued: &'a mut BufferStatus,
+}
+
+impl<P> Slots<'_, P> {
+    /// Stores a packet in the free slot.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, packet: P, stamp: Stamp) -> Slot {
+        let index = *self.free;
+        let entry = &mut self.entries[index as usize];
+        *self.free = entry.next;
+        entry.stamp = stamp;
+        entry.packet = Some(packet);
+        self::slot(&stamp, index)
+    }
+
+    /// Takes a packet out; its slot is free again.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, slot: Slot) -> Queued<P> {
+        let entry = &mut self.entries[slot.index as usize];
+        entry.next = std::mem::replace(self.free, slot.index);
+        let Some(packet) = entry.packet.take() else { no_packet() };
+        Queued { packet, stamp: entry.stamp }
+    }
+
+    #[inline(always)]
+    pub(crate) fn packet(&self, slot: Slot) -> &P {
+        let Some(packet) = &self.entries[slot.index as usize].packet else { no_packet() };
+        packet
+    }
+
+    #[inline(always)]
+    pub(crate) fn packet_mut(&mut self, slot: Slot) -> &mut P {
+        let Some(packet) = &mut self.entries[slot.index as usize].packet else { no_packet() };
+        packet
+    }
+
+    /// Appends a packet to a queue.
+    #[inline(always)]
     pub(crate) fn push(&mut self, backlog: &mut Backlog, slot: Slot) {
         let Slot { index, len_bytes, .. } = slot;
         self.queued.packets += 1;
@@ -158,23 +248,14 @@ impl<P> Arena<P> {
         backlog.tail = index;
     }
 
-    /// Takes the oldest packet off a queue.
-    #[inline]
-    pub(crate) fn pop(&mut self, backlog: &mut Backlog) -> Option<Slot> {
-        let first = self.first(backlog)?;
-        Some(self.pop_first(backlog, first))
-    }
-
     /// The oldest packet of a queue, still in it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&self, backlog: &Backlog) -> Option<Slot> {
-        let index = backlog.head;
-        let Stamp { len_bytes, arrived_us, .. } = self.entries.get(index as usize)?.stamp;
-        Some(Slot { index, len_bytes, arrived_us })
+        first(self.entries, backlog)
     }
 
     /// Takes off a queue what [`first`](Self::first) gives for it now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_first(&mut self, backlog: &mut Backlog, first: Slot) -> Slot {
         backlog.head = self.entries[first.index as usize].next;
         backlog.packets -= 1;
@@ -183,18 +264,16 @@ impl<P> Arena<P> {
         self.queued.bytes -= u64::from(first.len_bytes);
         first
     }
+}
 
-    /// The oldest packet of a queue.
-    #[inline]
-    pub(crate) fn head(&self, backlog: &Backlog) -> Option<&Stamp> {
-        Some(&self.entries.get(backlog.head as usize)?.stamp)
-    }
+#[inline]
+fn first<P>(entries: &[Entry<P>], backlog: &Backlog) -> Option<Slot> {
+    Some(slot(&entries.get(backlog.head as usize)?.stamp, backlog.head))
+}
 
-    /// The same with the packet itself.
-    pub(crate) fn head_packet(&self, backlog: &Backlog) -> Option<(&Stamp, &P)> {
-        let entry = self.entries.get(backlog.head as usize)?;
-        Some((&entry.stamp, entry.packet.as_ref()?))
-    }
+#[inline]
+fn slot(stamp: &Stamp, index: u32) -> Slot {
+    Slot { index, len_bytes: stamp.len_bytes, arrived_us: stamp.arrived_us }
 }
 
 #[cold]

@@ -17,7 +17,7 @@ use crate::lease::Lease;
 use crate::pacer::Pacer;
 use crate::plan::Plan;
 use crate::policer::{Policer, Verdict};
-use crate::stage::{Candidate, Stage, StageSink};
+use crate::stage::{Stage, StageSink};
 use crate::status::{self, ReportCursor};
 use crate::{
     BlockRoom, BufferStatus, DropReason, Ecn, EventSink, Packet, PipelineError, RlcStatus,
@@ -157,8 +157,7 @@ impl<P: Packet> TrafficControl<P> {
         if dropped {
             ledger.dropped(Queued { packet, stamp }, DropReason::Policer, now_us);
         } else {
-            let slot = self.stage.arena.insert(packet, stamp);
-            self.stage.enqueue(index, slot, now_us, &mut ledger);
+            self.stage.enqueue(index as usize, packet, stamp, now_us, &mut ledger);
         }
     }
 
@@ -291,17 +290,13 @@ impl<P: Packet> TrafficControl<P> {
 
     #[inline]
     fn release_next(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<P> {
-        while let Some(candidate) = self.stage.select(now_us) {
-            // The pacer decides about the packet at the head. CoDel may drop that one and dequeue the
-            // next: the pacer counts what is forwarded, so the difference evens out.
-            if !self.pacer.may_send(candidate.head.len_bytes, now_us) {
-                return None;
-            }
-            if let Some(packet) = self.forward(candidate, now_us, events) {
-                return Some(packet);
-            }
-        }
-        None
+        // CoDel may drop the packet that the pacer decides about and dequeue the next: the pacer counts what is
+        // forwarded, so the difference evens out.
+        let pacer = &mut self.pacer;
+        let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
+        let may_send = |len_bytes| pacer.may_send(len_bytes, now_us);
+        let queued = self.stage.dequeue(now_us, may_send, &mut ledger, |_, queued| queued)?;
+        Some(self.forward(queued, now_us))
     }
 
     /// The packets that a MAC can pull in the slot that it is about to schedule: those that no shaper
@@ -325,31 +320,20 @@ impl<P: Packet> TrafficControl<P> {
         events: &mut impl EventSink<P>,
     ) -> Option<P> {
         self.tick(now_us, events);
-        while let Some(candidate) = self.stage.select(now_us) {
-            if !self.pacer.may_pull(candidate.head.len_bytes, room, now_us) {
-                break;
-            }
-            if let Some(packet) = self.forward(candidate, now_us, events) {
-                return Some(packet);
-            }
-        }
-        None
+        let pacer = &mut self.pacer;
+        let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
+        let may_pull = |len_bytes| pacer.may_pull(len_bytes, room, now_us);
+        let queued = self.stage.dequeue(now_us, may_pull, &mut ledger, |_, queued| queued)?;
+        Some(self.forward(queued, now_us))
     }
 
-    /// Dequeues the next packet of a queue; `None` if its discipline dropped what there was.
+    /// Accounts for a packet that leaves the pipeline.
     #[inline]
-    fn forward(
-        &mut self,
-        candidate: Candidate,
-        now_us: u64,
-        events: &mut impl EventSink<P>,
-    ) -> Option<P> {
-        let mut ledger = Ledger::new(&mut self.inventory, &mut self.totals, events);
-        let slot = self.stage.dequeue(candidate, now_us, &mut ledger)?;
-        let Queued { packet, stamp: Stamp { flow, len_bytes, .. } } = self.stage.arena.take(slot);
+    fn forward(&mut self, queued: Queued<P>, now_us: u64) -> P {
+        let Queued { packet, stamp: Stamp { flow, len_bytes, .. } } = queued;
         self.inventory.left(flow, len_bytes);
         self.pacer.sent(len_bytes, now_us);
-        Some(packet)
+        packet
     }
 
     /// The earliest time from `now_us` on at which [`egress`](Self::egress) or

@@ -111,6 +111,7 @@ impl<P: Packet> Queues<P> {
     ///
     /// # Errors
     /// The packet, when there is no queue `queue`.
+    #[inline]
     pub fn enqueue(
         &mut self,
         queue: usize,
@@ -130,21 +131,22 @@ impl<P: Packet> Queues<P> {
             flow: FlowRef::default(),
         };
         self.sequence += 1;
-        let slot = self.stage.arena.insert(packet, stamp);
-        self.stage.enqueue(queue as u32, slot, now_us, &mut Forward(events));
+        self.stage.enqueue(queue, packet, stamp, now_us, &mut Forward(events));
         Ok(())
     }
 
     /// Takes the next packet; `None` when all queues are empty or parked.
+    #[inline(always)]
     pub fn dequeue(&mut self, now_us: u64, events: &mut impl EventSink<P>) -> Option<Dequeued<P>> {
-        loop {
-            let candidate = self.stage.select(now_us)?;
-            if let Some(slot) = self.stage.dequeue(candidate, now_us, &mut Forward(events)) {
-                let Queued { packet, stamp } = self.stage.arena.take(slot);
-                let (queue, sequence) = (candidate.queue as usize, stamp.sequence);
-                return Some(Dequeued { packet, queue, sequence });
-            }
-        }
+        self.stage.dequeue(
+            now_us,
+            |_| true,
+            &mut Forward(events),
+            |queue, queued| {
+                let Queued { packet, stamp } = queued;
+                Dequeued { packet, queue: queue as usize, sequence: stamp.sequence }
+            },
+        )
     }
 
     /// State of a queue.

@@ -64,6 +64,12 @@ impl Shapers {
         }
     }
 
+    /// Whether no queue has a shaper.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
     /// Whether all queues share one bucket.
     #[inline]
     pub(crate) fn one_for_all(&self) -> bool {

@@ -16,9 +16,11 @@ mod touched;
 
 use e2sm_tc::v1::{BufferLimit, Inelastic, Overflow, QueueId};
 
-use crate::arena::{Arena, Backlog, Queued, Slot};
-use crate::queue::{QueueConfig, QueueRules, Room, State, make_room};
-use crate::scheduler::{Arrived, HeadOfLine, Heads, Place, Scheduler, SchedulerConfig};
+use crate::arena::{Arena, Backlog, Queued, Slot, Stamp};
+use crate::queue::{
+    Arrival, Discipline, Head, QueueConfig, QueueRules, Room, State, Verdict, fits, make_room,
+};
+use crate::scheduler::{Algorithm, Arrived, HeadOfLine, Heads, Place, Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
 use crate::stats::{Forwarded, QueueStats, Signalled};
 use crate::{BufferStatus, DropReason, Packet};
@@ -49,6 +51,33 @@ pub(crate) struct Queue {
 const _: () = assert!(size_of::<Queue>() == 128, "a queue has outgrown its cache lines");
 const _: () = assert!(std::mem::offset_of!(Queue, forwarded) == 64, "and its first one");
 
+/// Discipline and limits of queues.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    queue: QueueRules,
+    admission: Admission,
+}
+
+/// Who decides about a packet that arrives and fits into its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    /// Nobody: it is queued.
+    Free,
+    /// The discipline of its queue.
+    Discipline,
+    /// The limit of all queues too, or the scheduler is to know of it.
+    Stage,
+}
+
+/// The rules of a queue. Most stages have one set of queues, whose rules need no look at the queue.
+#[inline]
+fn rules_of<'a>(queue: &Queue, rules: &'a [Rules]) -> &'a Rules {
+    match rules {
+        [only] => only,
+        _ => &rules[usize::from(queue.rules)],
+    }
+}
+
 /// Receives drops and marks of queued packets.
 pub(crate) trait StageSink<P> {
     fn dropped(&mut self, queued: Queued<P>, reason: DropReason, now_us: u64);
@@ -63,7 +92,7 @@ pub(crate) struct Stage<P> {
     signalled: Vec<Signalled>,
     /// Queues with a backlog or statistics, at some time.
     pub(crate) touched: Touched,
-    rules: Vec<QueueRules>,
+    rules: Vec<Rules>,
     /// Queues coupled to each other.
     pub(crate) pairs: Pairs,
     seed: u64,
@@ -93,7 +122,7 @@ impl<P: Packet> Stage<P> {
         seed: u64,
     ) -> Self {
         let (queues, rules, pairs) = compile(configs, seed);
-        Self {
+        let mut stage = Self {
             arena: Arena::default(),
             scheduler: Scheduler::new(scheduler, queues.len()),
             parked: Vec::with_capacity(queues.len()),
@@ -110,22 +139,125 @@ impl<P: Packet> Stage<P> {
             takeover: None,
             gaps: ServiceGaps::default(),
             is_gbr: false,
-        }
+        };
+        stage.note_admission();
+        stage
     }
 
     fn rules(&self, queue: &Queue) -> &QueueRules {
-        &self.rules[usize::from(queue.rules)]
+        &rules_of(queue, &self.rules).queue
+    }
+
+    /// Notes who decides about arriving packets.
+    fn note_admission(&mut self) {
+        let of_stage = self.buffer.overflow == Overflow::Tail || self.scheduler.watches_arrivals();
+        for rules in &mut self.rules {
+            rules.admission = match rules.queue.discipline.admits() {
+                _ if of_stage => Admission::Stage,
+                true => Admission::Free,
+                false => Admission::Discipline,
+            };
+        }
     }
 
     /// Queues a packet, or drops it or others by the limits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue(
         &mut self,
-        index: u32,
-        slot: Slot,
+        index: usize,
+        packet: P,
+        stamp: Stamp,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) {
+        let mut slots = self.arena.slots_with_room();
+        let slot = slots.insert(packet, stamp);
+        let queue = &mut self.queues[index];
+        let rules = rules_of(queue, &self.rules);
+        if !fits(&rules.queue, &queue.backlog, slot.len_bytes) {
+            return self.enqueue_with_care(index as u32, slot.index, now_us, sink);
+        }
+        match rules.admission {
+            Admission::Free => {}
+            Admission::Discipline => {
+                let discipline = &rules.queue.discipline;
+                if self.pairs.is_due(discipline, &queue.aqm, now_us) {
+                    return self.enqueue_with_care(index as u32, slot.index, now_us, sink);
+                }
+                if !matches!(discipline, Discipline::DualPi2(..)) {
+                    let arrival = || Arrival {
+                        backlog_bytes: queue.backlog.bytes,
+                        len_bytes: slot.len_bytes,
+                        ecn: stamp.header.ecn,
+                    };
+                    let verdict = queue.aqm.arrives(discipline, arrival, now_us);
+                    if verdict != Verdict::Pass {
+                        let index = index as u32;
+                        return self.enqueue_if_admitted(index, slot.index, verdict, now_us, sink);
+                    }
+                }
+            }
+            Admission::Stage => {
+                return self.enqueue_with_care(index as u32, slot.index, now_us, sink);
+            }
+        }
+        let begins = queue.backlog.is_empty();
+        slots.push(&mut queue.backlog, slot);
+        if begins {
+            self.begin(index as u32, now_us);
+        }
+        // RFC 8290 §4.1: the limit is checked after the packet was queued.
+        if self.exceeds_buffer(0, 0) {
+            self.drop_from_fattest(now_us, sink);
+        }
+    }
+
+    /// A queue has its first packet.
+    #[inline]
+    fn begin(&mut self, index: u32, now_us: u64) {
+        if self.arena.queued.packets == 1 {
+            self.gaps.began(now_us);
+        }
+        self.activate(index);
+    }
+
+    /// Puts a queue on the scheduler, if it is not there.
+    #[inline(always)]
+    fn activate(&mut self, index: u32) {
+        if self.scheduler.place(index) == Place::Inactive {
+            // A queue that is active has been touched.
+            self.touched.add(index);
+            self.scheduler.activate(index);
+        }
+    }
+
+    /// The same for a packet that the discipline marks or drops.
+    #[inline(never)]
+    fn enqueue_if_admitted(
+        &mut self,
+        index: u32,
+        slot: u32,
+        verdict: Verdict,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) {
+        let slot = self.arena.slot(slot);
+        match self.judge_arrival(index, slot, verdict, now_us, sink) {
+            Some(reason) => self.refuse(index, slot, reason, now_us, sink),
+            None => self.append(index, slot, now_us, sink),
+        }
+    }
+
+    /// The same where scheduler or limits have a say.
+    #[inline(never)]
+    fn enqueue_with_care(
+        &mut self,
+        index: u32,
+        slot: u32,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) {
+        let slot = self.arena.slot(slot);
         if self.scheduler.watches_arrivals() {
             self.show_arrival(index, slot, now_us);
         }
@@ -172,10 +304,18 @@ impl<P: Packet> Stage<P> {
         if let Some(reason) = self.arrival(index, slot, now_us, sink) {
             return self.refuse(index, slot, reason, now_us, sink);
         }
-        if self.arena.queued.packets == 0 {
-            self.gaps.began(now_us);
+        self.append(index, slot, now_us, sink);
+    }
+
+    /// Queues a packet that was admitted.
+    #[inline(always)]
+    fn append(&mut self, index: u32, slot: Slot, now_us: u64, sink: &mut impl StageSink<P>) {
+        let backlog = &mut self.queues[index as usize].backlog;
+        let begins = backlog.is_empty();
+        self.arena.push(backlog, slot);
+        if begins {
+            self.begin(index, now_us);
         }
-        self.push(index, slot);
         // RFC 8290 §4.1: the limit is checked after the packet was queued.
         if self.exceeds_buffer(0, 0) {
             self.drop_from_fattest(now_us, sink);
@@ -214,11 +354,7 @@ impl<P: Packet> Stage<P> {
     #[inline]
     pub(crate) fn push(&mut self, index: u32, slot: Slot) {
         self.arena.push(&mut self.queues[index as usize].backlog, slot);
-        if self.scheduler.place(index) == Place::Inactive {
-            // A queue that is active has been touched.
-            self.touched.add(index);
-            self.scheduler.activate(index);
-        }
+        self.activate(index);
     }
 
     /// Drops a packet that is in no queue.
@@ -382,24 +518,87 @@ impl<P: Packet> Stage<P> {
         })
     }
 
-    /// Takes a packet from the queue that [`select`](Self::select) returned, with nothing in between.
-    /// `None` when its discipline dropped all packets, or one after which the scheduler selects again.
+    /// Takes the packet whose turn it is, if `may_send` lets one of its length go: it is asked about the packet
+    /// at the head, also where the discipline then drops that one and the next leaves in its place. Returns
+    /// what `leave` makes of the index of the queue and the packet.
     #[inline]
-    pub(crate) fn dequeue(
+    pub(crate) fn dequeue<R>(
         &mut self,
-        candidate: Candidate,
         now_us: u64,
+        mut may_send: impl FnMut(u32) -> bool,
         sink: &mut impl StageSink<P>,
-    ) -> Option<Slot> {
-        self.gaps.departed(now_us);
-        let Candidate { queue: index, head } = candidate;
-        let slot = match self.takeover {
-            None => self.departure(index, head, now_us, sink)?,
-            Some(_) => self.departure_in_takeover(index, now_us, sink)?,
+        leave: impl FnOnce(u32, Queued<P>) -> R,
+    ) -> Option<R> {
+        if self.takeover.is_some() || !self.shapers.is_empty() {
+            return self.dequeue_with_care(now_us, may_send, sink, leave);
+        }
+        let Self { arena, queues, rules, scheduler, gaps, .. } = self;
+        let Some((drr, links)) = scheduler.drr() else {
+            return self.dequeue_with_care(now_us, may_send, sink, leave);
         };
-        self.shapers.spend(index, slot.len_bytes);
+        loop {
+            let index = drr.next_queue(links)?;
+            let queue = &mut queues[index as usize];
+            let discipline = &rules_of(queue, rules).queue.discipline;
+            let Queue { backlog, aqm, forwarded, .. } = queue;
+            let mut slots = arena.slots();
+            let Some(first) = slots.first(backlog) else {
+                aqm.found_empty(discipline, now_us);
+                drr.emptied(links, index);
+                continue;
+            };
+            let Slot { len_bytes, arrived_us, .. } = first;
+            if !may_send(len_bytes) {
+                return None;
+            }
+            gaps.departed(now_us);
+            let sojourn_us = now_us.saturating_sub(arrived_us);
+            let head = || Head::new(backlog, len_bytes, sojourn_us, gaps.idle_us());
+            if aqm.passes(discipline, head, now_us) {
+                let slot = slots.pop_first(backlog, first);
+                forwarded.count(len_bytes, sojourn_us, now_us);
+                drr.served(links, index, len_bytes);
+                return Some(leave(index, slots.take(slot)));
+            }
+            return match self.judged(index, now_us, sink) {
+                Some(slot) => Some(leave(index, self.arena.take(slot))),
+                None => self.dequeue_with_care(now_us, may_send, sink, leave),
+            };
+        }
+    }
+
+    /// The packet of a queue that its discipline does not let pass as it is.
+    #[inline(never)]
+    fn judged(&mut self, index: u32, now_us: u64, sink: &mut impl StageSink<P>) -> Option<Slot> {
+        let slot = self.judged_departure(index, now_us, sink)?;
         self.scheduler.served(index, slot.len_bytes);
         Some(slot)
+    }
+
+    /// The same with any scheduler, shapers, and a backlog that is taken over.
+    #[inline(never)]
+    fn dequeue_with_care<R>(
+        &mut self,
+        now_us: u64,
+        mut may_send: impl FnMut(u32) -> bool,
+        sink: &mut impl StageSink<P>,
+        leave: impl FnOnce(u32, Queued<P>) -> R,
+    ) -> Option<R> {
+        loop {
+            let Candidate { queue: index, head } = self.select(now_us)?;
+            if !may_send(head.len_bytes) {
+                return None;
+            }
+            self.gaps.departed(now_us);
+            let slot = match self.takeover {
+                None => self.departure(index, head, now_us, sink),
+                Some(_) => self.departure_in_takeover(index, now_us, sink),
+            };
+            let Some(slot) = slot else { continue };
+            self.shapers.spend(index, slot.len_bytes);
+            self.scheduler.served(index, slot.len_bytes);
+            return Some(leave(index, self.arena.take(slot)));
+        }
     }
 
     /// Age of the oldest packet of all queues.

@@ -26,8 +26,8 @@ pub struct QueueStats {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Forwarded {
     pub(crate) packets: u64,
-    bytes: u64,
     last_sojourn_us: u64,
+    bytes: u64,
     pub(crate) sojourn: SojournWindow,
 }
 
@@ -72,20 +72,20 @@ impl QueueStats {
 /// Mean over the last whole window of 100 ms; 0 when it had no packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SojournWindow {
-    /// Start of the window that is summed up, a multiple of its length.
-    start_us: u64,
+    /// End of the window that is summed up, a multiple of its length; 0 before the first packet.
+    ends_us: u64,
     sum_us: u64,
-    packets: u64,
     last_mean_us: u64,
+    packets: u64,
 }
 
 impl SojournWindow {
     #[inline]
     fn record(&mut self, sojourn_us: u64, now_us: u64) {
-        if now_us.saturating_sub(self.start_us) >= SOJOURN_WINDOW_US {
+        if now_us >= self.ends_us {
             self.begin(now_us);
         }
-        self.sum_us = self.sum_us.saturating_add(sojourn_us);
+        self.sum_us = self.sum_us.wrapping_add(sojourn_us);
         self.packets += 1;
     }
 
@@ -93,16 +93,16 @@ impl SojournWindow {
     #[inline(never)]
     fn begin(&mut self, now_us: u64) {
         self.last_mean_us = self.mean_us(now_us);
-        self.start_us = now_us - now_us % SOJOURN_WINDOW_US;
+        self.ends_us = (now_us - now_us % SOJOURN_WINDOW_US).saturating_add(SOJOURN_WINDOW_US);
         (self.sum_us, self.packets) = (0, 0);
     }
 
     pub(crate) fn mean_us(&self, now_us: u64) -> u64 {
-        match now_us.saturating_sub(self.start_us) / SOJOURN_WINDOW_US {
-            0 => self.last_mean_us,
-            1 => self.sum_us.checked_div(self.packets).unwrap_or(0),
-            _ => 0,
+        let Some(since_us) = now_us.checked_sub(self.ends_us) else { return self.last_mean_us };
+        if since_us >= SOJOURN_WINDOW_US {
+            return 0;
         }
+        self.sum_us.checked_div(self.packets).unwrap_or(0)
     }
 }
 

@@ -99,7 +99,7 @@ impl AdaptiveCodel {
     /// The target in force.
     pub fn target_us(&self, params: &AdaptiveCodelParams) -> u64 {
         let longer_us = self.idle.share() * TARGET_PER_IDLE_SHARE_US;
-        params.codel.target_us.saturating_add(longer_us as u64).min(params.max_target_us)
+        params.codel.target_us.saturating_add(longer_us as i64 as u64).min(params.max_target_us)
     }
 
     /// Bytes per second at which the queue drained when the radio was good.
@@ -157,12 +157,13 @@ fn cuts(bound_us: u64, late_us: u64, sojourn_us: u64, behind_packets: u32) -> bo
 
 /// The sojourn time, or what is behind the packet over the rate of a good radio, where that is shorter.
 fn delay_us(sojourn_us: u64, behind_bytes: u64, peak_bytes: f64) -> u64 {
-    let drained_us = behind_bytes as f64 * WINDOW_US / peak_bytes.max(1.0);
-    sojourn_us.min(drained_us as u64)
+    let drained_us = real(behind_bytes) * WINDOW_US / peak_bytes.max(1.0);
+    sojourn_us.min(drained_us as i64 as u64)
 }
 
 impl Aqm for AdaptiveCodel {
     type Params = AdaptiveCodelParams;
+    const ADMITS: bool = true;
 
     fn new(_: Rng) -> Self {
         Self::default()
@@ -247,7 +248,7 @@ struct Drain {
 impl Drain {
     /// A packet left; returns the time since the one before in which the queue was not empty.
     fn left(&mut self, len_bytes: u32, sojourn_us: u64, now_us: u64) -> f64 {
-        let busy_us = now_us.saturating_sub(self.left_us).min(sojourn_us) as f64;
+        let busy_us = real(now_us.saturating_sub(self.left_us).min(sojourn_us));
         self.left_us = now_us;
         self.window_bytes = faded(self.window_bytes, busy_us, WINDOW_US) + f64::from(len_bytes);
         self.peak_bytes = faded(self.peak_bytes, busy_us, PEAK_US).max(self.window_bytes);
@@ -268,7 +269,7 @@ struct Idle {
 impl Idle {
     /// A packet left after `busy_us` in which the queue was not empty.
     fn elapsed(&mut self, busy_us: f64, bearer_idle_us: u64, now_us: u64) {
-        let idle_us = bearer_idle_us.saturating_sub(self.seen_us) as f64;
+        let idle_us = real(bearer_idle_us.saturating_sub(self.seen_us));
         self.seen_us = bearer_idle_us;
         self.recent_us = faded(self.recent_us, busy_us, IDLE_US);
         let after = |at_us: u64| now_us.saturating_sub(at_us) < AFTER_SIGNAL_US;
@@ -281,6 +282,11 @@ impl Idle {
     fn share(&self) -> f64 {
         self.recent_us / IDLE_US
     }
+}
+
+/// A time or size below 2⁶³, which the CPU converts in one instruction.
+fn real(value: u64) -> f64 {
+    value as i64 as f64
 }
 
 /// What is left of a value with a time constant; the exponential function to first order, as packets

@@ -1,5 +1,6 @@
 //! The interface of a queue discipline: its state for one queue and what it does with packets.
 
+use crate::arena::Backlog;
 use crate::rng::Rng;
 use crate::{DropReason, Ecn};
 
@@ -7,6 +8,9 @@ use crate::{DropReason, Ecn};
 pub(crate) trait Aqm: Sized {
     /// Parameters as compiled from the service model.
     type Params;
+
+    /// Whether it has the default [`arrives`](Self::arrives): every packet that fits is queued.
+    const ADMITS: bool = false;
 
     /// The state of a new queue. Random numbers come from `rng`.
     fn new(rng: Rng) -> Self;
@@ -91,6 +95,20 @@ pub(crate) struct Head {
     pub(crate) behind_bytes: u64,
     /// See [`AqmQueue::idle_us`].
     pub(crate) idle_us: u64,
+}
+
+impl Head {
+    /// The oldest packet of this backlog.
+    #[inline]
+    pub(crate) fn new(backlog: &Backlog, len_bytes: u32, sojourn_us: u64, idle_us: u64) -> Self {
+        Self {
+            len_bytes,
+            sojourn_us,
+            behind_packets: backlog.packets - 1,
+            behind_bytes: backlog.bytes - u64::from(len_bytes),
+            idle_us,
+        }
+    }
 }
 
 /// A packet that arrives and fits.

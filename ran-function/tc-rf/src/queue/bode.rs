@@ -45,6 +45,7 @@ impl Bode {
 
 impl Aqm for Bode {
     type Params = BodeParams;
+    const ADMITS: bool = true;
 
     fn new(_: Rng) -> Self {
         Self::default()

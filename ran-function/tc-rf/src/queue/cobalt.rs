@@ -118,6 +118,7 @@ impl Cobalt {
 
 impl Aqm for Cobalt {
     type Params = CodelParams;
+    const ADMITS: bool = true;
 
     fn new(rng: Rng) -> Self {
         let drop_next_us = 0;

@@ -60,7 +60,7 @@ impl CodelParams {
     /// Whether packets are marked by their sojourn alone.
     #[inline]
     pub(super) fn has_step(&self) -> bool {
-        self.ce_threshold_us.is_some() || self.l4s
+        self.ce_threshold_us.is_some() | self.l4s
     }
 
     /// Sojourn above which packets are marked.
@@ -180,6 +180,7 @@ impl Codel {
 
 impl Aqm for Codel {
     type Params = CodelParams;
+    const ADMITS: bool = true;
 
     fn new(_: Rng) -> Self {
         Self::default()

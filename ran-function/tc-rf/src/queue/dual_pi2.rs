@@ -129,6 +129,12 @@ impl DualPi2 {
         ]
     }
 
+    /// Whether [`advance`](Self::advance) would change anything.
+    #[inline]
+    pub(crate) fn is_due(&self, params: &DualPi2Params, now_us: u64) -> bool {
+        self.timer.is_due(now_us, params.update_us)
+    }
+
     /// Updates that fell due; `heads_us` gives the arrival of the oldest packets of L and C.
     #[inline]
     pub(crate) fn advance(
@@ -137,7 +143,7 @@ impl DualPi2 {
         heads_us: impl Fn() -> [Option<u64>; 2],
         now_us: u64,
     ) {
-        if !self.timer.is_due(now_us, params.update_us) {
+        if !self.is_due(params, now_us) {
             return;
         }
         let mut timer = self.timer;
@@ -162,7 +168,7 @@ impl DualPi2 {
     }
 
     /// `dualpi2_dequeue` of appendix A for a packet the scheduler took.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn served(
         &mut self,
         params: &DualPi2Params,
@@ -182,7 +188,7 @@ impl DualPi2 {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn low_latency(&mut self, params: &DualPi2Params, l4s: bool, packet: &Served) -> Verdict {
         let ecn = packet.ecn;
         let (p_c, p_cl) = (self.classic_probability(), self.coupled_probability(params));
@@ -207,7 +213,7 @@ impl DualPi2 {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn classic(&mut self, params: &DualPi2Params, l4s: bool, ecn: Ecn) -> Verdict {
         let p_c = self.classic_probability();
         // "Overload disables ECN".

@@ -16,12 +16,17 @@ pub(crate) enum Room {
     Refuse,
 }
 
+/// Whether a queue has room for one more packet of `len_bytes` within its limits.
+#[inline]
+pub(crate) fn fits(rules: &QueueRules, backlog: &Backlog, len_bytes: u32) -> bool {
+    backlog.packets < rules.limit_packets
+        && backlog.bytes + u64::from(len_bytes) <= u64::from(rules.limit_bytes)
+}
+
 /// Compares a queue with its limits for one more packet of `len_bytes`.
 #[inline]
 pub(crate) fn make_room(rules: &QueueRules, backlog: &Backlog, len_bytes: u32) -> Room {
-    let fits = backlog.packets < rules.limit_packets
-        && backlog.bytes + u64::from(len_bytes) <= u64::from(rules.limit_bytes);
-    if fits {
+    if fits(rules, backlog, len_bytes) {
         return Room::Fits;
     }
     // A packet that would not fit into the empty queue drops no other.

@@ -49,6 +49,7 @@ pub struct Recur(f64);
 
 impl Recur {
     /// Whether this packet is signalled.
+    #[inline(always)]
     pub(crate) fn next(&mut self, likelihood: f64) -> bool {
         self.0 += likelihood.clamp(0.0, 1.0);
         let signal = self.0 >= 1.0;
@@ -66,6 +67,7 @@ impl Recur {
 
 impl Aqm for Recur {
     type Params = RampParams;
+    const ADMITS: bool = true;
 
     fn new(_: Rng) -> Self {
         Self::default()

@@ -22,7 +22,7 @@ pub use cobalt::Cobalt;
 pub use codel::{Codel, CodelParams, MTU_BYTES};
 pub(crate) use dual_pi2::Served;
 pub use dual_pi2::{DualPi2, DualPi2Params, Member, RTT_MAX_S};
-pub(crate) use fifo::{Room, make_room};
+pub(crate) use fifo::{Room, fits, make_room};
 pub use l4s::{RampParams, Recur};
 pub use pie::{MARK_ECNTH, MAX_BURST_US, Pie, PieParams};
 pub use red::{RED_WEIGHT, Red, RedParams};
@@ -61,6 +61,15 @@ macro_rules! disciplines {
                     Self::Fifo { .. } => "fifo",
                     $(Self::$kind(_) => stringify!($name),)*
                     Self::DualPi2(..) => "dual_pi2",
+                }
+            }
+
+            /// Whether it queues every packet that fits.
+            pub(crate) fn admits(&self) -> bool {
+                match self {
+                    Self::Fifo { .. } => true,
+                    $(Self::$kind(_) => <$aqm as Aqm>::ADMITS,)*
+                    Self::DualPi2(..) => false,
                 }
             }
         }

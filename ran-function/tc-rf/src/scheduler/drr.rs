@@ -27,7 +27,7 @@ impl Drr {
     /// RFC 8290 §4.2, first part: new queues before old ones; a queue that "has already dequeued
     /// at least a quantum of bytes" gets another quantum and goes to the end of the old ones.
     #[inline]
-    pub(super) fn next_queue(&mut self, links: &mut [Link]) -> Option<u32> {
+    pub(crate) fn next_queue(&mut self, links: &mut [Link]) -> Option<u32> {
         while let Some(queue) = self.new.first() {
             let link = &mut links[queue as usize];
             if link.deficit > 0 {
@@ -58,7 +58,7 @@ fn quantum_of(quantum: i64, weights: &[u8], queue: u32) -> i64 {
 impl Algorithm for Drr {
     /// RFC 8290 §4.1: a queue that is not active "is added to the end of the list of new queues,
     /// and its number of credits is initiated to the configured quantum".
-    #[inline]
+    #[inline(always)]
     fn activate(&mut self, links: &mut [Link], queue: u32) {
         let link = &mut links[queue as usize];
         link.place = Place::New;

@@ -19,12 +19,12 @@ use e2sm_tc::v1::{self, Pipeline};
 
 use crate::queue::{QueueConfig, index_of};
 use conditional_priority::ConditionalPriority;
-use drr::Drr;
+pub(crate) use drr::Drr;
 use edf::EarliestDeadlineFirst;
 use guaranteed::Guaranteed;
 use inelastic::InelasticFirst;
 use isolated::Isolated;
-use list::Link;
+pub(crate) use list::Link;
 pub use list::Place;
 use round_robin::RoundRobin;
 use shared::SharedDrr;
@@ -431,6 +431,15 @@ impl Scheduler {
         match &mut self.kind {
             Kind::Drr(drr) => drr.emptied(&mut self.links, queue),
             _ => self.emptied_by_kind(queue),
+        }
+    }
+
+    /// Deficit round robin with the state of the queues, if that is the algorithm in force.
+    #[inline]
+    pub(crate) fn drr(&mut self) -> Option<(&mut Drr, &mut [Link])> {
+        match &mut self.kind {
+            Kind::Drr(drr) => Some((drr, &mut self.links)),
+            _ => None,
         }
     }
 

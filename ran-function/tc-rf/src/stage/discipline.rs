@@ -1,7 +1,7 @@
 //! Calls of a queue's discipline as packets arrive, leave and are dropped.
 
 use super::service_gaps::ServiceGaps;
-use super::{Queue, Stage, StageSink};
+use super::{Queue, Stage, StageSink, rules_of};
 use crate::arena::{Arena, Backlog, Slot};
 use crate::queue::{AqmQueue, Arrival, Discipline, Head, Mark, Served, State, Verdict};
 use crate::stats::Signalled;
@@ -19,7 +19,7 @@ impl<P: Packet> Stage<P> {
     pub(super) fn advance(&mut self, index: u32, now_us: u64) {
         let Self { arena, queues, pairs, rules, .. } = self;
         let queue = &mut queues[index as usize];
-        let discipline = &rules[usize::from(queue.rules)].discipline;
+        let discipline = &rules_of(queue, rules).queue.discipline;
         let (Discipline::DualPi2(params, _), State::DualPi2(pair)) = (discipline, &queue.aqm)
         else {
             return queue.aqm.advance(discipline, now_us);
@@ -50,7 +50,7 @@ impl<P: Packet> Stage<P> {
         sink: &mut impl StageSink<P>,
     ) -> Option<DropReason> {
         let queue = &mut self.queues[index as usize];
-        let discipline = &self.rules[usize::from(queue.rules)].discipline;
+        let discipline = &rules_of(queue, &self.rules).queue.discipline;
         if let Discipline::DualPi2(..) = discipline {
             self.advance(index, now_us);
             return None;
@@ -61,7 +61,21 @@ impl<P: Packet> Stage<P> {
             len_bytes: slot.len_bytes,
             ecn: arena.packet(slot).ecn(),
         };
-        match queue.aqm.arrives(discipline, arrival, now_us) {
+        let verdict = queue.aqm.arrives(discipline, arrival, now_us);
+        self.judge_arrival(index, slot, verdict, now_us, sink)
+    }
+
+    /// Marks an arriving packet, or returns the reason to drop it.
+    #[inline]
+    pub(super) fn judge_arrival(
+        &mut self,
+        index: u32,
+        slot: Slot,
+        verdict: Verdict,
+        now_us: u64,
+        sink: &mut impl StageSink<P>,
+    ) -> Option<DropReason> {
+        match verdict {
             Verdict::Pass => None,
             Verdict::Drop(reason) => Some(reason),
             Verdict::Mark => {
@@ -106,7 +120,7 @@ impl<P: Packet> Stage<P> {
     #[inline]
     pub(super) fn found_empty(&mut self, index: u32, now_us: u64) {
         let queue = &mut self.queues[index as usize];
-        let discipline = &self.rules[usize::from(queue.rules)].discipline;
+        let discipline = &rules_of(queue, &self.rules).queue.discipline;
         queue.aqm.found_empty(discipline, now_us);
     }
 
@@ -119,25 +133,18 @@ impl<P: Packet> Stage<P> {
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Slot> {
-        let Queue { backlog, aqm, rules, forwarded, .. } = &mut self.queues[index as usize];
-        let discipline = &self.rules[usize::from(*rules)].discipline;
+        let queue = &mut self.queues[index as usize];
+        let discipline = &rules_of(queue, &self.rules).queue.discipline;
+        let Queue { backlog, aqm, forwarded, .. } = queue;
         let Slot { len_bytes, arrived_us, .. } = first;
         let sojourn_us = now_us.saturating_sub(arrived_us);
-        let head = || Head {
-            len_bytes,
-            sojourn_us,
-            behind_packets: backlog.packets - 1,
-            behind_bytes: backlog.bytes - u64::from(len_bytes),
-            idle_us: self.gaps.idle_us(),
-        };
+        let head = || Head::new(backlog, len_bytes, sojourn_us, self.gaps.idle_us());
         if aqm.passes(discipline, head, now_us) {
             let slot = self.arena.pop_first(backlog, first);
             forwarded.count(len_bytes, sojourn_us, now_us);
             return Some(slot);
         }
-        let slot = self.judged_departure(index, now_us, sink)?;
-        self.count_forwarded(index, slot, now_us);
-        Some(slot)
+        self.judged_departure(index, now_us, sink)
     }
 
     #[inline]
@@ -147,18 +154,19 @@ impl<P: Packet> Stage<P> {
     }
 
     /// The same where the discipline may mark or drop.
-    #[inline(never)]
-    fn judged_departure(
+    #[inline(always)]
+    pub(super) fn judged_departure(
         &mut self,
         index: u32,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Slot> {
-        let Queue { backlog, aqm, rules, .. } = &mut self.queues[index as usize];
-        let discipline = &self.rules[usize::from(*rules)].discipline;
-        if let Discipline::DualPi2(..) = discipline {
+        let queue = &mut self.queues[index as usize];
+        let discipline = &rules_of(queue, &self.rules).queue.discipline;
+        if let (Discipline::DualPi2(..), State::DualPi2(_)) = (discipline, &queue.aqm) {
             return self.coupled_departure(index, now_us, sink);
         }
+        let Queue { backlog, aqm, .. } = queue;
         let mut view = View {
             arena: &mut self.arena,
             backlog,
@@ -168,43 +176,58 @@ impl<P: Packet> Stage<P> {
             now_us,
             sink,
         };
-        aqm.dequeue(discipline, now_us, &mut view)
+        let slot = aqm.dequeue(discipline, now_us, &mut view)?;
+        self.count_forwarded(index, slot, now_us);
+        Some(slot)
     }
 
     /// One turn of `dualpi2_dequeue` (RFC 9332 appendix A): `None` after a drop, and the
     /// scheduler selects again, as by `continue` there.
+    #[inline(always)]
     fn coupled_departure(
         &mut self,
         index: u32,
         now_us: u64,
         sink: &mut impl StageSink<P>,
     ) -> Option<Slot> {
-        self.advance(index, now_us);
-        let Queue { backlog, aqm, rules, .. } = &mut self.queues[index as usize];
-        let slot = self.arena.pop(backlog)?;
-        let (Discipline::DualPi2(params, member), State::DualPi2(pair)) =
-            (&self.rules[usize::from(*rules)].discipline, aqm)
-        else {
-            return Some(slot);
-        };
-        let Some(pair) = self.pairs.get_mut(*pair) else { return Some(slot) };
-        let served = Served {
-            ecn: self.arena.packet(slot).ecn(),
-            sojourn_us: now_us.saturating_sub(slot.arrived_us),
-            behind_packets: backlog.packets,
-            service_gap_us: self.gaps.longest_us(),
-        };
-        match pair.state.served(params, *member, &served) {
-            Verdict::Pass => Some(slot),
-            Verdict::Mark => {
-                let signalled = &mut self.signalled[index as usize];
-                mark(self.arena.packet_mut(slot), signalled, Mark::ControlLaw, now_us, sink);
-                Some(slot)
+        let mut is_advanced = false;
+        loop {
+            let Self { arena, queues, rules, pairs, gaps, .. } = self;
+            let queue = &mut queues[index as usize];
+            let Discipline::DualPi2(params, member) = &rules_of(queue, rules).queue.discipline
+            else {
+                return None;
+            };
+            let Queue { backlog, aqm: State::DualPi2(pair), forwarded, .. } = queue else {
+                return None;
+            };
+            let pair = pairs.get_mut(*pair)?;
+            if !is_advanced && pair.state.is_due(params, now_us) {
+                self.advance(index, now_us);
+                is_advanced = true;
+                continue;
             }
-            Verdict::Drop(reason) => {
+            let mut slots = arena.slots();
+            let first = slots.first(backlog)?;
+            let slot = slots.pop_first(backlog, first);
+            let sojourn_us = now_us.saturating_sub(slot.arrived_us);
+            let served = Served {
+                ecn: slots.packet(slot).ecn(),
+                sojourn_us,
+                behind_packets: backlog.packets,
+                service_gap_us: gaps.longest_us(),
+            };
+            let verdict = pair.state.served(params, *member, &served);
+            if let Verdict::Drop(reason) = verdict {
                 self.refuse(index, slot, reason, now_us, sink);
-                None
+                return None;
             }
+            forwarded.count(slot.len_bytes, sojourn_us, now_us);
+            if verdict == Verdict::Mark {
+                let signalled = &mut self.signalled[index as usize];
+                mark(slots.packet_mut(slot), signalled, Mark::ControlLaw, now_us, sink);
+            }
+            return Some(slot);
         }
     }
 }

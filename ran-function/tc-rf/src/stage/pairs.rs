@@ -61,12 +61,23 @@ impl Pairs {
         self.of_queue.get(queue).copied().unwrap_or(NONE)
     }
 
+    #[inline]
     pub(super) fn get(&self, pair: u32) -> Option<&Pair> {
         self.pairs.get(pair as usize)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, pair: u32) -> Option<&mut Pair> {
         self.pairs.get_mut(pair as usize)
+    }
+
+    /// Whether updates of a queue's pair fell due, if it is in one.
+    #[inline]
+    pub(super) fn is_due(&self, discipline: &Discipline, aqm: &State, now_us: u64) -> bool {
+        let (Discipline::DualPi2(params, _), State::DualPi2(pair)) = (discipline, aqm) else {
+            return false;
+        };
+        self.get(*pair).is_some_and(|pair| pair.state.is_due(params, now_us))
     }
 
     /// State of a pair.

@@ -3,21 +3,21 @@
 use e2sm_tc::v1::BufferLimit;
 
 use super::pairs::Pairs;
-use super::{Queue, Stage};
+use super::{Admission, Queue, Rules, Stage};
 use crate::Packet;
 use crate::arena::{Backlog, Slot};
-use crate::queue::{QueueConfig, QueueRules, State};
+use crate::queue::{QueueConfig, State};
 use crate::scheduler::{Scheduler, SchedulerConfig};
 use crate::shaper::Shapers;
 use crate::stats::Forwarded;
 
 /// Compiled queues, the rules they share and the pairs they form.
-pub(super) fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<QueueRules>, Pairs) {
-    let mut rules: Vec<QueueRules> = Vec::new();
+pub(super) fn compile(configs: &[QueueConfig], seed: u64) -> (Vec<Queue>, Vec<Rules>, Pairs) {
+    let mut rules: Vec<Rules> = Vec::new();
     let pairs = Pairs::new(configs);
     let queues = configs.iter().enumerate().map(|(index, config)| {
-        if rules.last() != Some(&config.rules) {
-            rules.push(config.rules);
+        if rules.last().map(|last| last.queue) != Some(config.rules) {
+            rules.push(Rules { queue: config.rules, admission: Admission::Stage });
         }
         let discipline = &config.rules.discipline;
         Queue {
@@ -106,6 +106,7 @@ impl<P: Packet> Stage<P> {
             self.scheduler = Scheduler::new(scheduler, self.queues.len());
             self.activate_all();
         }
+        self.note_admission();
     }
 
     /// Puts every queue with a backlog on the scheduler, the one with the oldest head first.

@@ -43,18 +43,25 @@ impl ServiceGaps {
     /// A packet leaves.
     #[inline]
     pub(super) fn departed(&mut self, now_us: u64) {
-        let gap_us = now_us.saturating_sub(self.waiting_since_us);
+        if now_us > self.waiting_since_us.wrapping_add(self.longest_us)
+            || now_us >= self.window_ends_us
+        {
+            self.note(now_us);
+        }
         self.waiting_since_us = now_us;
+    }
+
+    /// The same for a gap that may be the longest, or in another window.
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, now_us: u64) {
+        let gap_us = now_us.saturating_sub(self.waiting_since_us);
         if now_us >= self.window_ends_us {
             self.begin_window(now_us);
         }
-        if gap_us > self.longest_us {
-            self.longest_us = gap_us.min(LONGEST_US);
-        }
+        self.longest_us = self.longest_us.max(gap_us.min(LONGEST_US));
     }
 
-    #[cold]
-    #[inline(never)]
     fn begin_window(&mut self, now_us: u64) {
         let consecutive = now_us < self.window_ends_us.saturating_add(WINDOW_US);
         self.former_us = if consecutive { self.longest_us } else { 0 };
