@@ -174,6 +174,11 @@ def replay(model: OnnxStep, one: BearerSeries) -> tuple[Losses, Forecaster]:
     return losses, engine
 
 
+def over(loss: float, best: float) -> float:
+    """A loss over another, which may be 0 where a value never changes; NaN then."""
+    return loss / best if best > 0 else float("nan")
+
+
 def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[Row]:
     """Results on one recording: over all points, and at some."""
     losses, engine = replay(model, one)
@@ -202,7 +207,7 @@ def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[R
                 float(persistence / checked),
                 dict(zip(LOSSES, (of / persistence).tolist(), strict=True)),
                 float(served / persistence),
-                float(served / of[LOSSES.index("best simple")]),
+                over(served, float(of[LOSSES.index("best simple")])),
                 float(total(losses.covered) / checked),
                 float(total(losses.within) / untied) if untied > 0 else float("nan"),
                 engine.run.skill.fallbacks,
@@ -226,7 +231,7 @@ def main() -> None:
         [
             {
                 **{name: value for name, value in asdict(row).items() if name != "losses"},
-                "over best": row.served / min(row.losses[name] for name in EXPERTS),
+                "over best": over(row.served, min(row.losses[name] for name in EXPERTS)),
                 **row.losses,
             }
             for row in found
