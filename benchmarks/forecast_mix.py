@@ -191,6 +191,11 @@ def replay(model: OnnxStep, one: BearerSeries) -> tuple[Losses, Forecaster]:
     return losses, engine
 
 
+def over(loss: float, best: float) -> float:
+    """A loss over another, which may be 0 where a value never changes; NaN then."""
+    return loss / best if best > 0 else float("nan")
+
+
 def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[Row]:
     """Results on one recording: over all points, and at some."""
     losses, engine = replay(model, one)

@@ -142,7 +142,7 @@ impl Mix {
             pasts: Pasts::new(count, quantities.rate, oldest, Windows::past(), longest),
             simple: Simple::new(axes, quantities.rate, &spans, age),
             judged_from: 0,
-            ridges: Ridges::new(count, &ahead, age),
+            ridges: Ridges::new(count, quantities.rate, &ahead, age),
             axes,
             quantities,
             levels,

@@ -4,6 +4,8 @@
 //! of each quantity its last value and how far moving averages are from it. A target is the change of a
 //! quantity until a point. Sums forget exponentially (recursive least squares with forgetting; Haykin,
 //! Adaptive Filter Theory, §9), and coefficients follow from them now and then, not after each report.
+//! Changes are forecast within those learned from: coefficients of a queue that stands still say nothing
+//! of one that bursts.
 
 /// Weights of the newest value in the moving averages: memories of some 5, 25 and 125 reports.
 const AVERAGES: [f32; 3] = [0.2, 0.04, 0.008];
@@ -28,6 +30,8 @@ const RIDGE: f64 = 0.02;
 #[derive(Debug, Clone)]
 pub(crate) struct Ridges {
     quantities: usize,
+    /// The quantity that is a rate.
+    rate: Option<usize>,
     points: usize,
     /// Regressors of a slot.
     width: usize,
@@ -45,6 +49,9 @@ pub(crate) struct Ridges {
     products: Vec<f32>,
     /// `(S, K, width, M)`.
     coefficients: Vec<f32>,
+    /// `(S, K, M)` least and greatest changes learned, at most and at least 0; forgotten as the sums are.
+    least: Vec<f32>,
+    greatest: Vec<f32>,
     slots: Vec<Slot>,
     /// `(M,)` what a quantity changed by from the origin that is learned.
     changes: Box<[f32]>,
@@ -63,9 +70,10 @@ struct Slot {
 
 impl Ridges {
     /// No slots. `age` is that of the oldest origin that is asked for.
-    pub(crate) fn new(quantities: usize, ahead: &[i64], age: usize) -> Self {
+    pub(crate) fn new(quantities: usize, rate: Option<usize>, ahead: &[i64], age: usize) -> Self {
         Self {
             quantities,
+            rate,
             points: ahead.len(),
             width: 1 + quantities * OF_QUANTITY,
             ages: (age + 1).next_power_of_two(),
@@ -75,6 +83,8 @@ impl Ridges {
             gram: Vec::new(),
             products: Vec::new(),
             coefficients: Vec::new(),
+            least: Vec::new(),
+            greatest: Vec::new(),
             slots: Vec::new(),
             changes: vec![0.0; ahead.len()].into(),
         }
@@ -87,6 +97,8 @@ impl Ridges {
         self.gram.resize(slots * triangle(width), 0.0);
         self.products.resize(slots * self.quantities * series, 0.0);
         self.coefficients.resize(slots * self.quantities * series, 0.0);
+        self.least.resize(slots * self.quantities * self.points, 0.0);
+        self.greatest.resize(slots * self.quantities * self.points, 0.0);
         self.slots.resize(slots, Slot::default());
     }
 
@@ -96,6 +108,9 @@ impl Ridges {
         self.gram[slot * triangle..][..triangle].fill(0.0);
         self.products[slot * all..][..all].fill(0.0);
         self.coefficients[slot * all..][..all].fill(0.0);
+        let cells = self.quantities * self.points;
+        self.least[slot * cells..][..cells].fill(0.0);
+        self.greatest[slot * cells..][..cells].fill(0.0);
         self.slots[slot] = Slot::default();
     }
 
@@ -171,6 +186,12 @@ impl Ridges {
             target(quantity, origin, &mut self.changes);
             self.changes.iter_mut().for_each(|change| *change -= last);
             add_products(products, &self.changes, regressors);
+            let first = (slot * quantities + quantity) * self.points;
+            widen(
+                &mut self.least[first..][..self.points],
+                &mut self.greatest[first..][..self.points],
+                &self.changes,
+            );
         }
         let of = &mut self.slots[slot];
         of.origins += 1;
@@ -235,14 +256,33 @@ impl Ridges {
         let last = regressors[1 + quantity * OF_QUANTITY];
         let out = &mut out[..points];
         if let Ok(out) = <&mut [f32; USUAL_POINTS]>::try_from(&mut *out) {
-            *out = at_all(coefficients, regressors, last);
-            return;
+            *out = at_all(coefficients, regressors);
+        } else {
+            out.fill(0.0);
+            for (coefficients, regressor) in
+                coefficients.chunks_exact(points.max(1)).zip(regressors)
+            {
+                add_multiple(out, coefficients, *regressor);
+            }
         }
-        out.fill(last);
-        for (coefficients, regressor) in coefficients.chunks_exact(points.max(1)).zip(regressors) {
-            add_multiple(out, coefficients, *regressor);
+        let (low, high) = self.to_averages(regressors, quantity);
+        let least = &self.least[series * points..][..points];
+        let greatest = &self.greatest[series * points..][..points];
+        for (out, (least, greatest)) in out.iter_mut().zip(least.iter().zip(greatest)) {
+            *out = (last + out.min(greatest.max(high)).max(least.min(low))).max(0.0);
         }
-        out.iter_mut().for_each(|out| *out = out.max(0.0));
+    }
+
+    /// The most negative and the most positive change of a rate from its last value to one of its
+    /// averages, 0 if there is none. A report's rate may be a burst beyond all that was learned from,
+    /// and the mean over a span is then far below it; a queue moves no further than it does.
+    #[inline]
+    fn to_averages(&self, regressors: &[f32], quantity: usize) -> (f32, f32) {
+        if self.rate != Some(quantity) {
+            return (0.0, 0.0);
+        }
+        let off = &regressors[2 + quantity * OF_QUANTITY..][..AVERAGES.len()];
+        off.iter().fold((0.0, 0.0), |(low, high), off| (off.min(low), off.max(high)))
     }
 
     /// The exponential mean of a quantity at a report: a memory of 25 reports.
@@ -259,6 +299,9 @@ impl Ridges {
         let coefficients = &self.coefficients[series * self.of_series()..][point..];
         let coefficients = coefficients.iter().step_by(self.points).zip(regressors);
         let change: f32 = coefficients.map(|(one, other)| one * other).sum();
+        let cell = series * self.points + point;
+        let (low, high) = self.to_averages(regressors, quantity);
+        let change = change.min(self.greatest[cell].max(high)).max(self.least[cell].min(low));
         (regressors[1 + quantity * OF_QUANTITY] + change).max(0.0)
     }
 
@@ -269,6 +312,8 @@ impl Ridges {
             + size_of_val(&*self.gram)
             + size_of_val(&*self.products)
             + size_of_val(&*self.coefficients)
+            + size_of_val(&*self.least)
+            + size_of_val(&*self.greatest)
             + size_of_val(&*self.slots)
     }
 }
@@ -354,13 +399,22 @@ fn add_products(products: &mut [f32], changes: &[f32], regressors: &[f32]) {
 
 /// Forecasts of the usual number of points from `(width, M)` coefficients.
 #[inline]
-fn at_all(coefficients: &[f32], regressors: &[f32], last: f32) -> [f32; USUAL_POINTS] {
-    let mut sums = [last; USUAL_POINTS];
+fn at_all(coefficients: &[f32], regressors: &[f32]) -> [f32; USUAL_POINTS] {
+    let mut sums = [0.0; USUAL_POINTS];
     for (coefficients, regressor) in coefficients.as_chunks().0.iter().zip(regressors) {
         let coefficients: &[f32; USUAL_POINTS] = coefficients;
         add_multiple(&mut sums, coefficients, *regressor);
     }
-    sums.map(|sum| sum.max(0.0))
+    sums
+}
+
+/// Lets bounds shrink towards 0 as sums forget, and takes the changes from an origin in.
+#[inline]
+fn widen(least: &mut [f32], greatest: &mut [f32], changes: &[f32]) {
+    for ((least, greatest), change) in least.iter_mut().zip(greatest).zip(changes) {
+        *least = change.min(KEPT * *least);
+        *greatest = change.max(KEPT * *greatest);
+    }
 }
 
 #[inline]
@@ -386,7 +440,7 @@ mod tests {
         const SLOT: usize = 1;
 
         fn new() -> Self {
-            let mut ridges = Ridges::new(2, &AHEAD, 34);
+            let mut ridges = Ridges::new(2, None, &AHEAD, 34);
             ridges.grow(3);
             Self { ridges, past: Vec::new() }
         }
@@ -459,11 +513,21 @@ mod tests {
             let value = 1_000.0 * n as f32;
             one.add(value);
             let [near, .., far] = one.forecast();
-            assert!(near <= value + 300_000.0 && far <= value + 1_000_000.0, "{n}: {near} {far}");
+            assert!(near <= value + 5_001.0 && far <= value + 30_001.0, "{n}: {near} {far}");
         }
         let ([near, .., far], last) = (one.forecast(), one.past[4_999]);
         assert!((near - last - 5_000.0).abs() < 2_000.0, "{}", near - last);
         assert!((far - last - 30_000.0).abs() < 6_000.0, "{}", far - last);
+    }
+
+    #[test]
+    fn back_from_a_burst_a_rate_is_forecast_at_its_mean() {
+        let mut one = One::new();
+        one.ridges.rate = Some(1);
+        (0..3_000).for_each(|n| one.add(100.0 + noise(n)));
+        one.add(50_000.0);
+        let beyond = one.forecast().map(|value| (value - 100.0).abs());
+        assert!(beyond.iter().all(|off| *off < 5_000.0), "{beyond:?}");
     }
 
     #[test]

@@ -4,14 +4,15 @@ Experts are the model; persistence (the last value); seasonal (the last value a 
 seasons before, the season chosen among 10, 12, 20, 33 and 40 reports by the mean difference to it);
 ridge, a regression of the change until the point on the bearer's last values and moving averages
 over some 5, 25 and 125 reports of all its quantities, by least squares over the last 10 s, shrunk
-towards persistence and fitted anew each 0.45 s; window, the quantiles of the last 300 reports,
-which have the shape of a drain in bursts; they are taken anew only where they have weight, and
-judged by 24 outcomes of a call, for which bearers take turns, whatever their weight. Where a point
-is the mean over a span (:mod:`rlc_model.outcomes`), these are means over as many reports. Each is
-calibrated by quantile tracking (:mod:`rlc_model.calibration`). Their quantiles are averaged level
-by level, sorted and clipped at 0. Those of the model, which may cross, are sorted before they are
-calibrated as well: crossed ones would be shifted until each covers its share, and once sorted the
-outer two would cover more than theirs.
+towards persistence and fitted anew each 0.45 s, no further from the last value than the changes it
+has learned from, or than the averages where the quantity is a rate; window, the quantiles of the
+last 300 reports, which have the shape of a drain in bursts; they are taken anew only where they
+have weight, and judged by 24 outcomes of a call, for which bearers take turns, whatever their
+weight. Where a point is the mean over a span (:mod:`rlc_model.outcomes`), these are means over as
+many reports. Each is calibrated by quantile tracking (:mod:`rlc_model.calibration`). Their
+quantiles are averaged level by level, sorted and clipped at 0. Those of the model, which may cross,
+are sorted before they are calibrated as well: crossed ones would be shifted until each covers its
+share, and once sorted the outer two would cover more than theirs.
 
 Weights are per bearer, quantity and point, by exponential weights with second-order terms
 (Bernstein online aggregation, Wintenberger 2017): an outcome moves the logarithm of an expert's
