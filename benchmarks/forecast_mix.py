@@ -234,11 +234,6 @@ def rows(name: str, kind: str, model: OnnxStep, one: BearerSeries) -> Iterator[R
             )
 
 
-def over(loss: float, other: float) -> float:
-    """A loss over another; NaN if the other is 0."""
-    return loss / other if other > 0 else float("nan")
-
-
 def mean_shares(each: Sequence[Shares]) -> Shares:
     """The mean of those that are known; NaN without such."""
     known = np.array([one for one in each if not np.isnan(one.untied)]).reshape(-1, 2)
