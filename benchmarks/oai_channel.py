@@ -26,26 +26,22 @@ from typing import Any, Final
 import numpy as np
 from lab_run import lab_run
 from measuring import write
+from oai_flows import TESTS, Flows, radio_us
 from oai_starts import repeated
-from sojourn_demo.load import ping
-from sojourn_demo.load.commands import BY_LINES, ENDS_WITH_PARENT
 from sojourn_demo.measure import percentiles
 from sojourn_demo.oai.network import enter
 from sojourn_demo.programs import Programs
 
-TESTS: Final = Path(__file__).resolve().parents[1] / "ran-function/oai/tests"
-sys.path.insert(0, str(TESTS))
-
-from fading import CARRIER_GHZ, LEAST_POWER, SEED, doppler, rayleigh  # noqa: E402 - of the tests
-from standalone import UE_TELNET_PORT, Channel, Standalone  # noqa: E402
-from test_sa import Load  # noqa: E402
+# isort: split
+# Of the tests, whose folder is in the path by oai_flows.
+from fading import CARRIER_GHZ, LEAST_POWER, SEED, doppler, rayleigh
+from standalone import UE_TELNET_PORT, Channel, Standalone
 
 INSIDE: Final = "SOJOURN_BENCH_INSIDE"
 PRBS: Final = 24
 SETTLE_S: Final = 4.0
 LAB_S: Final = 30
 ROUNDS: Final = re.compile(r"dlsch_rounds (\d+)/(\d+)/(\d+)/(\d+).*?BLER [\d.]+ MCS \(\d+\) (\d+)")
-VOIP_BYTES, VOIP_PERIOD_US = 172, 20_000.0
 PIPELINES: Final = ("transparent", "low_latency")
 
 
@@ -74,42 +70,20 @@ async def in_oai(given: argparse.Namespace, folder: Path, pipeline: str, kmh: fl
                 name="fading",
                 has_ready_line=False,
             )
-        pings = programs.spawn(
-            (*ENDS_WITH_PARENT, *BY_LINES, *ping.command(ue.addresses[0])),
-            name="ping",
-            has_ready_line=False,
-        )
-        voip = await Load.start(
-            sa, ue, 8 * VOIP_BYTES / VOIP_PERIOD_US, packet_bytes=VOIP_BYTES, port=5500
-        )
-        bulk = await Load.start(sa, ue, given.mbps)
+        flows = await Flows.start(sa, ue, given.mbps)
         await asyncio.sleep(SETTLE_S)
-        radio_us = _radio_us(sa)
+        flows.mark()
+        radio_from_us = radio_us(sa)
         began = len(sa.gnb.log.read_text(errors="replace"))
         from_us = int(1e6 * asyncio.get_running_loop().time())
-        sizes = bulk.out.stat().st_size, voip.out.stat().st_size
         await asyncio.sleep(given.seconds)
-        speed = (_radio_us(sa) - radio_us) / (1e6 * asyncio.get_running_loop().time() - from_us)
-        text = sa.gnb.log.read_text(errors="replace")[began:]
-        rtts = [rtt_us / 1000 for _, rtt_us in ping.replies(pings.log)]
-        got, heard = (
-            np.array(
-                [
-                    tuple(map(int, line.split(b",")))
-                    for line in each.out.read_bytes()[size:].split(b"\n")
-                    if line.count(b",") == 2
-                ][1:-1]
-            ).reshape(-1, 3)
-            for each, size in ((bulk, sizes[0]), (voip, sizes[1]))
-        )
-        rounds = _rounds(text)
+        speed = (radio_us(sa) - radio_from_us) / (1e6 * asyncio.get_running_loop().time() - from_us)
+        figures = flows.figures()
+        rounds = _rounds(sa.gnb.log.read_text(errors="replace")[began:])
         first, last = rounds[0], rounds[-1]
         return {
             "radio_speed": round(speed, 3),
-            "goodput_mbps": round(len(got) * 8e-6 * 1300 / given.seconds, 2),
-            "voip_ms": _percentiles((heard[:, 2] - heard[:, 1]) / 1000),
-            "voip_packets": len(heard),
-            "ping_ms": _percentiles(np.array(rtts[int(SETTLE_S / ping.PERIOD_S) :])),
+            **figures,
             "first_bler": round((last[1] - first[1]) / max(1, last[0] - first[0]), 3),
             "mcs": float(np.mean([each[4] for each in rounds])),
             "dropped": sum(each["dropped_by_pipeline_packets"] for each in sa.bearers()),
@@ -126,16 +100,6 @@ def gains(kmh: float, seconds: int) -> list[float]:
     power = rayleigh(doppler(kmh, CARRIER_GHZ), SEED)
     powers = (max(power(ms / 1000), LEAST_POWER) for ms in range(1000 * seconds))
     return [10 * math.log10(power) for power in powers]
-
-
-def _radio_us(sa: Standalone) -> int:
-    return max((int(cell["radio_us"]) for cell in sa.status().get("cells", [])), default=0)
-
-
-def _percentiles(values: Any) -> dict[str, float | None]:
-    if len(values) == 0:
-        return dict.fromkeys(("p50", "p95", "p99"))
-    return {f"p{at}": round(float(np.percentile(values, at)), 1) for at in (50, 95, 99)}
 
 
 def in_lab(given: argparse.Namespace, folder: Path, pipeline: str, kmh: float) -> Any:

@@ -111,15 +111,15 @@ def is_set_up(node: Program) -> bool:
     return SETUP_DONE in node.log.read_text(errors="replace")
 
 
-async def start_bridge(flexric: FlexRic, programs: Programs, ric: Ric) -> str:
-    """Starts the bridge; returns the address of the E2 gateway."""
+async def start_bridge(flexric: FlexRic, programs: Programs, ric: Ric, *options: str) -> str:
+    """Starts the bridge, with further options; returns the address of the E2 gateway."""
     shim = ("--ric-preload", str(flexric.shim)) if flexric.shim else ()
     # Possible because RIC and node preload libflexric_level_triggered.so.
     together = ("--ric-controls-together", "16")
     bridge = await programs.start(
         *("flexric-bridge", "serve", "--listen", ANY_PORT, "--metrics-listen", ANY_PORT),
         *("--ric", ric.address, "--libraries", ric.models),
-        *("--ric-configuration", str(ric.settings), *shim, *together),
+        *("--ric-configuration", str(ric.settings), *shim, *together, *options),
     )
     listen: str = bridge.ready["listen"]
     return listen

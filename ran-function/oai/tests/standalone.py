@@ -16,6 +16,7 @@ from sojourn_demo.oai.build import GNB, SETTINGS, UE, Oai
 from sojourn_demo.oai.cell import LOG, NOT_REAL_TIME
 from sojourn_demo.oai.network import UE_TUN, UeNamespace
 from sojourn_demo.programs import Program, Programs
+from split import Split, cu_settings, du_settings, start_relay
 
 HERE: Final = Path(__file__).parent
 PRELOAD: Final = Path(sys.prefix) / "lib/libflexric_sctp_over_tcp.so"
@@ -90,7 +91,7 @@ class StandaloneUe:
 
 @dataclass(slots=True)
 class Standalone:
-    """Core network, gNB and UEs of one run, in an existing `folder`."""
+    """Core network, gNB and UEs of one run, in an existing `folder`. `gnb` may be a CU."""
 
     oai: Oai
     programs: Programs
@@ -99,6 +100,8 @@ class Standalone:
     core: Program
     gnb: Program
     prefix: Sequence[str]
+    f1u: Program | None = None
+    du: Program | None = None
     ues: list[StandaloneUe] = field(default_factory=list)
 
     @classmethod
@@ -116,6 +119,7 @@ class Standalone:
         ues: int = 4,
         flows: Sequence[str] = ("1:9",),
         telnet: int | None = None,
+        split: Split | None = None,
     ) -> Standalone:
         """Starts core network and gNB, and waits for their NG Setup.
 
@@ -128,6 +132,7 @@ class Standalone:
             flows: QoS flows of each PDU session, as the core network's option.
             telnet: Port of OAI's telnet server with the commands of its own tests, if it was built
                 (``-DENABLE_TELNETSRV=ON``).
+            split: CU and DU in processes of their own; `settings` are the CU's.
 
         Raises:
             DemoError: Something does not start.
@@ -155,32 +160,45 @@ class Standalone:
         ]
         if rlc_um:
             options += ["--gNBs.[0].um_on_default_drb", "1"]
-        if e2 is not None:
-            options += ["--e2_agent.near_ric_ip_addr", e2[0], "--e2_agent.sm_dir", e2[1]]
         if telnet is not None:
             options += ["--telnetsrv", "--telnetsrv.shrmod", "ci"]
             options += ["--telnetsrv.listenaddr", GNB_ADDRESS]
             options += ["--telnetsrv.listenport", str(telnet)]
         inherited = os.environ.get("LD_PRELOAD", "").split()
         libraries = dict.fromkeys([*inherited, *preloaded, str(PRELOAD)])
-        gnb = programs.spawn(
-            (
-                *(*prefix, str(oai.build / GNB), "-O", str(_conf(oai, CELLS[prbs][0]))),
-                *("--rfsim", *options, *LOG),
-            ),
-            name=GNB,
-            environment=oai.environment(
-                SOJOURN_STATUS_FILE=str(folder / "status.json"),
-                SOJOURN_STATUS_MS="100",
-                SOJOURN_PACE="1",
-                LD_PRELOAD=" ".join(libraries),
-                **settings,
-            ),
-            folder=folder,
-            has_ready_line=False,
-        )
-        made = cls(oai, programs, folder, prbs, core, gnb, prefix)
+        conf = _conf(oai, CELLS[prbs][0])
+
+        def spawn(name: str, conf: Path, models: str | None, *words: str, **more: str) -> Program:
+            with_e2: list[str] = []
+            if e2 is not None and models is not None:
+                with_e2 = ["--e2_agent.near_ric_ip_addr", e2[0], "--e2_agent.sm_dir", models]
+            return programs.spawn(
+                (
+                    *(*prefix, str(oai.build / GNB), "-O", str(conf)),
+                    *("--rfsim", *words, *with_e2, *LOG),
+                ),
+                name=name,
+                environment=oai.environment(
+                    SOJOURN_PACE="1", LD_PRELOAD=" ".join(libraries), **more
+                ),
+                folder=folder,
+                has_ready_line=False,
+            )
+
+        shown = {"SOJOURN_STATUS_FILE": str(folder / "status.json"), "SOJOURN_STATUS_MS": "100"}
+        models = None if e2 is None else e2[1]
+        relay = None
+        if split is None:
+            gnb = spawn(GNB, conf, models, *options, **shown, **settings)
+        else:
+            relay = await start_relay(programs, split.delay_ms, real_time=real_time)
+            (folder / "cu.conf").write_text(cu_settings(conf.read_text()))
+            (folder / "du.conf").write_text(du_settings(conf.read_text()))
+            gnb = spawn("cu", folder / "cu.conf", split.cu_models, *options, **shown, **settings)
+        made = cls(oai, programs, folder, prbs, core, gnb, prefix, relay)
         await programs.wait_until(gnb, lambda: "ng_setup" in made.happened())
+        if split is not None:
+            made.du = spawn("du", folder / "du.conf", models, SOJOURN_OFF="1")
         return made
 
     async def attach(

@@ -15,7 +15,9 @@ from sojourn_demo.flexric import FlexRic
 from sojourn_demo.oai.build import Oai
 from sojourn_demo.oai.network import enter
 
-TESTS = tuple(Path(__file__).parent / name for name in ("test_gnb.py", "test_sa.py"))
+TESTS = tuple(
+    Path(__file__).parent / name for name in ("test_gnb.py", "test_sa.py", "test_split.py")
+)
 ENABLED = "SOJOURN_TEST_OAI"
 
 

@@ -1,6 +1,6 @@
 /* Preloaded where the kernel has no SCTP: SCTP sockets over loopback TCP, one-to-many as far as
- * FlexRIC uses them, one-to-one as far as an OAI gNB that connects to its AMF does. For tests and
- * demonstrations on one machine.
+ * FlexRIC uses them, one-to-one as far as OAI does: a gNB that connects to its AMF, a CU that accepts
+ * its DUs. For tests and demonstrations on one machine.
  *
  * The file descriptor of the program's socket is an epoll instance over the TCP connections. So a
  * message wakes only the thread that waits for it, as with SCTP.
@@ -51,6 +51,7 @@ typedef struct {
     int inner;     /* the epoll instance */
     int listening; /* -1: not listening */
     int bell;      /* signals queued notifications */
+    bool one_to_one;
     struct sctp_event_subscribe events;
     pthread_mutex_t mutex; /* protects the fields below */
     association_t *associations;
@@ -76,6 +77,7 @@ typedef struct {
     int (*socket)(int, int, int);
     int (*bind)(int, const struct sockaddr *, socklen_t);
     int (*listen)(int, int);
+    int (*accept)(int, struct sockaddr *, socklen_t *);
     int (*connect)(int, const struct sockaddr *, socklen_t);
     int (*setsockopt)(int, int, int, const void *, socklen_t);
     int (*getsockopt)(int, int, int, void *, socklen_t *);
@@ -93,6 +95,7 @@ static const functions_t *next(void)
         *(void **)&functions.socket = dlsym(RTLD_NEXT, "socket");
         *(void **)&functions.bind = dlsym(RTLD_NEXT, "bind");
         *(void **)&functions.listen = dlsym(RTLD_NEXT, "listen");
+        *(void **)&functions.accept = dlsym(RTLD_NEXT, "accept");
         *(void **)&functions.connect = dlsym(RTLD_NEXT, "connect");
         *(void **)&functions.setsockopt = dlsym(RTLD_NEXT, "setsockopt");
         *(void **)&functions.getsockopt = dlsym(RTLD_NEXT, "getsockopt");
@@ -271,6 +274,7 @@ int socket(int domain, int type, int protocol)
     ep->listening = -1;
     ep->last_notice = &ep->notices;
     ep->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ep->one_to_one = (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM;
     pthread_mutex_init(&ep->mutex, NULL);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     epoll_ctl(fd, EPOLL_CTL_ADD, ep->bell, &event);
@@ -296,8 +300,41 @@ int listen(int fd, int backlog)
         return next()->listen(fd, backlog);
     if (next()->listen(ep->listening, backlog) != 0)
         return -1;
+    if (ep->one_to_one) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = ep};
+        return epoll_ctl(ep->inner, EPOLL_CTL_ADD, ep->listening, &event);
+    }
     errno = pthread_create(&ep->accepting, NULL, keep_accepting, ep);
     return errno == 0 ? 0 : -1;
+}
+
+/* RFC 6458 §4.1.4: a socket of the association, which has the listener's events. */
+int accept(int fd, struct sockaddr *address, socklen_t *length)
+{
+    endpoint_t *ep = endpoint_of(fd);
+    if (ep == NULL)
+        return next()->accept(fd, address, length);
+    struct sockaddr_in peer;
+    socklen_t bytes = sizeof peer;
+    const int from = accept4(ep->listening, (struct sockaddr *)&peer, &bytes, SOCK_CLOEXEC);
+    const int made = from < 0 ? -1 : socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    if (made < 0) {
+        if (from >= 0)
+            next()->close(from);
+        return -1;
+    }
+    if (join(endpoint_of(made), from, &peer) == NULL) {
+        close(made);
+        errno = ENOMEM;
+        return -1;
+    }
+    /* Only now: that the association is up is what this call returns, and no event. */
+    endpoint_of(made)->events = ep->events;
+    if (address != NULL) {
+        memcpy(address, &peer, *length < bytes ? *length : bytes);
+        *length = bytes;
+    }
+    return made;
 }
 
 /* RFC 6458 §3.1.6: an association without a message. */
@@ -381,7 +418,7 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *length)
                                  .sstat_outstrms = STREAMS};
     }
     if (level == SOL_SOCKET && name == SO_TYPE && *length >= sizeof(int))
-        *(int *)value = SOCK_SEQPACKET;
+        *(int *)value = ep->one_to_one ? SOCK_STREAM : SOCK_SEQPACKET;
     return 0;
 }
 
@@ -479,7 +516,7 @@ int sctp_sendmsg(int fd, const void *bytes, size_t length, struct sockaddr *to, 
     return (int)length;
 }
 
-/* Whether there is something to receive, without waiting. Notifications first: the start of an
+/* Whether there is something to receive or to accept, without waiting. Notifications first: the start of an
  * association is delivered before its first message, its end after the last. */
 static bool ready(endpoint_t *ep)
 {
@@ -491,6 +528,8 @@ static bool ready(endpoint_t *ep)
         association_t *found = event.data.ptr;
         if (found == NULL)
             continue;
+        if ((void *)found == ep)
+            return true; /* `accept` would not wait */
         if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 &&
             recv(found->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
             leave(ep, found);

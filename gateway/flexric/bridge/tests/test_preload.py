@@ -216,6 +216,60 @@ show(clients=clients, distinct=clients[0][1] != clients[1][1])
     assert facts["distinct"]
 
 
+def test_a_one_to_one_listener_accepts_as_a_cu_does_its_dus(sctp_over_tcp: str) -> None:
+    """Wait for the listener as OAI does, accept without its address, ask for the association, send
+    and receive over the socket of each DU."""
+    facts = output_of(
+        sctp_over_tcp,
+        LIBRARY
+        + """
+events = bytes([1, 1, 0, 0, 0, 1, 0, 0])
+def one_to_one():
+    fd = libc.socket(socket.AF_INET, socket.SOCK_STREAM, SCTP)
+    assert libc.setsockopt(fd, SCTP, EVENTS, events, 8) == 0
+    return fd
+def association(fd):
+    status, room = ctypes.create_string_buffer(176), ctypes.c_int(176)
+    assert libc.getsockopt(fd, SCTP, 14, status, ctypes.byref(room)) == 0
+    return struct.unpack_from("=i", status.raw)[0]
+cu = one_to_one()
+assert libc.sctp_bindx(cu, address(PORT), 1, 1) == 0 and libc.listen(cu, 5) == 0
+idle = readable(cu, 0.05)
+dus, accepted = [one_to_one(), one_to_one()], []
+for number, du in enumerate(dus):
+    assert libc.sctp_connectx(du, address(PORT), 1, None) == 0
+    receive(du)  # that it is connected
+    assert readable(cu)
+    room = ctypes.c_int(28)
+    peer = ctypes.create_string_buffer(28)
+    accepted.append(libc.accept(cu, peer, ctypes.byref(room)))
+    assert room.value == 16 and peer.raw[:2] == struct.pack("=H", socket.AF_INET)
+more = readable(cu, 0.05)
+got = []
+for number, (du, at_cu) in enumerate(zip(dus, accepted)):
+    libc.sctp_sendmsg(du, b"setup %d" % number, 7, None, 0, 62, 0, 0, 0, 0)
+    assert readable(at_cu)
+    message, _, flags, _, ppid = receive(at_cu)
+    libc.sctp_sendmsg(at_cu, b"back", 4, None, 0, 62, 0, 0, 0, 0)
+    got.append([message.decode(), flags == EOR, ppid, receive(du)[0].decode()])
+libc.close(dus[0])
+assert readable(accepted[0])
+ends = [struct.unpack_from("=H", receive(accepted[0])[0])[0] for _ in range(2)]
+libc.sctp_sendmsg(dus[1], b"still here", 10, None, 0, 62, 0, 0, 0, 0)
+show(idle=idle, more=more, got=got, ends=ends, other=receive(accepted[1])[0].decode(),
+     distinct=association(accepted[0]) != association(accepted[1]))
+""",
+    )
+    assert facts == {
+        "idle": False,
+        "more": False,
+        "got": [["setup 0", True, 62, "back"], ["setup 1", True, 62, "back"]],
+        "ends": [0x8001, 0x8005],
+        "other": "still here",
+        "distinct": True,
+    }
+
+
 def test_association_events_are_delivered_when_enabled(sctp_over_tcp: str) -> None:
     facts = output_of(
         sctp_over_tcp,

@@ -119,6 +119,7 @@ def test_the_plan_names_each_step_in_its_order_with_commands(
     for step in ("ric", "node"):
         preloaded = f"{folders.sojourn}/.venv/lib/libflexric_level_triggered.so"
         assert f"LD_PRELOAD={preloaded} " in commands[step]
+    assert f" -c {folders.flexric}/flexric.conf" in commands["ric"]
     assert main(folders.arguments()) == 0
     shown = capsys.readouterr().out
     assert [shown.index(f" {name}: ") for name in NAMES] == sorted(

@@ -146,9 +146,11 @@ impl Algorithm for Forecast {
         self.without_status = None;
         let way_us = received.one_way_us() as f64;
         let first = self.status_us.is_none();
+        let mut ttis = 1;
         if let Some(before_us) = self.status_us {
-            let interval_us = status.at_us.saturating_sub(before_us) as f64;
-            self.interval_us += MEAN_GAIN * (interval_us - self.interval_us);
+            let interval_us = status.at_us.saturating_sub(before_us);
+            self.interval_us += MEAN_GAIN * (interval_us as f64 - self.interval_us);
+            ttis = (interval_us / received.tti_us().max(1)).max(1);
         }
         self.capacity_bytes_per_tti = status.capacity_bytes_per_tti;
         self.way_us += if first { 1.0 } else { MEAN_GAIN } * (way_us - self.way_us);
@@ -162,7 +164,8 @@ impl Algorithm for Forecast {
         let held_bytes = self.drain.status(received, limited);
         if status.dl_opportunity {
             let left_bytes = u64::from(status.occupancy_bytes);
-            self.burst.tti(held_bytes.saturating_sub(left_bytes), status, limited);
+            // Of TTIs between two statuses only the sum is known.
+            self.burst.tti(held_bytes.saturating_sub(left_bytes) / ttis, status, limited);
             let step = (STEP * self.burst.bytes() as f64).max(MTU_BYTES);
             let most = self.burst.bytes() as f64
                 + self.drain.mean.max(MTU_BYTES / FRAME_US as f64) * self.round_trip_us() as f64;
@@ -304,5 +307,34 @@ impl Correction {
             self.least_left = f64::MAX;
         }
         self.bytes = self.bytes.clamp(-most, most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::received;
+    use super::*;
+
+    /// The limit after 0.9 s of a radio that drains 2000 bytes each ms from a full buffer, with a
+    /// status each of these times, in turn.
+    fn limit_bytes(intervals_ms: &[u64]) -> u64 {
+        let mut pacer = Forecast::new(500_000, None);
+        let mut at_ms = 0;
+        for interval_ms in intervals_ms.iter().cycle() {
+            pacer.sent(2_000 * interval_ms, 1_000 * at_ms);
+            at_ms += interval_ms;
+            pacer.status(&received(1_000 * at_ms, 60_000));
+            if at_ms >= 900 {
+                break;
+            }
+        }
+        pacer.limit_bytes()
+    }
+
+    #[test]
+    fn how_often_the_du_reports_does_not_change_what_a_tti_pulls() {
+        let each_tti = limit_bytes(&[1]);
+        assert_eq!(limit_bytes(&[20]), each_tti);
+        assert_eq!(limit_bytes(&[10, 40, 15, 60]), each_tti);
     }
 }

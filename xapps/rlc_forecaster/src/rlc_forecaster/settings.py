@@ -98,7 +98,8 @@ class ForecasterSettings(XAppSettings):
         description="Period of forecast feeds to the CU of a split gNB, ms: E2SM-TC controls with"
         " the newest forecasts of the RLC of its O-DU, by which its pacers hold packets back. A"
         " pacer that hears nothing for 100 ms lets all pass. FlexRIC's near-RT RIC has 64,500"
-        " requests, of which each feed takes one. None if unset.",
+        " requests, of which each feed takes one; its bridge passes so many only with a"
+        " controls.per_s above their rate. None if unset.",
     )
     model_max_age_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,

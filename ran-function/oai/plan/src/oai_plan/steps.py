@@ -111,8 +111,12 @@ def steps(trees: Trees, ric: str, gateway: str) -> list[Step]:
         ),
         Step(
             "ric",
-            f"start the near-RT RIC first, on {ric}, with the library preloaded",
-            (f"{preload} {trees.flexric_build / RIC} -p {models}",),
+            f"start the near-RT RIC first, on {ric}, with the library preloaded; its file has the"
+            " address that it listens at",
+            (
+                f"{preload} {trees.flexric_build / RIC} -p {models}"
+                f" -c {trees.flexric / 'flexric.conf'}",
+            ),
             "",
             lambda seen: program_runs(seen, trees.flexric_build / RIC, PRELOADED),
         ),
