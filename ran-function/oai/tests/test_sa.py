@@ -289,6 +289,7 @@ async def test_a_ue_that_comes_again_has_a_new_bearer(tmp_path: Path) -> None:
     async with standalone(tmp_path, prbs=SMALL_CELL_PRBS) as sa:
         ue = await sa.attach(0)
         first = ue.addresses
+        await until(sa, lambda: len(sa.bearers()) == 1)
         (before,) = sa.bearers()
         await sa.detach(ue)
         await until(sa, lambda: sa.bearers() == [])
