@@ -60,7 +60,8 @@ def test_what_is_judged_as_served_is_what_the_engine_serves(
 
     monkeypatch.setattr(judge, "Served", Spy)
     judge.judge(JudgedModel.load(DEFAULT_MODEL), find_recordings(RECORDING))
-    [(origins, ours)] = kept
+    # One entry a block of samples.
+    origins, ours = (np.concatenate(parts) for parts in zip(*kept, strict=True))
     theirs = engine_serves()[origins]
     off = np.abs(ours - theirs).mean(axis=(0, 2, 3))
     # The engine's first report of a limit comes a sample later, and limits are checked then.

@@ -226,7 +226,8 @@ def test_a_long_recording_is_judged_in_windows_every_sample_once(
     # its memory after 3 s is a property of its weights and the run. Weights of zero have no memory.
     for judged, run, exact, served in (
         (JudgedModel.load(tmp_path / "zero"), SAMPLE, 1e-9, 1e-9),
-        (model, FORGOTTEN, 1e-5, 1e-4),
+        # The mix's weights follow from losses of the model, and multiply what is left.
+        (model, FORGOTTEN, 1e-5, 5e-4),
     ):
         whole = judged_rows(judged, find_recordings(run))
         monkeypatch.setattr(windows, "WINDOW_SAMPLES", 4 * 460)
