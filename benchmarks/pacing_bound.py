@@ -7,9 +7,11 @@ of the window was known. If the radio can carry D, at least (D − Y)⁺ of it i
 left is that of a quantile of D given the past (the newsvendor's), so no pacer with this forecaster
 leaves less. Over the mean rate it is the mean time of a byte in the RLC (Little's law).
 
-Prints that time for each radio and distribution: all windows alike (marginal); a mean with the best
-of several memories, its errors scaled by rate, by its root or not at all, chosen in hindsight
-(adaptive); LightGBM with the bytes of the last 1 to 1000 ms, fitted to the rest of the same radio.
+A radio is a Mahimahi trace, or what drains from the bearer of a `gnb-lab run` in which it is never
+empty. Prints that time for each radio and distribution: all windows alike (marginal); a mean with
+the best of several memories, its errors scaled by rate, by its root or not at all, chosen in
+hindsight (adaptive); LightGBM with the bytes of the last 1 to 1000 ms, fitted to the rest of the
+same radio.
 With the true future it is 0.
 """
 
@@ -28,8 +30,10 @@ from typing import Any, Final
 import numpy as np
 from measuring import show
 from numpy.typing import NDArray
+from rlc_dataset import find_recordings
 from rlc_dataset.channels import load_mahimahi
 from rlc_dataset.errors import DatasetError
+from rlc_model import FEATURES, run_arrays
 
 Bytes = NDArray[np.float64]
 
@@ -190,15 +194,47 @@ def bounds(name: str, radio: Bytes, lightgbm: Any | None) -> Iterator[Bound]:
         )
 
 
+def drained(runs: Path) -> Iterator[tuple[str, Bytes]]:
+    """Bytes per ms that the MAC drains from the bearer of each run, from the first full second on.
+
+    Raises:
+        DatasetError: A run is damaged.
+        ValueError: A run has several bearers, or the RLC of its bearer is empty at times.
+    """
+    for recording in find_recordings(runs):
+        if len(recording.bearers) != 1:
+            raise ValueError(f"{recording.name}: {len(recording.bearers)} bearers; expected one")
+        (bearer,) = recording.bearers
+        arrays = run_arrays(list(recording.pieces(bearer, recording.rows)))
+        features = arrays.features[1_000:, 0].astype(np.float64)
+        if not features[:, FEATURES.index("occupancy_bytes")].all():
+            raise ValueError(f"{recording.name}: the RLC is empty at times; expected a full bearer")
+        yield recording.name, features[:, FEATURES.index("drained_bytes_per_ms")]
+
+
+def recorded(traces: Path) -> Iterator[tuple[str, Bytes]]:
+    """Bytes per ms of each Mahimahi trace of a folder; names what is none."""
+    for path in sorted(path for path in traces.rglob("*") if path.is_file()):
+        try:
+            trace = load_mahimahi(path)
+        except DatasetError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            continue
+        yield str(path.relative_to(traces)), trace.quantities["capacity_bytes"]
+
+
 def milliseconds(value: float | None) -> str:
     """A cell of the table."""
     return "" if value is None else f"{value:.1f} ms"
 
 
 def main() -> int:
-    """Prints the bounds of each Mahimahi trace of a folder."""
+    """Prints the bounds of each radio of a folder."""
     parser = argparse.ArgumentParser(description="Least time in the RLC of a CU far from its DU.")
-    parser.add_argument("traces", type=Path, help="folder of recorded radios")
+    parser.add_argument("radios", type=Path, help="folder of recorded radios")
+    parser.add_argument(
+        "--runs", action="store_true", help="it is of gnb-lab run or sweep, with one full bearer"
+    )
     parser.add_argument("--seconds", type=int, default=120, help="from the start of each (120)")
     parser.add_argument("--json", type=Path, help="write the bounds as a JSON array")
     given = parser.parse_args()
@@ -208,17 +244,17 @@ def main() -> int:
     else:
         lightgbm = importlib.import_module("lightgbm")
     found: list[Bound] = []
-    for path in sorted(path for path in given.traces.rglob("*") if path.is_file()):
-        try:
-            trace = load_mahimahi(path)
-            radio = trace.quantities["capacity_bytes"][: given.seconds * 1_000]
-            found.extend(bounds(str(path.relative_to(given.traces)), radio, lightgbm))
-        except DatasetError as error:
-            print(f"left out: {error}", file=sys.stderr)
-        except ValueError as error:
-            print(f"left out: {path}: {error}", file=sys.stderr)
+    try:
+        for name, radio in drained(given.radios) if given.runs else recorded(given.radios):
+            try:
+                found.extend(bounds(name, radio[: given.seconds * 1_000], lightgbm))
+            except ValueError as error:
+                print(f"left out: {name}: {error}", file=sys.stderr)
+    except (DatasetError, ValueError) as error:
+        print(f"{given.radios}: {error}", file=sys.stderr)
+        return 2
     if not found:
-        print(f"{given.traces}: no Mahimahi trace", file=sys.stderr)
+        print(f"{given.radios}: no radio", file=sys.stderr)
         return 2
     show(
         [

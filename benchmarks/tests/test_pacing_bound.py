@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gnb_lab
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
-from pacing_bound import adaptive, left_ms, marginal, windows
+from pacing_bound import adaptive, drained, left_ms, marginal, windows
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,3 +65,27 @@ def test_the_program_leaves_out_what_is_no_radio(tmp_path: Path) -> None:
         assert f"{each['marginal']:.1f} ms" in done.stdout
     assert "short.down: 2 ms; expected" in done.stderr
     assert "README.md, row 1" in done.stderr
+
+
+def test_what_drains_from_a_full_bearer_of_the_lab_is_a_radio(tmp_path: Path) -> None:
+    def recorded(name: str, rate_kbps: int) -> Path:
+        world = gnb_lab.World(
+            {
+                "duration_s": 2,
+                "cell": {"rat": "nr", "n_prb": 52, "scs_khz": 15},
+                "ues": [{"rnti": 17921, "channel": {"fixed_mcs": 10}, "drbs": [{"id": 1}]}],
+                "flows": [{"name": "load", "kind": "udp_cbr", "rate_kbps": rate_kbps}],
+            }
+        )
+        world.record()
+        world.step_until(2_000_000)
+        (tmp_path / name).mkdir()
+        pq.write_table(world.frame(), tmp_path / name / "bearers.parquet")
+        return tmp_path / name
+
+    [(_, radio)] = drained(recorded("full", 100_000))
+    # A slot of 1 ms with MCS 10 and 52 PRBs.
+    assert len(radio) >= 990
+    assert 1_000 < radio.mean() < 2_500
+    with pytest.raises(ValueError, match="the RLC is empty at times"):
+        list(drained(recorded("idle", 100)))

@@ -1,4 +1,5 @@
-"""The gate promotes only calibrated models that are better than persistence."""
+"""The gate promotes only calibrated models that are better than persistence and that improve what
+is served."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from rlc_train import backtest
 from rlc_train.backtest import SUMS, Losses
 from rlc_train.baselines import BASELINES, Forecaster
+from rlc_train.baselines.mix import FALLBACK, MARGIN, MIX, served_with
 from rlc_train.export.check import Comparison
 from rlc_train.gate import LEAST_BLOCKS, Verdict, judge
 from rlc_train.horizon import Layout
@@ -51,10 +53,12 @@ def run(*models: Forecaster) -> dict[str, dict[str, Losses]]:
     for name, held in (("test", parts.test), ("unseen", parts.unseen)):
         chosen = backtest.origins_of(held, AXES, 2_000)
         found[name] = {model.name: backtest.run(model, chosen, AXES) for model in models}
-        for baseline in ("persistence", "best-simple"):
+        for baseline in ("persistence", FALLBACK, MIX):
             forecaster = BASELINES[baseline]()
             forecaster.fit(parts.train, AXES, 1)
             found[name][baseline] = backtest.run(forecaster, chosen, AXES)
+        # As if all weight was the model's.
+        found[name] |= {served_with(one): losses for one, losses in found[name].items()}
     return found
 
 
@@ -70,7 +74,7 @@ def verdict(
         model,
         AXES,
         comparison,
-        against=("persistence", "best-simple"),
+        against=("persistence", FALLBACK, MIX),
         horizons_us=[11_000, 30_000],
         seed=1,
         each_radio=each_radio,
@@ -87,9 +91,9 @@ def splits() -> dict[str, dict[str, Losses]]:
 def test_a_better_and_calibrated_model_is_promoted(splits: dict[str, dict[str, Losses]]) -> None:
     found = verdict(splits, "good")
     assert found.promoted, found.refusal()
-    # 2 splits × (2 persistences × 2 horizons × 2 quantities + 2 calibrations + all radios, each of
-    # which is too short to be judged by itself) and the export.
-    assert len(found.findings) == 23
+    # 2 splits × (2 horizons × 2 quantities + what the model adds + 2 calibrations + all radios,
+    # each of which is too short to be judged by itself) and the export.
+    assert len(found.findings) == 17
 
 
 def test_persistence_itself_is_refused(splits: dict[str, dict[str, Losses]]) -> None:
@@ -134,6 +138,43 @@ def test_both_splits_are_checked(splits: dict[str, dict[str, Losses]]) -> None:
     assert "unseen split: was not evaluated" in verdict({"test": splits["test"]}, "good").refusal()
 
 
+def test_a_model_that_adds_nothing_to_what_is_served_is_refused(
+    splits: dict[str, dict[str, Losses]],
+) -> None:
+    """It is better than persistence and calibrated; the mix without it serves the same."""
+    useless = {
+        where: by_name | {served_with("good"): by_name[MIX]} for where, by_name in splits.items()
+    }
+    failed = [finding for finding in verdict(useless, "good").findings if not finding.holds]
+    what = "skill of what is served with the model over what is without"
+    assert [finding.what for finding in failed] == [f"test: {what}", f"unseen: {what}"]
+    assert "+0.000, 95 % interval +0.000…+0.000" in failed[0].found
+
+
+def test_what_is_served_may_be_a_little_worse_than_the_best_simple_forecaster(
+    splits: dict[str, dict[str, Losses]],
+) -> None:
+    """Which expert is the best must be found out first."""
+
+    def judged(ratio: float) -> list[str]:
+        unseen = dict(splits["unseen"])
+        simple = unseen[FALLBACK]
+        unseen[served_with("good")] = replace(simple, pinball=ratio * simple.pinball)
+        found = verdict({"test": splits["test"], "unseen": unseen}, "good")
+        return [f.what for f in found.findings if not f.holds and "not worse" in f.what]
+
+    assert judged(1 + MARGIN / 2) == []
+    assert judged(1 + 2 * MARGIN)
+
+
+def test_what_was_not_evaluated_is_named(splits: dict[str, dict[str, Losses]]) -> None:
+    missing = {
+        where: {name: losses for name, losses in by_name.items() if name != served_with("good")}
+        for where, by_name in splits.items()
+    }
+    assert "test: good+mix: was not evaluated" in verdict(missing, "good").refusal()
+
+
 def test_one_lucky_block_is_not_enough(splits: dict[str, dict[str, Losses]]) -> None:
     """Better in the mean due to one block: the interval reaches below 0."""
     reference = splits["unseen"]["persistence"]
@@ -160,7 +201,7 @@ def test_a_model_that_is_worse_on_one_kind_of_bearer_is_refused(
 
     for worse, kind in (("near", "paced"), ("far", "unpaced")):
         unseen = {
-            name: radios(losses, worse if name == "good" else "")
+            name: radios(losses, worse if name == served_with("good") else "")
             for name, losses in splits["unseen"].items()
         }
         found = verdict({"test": splits["test"], "unseen": unseen}, "good")
@@ -179,7 +220,7 @@ def test_a_model_that_is_worse_on_one_kind_of_bearer_is_refused(
         # A kind of bearer of which there is a single second.
         ([15.0], [1.0], r"ratio 15\.000 \(no interval\)"),
         ([0.5], [1.0], r"ratio 0\.500 \(no interval\)"),
-        ([0.5], [0.0], r"best-simple has no loss, the model 0\.0"),
+        ([0.5], [0.0], r"best-simple has no loss, what is served 0\.0"),
         ([0.0], [0.0], ""),
         # The fall-back errs in one of many seconds.
         ([15.0] + [0.0] * 99, [1.0] + [0.0] * 99, r"ratio 15\.000 \(15\.000…∞\)"),
@@ -198,7 +239,7 @@ def test_a_kind_of_bearer_without_an_interval_is_not_taken_for_no_worse(
         return Losses(**sums, scenario=radios, radio=radios, bearer_kind=kinds)
 
     unseen = {
-        name: with_kind(losses, loss if name == "good" else reference)
+        name: with_kind(losses, loss if name == served_with("good") else reference)
         for name, losses in splits["unseen"].items()
     }
     found = verdict({"test": splits["test"], "unseen": unseen}, "good")
@@ -217,7 +258,7 @@ def test_a_radio_on_which_the_model_is_worse_refuses_it_unless_it_is_only_to_be_
     unseen = {}
     for name, losses in splits["unseen"].items():
         sums = {key: getattr(losses, key)[rows] for key in SUMS}
-        if name == "good":
+        if name == served_with("good"):
             sums["pinball"][3 * LEAST_BLOCKS :] *= 20
         labels_ = {"scenario": names, "radio": names, "bearer_kind": ["paced"] * len(rows)}
         unseen[name] = Losses(**sums, **labels_)

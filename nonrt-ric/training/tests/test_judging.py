@@ -20,7 +20,7 @@ from rlc_dataset import Recording, Run, find_recordings
 from rlc_model import read_contract, write_contract
 from rlc_train import backtest, corpus
 from rlc_train.backtest import Versus
-from rlc_train.baselines.simple import BestSimple
+from rlc_train.baselines.mix import BestSimple, ModelMix
 from rlc_train.cli import main
 from rlc_train.errors import TrainError
 from rlc_train.horizon import DEFAULT_POINTS_US
@@ -81,7 +81,7 @@ def test_a_row_per_recording_kind_quantity_and_horizon(
     ]
     for row in rows:
         assert (row["recording"], row["radio"]) == ("n78-106prb-7-2/car/00", "n78-106prb-7-2")
-        assert row["model"] == "rlc-lstm:3"
+        assert row["model"] == "rlc-lstm:4"
         assert row["samples"] == 5_500 - 5_500 // 3 - 100
         assert row["ratio"] == pytest.approx(row["pinball"] / row["pinball_simple"])
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
@@ -147,6 +147,7 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
     series = corpus.run_series(Run.open(SAMPLE), model.context_us)
     simple = BestSimple()
     simple.fit([], layout, 1)
+    mix = ModelMix(model.name, model.forecaster.steps, layout, model.warm_up)
     # Side by side, as they are judged: products of matrices round by the number of rows.
     chosen = [
         (
@@ -155,9 +156,10 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
         )
         for one in series
     ]
-    found = [backtest.run(each, chosen, layout) for each in (model.forecaster, simple)]
+    found = [backtest.run(each, chosen, layout) for each in (model.forecaster, simple, mix)]
     for kind in ("unpaced", "paced"):
-        ours, theirs = (losses.of(bearer_kind=kind) for losses in found)
+        ours, theirs, served = (losses.of(bearer_kind=kind) for losses in found)
+        of_served = Versus(served, theirs).skill_by_point()
         versus = Versus(ours, theirs)
         for row in (row for row in rows if row.bearer_kind == kind):
             q = [quantity.value for quantity in layout.quantities].index(row.quantity)
@@ -166,6 +168,8 @@ def test_the_figures_are_those_of_the_gates_back_test(model: JudgedModel) -> Non
             assert row.pinball == pytest.approx(ours.mean_pinball()[q, point])
             ratios = (row.ratio, row.ratio_high, row.ratio_low)
             assert ratios == pytest.approx((1 - skill.value, 1 - skill.low, 1 - skill.high))
+            # Weights multiply what rounding leaves between steps in windows and in one go.
+            assert row.served_ratio == pytest.approx(1 - of_served[q, point], rel=1e-4)
             strict, closed = ours.calibration(layout.levels).interval()
             assert row.coverage_80 == pytest.approx(closed[q, point])
             assert row.coverage_80_strict == pytest.approx(strict[q, point])

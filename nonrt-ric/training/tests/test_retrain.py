@@ -19,7 +19,7 @@ from rlc_model import read_contract, write_contract
 from rlc_model.manifest import TrainingData
 from rlc_train import backtest, corpus, history, pipeline
 from rlc_train.baselines import summary
-from rlc_train.baselines.simple import BestSimple
+from rlc_train.baselines.mix import BestSimple
 from rlc_train.candidate import Candidate, metrics_of
 from rlc_train.cli import main
 from rlc_train.collect.session import RecordingOptions

@@ -17,6 +17,7 @@ from rlc_model.files import replace_directory
 from rlc_model.manifest import BaselineMetric, ExporterCheck, Horizon, Scaler, TrainingData
 
 from rlc_train.backtest import Losses
+from rlc_train.baselines.mix import ModelMix
 from rlc_train.errors import TrainError
 from rlc_train.export.check import Comparison
 from rlc_train.export.runner import ServedForecaster, StepRunner, Timing
@@ -56,6 +57,10 @@ class Candidate:
         """The model as served, for a back-test."""
         runner = StepRunner(self.graph, self.state_size)
         return ServedForecaster(self.kind, runner, self.scaler, self.layout, tracked=True)
+
+    def served(self) -> ModelMix:
+        """What the forecaster serves with the model, for a back-test."""
+        return ModelMix(self.kind, self.forecaster().steps, self.layout, self.warm_up)
 
     def save(self, directory: Path) -> None:
         """Writes graph and description, both or none.

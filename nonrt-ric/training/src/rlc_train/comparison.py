@@ -9,10 +9,11 @@ from typing import Any
 
 from rlc_dataset import Recording
 
+from rlc_train.baselines.mix import FALLBACK
 from rlc_train.commands.promote import best
 from rlc_train.errors import TrainError
 from rlc_train.export.runner import measure
-from rlc_train.gate import EVERY_RADIO, FALLBACK
+from rlc_train.gate import EVERY_RADIO
 from rlc_train.judging.judge import OnProgress, judge
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.row import Row

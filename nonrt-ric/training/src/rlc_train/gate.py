@@ -10,17 +10,16 @@ from typing import Final
 import numpy as np
 
 from rlc_train.backtest import Losses, Versus, ratio
+from rlc_train.baselines.mix import FALLBACK, MARGIN, MIX, served_with
 from rlc_train.export.check import LIMIT, STEPS, Comparison
 from rlc_train.horizon import Layout
 from rlc_train.judging.row import Row
 from rlc_train.judging.rows import rows_of
 from rlc_train.judging.tally import Tally
-from rlc_train.metrics import least_excesses, worst_intervals
+from rlc_train.metrics import least_excesses, skill_interval, worst_intervals
 
 CALIBRATION_LIMIT: Final = 0.02
 """Largest difference between nominal and observed coverage: two points."""
-FALLBACK: Final = "best-simple"
-"""What a model may not be worse than on any kind of bearer."""
 LEAST_BLOCKS: Final = 20
 """Blocks of one second for a radio to be judged by itself: the percentile bootstrap of fewer is too
 narrow."""
@@ -49,9 +48,9 @@ class Verdict:
 
     Attributes:
         findings: The conditions.
-        rows: The model against the best simple forecaster by split (`recording`), radio and kind of
-            bearer, at the horizons of the gate.
-        worse_radios: Radios on which it is worse, where that does not refuse it.
+        rows: What is served with the model against the best simple forecaster by split
+            (`recording`), radio and kind of bearer, at the horizons of the gate.
+        worse_radios: Radios on which that is worse, where it does not refuse the model.
     """
 
     findings: tuple[Finding, ...]
@@ -92,11 +91,13 @@ def judge(
         model: Name of the candidate.
         layout: Axes of its forecasts.
         comparison: Export check; None if it was not exported.
-        against: Forecasters that it must beat.
+        against: Forecasters that it must beat; of :data:`~rlc_train.baselines.mix.FALLBACK` and
+            :data:`~rlc_train.baselines.mix.MIX` those that what is served with it must.
         horizons_us: Horizons at which it must beat them.
         seed: Seed of the bootstrap.
-        each_radio: Whether being worse than the fall-back on one radio refuses the model, by
-            intervals that hold for all radios together; on all bearers of a kind it always does.
+        each_radio: Whether forecasts that are worse than the fall-back on one radio refuse the
+            model, by intervals that hold for all radios together; on all bearers of a kind they
+            always do.
     """
     findings: list[Finding] = []
     radios: list[Tally] = []
@@ -106,29 +107,52 @@ def judge(
         if losses is None or model not in losses:
             findings.append(Finding(f"{split} split", "was not evaluated", holds=False))
             continue
+        served = served_with(model)
         for name in against:
-            if name not in losses:
-                findings.append(Finding(f"{split}: {name}", "was not evaluated", holds=False))
-                continue
-            versus = Versus(losses[model], losses[name])
-            for horizon_us in horizons_us:
-                findings += _skill(versus, (split, name), layout, horizon_us, seed)
-        findings += _calibrated(losses[model], split, layout, seed)
-        if FALLBACK in losses:
-            pairs = losses[model], losses[FALLBACK]
-            tallies = [*_by_kind(split, *pairs), *_by_radio(split, *pairs)]
-            of_split = rows_of(model, layout, tallies, seed)
-            kept = [row for row in of_split if row.horizon_us in horizons_us]
-            if FALLBACK in against:
+            ours = served if name in (FALLBACK, MIX) else model
+            if missing := [one for one in (ours, name) if one not in losses]:
+                findings += [
+                    Finding(f"{split}: {one}", "was not evaluated", holds=False) for one in missing
+                ]
+            elif name == MIX:
+                versus = Versus(losses[served], losses[MIX])
+                findings.append(_gains(versus, split, layout, horizons_us, seed))
+            elif name == FALLBACK:
+                pairs = losses[served], losses[FALLBACK]
+                tallies = [*_by_kind(split, *pairs), *_by_radio(split, *pairs)]
+                of_split = rows_of(served, layout, tallies, seed)
+                kept = [row for row in of_split if row.horizon_us in horizons_us]
                 findings += _no_worse(split, [row for row in kept if row.radio == EVERY_RADIO])
-            radios += [tally for tally in tallies if tally.radio != EVERY_RADIO]
-            rows += kept
+                radios += [tally for tally in tallies if tally.radio != EVERY_RADIO]
+                rows += kept
+            else:
+                versus = Versus(losses[model], losses[name])
+                for horizon_us in horizons_us:
+                    findings += _skill(versus, (split, name), layout, horizon_us, seed)
+        findings += _calibrated(losses[model], split, layout, seed)
     by_radio = _no_worse_radio(radios, rows, layout, horizons_us, seed)
     findings.append(_exported(comparison))
     if each_radio:
         return Verdict((*findings, *by_radio), tuple(rows))
     worse = tuple(finding for finding in by_radio if not finding.holds)
     return Verdict(tuple(findings), tuple(rows), worse)
+
+
+def _gains(
+    versus: Versus, split: str, layout: Layout, horizons_us: Sequence[int], seed: int
+) -> Finding:
+    """Check that what is served is better with the model than without: in the mean over the
+    quantities and horizons, each by its own loss without it."""
+    what = f"{split}: skill of what is served with the model over what is without"
+    points = [layout.point_at(horizon_us) for horizon_us in horizons_us]
+    ours, theirs = (one.pinball[:, :, points] for one in (versus.model, versus.reference))
+    total = theirs.sum(0)
+    if not total.any():
+        return Finding(what, "there is no loss without it", holds=False)
+    weight = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+    skill = skill_interval((ours * weight).sum((1, 2)), (theirs * weight).sum((1, 2)), seed=seed)
+    found = f"{skill.value:+.3f}, 95 % interval {skill.low:+.3f}…{skill.high:+.3f}"
+    return Finding(what, f"{found}; expected all above 0", holds=skill.low > 0)
 
 
 def _by_kind(split: str, model: Losses, fallback: Losses) -> list[Tally]:
@@ -152,19 +176,21 @@ def _by_radio(split: str, model: Losses, fallback: Losses) -> list[Tally]:
 
 
 def _no_worse(split: str, rows: Sequence[Row]) -> list[Finding]:
-    """Check, by kind of bearer, that the model is worse than the fall-back at no horizon."""
+    """Check, by kind of bearer, that forecasts are worse than the fall-back at no horizon."""
     findings = []
     for kind in dict.fromkeys(row.bearer_kind for row in rows):
         mine = [row for row in rows if row.bearer_kind == kind]
         worst = max(mine, key=_least_ratio)
-        found = f"ratio {worst.interval()}; expected an interval that is not all above 1"
+        found = (
+            f"ratio {worst.interval()}; expected an interval that is not all above {1 + MARGIN:g}"
+        )
         if worst.ratio is None:
-            found = f"{FALLBACK} has no loss, the model {worst.pinball:g}"
+            found = f"{FALLBACK} has no loss, what is served {worst.pinball:g}"
         findings.append(
             Finding(
                 _not_worse(split, "all radios", kind),
                 f"worst: {worst.quantity}, {worst.horizon_us / 1000:g} ms, {found}",
-                holds=_least_ratio(worst)[0] <= 1,
+                holds=_least_ratio(worst)[0] <= 1 + MARGIN,
             )
         )
     return findings
@@ -185,7 +211,7 @@ def _no_worse_radio(
     horizons_us: Sequence[int],
     seed: int,
 ) -> list[Finding]:
-    """Check, by radio and kind, that the model is worse than the fall-back at no horizon.
+    """Check, by radio and kind, that forecasts are worse than the fall-back at no horizon.
 
     The intervals hold for all radios, quantities and horizons together: of a hundred intervals by
     themselves two or three are above 1 for a model that is nowhere worse.
@@ -194,12 +220,13 @@ def _no_worse_radio(
     pairs = []
     for tally in radios:
         ours, theirs = (tally.blocks(name)[:, :, points] for name in ("model", "simple"))
-        pairs.append((ours.reshape(len(ours), -1), theirs.reshape(len(theirs), -1)))
+        allowed = (1 + MARGIN) * theirs
+        pairs.append((ours.reshape(len(ours), -1), allowed.reshape(len(allowed), -1)))
     findings = []
-    for tally, (_, theirs), excess in zip(
+    for tally, (_, allowed), excess in zip(
         radios, pairs, least_excesses(pairs, seed=seed), strict=True
     ):
-        least = 1 + ratio(excess, theirs.sum(0))
+        least = (1 + MARGIN) * (1 + ratio(excess, allowed.sum(0)))
         q, at = divmod(int(np.argmax(np.where(np.isfinite(least), least, 0))), len(points))
         quantity, horizon_us = layout.quantities[q].value, horizons_us[at]
         where = (tally.recording, tally.radio, tally.bearer_kind, quantity, horizon_us)
@@ -209,7 +236,7 @@ def _no_worse_radio(
                 _not_worse(tally.recording, f"radio {tally.radio}", tally.bearer_kind),
                 f"worst: {quantity}, {horizon_us / 1000:g} ms, ratio {found},"
                 f" {np.nanmax(least, initial=0):.3f} or more with the intervals of all radios"
-                " together; expected 1 or less",
+                f" together; expected {1 + MARGIN:g} or less",
                 holds=not bool((excess > 0).any()),
             )
         )

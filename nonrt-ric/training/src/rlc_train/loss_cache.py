@@ -12,6 +12,7 @@ import numpy as np
 from rlc_model.files import replacing
 
 from rlc_train.backtest import LABELS, SUMS, Losses
+from rlc_train.baselines.mix import model_of
 from rlc_train.errors import DAMAGED, TrainError
 
 
@@ -65,7 +66,7 @@ class LossCache:
             raise TrainError(str(path), error.strerror or "cannot be written") from error
 
     def _digest(self, name: str) -> str:
-        graph = self.graphs.get(name.partition("@")[0], b"")
+        graph = self.graphs.get(model_of(name.partition("@")[0]), b"")
         of = self.of | ({"source": self.sources[name]} if name in self.sources else {})
         inputs = json.dumps(of, sort_keys=True, default=str).encode()
         return hashlib.sha256(inputs + hashlib.sha256(graph).digest()).hexdigest()

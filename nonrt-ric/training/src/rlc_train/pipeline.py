@@ -14,6 +14,7 @@ from rlc_model.graph import check_graph
 from rlc_train import backtest, conformal
 from rlc_train.baselines import summary
 from rlc_train.baselines.base import Forecaster, spread_origins
+from rlc_train.baselines.mix import FALLBACK, MIX, served_with
 from rlc_train.candidate import Candidate
 from rlc_train.errors import TrainError
 from rlc_train.estimators.make import Estimators, forecaster, most_origins
@@ -202,8 +203,10 @@ def evaluate(
     """Back-tests candidates and baselines on the test part and the held-out series.
 
     A forecaster that is limited to few origins is evaluated on those, as are persistence
-    (``persistence@NAME``) and the candidates. Losses in `cache` are reused; `log` gets a line for
-    each of the others. Those of `fitted` are not fitted again.
+    (``persistence@NAME``) and the candidates. Beside what the forecaster serves without a model,
+    what it serves with each candidate is evaluated (:func:`~rlc_train.baselines.mix.served_with`).
+    Losses in `cache` are reused; `log` gets a line for each of the others. Those of `fitted` are
+    not fitted again.
 
     Returns:
         Split → forecaster → losses. Splits without series are omitted.
@@ -226,6 +229,11 @@ def evaluate(
         forecasters: list[tuple[str, Callable[[], Forecaster], Origins]] = [
             (kind, candidate.forecaster, every) for kind, candidate in candidates.items()
         ]
+        if not {FALLBACK, MIX}.isdisjoint(names):
+            forecasters += [
+                (served_with(kind), candidate.served, every)
+                for kind, candidate in candidates.items()
+            ]
         for name in (name for name in names if name not in candidates):
             most = most_origins(name, estimators)
             make: Callable[[], Forecaster] = partial(baseline, name)

@@ -14,6 +14,7 @@ from rlc_model import Quantity
 from rlc_model.horizon import MAX_POINTS
 
 from rlc_train.baselines import BASELINES
+from rlc_train.baselines.mix import FALLBACK, MIX
 from rlc_train.errors import TrainError
 from rlc_train.estimators.make import spec_of
 from rlc_train.estimators.spec import READY, EstimatorSpec
@@ -143,10 +144,15 @@ class Settings(_Section):
     origins: Annotated[int, Field(ge=100, description="Origins per split of a back-test.")] = 20_000
     gate_horizons_us: list[int] = [11_000, 30_000]
     gate_against: Annotated[
-        list[str], Field(min_length=1, description="Forecasters that a promoted model must beat.")
-    ] = ["persistence", "best-simple"]
+        list[str],
+        Field(
+            min_length=1,
+            description="Forecasters that a promoted model must beat, or of best-simple and mix:"
+            " that must be served better with it.",
+        ),
+    ] = ["persistence", FALLBACK, MIX]
     gate_each_radio: Annotated[
-        bool, Field(description="Refuse a model that is worse than the fall-back on any radio.")
+        bool, Field(description="Refuse a model with which forecasts are worse on any radio.")
     ] = True
 
     @property
@@ -204,7 +210,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "network": {"units": 16},
         "fit": {"epochs": 3, "lanes": 16, "steps": 32, "piece_samples": 1024, "xla": False},
         "origins": 2000,
-        "baselines": ["persistence", "best-simple", "mean-of-5", "linear-quantile"],
+        "baselines": ["persistence", FALLBACK, MIX, "mean-of-5", "linear-quantile"],
     },
 }
 """Settings by name."""

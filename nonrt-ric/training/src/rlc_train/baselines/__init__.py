@@ -4,14 +4,15 @@ from collections.abc import Callable
 from typing import Final
 
 from rlc_train.baselines.base import Forecaster
+from rlc_train.baselines.mix import FALLBACK, MIX, BestSimple, SimpleMix
 from rlc_train.baselines.naive import AdaptivePersistence, MeanOfK, Persistence, SeasonalNaive
 from rlc_train.baselines.sarima import Sarima
-from rlc_train.baselines.simple import BestSimple
 
 BASELINES: Final[dict[str, Callable[[], Forecaster]]] = {
     "persistence": Persistence,
     "adaptive-persistence": AdaptivePersistence,
-    "best-simple": BestSimple,
+    FALLBACK: BestSimple,
+    MIX: SimpleMix,
     "seasonal-naive": SeasonalNaive,
     "mean-of-5": MeanOfK,
     "sarima": Sarima,

@@ -18,6 +18,7 @@ from rlc_model.signature import read_signer
 
 from rlc_train import history
 from rlc_train.backtest import Losses
+from rlc_train.baselines.mix import FALLBACK, MIX, model_of, served_with
 from rlc_train.candidate import metrics_of
 from rlc_train.errors import TrainError
 from rlc_train.gate import Verdict, judge
@@ -73,7 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or directory.path / "model"
     held = splits["unseen"]
     baselines = {
-        n: x for n, x in held.items() if n != kind and x.pinball.shape == held[kind].pinball.shape
+        name: losses
+        for name, losses in held.items()
+        if name not in (kind, served_with(model_of(name)))
+        and losses.pinball.shape == held[kind].pinball.shape
     }
     training = TrainingData(
         description=Path(data["path"]).name,
@@ -120,11 +124,14 @@ def relative_loss(losses: Losses, reference: Losses | None) -> float:
 
 
 def better_baselines(splits: dict[str, dict[str, Losses]], kind: str) -> dict[str, float]:
-    """Baselines with less loss on the same origins of the held-out split, and the difference."""
+    """Baselines with less loss on the same origins of the held-out split, and the difference.
+
+    The forecaster serves the best simple forecaster where it is better: it is none of them.
+    """
     where = splits.get("unseen") or {}
     found = {}
     for name, losses in where.items():
-        if "@" in name or name == kind:
+        if "@" in name or name in (kind, FALLBACK, MIX, served_with(model_of(name))):
             continue
         ours, reference = where.get(f"{kind}@{name}"), where.get(f"persistence@{name}")
         ours = ours or where.get(kind)

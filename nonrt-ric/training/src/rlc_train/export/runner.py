@@ -102,20 +102,20 @@ class ServedForecaster(OnlineForecaster):
     def run(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
         """The forecasts of lanes, longest first."""
         if self._tracked:
-            return track_all(lanes, self.axes, self._steps(lanes))
-        return forecasts_at_origins(lanes, self.axes, self._steps(lanes))
+            return track_all(lanes, self.axes, self.steps(lanes))
+        return forecasts_at_origins(lanes, self.axes, self.steps(lanes))
 
     def plain(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
         """``(T, Q, M, K)`` forecasts of lanes from all rows, without calibration; longest first."""
         found = [np.empty((lane.stop, *self.axes.shape), np.float32) for lane in lanes]
-        steps = self._steps(lanes)
+        steps = self.steps(lanes)
         for first, stop, count in stretches(lanes):
             for rows, forecast in zip(found, steps(first, stop, count), strict=False):
                 rows[first:stop] = forecast
         return found
 
-    def _steps(self, lanes: Sequence[Lane]) -> ForecastRows:
-        """Forecasts of lanes, step by step, without calibration."""
+    def steps(self, lanes: Sequence[Lane]) -> ForecastRows:
+        """Forecasts of lanes, longest first, step by step, without calibration."""
         layout = self.axes
         features = np.zeros((lanes[0].stop, len(lanes), len(FEATURES)), np.float32)
         for index, lane in enumerate(lanes):

@@ -104,7 +104,8 @@ class _Stream:
             )
             for name, one in plain.items()
         }
-        served, simple = self.served.forecasts(block, plain["model"][:stop], due)
+        samples = replace(block, series=block.series.cut(0, stop))
+        served, simple = self.served.forecasts(samples, plain["model"][:stop], due)
         return found | {"served": served, "simple": simple}
 
 

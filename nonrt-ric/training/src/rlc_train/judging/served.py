@@ -27,31 +27,36 @@ class Served:
         self._mix.grow(1)
 
     def forecasts(
-        self, lane: Lane, model: NDArray[np.float32] | None, checks: Checks | None = None
+        self,
+        lane: Lane,
+        model: NDArray[np.float32] | None,
+        checks: Checks | None = None,
+        begun: int = 0,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The forecasts that are served, from those of the model, and the best simple ones.
 
         Outcomes are those that are reported to the forecaster, see :mod:`rlc_train.online`.
 
         Args:
-            lane: The samples; those before `learns_from` were given before.
+            lane: The N samples of its series; those before `learns_from` were given before.
             model: ``(N, quantity, M, K)`` from the N samples, without calibration; None without a
                 model.
             checks: The outcomes, if they are known already.
+            begun: Samples that the model had before those of the lane.
 
         Returns:
             The same axes, of each origin of the lane; 0 before `learns_from`.
         """
-        layout, series, stop = self._layout, lane.series, lane.stop
+        layout, series = self._layout, lane.series
         return rlc_native.replay(
             self._mix,
             0,
-            series.at_us[:stop] // layout.period_us,
-            series.features[:stop],
-            series.fresh[:stop],
-            ~np.isnan(series.targets[:stop, _LIMIT]),
+            series.at_us // layout.period_us,
+            series.features,
+            series.fresh,
+            ~np.isnan(series.targets[:, _LIMIT]),
             model,
-            warm_up=self._warm_up,
+            warm_up=max(self._warm_up - begun, 0),
             begin=lane.learns_from,
             wanted=lane.origins,
             checks=checks_of(lane, layout) if checks is None else checks,

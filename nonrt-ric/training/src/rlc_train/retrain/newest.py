@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rlc_model import Manifest, Quantity
 
 from rlc_train import backtest
-from rlc_train.baselines.simple import BestSimple
+from rlc_train.baselines.mix import FALLBACK, BestSimple
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
 from rlc_train.judging.model import JudgedModel
@@ -24,8 +24,6 @@ from rlc_train.metrics import Interval, skill_interval
 from rlc_train.series import Series
 from rlc_train.splits import SETTLING_SAMPLES, Part
 
-REFERENCE = "best-simple"
-"""What the forecaster falls back to."""
 DRIFT_SAMPLES: Final = 1_200_000
 """Most samples that drift is judged on, however much data is new: twenty minutes of a bearer."""
 DRIFT_WINDOW_SAMPLES: Final = 10_000
@@ -111,7 +109,7 @@ def promoted_ratios(manifest: Manifest) -> dict[str, float]:
     return {
         metric.quantity.value: metric.model_value / metric.baseline_value
         for metric in manifest.metrics
-        if metric.baseline == REFERENCE and metric.metric == "pinball" and metric.baseline_value > 0
+        if metric.baseline == FALLBACK and metric.metric == "pinball" and metric.baseline_value > 0
     }
 
 

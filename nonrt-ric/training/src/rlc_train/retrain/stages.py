@@ -18,6 +18,7 @@ from rlc_model.contract import CHECKSUMS
 from rlc_model.signature import read_signer
 
 from rlc_train import history, pipeline
+from rlc_train.baselines.mix import FALLBACK, MIX
 from rlc_train.collect.command import record
 from rlc_train.collect.session import RecordingOptions
 from rlc_train.commands import evaluate, promote, train
@@ -31,7 +32,7 @@ from rlc_train.tracking import publish
 
 HELD_OUT: Final = "held-out"
 """Cell of the recording that nothing is trained on."""
-JUDGED: Final = ("persistence", "best-simple", "linear-quantile")
+JUDGED: Final = ("persistence", FALLBACK, MIX, "linear-quantile")
 """Baselines unless the settings name some: those that the gate compares with, and the one that may
 be promoted. SARIMA and LightGBM take most of a back-test of all."""
 SHORTEST_S: Final = 1.0
@@ -88,7 +89,7 @@ def drift(this: Round) -> Result | None:
     for one in found:
         before = "unknown" if one.promoted is None else f"{one.promoted:.3f}"
         this.say(
-            f"drift: {one.quantity}: {one.ratio:.3f} of the loss of {newest.REFERENCE},"
+            f"drift: {one.quantity}: {one.ratio:.3f} of the loss of {FALLBACK},"
             f" {one.low:.3f}…{one.high:.3f}; {before} when promoted"
             f"{': drifted' if one.drifted else ''}"
         )
