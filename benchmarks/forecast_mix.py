@@ -32,6 +32,8 @@ from numpy.typing import NDArray
 from ric.sm import rlc
 from rlc_dataset.reader import Dataset, table_series
 from rlc_forecaster.core import Forecaster
+from rlc_forecaster.core.bearers import Index
+from rlc_forecaster.core.history import DueForecasts
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
 from rlc_model import BearerSeries
@@ -103,11 +105,11 @@ def simulated(situation: Situation, kind: str, pipeline: Any, seconds: int) -> B
 class Losses:
     """Sums of pinball losses of what was served and of the experts, over the same outcomes.
 
-    Takes the place of mix and coverage of a run.
+    Takes the place of a run's comparison of forecasts with outcomes, of one bearer.
     """
 
     def __init__(self, engine: Forecaster) -> None:
-        self._run, self._mix, self._coverage = engine.run, engine.run.mix, engine.run.coverage
+        self._run = engine.run
         layout = engine.layout
         self._levels = np.array(layout.quantiles, np.float32)
         shape = len(layout.quantities), layout.points
@@ -116,22 +118,34 @@ class Losses:
         self.checked, self.covered = np.zeros(shape), np.zeros(shape)
         self.tied, self.within = np.zeros(shape), np.zeros(shape)
         self._outcomes: list[tuple[int, NDArray[np.float32]]] = []
-        self._run.mix, self._run.coverage = Mixes(self), self  # type: ignore[assignment]
+        engine.run._learn = self.learn  # type: ignore[method-assign]
 
     def learn(
-        self,
-        points: int | NDArray[np.intp],
-        actual: NDArray[np.float32],
-        served: NDArray[np.float32],
+        self, slots: Index, due: list[DueForecasts], actual: NDArray[np.float32], at_us: int
     ) -> None:
-        """Losses of served forecasts."""
+        """As :func:`rlc_native.compare`, with the losses of each outcome."""
+        run = self._run
+        points = np.array([one.point for one in due], np.intp)
+        served = np.concatenate([one.past.served[one.then, :, one.point] for one in due])
+        model = np.concatenate(
+            [
+                one.past.uncalibrated[one.then, :, one.point]
+                for one in due
+                if one.past.uncalibrated is not None
+            ]
+        )
+        warm = np.concatenate([one.past.warm[one.then] for one in due])
+        tick = run._history.tick(at_us)
+        losses = run.mix.learn(slots, points, actual, tick, model, warm)
+        run.skill.note(run.skill.scores.learn(slots, points, losses, at_us))
         off = actual[..., None] - served
         loss = np.maximum(self._levels * off, (self._levels - 1) * off).mean(axis=-1)
         off = actual[..., None] - served[..., [0, -1]]
         inside = (off[..., 0] > -SAME_BYTES) & (off[..., 1] < SAME_BYTES)
         tied = (np.abs(off) <= SAME_BYTES).any(axis=-1)
-        for row, point in enumerate(np.broadcast_to(points, len(actual)).tolist()):
+        for row, point in enumerate(points.tolist()):
             self.served[:, point] += np.nan_to_num(loss[row])
+            self.losses[:, point] += np.nan_to_num(losses[row])
             self.covered[:, point] += inside[row]
             self.tied[:, point] += tied[row]
             self.within[:, point] += inside[row] & ~tied[row]
@@ -145,27 +159,6 @@ class Losses:
             if not np.isnan(actual[quantity]):
                 found[point].append(float(actual[quantity]))
         return [np.array(each) for each in found]
-
-    def add_losses(self, points: int | NDArray[np.intp], losses: NDArray[np.float32]) -> None:
-        """Losses of experts, mix and simple forecasters."""
-        for row, point in enumerate(np.broadcast_to(points, len(losses)).tolist()):
-            self.losses[:, point] += np.nan_to_num(losses[row])
-
-
-class Mixes:
-    """The mix of a run, whose losses are noted."""
-
-    def __init__(self, losses: Losses) -> None:
-        self._losses, self._mix = losses, losses._mix
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mix, name)
-
-    def learn(self, slots: Any, points: Any, *rest: Any) -> NDArray[np.float32]:
-        """Pass the outcomes on to the mix and add up the losses of its experts."""
-        losses = self._mix.learn(slots, points, *rest)
-        self._losses.add_losses(points, losses)
-        return losses
 
 
 def replay(model: OnnxStep, one: BearerSeries) -> tuple[Losses, Forecaster]:
