@@ -26,7 +26,7 @@ network: {units: 8}
 fit: {epochs: 6, lanes: 8, steps: 32, piece_samples: 1024, warm_up_samples: 64, xla: false}
 split: {held_out_cells: [c]}
 origins: 1500
-baselines: [persistence, best-simple, mean-of-5, linear-quantile]
+baselines: [persistence, best-simple, mix, mean-of-5, linear-quantile]
 """
 
 

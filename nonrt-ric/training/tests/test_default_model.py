@@ -30,7 +30,7 @@ def test_it_is_small_and_has_the_committed_settings() -> None:
     assert settings.fit.samples_per_epoch is None, "was trained on all samples in each epoch"
     assert settings.fit.validation_samples is None
     baselines = {metric.baseline for metric in manifest.metrics}
-    assert {"persistence", "adaptive-persistence", "linear-quantile"} <= baselines
+    assert {"persistence", "best-simple", "mix", "linear-quantile"} <= baselines
     assert all(m.model_value < m.baseline_value for m in manifest.metrics if m.metric == "pinball")
 
 
