@@ -237,7 +237,7 @@ def evaluate(
         for name in (name for name in names if name not in candidates):
             most = most_origins(name, estimators)
             make: Callable[[], Forecaster] = partial(baseline, name)
-            if most is None or most >= sum(len(rows) for _, rows in every):
+            if most is None or most >= origins:
                 forecasters.append((name, make, every))
                 continue
             few = backtest.origins_of(held, layout, most)

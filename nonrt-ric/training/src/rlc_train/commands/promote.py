@@ -76,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     baselines = {
         name: losses
         for name, losses in held.items()
-        if name not in (kind, served_with(model_of(name)))
+        if "@" not in name
+        and name not in (kind, served_with(model_of(name)))
         and losses.pinball.shape == held[kind].pinball.shape
     }
     training = TrainingData(
