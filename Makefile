@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 OUT ?= out
 TRACE ?=
 TRACES ?=
+# Where clippy and rustdoc build. In a folder of its own they neither wait for other builds nor hold them up.
+CHECKS ?= target
 # Of make laws, laws-loop and kills.
 LAWS_FIRST ?= 0
 LAWS_RUNS ?= 100000
@@ -253,12 +255,22 @@ fuzz: $(VENV)/.tools ## Fuzz every parser in Rust for FUZZ_SECONDS each (needs a
 	  $(if $(FUZZ_SEED),--seed $(FUZZ_SEED)) \
 	  --out $(OUT)/fuzz $(FUZZ_TARGETS)
 
+.PHONY: clippy
+clippy: ## Lints of the crates, part of make lint
+	cargo clippy --workspace --all-targets --release --locked --target-dir $(CHECKS) -- -D warnings
+	cargo clippy $(LAB) --workspace --all-targets --release --locked --target-dir $(CHECKS) -- -D warnings
+
+# Of the release profile, as the lints: the metadata of dependencies serve both.
+.PHONY: rustdoc
+rustdoc: ## The documentation of the crates, part of make docs
+	RUSTDOCFLAGS='-D warnings' cargo doc --release --workspace --exclude '*-python' --no-deps --locked --quiet --target-dir $(CHECKS)
+	RUSTDOCFLAGS='-D warnings' cargo doc $(LAB) --release --workspace --exclude '*-python' --no-deps --locked --quiet --target-dir $(CHECKS)
+
 .PHONY: lint
 lint: setup ## Formatting, lints, types, import contracts, doc comments, links of the documentation
 	cargo fmt --all --check
 	cargo fmt $(LAB) --all --check
-	cargo clippy --workspace --all-targets --release --locked -- -D warnings
-	cargo clippy $(LAB) --workspace --all-targets --release --locked -- -D warnings
+	@$(MAKE) --no-print-directory clippy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(PYTHON_SOURCES)
@@ -273,10 +285,8 @@ $(VENV)/.docs: $(VENV)/.tools docs/requirements.txt docs/constraints.txt
 
 .PHONY: docs
 docs: setup $(VENV)/.docs ## The documentation as a site: out/site/index.html
-# Of the release profile, as the lints: the metadata of dependencies serve both.
-	RUSTDOCFLAGS='-D warnings' cargo doc --release --workspace --exclude '*-python' --no-deps --locked --quiet
-	RUSTDOCFLAGS='-D warnings' cargo doc $(LAB) --release --workspace --exclude '*-python' --no-deps --locked --quiet
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@$(MAKE) --no-print-directory rustdoc
+	RUST_DOCS=$(CHECKS)/doc NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 .PHONY: quick
 quick: $(VENV)/.packages ## Lints and tests of what changed since main; after make setup

@@ -6,6 +6,7 @@ Each function returns the Markdown of a page; `PAGES` maps pages to functions.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,8 +25,8 @@ from ric.flags import Setting, settings_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 BIN: Final = Path(sys.executable).parent
-RUST_DOCS: Final = ROOT / "target" / "doc"
-"""Where ``cargo doc`` writes."""
+RUST_DOCS: Final = ROOT / os.environ.get("RUST_DOCS", "target/doc")
+"""Where ``cargo doc`` writes; ``make docs`` names it."""
 PROGRAMS: Final = (
     "gnb-lab", "e2sm-tc", "tc-controller", "rlc-forecaster", "flexric-bridge", "ric", "ric-sm",
     "rlc-model", "rlc-train", "sojourn-demo",
