@@ -34,17 +34,17 @@ const RIDGE: usize = 2 + WINDOWS;
 struct Means {
     losses: [f32; SIMPLE],
     outcomes: u16,
+    /// The forecaster with the least: it is asked for more often than a loss is added.
+    best: u8,
 }
 
 impl Means {
-    const NEW: Self = Self { losses: [0.0; SIMPLE], outcomes: 0 };
+    const NEW: Self = Self { losses: [0.0; SIMPLE], outcomes: 0, best: PERSISTENCE as u8 };
 
     /// The forecaster with the least; persistence before the first outcome.
+    #[inline]
     fn best(&self) -> usize {
-        let least = |best: usize, one: usize| {
-            if self.losses[one] < self.losses[best] { one } else { best }
-        };
-        (0..SIMPLE).fold(PERSISTENCE, least)
+        self.best.into()
     }
 
     fn add(&mut self, losses: &[f32; SIMPLE]) {
@@ -55,6 +55,10 @@ impl Means {
                 *mean += weight * (loss - *mean);
             }
         }
+        let least = |best: usize, one: usize| {
+            if self.losses[one] < self.losses[best] { one } else { best }
+        };
+        self.best = (0..SIMPLE).fold(PERSISTENCE, least) as u8;
     }
 }
 
@@ -214,17 +218,22 @@ impl Simple {
 
     /// Writes the forecasts at an origin, `(SIMPLE, Q)`, of all but windows and ridge.
     fn shifted(&self, of: Origin, pasts: &Pasts, ewma: f32, levels: &[f32], out: &mut [f32]) {
-        let cell = self.axes.cell(of.slot, of.quantity, of.point);
         let quantiles = levels.len();
-        let last = self.last(of, pasts);
-        let shifted = [(PERSISTENCE, last, &self.persistence), (EWMA, ewma, &self.ewma)];
-        for (number, value, tracker) in shifted {
-            let out = &mut out[number * quantiles..][..quantiles];
-            for (quantile, out) in out.iter_mut().enumerate() {
-                *out = value + tracker.offset(cell, quantile, quantiles);
-            }
-            forecast::order(out);
+        for number in [PERSISTENCE, EWMA] {
+            self.shifted_one(number, of, pasts, ewma, &mut out[number * quantiles..][..quantiles]);
         }
+    }
+
+    /// Writes the forecast at an origin of [`PERSISTENCE`] or [`EWMA`], `(Q,)`.
+    #[inline]
+    fn shifted_one(&self, number: usize, of: Origin, pasts: &Pasts, ewma: f32, out: &mut [f32]) {
+        let (value, tracker) = if number == PERSISTENCE {
+            (self.last(of, pasts), &self.persistence)
+        } else {
+            (ewma, &self.ewma)
+        };
+        tracker.shift(self.axes.cell(of.slot, of.quantity, of.point), value, out);
+        forecast::order(out);
     }
 
     /// Writes those of the windows into `(SIMPLE, Q)` forecasts; they are NaN without a known value.
