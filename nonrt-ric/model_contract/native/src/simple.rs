@@ -9,7 +9,7 @@ mod best;
 use crate::mix::Tracker;
 use crate::naive::{Pasts, Span};
 use crate::score::pinball_loss;
-use crate::windows::{Origin, WINDOWS, Windows};
+use crate::windows::{Origin, Version, WINDOWS, Windows};
 use crate::{Axes, forecast};
 pub(crate) use best::Windowed;
 
@@ -87,6 +87,8 @@ pub(crate) struct Simple {
     newest: Vec<f32>,
     /// `(S, K)`.
     renewed: Vec<Renewed>,
+    /// `(S, K)` what the window had then.
+    versions: Vec<Version>,
 }
 
 /// Age of the kept quantiles of the mix's window.
@@ -116,6 +118,7 @@ impl Simple {
             means: Vec::new(),
             newest: Vec::new(),
             renewed: Vec::new(),
+            versions: Vec::new(),
         }
     }
 
@@ -127,6 +130,7 @@ impl Simple {
         self.means.resize(cells, Means::NEW);
         self.newest.resize(cells * self.axes.quantiles, 0.0);
         self.renewed.resize(slots * self.axes.quantities, Renewed::Never);
+        self.versions.resize(slots * self.axes.quantities, Version::default());
     }
 
     /// Forgets a slot.
@@ -163,6 +167,12 @@ impl Simple {
         let Axes { quantities, points, quantiles } = self.axes;
         let (slot, quantity) = (series / quantities, series % quantities);
         let Some(tick) = self.windows.newest(slot) else { return };
+        let version = self.windows.version(MIXED_WINDOW, slot, tick);
+        if self.renewed[series] != Renewed::Never && self.versions[series] == version {
+            self.renewed[series] = Renewed::Lately;
+            return;
+        }
+        self.versions[series] = version;
         let newest = &mut self.newest[series * points * quantiles..][..points * quantiles];
         for point in 0..points {
             let (before, here) = newest.split_at_mut(point * quantiles);
@@ -315,6 +325,7 @@ impl Simple {
             + size_of_val(&*self.means)
             + size_of_val(&*self.newest)
             + size_of_val(&*self.renewed)
+            + size_of_val(&*self.versions)
     }
 }
 
