@@ -217,9 +217,7 @@ def judge(
     begin: int,
     wanted: NDArray[np.intp],
     checks: Checks,
-    labels: tuple[
-        NDArray[np.intp], NDArray[np.bool_], NDArray[np.float32], NDArray[np.intp]
-    ],
+    labels: tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.float32], NDArray[np.intp]],
     ends: NDArray[np.intp],
     same: float,
     levels: NDArray[np.float32],

@@ -40,7 +40,7 @@ impl Offsets<'_> {
         })
     }
 
-    /// As [`Self::calibrate`], with a call for each wanted sample: its number and `(K, M, Q)` forecasts.
+    /// Calibrates as [`Self::calibrate`], with a call for each wanted sample: its number and `(K, M, Q)` forecasts.
     pub(crate) fn calibrate_each(
         &mut self,
         slot: usize,

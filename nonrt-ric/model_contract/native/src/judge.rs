@@ -12,6 +12,9 @@ use crate::{ArrayError, Axes, Index, Mix, Offsets, Replay, Stretch, check};
 /// forecaster.
 pub const JUDGED: usize = 4;
 
+/// Samples that all forecasters take before the next: their forecasts of the model stay in the cache.
+const PART: usize = 100;
+
 /// What became of N samples.
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
@@ -34,7 +37,7 @@ pub struct JudgedWindow<'a> {
     pub replay: Replay<'a>,
     /// `(T, K, M)` what persistence forecasts.
     pub held: &'a [f32],
-    /// Of the T samples.
+    /// What became of the T samples.
     pub labels: Labels<'a>,
     /// `(B,)` where each block of the judged samples ends, counted among these.
     pub ends: &'a [isize],
@@ -93,10 +96,9 @@ impl Mix {
         let mut counts = Counts::new(cells, quantiles);
         let mut actual = Vec::new();
         let (mut first, mut begin) = (0, of.replay.begin);
-        // Block by block, so that the samples of one stay in the cache for all forecasters.
-        for (block, end) in of.ends.iter().enumerate() {
-            let part = of.part(begin, first, *end as usize);
-            (first, begin) = (*end as usize, part.ticks.len());
+        for (block, end) in of.parts() {
+            let part = of.part(begin, first, end);
+            (first, begin) = (end, part.ticks.len());
             actual.clear();
             part.wanted.iter().for_each(|row| of.labels.write(*row as usize, points, &mut actual));
             let actual = |number: usize| &actual[number * cells..][..cells];
@@ -152,7 +154,17 @@ impl<'a> JudgedWindow<'a> {
         Ok(())
     }
 
-    /// The samples from `begin` up to the last one of a block, of which it has those wanted.
+    /// The blocks in parts: numbers of blocks, and ends among the judged samples.
+    fn parts(&self) -> impl Iterator<Item = (usize, usize)> {
+        let begins = std::iter::once(&0).chain(self.ends);
+        begins.zip(self.ends).enumerate().flat_map(|(block, (begin, end))| {
+            let (begin, end) = (*begin as usize, *end as usize);
+            let ends = (begin + PART..end).step_by(PART).chain((begin < end).then_some(end));
+            ends.map(move |end| (block, end))
+        })
+    }
+
+    /// The samples from `begin` up to the last one of a part, of which it has those wanted.
     fn part(&self, begin: usize, first: usize, end: usize) -> Replay<'a> {
         let Replay { ticks, mut newest, model, warm_up, wanted, checks, .. } = self.replay;
         let wanted = &wanted[first..end];

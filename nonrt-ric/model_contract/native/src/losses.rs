@@ -149,11 +149,15 @@ impl Compared {
     pub(crate) fn add_pinball(&self, sums: &mut [f64]) {
         if self.quantiles == 3 {
             let by_cell = self.losses.as_chunks::<3>().0.iter().zip(self.off.as_chunks::<3>().0);
-            sums.iter_mut().zip(by_cell).for_each(|(sum, (losses, off))| add_mean(sum, losses, off));
+            sums.iter_mut()
+                .zip(by_cell)
+                .for_each(|(sum, (losses, off))| add_mean(sum, losses, off));
         } else {
             let of_cells = self.losses.chunks_exact(self.quantiles);
             let by_cell = of_cells.zip(self.off.chunks_exact(self.quantiles));
-            sums.iter_mut().zip(by_cell).for_each(|(sum, (losses, off))| add_mean(sum, losses, off));
+            sums.iter_mut()
+                .zip(by_cell)
+                .for_each(|(sum, (losses, off))| add_mean(sum, losses, off));
         }
     }
 }

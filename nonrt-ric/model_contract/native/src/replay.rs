@@ -55,7 +55,7 @@ impl Mix {
         })
     }
 
-    /// As [`Self::replay`], with a call for the forecasts of each wanted sample: its number, what is served and
+    /// Replays as [`Self::replay`], with a call for each wanted sample: its number, what is served and
     /// the best simple forecasts, `(K, M, Q)`.
     pub(crate) fn replay_each(
         &mut self,

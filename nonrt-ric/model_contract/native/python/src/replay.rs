@@ -1,14 +1,14 @@
 //! What back-tests ask for: many samples of a bearer in one call, which releases the GIL.
 
 use numpy::{
-    PyArray1, PyArray2, PyArray3, PyArray4, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyReadonlyArray3, PyReadonlyArray4, PyReadonlyArray5, PyUntypedArrayMethods,
+    PyArray1, PyArray2, PyArray3, PyArray4, PyArrayDyn, PyArrayMethods, PyReadonlyArray1,
+    PyReadonlyArray2, PyReadonlyArray3, PyReadonlyArray4, PyReadonlyArray5, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rlc_native::{
-    Axes, Checks, Judged, JudgedWindow, Labels, Newest, Offsets, Replay, Replayed, Steps,
-    Stretch, Tracks,
+    Axes, Checks, Judged, JudgedWindow, Labels, Newest, Offsets, Replay, Replayed, Steps, Stretch,
+    Tracks,
 };
 
 use crate::learn::{flat, refused, shaped, writable};
@@ -213,7 +213,13 @@ pub(crate) fn judge<'py>(
             checks: of_checks(&checks, quantities)?,
         },
         held: &held,
-        labels: Labels { rows: &label_rows, known: &known, ended: &ended, kinds, columns: &columns },
+        labels: Labels {
+            rows: &label_rows,
+            known: &known,
+            ended: &ended,
+            kinds,
+            columns: &columns,
+        },
         ends: ends.as_slice()?,
         same,
     };
@@ -323,7 +329,8 @@ pub(crate) fn in_units(
     let scale = scale.as_ref().map(flat).unwrap_or_default();
     let (values, span, base) = (flat(&values), flat(&span), flat(&base));
     let axes = Axes { quantities, points, quantiles };
-    let steps = Steps { axes, values: &values, scale: &scale, bearers, bearer, span: &span, base: &base };
+    let steps =
+        Steps { axes, values: &values, scale: &scale, bearers, bearer, span: &span, base: &base };
     let mut out = writable("out", out)?;
     let out = out.as_slice_mut()?;
     py.detach(|| steps.in_units(out)).map_err(refused)

@@ -26,6 +26,10 @@ from rlc_train.online import (
 )
 from rlc_train.splits import Part
 
+CACHED: Final = 100
+"""Steps whose outputs, of :data:`~rlc_train.judging.judge.LANES` lanes, stay in a cache until they
+are put in units."""
+
 
 class StepRunner:
     """ONNX Runtime session of a step graph."""
@@ -72,7 +76,7 @@ class StepRunner:
     def plain_step(
         self, sample: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32] | None]:
-        """As :meth:`step`, with forecasts that are yet to be multiplied by their ``(B, Q, M)``
+        """Steps as :meth:`step`, with forecasts that are yet to be multiplied by their ``(B, Q, M)``
         scale, if the graph has one."""
         forecast, after, *scale = self._session.run(
             self._outputs, {"sample": sample, "state": state}
@@ -117,7 +121,7 @@ class ServedForecaster(OnlineForecaster):
         """``(T, Q, M, K)`` forecasts of lanes from all rows, without calibration; longest first."""
         found = [np.empty((lane.stop, *self.axes.shape), np.float32) for lane in lanes]
         write = self._writer(lanes)
-        for first, stop, count in stretches(lanes):
+        for first, stop, count in stretches(lanes, CACHED):
             write(first, stop, [rows[first:stop] for rows in found[:count]])
         return found
 

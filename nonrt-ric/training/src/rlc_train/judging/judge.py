@@ -142,4 +142,3 @@ def _stepped(model: JudgedModel, batch: _Batch) -> _Stepped:
         (stream, [(window, forecasts[next(numbers)]) for window in found])
         for stream, found in batch
     ]
-

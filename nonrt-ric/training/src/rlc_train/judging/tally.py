@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ COUNTS: Final = ("strict", "closed", "count")
 """The sums of :class:`Tally` beside losses."""
 
 
-class WindowLosses(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WindowLosses:
     """Losses on a window, or on a split.
 
     Attributes:
