@@ -76,8 +76,8 @@ class StepRunner:
     def plain_step(
         self, sample: NDArray[np.float32], state: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32] | None]:
-        """Steps as :meth:`step`, with forecasts that are yet to be multiplied by their ``(B, Q, M)``
-        scale, if the graph has one."""
+        """Steps as :meth:`step`, with forecasts that are yet to be multiplied by their
+        ``(B, Q, M)`` scale, if the graph has one."""
         forecast, after, *scale = self._session.run(
             self._outputs, {"sample": sample, "state": state}
         )
