@@ -12,11 +12,16 @@ from rlc_dataset import Run, find_recordings
 from rlc_forecaster.core import Forecaster
 from rlc_forecaster.onnx_step import OnnxStep
 from rlc_forecaster.settings import DEFAULT_MODEL
-from rlc_model.calibration import Checks
+from rlc_train.backtest import losses_of
 from rlc_train.judging import judge
+from rlc_train.judging.bearer import JudgedBearer
 from rlc_train.judging.model import JudgedModel
 from rlc_train.judging.served import Served
-from rlc_train.online import Lane
+from rlc_train.judging.tally import WindowLosses
+from rlc_train.judging.windows import Window
+from rlc_train.online import Lane, checks_of
+from rlc_train.series import labels
+from rlc_train.splits import Part
 
 ROOT = Path(__file__).parent.parent
 RECORDING = ROOT / "datasets/sample/cell=n1-52prb-fdd/mobility=car/run=00/bearers.parquet"
@@ -49,19 +54,26 @@ def test_what_is_judged_as_served_is_what_the_engine_serves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kept = []
+    model = JudgedModel.load(DEFAULT_MODEL)
+    layout = model.layout
 
-    class Spy(Served):
-        def forecasts(
-            self, lane: Lane, model: NDArray[np.float32] | None, checks: Checks | None = None
-        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            served, simple = super().forecasts(lane, model, checks)
-            kept.append((lane.origins, served))
-            return served, simple
+    class Spy(JudgedBearer):
+        def losses(self, name: str, window: Window, plain: NDArray[np.float32]) -> WindowLosses:
+            origins = np.arange(window.start, window.stop)
+            lane = Lane(window.series.cut(0, window.stop), origins)
+            checks = checks_of(Lane(window.series, origins), layout)
+            served, _ = Served(layout, model.warm_up).forecasts(lane, plain, checks)
+            judged = super().losses(name, window, plain)
+            kept.append((window, served, judged))
+            return judged
 
-    monkeypatch.setattr(judge, "Served", Spy)
-    judge.judge(JudgedModel.load(DEFAULT_MODEL), find_recordings(RECORDING))
-    # One entry a block of samples.
-    origins, ours = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    monkeypatch.setattr(judge, "JudgedBearer", Spy)
+    judge.judge(model, find_recordings(RECORDING))
+    [(window, ours, judged)] = kept
+    origins = np.arange(window.start, window.stop)
+    part = Part(window.series, window.start, window.stop)
+    found = losses_of(part, origins, labels(window.series, layout, origins), ours, layout)
+    np.testing.assert_array_equal(judged.pinball["served"], found.pinball)
     theirs = engine_serves()[origins]
     off = np.abs(ours - theirs).mean(axis=(0, 2, 3))
     # The engine's first report of a limit comes a sample later, and limits are checked then.

@@ -42,8 +42,9 @@ def read_reports(path: Path, given: Mapping[str, str]) -> dict[str, NDArray[np.f
     rows = 0
     with _batches(path, given) as (columns, batches):
         for batch in batches:
+            there = range(rows, rows + batch.num_rows)
             for name, column in columns.items():
-                values = checked_values(batch.column(column), name, column, str(path), rows)
+                values = checked_values(batch.column(column), name, column, str(path), there)
                 parts.setdefault(name, []).append(values)
             rows += batch.num_rows
             check_rows(rows, str(path))

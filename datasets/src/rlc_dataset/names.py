@@ -74,7 +74,7 @@ def columns_of(
 
 
 def checked_values(
-    column: pa.Array, name: str, shown: str, file: str, first: int
+    column: pa.Array, name: str, shown: str, file: str, rows: Sequence[int] | NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Values of a column; float64 is exact for times of this millennium and for counters.
 
@@ -83,7 +83,7 @@ def checked_values(
         name: Our name of it.
         shown: The file's.
         file: Its path.
-        first: Row of the first value.
+        rows: Row of each value.
 
     Raises:
         DatasetError: Names file, column and row of a null, or of a value out of range.
@@ -104,6 +104,6 @@ def checked_values(
             f"is {found}; expected a number of 0 to below {limit}",
             file=file,
             column=shown,
-            row=first + row,
+            row=int(rows[row]),
         )
     return np.asarray(values, np.float64)

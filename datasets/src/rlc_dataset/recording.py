@@ -95,11 +95,15 @@ class Recording:
         """
         held: list[BearerSeries] = []
         for first, batch in self._batches(tuple(self.columns)):
-            mine = np.flatnonzero((batch["rnti"] == bearer.ue) & (batch["drb"] == bearer.drb))
+            keys = self._checked(batch, ("rnti", "drb"), range(first, first + batch.num_rows))
+            mine = np.flatnonzero((keys["rnti"] == bearer.ue) & (keys["drb"] == bearer.drb))
             if not len(mine):
                 continue
-            part = _reports(bearer, {name: values[mine] for name, values in batch.items()})
-            self._check_times(part, int(held[-1].at_us[-1]) if held else -1, first + mine)
+            # Of the others nothing is converted: each bearer reads the whole file.
+            there = first + mine
+            values = self._checked(batch.take(pa.array(mine)), tuple(self.columns), there)
+            part = _reports(bearer, values)
+            self._check_times(part, int(held[-1].at_us[-1]) if held else -1, there)
             held.append(part)
             while sum(len(one.at_us) for one in held) > rows:
                 whole = join_reports(held)
@@ -123,7 +127,8 @@ class Recording:
     def _origins(self) -> dict[Bearer, SeriesOrigin]:
         wanted = [name for name in ("rnti", "drb", "pacer_limit_bytes") if name in self.columns]
         is_limited: dict[int, bool] = {}
-        for _, batch in self._batches(wanted):
+        for first, read in self._batches(wanted):
+            batch = self._checked(read, wanted, range(first, first + read.num_rows))
             keys = batch["rnti"].astype(np.int64) << 8 | batch["drb"].astype(np.int64)
             limited = ~np.isnan(batch.get("pacer_limit_bytes", np.full(len(keys), np.nan)))
             for key in np.unique(keys).tolist():
@@ -137,23 +142,27 @@ class Recording:
             )
         return found
 
-    def _batches(self, names: Sequence[str]) -> Iterator[tuple[int, Columns]]:
-        """The first row and the columns of each batch, checked; unknown values are NaN."""
+    def _batches(self, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The first row and the columns of each batch."""
         first = 0
         try:
             with pq.ParquetFile(self.path) as file:
                 there = [self.columns[name] for name in names]
                 for batch in file.iter_batches(BATCH_ROWS, columns=there):
-                    yield first, {name: self._checked(batch, name, first) for name in names}
+                    yield first, batch
                     first += batch.num_rows
-        except DatasetError:
-            raise
         except DAMAGED as error:
             raise DatasetError(first_line(error), file=str(self.path)) from error
 
-    def _checked(self, batch: pa.RecordBatch, name: str, first: int) -> NDArray[np.float64]:
-        column = self.columns[name]
-        return checked_values(batch.column(column), name, column, str(self.path), first)
+    def _checked(
+        self, batch: pa.RecordBatch, names: Sequence[str], rows: range | NDArray[np.intp]
+    ) -> Columns:
+        """The values of rows, checked; unknown ones are NaN."""
+        file = str(self.path)
+        return {
+            name: checked_values(batch.column(column), name, column, file, rows)
+            for name, column in ((name, self.columns[name]) for name in names)
+        }
 
 
 def find_recordings(path: Path) -> list[Recording]:

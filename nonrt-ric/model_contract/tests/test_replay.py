@@ -177,6 +177,104 @@ def test_calibration_of_many_samples_is_that_of_one_after_the_other(single: bool
     np.testing.assert_array_equal(many.theta, one.theta)
 
 
+def judged(
+    of: rlc_native.Mix, offsets: list[Offsets], start: int, begin: int, stop: int, **changes: object
+) -> tuple[list[NDArray[np.float64]], *tuple[NDArray[np.float64], ...], bool]:
+    """Losses on samples ``[start + begin, stop)``, by blocks of 100; labels are the features."""
+    ticks, features, fresh, limited, model = samples()
+    rows, last = slice(start, stop), ROWS - 1
+    labels = np.arange(start, stop)[:, None] + AHEAD
+    columns = [FEATURES.index(quantity.value) for quantity in QUANTITIES]
+    given = {
+        "warm_up": max(WARM_UP - start, 0),
+        "begin": begin,
+        "wanted": np.arange(begin, stop - start),
+        "checks": outcomes().between(start + begin, stop, start),
+        "labels": (
+            *(np.minimum(labels, last), labels <= last),
+            *(features, np.repeat(columns, len(AHEAD)).reshape(SHAPE[:2])),
+        ),
+        "ends": np.append(np.arange(100, stop - start - begin, 100), stop - start - begin),
+        "same": 0.5,
+        "levels": LEVELS,
+        "tracks": [(one.theta, one.size, one.offset, one.begun) for one in offsets],
+        **changes,
+    }
+    held = model[rows, ..., 1].copy()
+    arrays = ticks[rows], features[rows], fresh[rows], limited[rows], model[rows], held
+    return rlc_native.judge(of, 0, *arrays, **given)  # type: ignore[arg-type,return-value]
+
+
+def test_losses_are_those_of_the_forecasts() -> None:
+    ticks, features, fresh, limited, model = samples()
+    columns = [FEATURES.index(quantity.value) for quantity in QUANTITIES]
+    at = np.arange(ROWS)[:, None] + AHEAD
+    actual = features[np.minimum(at, ROWS - 1)][:, :, columns].swapaxes(1, 2)
+    actual = np.where((at < ROWS)[:, None], actual, np.float32(np.nan))
+    everything = {"wanted": np.arange(ROWS), "checks": outcomes(), "begin": 0}
+    served, simple = rlc_native.replay(
+        mix(),
+        *(0, ticks, features, fresh, limited, model),
+        warm_up=WARM_UP,
+        **everything,  # type: ignore[arg-type]
+    )
+    ours, held = (
+        Offsets(LEVELS, 1, *SHAPE[:2]).calibrate(0, plain, **everything)  # type: ignore[arg-type]
+        for plain in (model, np.ascontiguousarray(model[..., 1:2]))
+    )
+    # In two windows, of which the second begins before the end of the first.
+    made, offsets = mix(), [Offsets(LEVELS, 1, *SHAPE[:2]) for _ in range(2)]
+    cut, back = 1_800, 100
+    first, second = (
+        judged(made, offsets, start, begin, stop)
+        for start, begin, stop in ((0, 0, cut), (cut - back, back, ROWS))
+    )
+    blocks = np.arange(ROWS) // 100
+    each = [
+        rlc_native.loss_sums(np.ascontiguousarray(actual), forecast, blocks, LEVELS, 0.5)
+        for forecast in (ours, held, served, simple)
+    ]
+    for found, parts in zip(each, zip(first[0], second[0], strict=True), strict=True):
+        np.testing.assert_array_equal(np.concatenate(parts), found[0])
+    for expected, *parts in zip(each[0][2:], first[1:4], second[1:4], strict=True):
+        np.testing.assert_array_equal(np.sum(parts, axis=0), expected.sum(0))
+    assert first[4] and second[4]
+
+
+def test_what_cannot_be_judged_is_named() -> None:
+    offsets = [Offsets(LEVELS, 1, *SHAPE[:2]) for _ in range(2)]
+    rows = np.full((ROWS, len(AHEAD)), ROWS)
+    known, ended = np.ones(rows.shape, np.bool_), np.zeros((ROWS, 1), np.float32)
+    columns = np.zeros(SHAPE[:2], np.intp)
+    for changes, message in (
+        ({"labels": (rows, known, ended, columns)}, f"labels of row 0 is {ROWS}, of {ROWS}"),
+        ({"labels": (rows - 1, known, ended, columns + 1)}, "columns of row 0 is 1, of 1"),
+        ({"ends": np.array([5])}, f"ends has length 5, for {ROWS} rows"),
+        ({"ends": np.array([5, 4, ROWS])}, "ends of row 1 is out of order"),
+        ({"tracks": []}, "expected a sequence of length 2"),
+        ({"levels": LEVELS[1:]}, "levels has shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            judged(mix(), offsets, 0, 0, ROWS, **changes)
+
+
+def test_outputs_are_put_in_units_of_each_bearer() -> None:
+    rng = np.random.default_rng(6)
+    values = rng.standard_normal((5, 4, *SHAPE)).astype(np.float32)
+    scale = rng.random((5, 4, *SHAPE[:2]), np.float32)
+    span, base = rng.random(SHAPE[0], np.float32), rng.random((5, SHAPE[0]), np.float32)
+    out = np.empty((5, *SHAPE), np.float32)
+    by = span[:, None, None], base[..., None, None]
+    rlc_native.in_units(values, scale, span, base, out, bearer=2)
+    np.testing.assert_array_equal(out, values[:, 2] * scale[:, 2, ..., None] * by[0] + by[1])
+    rlc_native.in_units(values, None, span, base, out, bearer=3)
+    np.testing.assert_array_equal(out, values[:, 3] * by[0] + by[1])
+    with pytest.raises(ValueError, match="bearer of row 0 is 4, of 4"):
+        rlc_native.in_units(values, None, span, base, out, bearer=4)
+    with pytest.raises(ValueError, match="base has shape"):
+        rlc_native.in_units(values, None, span, base[1:], out, bearer=0)
+
+
 def test_arrays_that_do_not_fit_are_named_and_change_nothing() -> None:
     ticks, features, fresh, limited, model = samples()
     checks, made = outcomes(), mix()

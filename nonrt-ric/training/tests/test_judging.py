@@ -335,7 +335,7 @@ def test_an_interrupt_leaves_no_half_written_result(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(judge.Served, "forecasts", stopped)
+    monkeypatch.setattr(judge.JudgedBearer, "losses", stopped)
     out = tmp_path / "rows.json"
     assert (
         main(["evaluate", "--model", str(DEFAULT), "--data", str(short), "--json", str(out)]) == 1

@@ -41,14 +41,14 @@ class CrossedModel(StepRunner):
     def __init__(self) -> None:
         self.state_size, self._rng = 0, np.random.default_rng(8)
 
-    def step(
+    def plain_step(
         self, sample: NDArray[np.float32], state: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], None]:
         quantiles = 50_000 + 1_282 * np.array([-1, 0, 1], np.float32)
         if self._rng.random() < 0.1:
             quantiles = quantiles[::-1]
         shape = (len(sample), *AXES.shape)
-        return np.broadcast_to(quantiles, shape).astype(np.float32), state
+        return np.broadcast_to(quantiles, shape).astype(np.float32), state, None
 
 
 def test_a_model_with_crossed_quantiles_is_calibrated_as_it_is_served() -> None:

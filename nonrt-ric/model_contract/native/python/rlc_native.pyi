@@ -203,6 +203,57 @@ def replay(
         samples before `begin`.
     """
 
+def judge(
+    mix: Mix,
+    slot: int,
+    ticks: NDArray[np.int64],
+    features: NDArray[np.float32],
+    fresh: NDArray[np.bool_],
+    limited: NDArray[np.bool_],
+    model: NDArray[np.float32],
+    held: NDArray[np.float32],
+    *,
+    warm_up: int,
+    begin: int,
+    wanted: NDArray[np.intp],
+    checks: Checks,
+    labels: tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.float32], NDArray[np.intp]],
+    ends: NDArray[np.intp],
+    same: float,
+    levels: NDArray[np.float32],
+    tracks: list[
+        tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]
+    ],
+) -> tuple[
+    list[NDArray[np.float64]],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    bool,
+]:
+    """Losses of what :func:`replay` and :func:`calibrate` forecast from T samples, without keeping
+    the forecasts.
+
+    Releases the GIL.
+
+    Args:
+        mix, slot, ticks, features, fresh, limited, model, warm_up, begin, wanted, checks: As of
+            :func:`replay`; those wanted are judged.
+        held: ``(T, quantity, M)`` what persistence forecasts.
+        labels: ``(T, M)`` rows of the samples at the points and whether there is one, ``(N, C)``
+            outcomes that end at each sample, and ``(quantity, M)`` their columns.
+        ends: ``(B,)`` where each block of the judged samples ends, counted among these.
+        same: Values closer than this are ties.
+        levels: ``(Q,)`` quantile levels.
+        tracks: `theta`, `size`, `offset` and `begun` as of :func:`calibrate`, of one slot: of the
+            model, and of adaptive persistence.
+
+    Returns:
+        ``(B, quantity, M)`` sums of pinball losses of the model, adaptive persistence, the mix and
+        the best simple forecaster; ``(quantity, M, Q)`` values below each quantile of the model,
+        and at or below; ``(quantity, M)`` known values; whether the model's forecasts are finite.
+    """
+
 def calibrate(
     slot: int,
     plain: NDArray[np.float32],
@@ -245,6 +296,28 @@ def loss_sums(
         Of B blocks ``(B, quantity, M)`` mean pinball losses over the quantiles, ``(B, quantity,
         M)`` errors of the quantile next to the median, ``(B, quantity, M, Q)`` values below each
         quantile, and at or below it, ``(B, quantity, M)`` known values.
+    """
+
+def in_units(
+    values: NDArray[np.float32],
+    scale: NDArray[np.float32] | None,
+    span: NDArray[np.float32],
+    base: NDArray[np.float32],
+    out: NDArray[np.float32],
+    *,
+    bearer: int,
+) -> None:
+    """Writes the forecasts of one of B bearers, ``values · scale · span + base``.
+
+    Releases the GIL.
+
+    Args:
+        values: ``(N, B, quantity, M, Q)`` outputs of a model in N steps.
+        scale: ``(N, B, quantity, M)``; None for 1.
+        span: ``(quantity,)``.
+        base: ``(N, quantity)``.
+        out: ``(N, quantity, M, Q)``.
+        bearer: Which of the B.
     """
 
 def sort_last(values: NDArray[np.float32]) -> None:

@@ -1,7 +1,7 @@
 //! Quantile tracking over many samples of a bearer: what a back-test asks of it, in one call.
 
 use crate::checks::{Checks, Group, in_order};
-use crate::forecast::order;
+use crate::forecast::order_groups;
 use crate::{ArrayError, Axes, Index, Offsets, Outcomes, check};
 
 /// Consecutive samples of one bearer, and their forecasts.
@@ -33,22 +33,27 @@ impl Offsets<'_> {
         of: &Stretch<'_>,
         out: &mut [f32],
     ) -> Result<(), ArrayError> {
-        let Axes { quantities, points, quantiles } = self.axes;
-        let cells = quantities.saturating_mul(points);
-        let each = cells.saturating_mul(quantiles);
-        Index::From(slot).check("slot", 1, self.check()?)?;
-        let single = of.plain.len() == of.rows.saturating_mul(cells);
-        let width = if single { 1 } else { quantiles };
-        let values = of.rows.saturating_mul(cells).saturating_mul(width);
-        check("plain", of.plain.len(), values, of.rows)?;
-        Index::Each(of.wanted).check("wanted", of.wanted.len(), of.rows)?;
-        in_order("wanted", of.wanted)?;
+        let each = self.each();
         check("out", out.len(), of.wanted.len().saturating_mul(each), of.wanted.len())?;
-        of.checks.check(quantities, points, of.rows)?;
-        let (mut groups, mut wanted) = (of.checks.groups(), of.wanted.iter().peekable());
-        let mut outs = out.chunks_exact_mut(each);
-        let mut checked = Vec::new();
-        for row in 0..of.rows {
+        self.calibrate_each(slot, of, |number, forecast| {
+            out[number * each..][..each].copy_from_slice(forecast);
+        })
+    }
+
+    /// Calibrates as [`Self::calibrate`], with a call for each wanted sample: its number and `(K, M, Q)` forecasts.
+    pub(crate) fn calibrate_each(
+        &mut self,
+        slot: usize,
+        of: &Stretch<'_>,
+        mut wanted: impl FnMut(usize, &[f32]),
+    ) -> Result<(), ArrayError> {
+        let width = self.check_stretch(slot, of)?;
+        let Axes { quantities, points, quantiles } = self.axes;
+        let (cells, each) = (quantities * points, self.each());
+        let mut groups = of.checks.groups();
+        let mut number = of.wanted.partition_point(|wanted| *wanted < of.begin as isize);
+        let (mut checked, mut out) = (Vec::new(), vec![0.0; each]);
+        for row in of.begin..of.rows {
             while let Some(Group { first, end }) = groups.next_at(row) {
                 checked.clear();
                 for outcome in first..end {
@@ -64,21 +69,53 @@ impl Offsets<'_> {
                 let at = Index::Each(&of.checks.points[first..end]);
                 self.learn(Index::One(slot as isize), at, &outcomes, &checked)?;
             }
-            let out = match wanted.next_if(|wanted| **wanted == row as isize) {
-                Some(_) => outs.next(),
-                None => None,
-            };
-            let Some(out) = out.filter(|_| row >= of.begin) else { continue };
-            let plain = &of.plain[row * cells * width..][..cells * width];
-            let offsets = &self.offset[slot * each..][..each];
-            let by_cell = plain.chunks_exact(width).zip(offsets.chunks_exact(quantiles));
-            for (out, (plain, offsets)) in out.chunks_exact_mut(quantiles).zip(by_cell) {
-                for (q, (out, offset)) in out.iter_mut().zip(offsets).enumerate() {
-                    *out = plain[if single { 0 } else { q }] + offset;
-                }
-                order(out);
+            if of.wanted.get(number) == Some(&(row as isize)) {
+                let plain = &of.plain[row * cells * width..][..cells * width];
+                add(plain, &self.offset[slot * each..][..each], quantiles, &mut out);
+                wanted(number, &out);
+                number += 1;
             }
         }
         Ok(())
     }
+
+    fn each(&self) -> usize {
+        let Axes { quantities, points, quantiles } = self.axes;
+        quantities.saturating_mul(points).saturating_mul(quantiles)
+    }
+
+    /// The number of values of each cell of `plain`.
+    fn check_stretch(&self, slot: usize, of: &Stretch<'_>) -> Result<usize, ArrayError> {
+        let Axes { quantities, points, quantiles } = self.axes;
+        let cells = quantities.saturating_mul(points);
+        Index::From(slot).check("slot", 1, self.check()?)?;
+        let single = of.plain.len() == of.rows.saturating_mul(cells);
+        let width = if single { 1 } else { quantiles };
+        let values = of.rows.saturating_mul(cells).saturating_mul(width);
+        check("plain", of.plain.len(), values, of.rows)?;
+        Index::Each(of.wanted).check("wanted", of.wanted.len(), of.rows)?;
+        in_order("wanted", of.wanted)?;
+        of.checks.check(quantities, points, of.rows)?;
+        Ok(width)
+    }
+}
+
+/// Writes `(cells, Q)` forecasts plus offsets, sorted and clipped at 0; `plain` are `(cells, Q)` or `(cells,)`.
+fn add(plain: &[f32], offsets: &[f32], quantiles: usize, out: &mut [f32]) {
+    if plain.len() == offsets.len() {
+        let both = plain.iter().zip(offsets);
+        out.iter_mut().zip(both).for_each(|(out, (plain, offset))| *out = plain + offset);
+    } else if quantiles == 3 {
+        // The usual number as a constant, as in `order_groups`.
+        let groups = out.as_chunks_mut::<3>().0.iter_mut().zip(offsets.as_chunks::<3>().0);
+        for ((out, offsets), plain) in groups.zip(plain) {
+            *out = offsets.map(|offset| plain + offset);
+        }
+    } else {
+        let groups = out.chunks_exact_mut(quantiles).zip(offsets.chunks_exact(quantiles));
+        for ((out, offsets), plain) in groups.zip(plain) {
+            out.iter_mut().zip(offsets).for_each(|(out, offset)| *out = plain + offset);
+        }
+    }
+    order_groups(out, quantiles);
 }

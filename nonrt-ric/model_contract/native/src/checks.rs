@@ -48,6 +48,20 @@ impl<'a> Checks<'a> {
         }
     }
 
+    /// Those of the samples `[begin, stop)`, of checked ones.
+    pub(crate) fn between(&self, begin: usize, stop: usize) -> Self {
+        let before = |row: usize| self.rows.partition_point(|one| *one < row as isize);
+        let (first, end) = (before(begin), before(stop).max(before(begin)));
+        let quantities = self.actual.len().checked_div(self.rows.len()).unwrap_or(0);
+        Self {
+            rows: &self.rows[first..end],
+            last: &self.last[first..end],
+            origins: &self.origins[first..end],
+            points: &self.points[first..end],
+            actual: &self.actual[first * quantities..end * quantities],
+        }
+    }
+
     /// The groups, by the sample at which they are learned from.
     pub(crate) fn groups(&self) -> Groups<'a> {
         Groups { rows: self.rows, last: self.last, at: 0 }

@@ -163,9 +163,7 @@ impl Cumulated {
 
     /// The quantiles of one memory.
     fn alone(&self, expert: usize, cell: usize, plain: f32, out: &mut [f32]) {
-        for (level, out) in out.iter_mut().enumerate() {
-            *out = plain + self.offsets[expert].offset(cell, level, self.levels.len());
-        }
+        self.offsets[expert].shift(cell, plain, out);
         order(out);
     }
 

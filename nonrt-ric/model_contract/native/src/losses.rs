@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::score::pinball_of;
 use crate::{ArrayError, Axes, check, checks::in_order};
 
 /// Forecasts of N samples to judge.
@@ -80,44 +79,138 @@ impl Judged<'_> {
         let middle = (0..quantiles).min_by(|a, b| from_median(a).total_cmp(&from_median(b)));
         let middle = middle.unwrap_or(0);
         let of_quantiles = here.start * quantiles..here.end * quantiles;
+        let mut one = Compared::new(self.levels, cells);
+        let mut counts = Counts::new(cells, quantiles);
         let (pinball, absolute) =
             (&mut sums.pinball[here.clone()], &mut sums.absolute[here.clone()]);
-        // Loops over all values without branches, of as many as a vector unit takes.
-        let levels: Vec<f32> = self.levels.iter().copied().cycle().take(each).collect();
-        let mut counts = [0; 3].map(|_: u32| vec![0_u32; each]);
-        let [below, up_to, known] = &mut counts;
-        let (mut off, mut losses) = (vec![0.0_f32; each], vec![0.0_f32; each]);
         for row in rows {
-            let actual = &self.actual[row * cells..][..cells];
             let forecast = &self.forecast[row * each..][..each];
-            let by_cell = actual.iter().zip(forecast.chunks_exact(quantiles));
-            for ((actual, forecast), off) in by_cell.zip(off.chunks_exact_mut(quantiles)) {
-                off.iter_mut().zip(forecast).for_each(|(off, forecast)| *off = actual - forecast);
-            }
-            // Nothing is true of an unknown value.
-            for ((below, up_to), off) in below.iter_mut().zip(up_to.iter_mut()).zip(&off) {
-                *below += u32::from(*off < -self.same);
-                *up_to += u32::from(*off <= self.same);
-            }
-            for ((loss, level), off) in losses.iter_mut().zip(&levels).zip(&off) {
-                *loss = pinball_of(*level, *off);
-            }
-            let by_cell = losses.chunks_exact(quantiles).zip(off.chunks_exact(quantiles));
-            let sums = pinball.iter_mut().zip(absolute.iter_mut()).zip(known.iter_mut());
-            for ((losses, off), ((pinball, absolute), known)) in by_cell.zip(sums) {
-                let is_known = !off[0].is_nan();
-                let add = |value: f32| if is_known { f64::from(value) } else { 0.0 };
-                *pinball += add(losses.iter().sum::<f32>() / quantiles as f32);
-                *absolute += add(off[middle].abs());
-                *known += u32::from(is_known);
+            one.compare(&self.actual[row * cells..][..cells], forecast);
+            one.add_pinball(pinball);
+            counts.add(&one, self.same);
+            for (sum, off) in absolute.iter_mut().zip(one.off.chunks_exact(quantiles)) {
+                *sum += if off[0].is_nan() { 0.0 } else { f64::from(off[middle].abs()) };
             }
         }
+        counts.add_to(
+            &mut sums.below[of_quantiles.clone()],
+            &mut sums.up_to[of_quantiles],
+            &mut sums.count[here],
+        );
+    }
+}
+
+/// Forecasts of one sample compared with its values. Loops are over all values without branches, of as many
+/// as a vector unit takes.
+pub(crate) struct Compared {
+    quantiles: usize,
+    /// `(cells, Q)` levels, and these less one.
+    levels: Vec<f32>,
+    below: Vec<f32>,
+    /// `(cells, Q)` value less forecast.
+    off: Vec<f32>,
+    /// `(cells, Q)`.
+    losses: Vec<f32>,
+}
+
+impl Compared {
+    pub(crate) fn new(levels: &[f32], cells: usize) -> Self {
+        let (quantiles, values) = (levels.len(), cells * levels.len());
+        let of_values = |one: &dyn Fn(f32) -> f32| -> Vec<f32> {
+            levels.iter().map(|level| one(*level)).cycle().take(values).collect()
+        };
+        let (levels, below) = (of_values(&|level| level), of_values(&|level| level - 1.0));
+        Self { quantiles, levels, below, off: vec![0.0; values], losses: vec![0.0; values] }
+    }
+
+    /// Takes `(cells, Q)` forecasts of `(cells,)` values, NaN if unknown.
+    #[inline]
+    pub(crate) fn compare(&mut self, actual: &[f32], forecast: &[f32]) {
+        if self.quantiles == 3 {
+            // The usual number as a constant, and four cells at a time.
+            let (offs, rest) = self.off.as_chunks_mut::<12>();
+            let (forecasts, rest_of_forecasts) = forecast.as_chunks::<12>();
+            let (actuals, rest_of_actuals) = actual.as_chunks::<4>();
+            for ((off, forecast), actual) in offs.iter_mut().zip(forecasts).zip(actuals) {
+                *off = std::array::from_fn(|at| actual[at / 3] - forecast[at]);
+            }
+            differences(rest_of_actuals, rest_of_forecasts, 3, rest);
+        } else {
+            differences(actual, forecast, self.quantiles, &mut self.off);
+        }
+        let levels = self.levels.iter().zip(&self.below);
+        for ((loss, (level, below)), off) in self.losses.iter_mut().zip(levels).zip(&self.off) {
+            *loss = (level * off).max(below * off);
+        }
+    }
+
+    /// Adds the mean losses of the quantiles to `(cells,)` sums; nothing for an unknown value.
+    #[inline]
+    pub(crate) fn add_pinball(&self, sums: &mut [f64]) {
+        if self.quantiles == 3 {
+            let by_cell = self.losses.as_chunks::<3>().0.iter().zip(self.off.as_chunks::<3>().0);
+            sums.iter_mut()
+                .zip(by_cell)
+                .for_each(|(sum, (losses, off))| add_mean(sum, losses, off));
+        } else {
+            let of_cells = self.losses.chunks_exact(self.quantiles);
+            let by_cell = of_cells.zip(self.off.chunks_exact(self.quantiles));
+            sums.iter_mut()
+                .zip(by_cell)
+                .for_each(|(sum, (losses, off))| add_mean(sum, losses, off));
+        }
+    }
+}
+
+#[inline(always)]
+fn add_mean(sum: &mut f64, losses: &[f32], off: &[f32]) {
+    let mean = losses.iter().sum::<f32>() / losses.len() as f32;
+    *sum += if off[0].is_nan() { 0.0 } else { f64::from(mean) };
+}
+
+fn differences(actual: &[f32], forecast: &[f32], quantiles: usize, out: &mut [f32]) {
+    let by_cell = actual.iter().zip(forecast.chunks_exact(quantiles));
+    for ((actual, forecast), out) in by_cell.zip(out.chunks_exact_mut(quantiles)) {
+        out.iter_mut().zip(forecast).for_each(|(out, forecast)| *out = actual - forecast);
+    }
+}
+
+/// Numbers of values of a block below quantiles, and of those known.
+pub(crate) struct Counts {
+    /// `(cells, Q)`.
+    below: Vec<u32>,
+    up_to: Vec<u32>,
+    /// `(cells,)`.
+    known: Vec<u32>,
+}
+
+impl Counts {
+    pub(crate) fn new(cells: usize, quantiles: usize) -> Self {
+        let (below, up_to) = (vec![0; cells * quantiles], vec![0; cells * quantiles]);
+        Self { below, up_to, known: vec![0; cells] }
+    }
+
+    /// Counts a sample; differences up to `same` are ties.
+    #[inline]
+    pub(crate) fn add(&mut self, one: &Compared, same: f32) {
+        // Nothing is true of an unknown value.
+        for ((below, up_to), off) in self.below.iter_mut().zip(&mut self.up_to).zip(&one.off) {
+            *below += u32::from(*off < -same);
+            *up_to += u32::from(*off <= same);
+        }
+        for (known, off) in self.known.iter_mut().zip(one.off.chunks_exact(one.quantiles)) {
+            *known += u32::from(!off[0].is_nan());
+        }
+    }
+
+    /// Adds the counts to sums of the same axes.
+    pub(crate) fn add_to(&self, below: &mut [f64], up_to: &mut [f64], count: &mut [f64]) {
         let add = |sums: &mut [f64], counts: &[u32]| {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += f64::from(*count));
         };
-        add(&mut sums.below[of_quantiles.clone()], below);
-        add(&mut sums.up_to[of_quantiles], up_to);
-        add(&mut sums.count[here], known);
+        add(below, &self.below);
+        add(up_to, &self.up_to);
+        add(count, &self.known);
     }
 }
 

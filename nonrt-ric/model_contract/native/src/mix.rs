@@ -16,6 +16,7 @@ use crate::{ArrayError, Axes, Index, LengthError, check};
 use blend::Uses;
 pub use learn::Losses;
 pub use serve::Forecasts;
+pub(crate) use serve::Row;
 pub(crate) use tracker::Tracker;
 
 /// Number of the model among the experts; persistence, seasonal, ridge and window follow.
@@ -265,7 +266,7 @@ impl Mix {
     }
 
     #[inline]
-    fn add_row(&mut self, slot: usize, row: usize, tick: i64, newest: &Newest<'_>) {
+    pub(crate) fn add_row(&mut self, slot: usize, row: usize, tick: i64, newest: &Newest<'_>) {
         let Quantities { columns, rate, limit } = &self.quantities;
         let features = &newest.features[row * newest.width..][..newest.width];
         let fresh = newest.fresh.get(row).copied().unwrap_or(true);
@@ -286,7 +287,7 @@ impl Mix {
         self.simple.add(slot, tick, &self.pasts, anew);
     }
 
-    fn check(&self, rows: usize, newest: &Newest<'_>) -> Result<(), LengthError> {
+    pub(crate) fn check(&self, rows: usize, newest: &Newest<'_>) -> Result<(), LengthError> {
         let widest = self.quantities.columns.iter().map(|column| column.saturating_add(1)).max();
         if widest.is_some_and(|widest| newest.width < widest) {
             return Err(LengthError { name: "features", length: newest.width, rows });

@@ -1,6 +1,7 @@
 //! The mix over many samples of a bearer: what a back-test asks of it, in one call.
 
 use crate::checks::{Checks, Group, in_order};
+use crate::mix::Row;
 use crate::{ArrayError, Axes, Checked, Index, Mix, ModelOutput, Newest, Outcomes, check};
 
 /// T consecutive samples of one bearer.
@@ -43,28 +44,37 @@ impl Mix {
         of: &Replay<'_>,
         out: &mut Replayed<'_>,
     ) -> Result<(), ArrayError> {
-        self.check_replay(slot, of, out)?;
+        let Axes { quantities, points, quantiles } = self.axes();
+        let each = quantities.saturating_mul(points).saturating_mul(quantiles);
+        let wanted = of.wanted.len();
+        check("served", out.served.len(), wanted.saturating_mul(each), wanted)?;
+        check("simple", out.simple.len(), wanted.saturating_mul(each), wanted)?;
+        self.replay_each(slot, of, |number, served, simple| {
+            out.served[number * each..][..each].copy_from_slice(served);
+            out.simple[number * each..][..each].copy_from_slice(simple);
+        })
+    }
+
+    /// Replays as [`Self::replay`], with a call for each wanted sample: its number, what is served and
+    /// the best simple forecasts, `(K, M, Q)`.
+    pub(crate) fn replay_each(
+        &mut self,
+        slot: usize,
+        of: &Replay<'_>,
+        mut wanted: impl FnMut(usize, &[f32], &[f32]),
+    ) -> Result<(), ArrayError> {
+        self.check_replay(slot, of)?;
         self.simple.keep_windows(slot, &self.levels);
-        let axes = self.axes();
-        let each = axes.quantities * axes.points * axes.quantiles;
-        let mut one = OneSample::new(axes);
-        let mut unwanted = vec![0.0; each];
-        let (mut groups, mut wanted) = (of.checks.groups(), of.wanted.iter().peekable());
-        let mut outs = out.served.chunks_exact_mut(each).zip(out.simple.chunks_exact_mut(each));
-        for (row, tick) in of.ticks.iter().enumerate() {
-            let out = match wanted.next_if(|wanted| **wanted == row as isize) {
-                Some(_) => outs.next(),
-                None => None,
-            };
-            if row < of.begin {
-                continue;
-            }
-            if let Some((served, simple)) = out {
-                one.forecast(self, slot, row, of, served)?;
-                self.best_simple_forecasts(slot, *tick, simple)?;
-            } else {
-                // Weights follow from outcomes when a forecast asks for them: as in service at each sample.
-                one.forecast(self, slot, row, of, &mut unwanted)?;
+        let mut one = OneSample::new(self.axes());
+        let mut groups = of.checks.groups();
+        let mut number = of.wanted.partition_point(|wanted| *wanted < of.begin as isize);
+        for (row, tick) in of.ticks.iter().enumerate().skip(of.begin) {
+            // Weights follow from outcomes when a forecast asks for them: as in service at each sample.
+            one.forecast(self, slot, row, of);
+            if of.wanted.get(number) == Some(&(row as isize)) {
+                self.best_simple_forecasts(slot, *tick, &mut one.simple)?;
+                wanted(number, &one.row.served, &one.simple);
+                number += 1;
             }
             while let Some(group) = groups.next_at(row) {
                 one.learn(self, slot, row, of, group)?;
@@ -73,17 +83,12 @@ impl Mix {
         Ok(())
     }
 
-    fn check_replay(
-        &self,
-        slot: usize,
-        of: &Replay<'_>,
-        out: &Replayed<'_>,
-    ) -> Result<(), ArrayError> {
+    pub(crate) fn check_replay(&self, slot: usize, of: &Replay<'_>) -> Result<(), ArrayError> {
         let (rows, wanted) = (of.ticks.len(), of.wanted.len());
         let Axes { quantities, points, quantiles } = self.axes();
         let each = quantities.saturating_mul(points).saturating_mul(quantiles);
         Index::From(slot).check("slot", 1, self.slots())?;
-        check("features", of.newest.features.len(), rows.saturating_mul(of.newest.width), rows)?;
+        self.check(rows, &of.newest)?;
         check("fresh", of.newest.fresh.len(), rows, rows)?;
         check("limited", of.newest.limited.len(), rows, rows)?;
         if !of.model.is_empty() {
@@ -91,22 +96,7 @@ impl Mix {
         }
         Index::Each(of.wanted).check("wanted", wanted, rows)?;
         in_order("wanted", of.wanted)?;
-        check("served", out.served.len(), wanted.saturating_mul(each), wanted)?;
-        check("simple", out.simple.len(), wanted.saturating_mul(each), wanted)?;
         of.checks.check(quantities, points, rows)
-    }
-}
-
-impl<'a> Newest<'a> {
-    /// Those of one row.
-    fn row(&self, row: usize) -> Self {
-        let Self { features, width, fresh, limited } = *self;
-        Self {
-            features: &features[row * width..][..width],
-            width,
-            fresh: &fresh[row..=row],
-            limited: &limited[row..=row],
-        }
     }
 }
 
@@ -116,6 +106,9 @@ struct OneSample {
     /// The model's forecasts come in units: scale and span 1, base 0.
     ones: Vec<f32>,
     zeros: Vec<f32>,
+    row: Row,
+    /// `(K, M, Q)` best simple forecasts.
+    simple: Vec<f32>,
     /// `(E, K, Q)` forecasts of the model that a group of outcomes is compared with.
     checked: Vec<f32>,
     warm: Vec<bool>,
@@ -123,38 +116,35 @@ struct OneSample {
 
 impl OneSample {
     fn new(axes: Axes) -> Self {
+        let cells = axes.quantities * axes.points;
         Self {
             axes,
-            ones: vec![1.0; axes.quantities * axes.points],
+            ones: vec![1.0; cells.max(axes.quantities)],
             zeros: vec![0.0; axes.quantities],
+            row: Row::new(axes),
+            simple: vec![0.0; cells * axes.quantiles],
             checked: Vec::new(),
             warm: Vec::new(),
         }
     }
 
-    /// Adds a sample, and writes what is served from it.
-    fn forecast(
-        &self,
-        mix: &mut Mix,
-        slot: usize,
-        row: usize,
-        of: &Replay<'_>,
-        served: &mut [f32],
-    ) -> Result<(), ArrayError> {
-        let (slots, tick, newest) = (Index::From(slot), of.ticks[row], of.newest.row(row));
+    /// Adds a sample and finds what is served from it.
+    fn forecast(&mut self, mix: &mut Mix, slot: usize, row: usize, of: &Replay<'_>) {
+        let Axes { quantities, points, .. } = self.axes;
+        let tick = of.ticks[row];
+        mix.add_row(slot, row, tick, &of.newest);
         if of.model.is_empty() || row < of.warm_up {
-            mix.add(slots, 1, tick, &newest)?;
-            served.copy_from_slice(&mix.naive_forecasts(slots, 1, tick)?);
-            return Ok(());
+            mix.serve_naive(slot, tick, &mut self.row);
+            return;
         }
+        let each = self.row.served.len();
         let output = ModelOutput {
-            values: &of.model[row * served.len()..][..served.len()],
-            scale: &self.ones,
-            span: &self.ones[..self.axes.quantities],
+            values: &of.model[row * each..][..each],
+            scale: &self.ones[..quantities * points],
+            span: &self.ones[..quantities],
             base: &self.zeros,
         };
-        served.copy_from_slice(&mix.forecasts(slots, tick, &newest, &output)?.served);
-        Ok(())
+        mix.serve(slot, tick, &output, &mut self.row);
     }
 
     /// Learns from a group of outcomes.

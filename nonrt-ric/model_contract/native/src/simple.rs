@@ -9,7 +9,7 @@ mod best;
 use crate::mix::Tracker;
 use crate::naive::{Pasts, Span};
 use crate::score::pinball_loss;
-use crate::windows::{Origin, WINDOWS, Windows};
+use crate::windows::{Origin, Version, WINDOWS, Windows};
 use crate::{Axes, forecast};
 pub(crate) use best::Windowed;
 
@@ -34,17 +34,17 @@ const RIDGE: usize = 2 + WINDOWS;
 struct Means {
     losses: [f32; SIMPLE],
     outcomes: u16,
+    /// The forecaster with the least: it is asked for more often than a loss is added.
+    best: u8,
 }
 
 impl Means {
-    const NEW: Self = Self { losses: [0.0; SIMPLE], outcomes: 0 };
+    const NEW: Self = Self { losses: [0.0; SIMPLE], outcomes: 0, best: PERSISTENCE as u8 };
 
     /// The forecaster with the least; persistence before the first outcome.
+    #[inline]
     fn best(&self) -> usize {
-        let least = |best: usize, one: usize| {
-            if self.losses[one] < self.losses[best] { one } else { best }
-        };
-        (0..SIMPLE).fold(PERSISTENCE, least)
+        self.best.into()
     }
 
     fn add(&mut self, losses: &[f32; SIMPLE]) {
@@ -55,6 +55,10 @@ impl Means {
                 *mean += weight * (loss - *mean);
             }
         }
+        let least = |best: usize, one: usize| {
+            if self.losses[one] < self.losses[best] { one } else { best }
+        };
+        self.best = (0..SIMPLE).fold(PERSISTENCE, least) as u8;
     }
 }
 
@@ -83,6 +87,8 @@ pub(crate) struct Simple {
     newest: Vec<f32>,
     /// `(S, K)`.
     renewed: Vec<Renewed>,
+    /// `(S, K)` what the window had then.
+    versions: Vec<Version>,
 }
 
 /// Age of the kept quantiles of the mix's window.
@@ -112,6 +118,7 @@ impl Simple {
             means: Vec::new(),
             newest: Vec::new(),
             renewed: Vec::new(),
+            versions: Vec::new(),
         }
     }
 
@@ -123,6 +130,7 @@ impl Simple {
         self.means.resize(cells, Means::NEW);
         self.newest.resize(cells * self.axes.quantiles, 0.0);
         self.renewed.resize(slots * self.axes.quantities, Renewed::Never);
+        self.versions.resize(slots * self.axes.quantities, Version::default());
     }
 
     /// Forgets a slot.
@@ -159,6 +167,12 @@ impl Simple {
         let Axes { quantities, points, quantiles } = self.axes;
         let (slot, quantity) = (series / quantities, series % quantities);
         let Some(tick) = self.windows.newest(slot) else { return };
+        let version = self.windows.version(MIXED_WINDOW, slot, tick);
+        if self.renewed[series] != Renewed::Never && self.versions[series] == version {
+            self.renewed[series] = Renewed::Lately;
+            return;
+        }
+        self.versions[series] = version;
         let newest = &mut self.newest[series * points * quantiles..][..points * quantiles];
         for point in 0..points {
             let (before, here) = newest.split_at_mut(point * quantiles);
@@ -214,17 +228,22 @@ impl Simple {
 
     /// Writes the forecasts at an origin, `(SIMPLE, Q)`, of all but windows and ridge.
     fn shifted(&self, of: Origin, pasts: &Pasts, ewma: f32, levels: &[f32], out: &mut [f32]) {
-        let cell = self.axes.cell(of.slot, of.quantity, of.point);
         let quantiles = levels.len();
-        let last = self.last(of, pasts);
-        let shifted = [(PERSISTENCE, last, &self.persistence), (EWMA, ewma, &self.ewma)];
-        for (number, value, tracker) in shifted {
-            let out = &mut out[number * quantiles..][..quantiles];
-            for (quantile, out) in out.iter_mut().enumerate() {
-                *out = value + tracker.offset(cell, quantile, quantiles);
-            }
-            forecast::order(out);
+        for number in [PERSISTENCE, EWMA] {
+            self.shifted_one(number, of, pasts, ewma, &mut out[number * quantiles..][..quantiles]);
         }
+    }
+
+    /// Writes the forecast at an origin of [`PERSISTENCE`] or [`EWMA`], `(Q,)`.
+    #[inline]
+    fn shifted_one(&self, number: usize, of: Origin, pasts: &Pasts, ewma: f32, out: &mut [f32]) {
+        let (value, tracker) = if number == PERSISTENCE {
+            (self.last(of, pasts), &self.persistence)
+        } else {
+            (ewma, &self.ewma)
+        };
+        tracker.shift(self.axes.cell(of.slot, of.quantity, of.point), value, out);
+        forecast::order(out);
     }
 
     /// Writes those of the windows into `(SIMPLE, Q)` forecasts; they are NaN without a known value.
@@ -306,6 +325,7 @@ impl Simple {
             + size_of_val(&*self.means)
             + size_of_val(&*self.newest)
             + size_of_val(&*self.renewed)
+            + size_of_val(&*self.versions)
     }
 }
 

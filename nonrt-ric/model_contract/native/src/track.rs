@@ -158,8 +158,11 @@ impl Offsets<'_> {
             let (slot, point) = (slots.at(row), points.at(row));
             for quantity in 0..axes.quantities {
                 let at = row * axes.quantities + quantity;
-                let plain = &plain[at * quantiles..(at + 1) * quantiles];
-                self.learn_one(axes.cell(slot, quantity, point), outcomes.actual[at], plain);
+                let (actual, plain) = (outcomes.actual[at], &plain[at * quantiles..][..quantiles]);
+                // Nothing is learned from what is unknown.
+                if !actual.is_nan() {
+                    self.learn_one(axes.cell(slot, quantity, point), actual, plain);
+                }
             }
         }
         Ok(())

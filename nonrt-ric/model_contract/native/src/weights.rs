@@ -27,6 +27,38 @@ pub(crate) fn that_count(common: &Weights, are: &[bool; EXPERTS], point: &Weight
     kept.map(|weight| weight * share)
 }
 
+/// Points that [`of_points`] takes at a time.
+pub(crate) const LANES: usize = 4;
+
+/// [`that_count`] of some points: `(expert, LANES)` factors in, weights out.
+#[inline]
+pub(crate) fn of_points(
+    common: &Weights,
+    are: &[bool; EXPERTS],
+    factors: &[[f32; LANES]; EXPERTS],
+) -> [[f32; LANES]; EXPERTS] {
+    // Experts that are not have the weight 0, whatever their factor.
+    let common: Weights = std::array::from_fn(|at| if are[at] { common[at] } else { 0.0 });
+    let mut each = *factors;
+    for (each, common) in each.iter_mut().zip(common) {
+        each.iter_mut().for_each(|weight| *weight *= common);
+    }
+    let sum = |each: &[[f32; LANES]; EXPERTS]| -> [f32; LANES] {
+        std::array::from_fn(|lane| each.iter().map(|of| of[lane]).sum())
+    };
+    let least = sum(&each).map(|sum| LEAST * sum);
+    for of in &mut each {
+        for (weight, least) in of.iter_mut().zip(least) {
+            *weight = if *weight < least { 0.0 } else { *weight };
+        }
+    }
+    let share = sum(&each).map(|sum| 1.0 / sum);
+    for of in &mut each {
+        of.iter_mut().zip(share).for_each(|(weight, share)| *weight *= share);
+    }
+    each
+}
+
 /// How far an outcome moves weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {

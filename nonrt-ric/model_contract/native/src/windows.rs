@@ -47,6 +47,15 @@ pub(crate) struct Windows {
 struct Slot {
     /// Time of the first report in a row, and of the last; None of both before the first.
     times: Option<(i64, i64)>,
+    /// How often reports in a row have begun.
+    begun: u32,
+}
+
+/// Which values a window has: the same ones have the same quantiles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Version {
+    begun: u32,
+    number: i64,
 }
 
 impl Windows {
@@ -95,6 +104,11 @@ impl Windows {
         self.slots[slot].times.map(|(_, newest)| newest)
     }
 
+    /// What one of the longer windows has with the report at `tick`.
+    pub(crate) fn version(&self, window: usize, slot: usize, tick: i64) -> Version {
+        Version { begun: self.slots[slot].begun, number: tick.div_euclid(STRIDES[window]) }
+    }
+
     fn columns(&self) -> usize {
         self.quantities + if self.rate.is_some() { self.spans.len().max(1) - 1 } else { 0 }
     }
@@ -119,7 +133,9 @@ impl Windows {
         let going_on =
             self.slots[slot].times.filter(|(_, last)| tick > *last && tick - last < longest);
         let (first, last) = going_on.unwrap_or((tick, tick - 1));
-        self.slots[slot].times = Some((first, tick));
+        let of = &mut self.slots[slot];
+        of.times = Some((first, tick));
+        of.begun = of.begun.wrapping_add(going_on.is_none().into());
         self.sample::<1>(slot, last, tick, pasts);
         self.sample::<2>(slot, last, tick, pasts);
         if let Some(mut kept) = self.kept.take_if(|kept| kept.is_of(slot)) {
@@ -268,7 +284,10 @@ const fn value(key: i32) -> f32 {
 /// Place of the quantile of a level among `count` values in order, of which there is one at least.
 #[inline]
 fn rank(level: f32, count: usize) -> usize {
-    ((level * count as f32).ceil() as usize).clamp(1, count) - 1
+    // Rounded up without a call: `ceil` is no instruction on every processor.
+    let share = level * count as f32;
+    let whole = share as usize;
+    (whole + usize::from(share > whole as f32)).clamp(1, count) - 1
 }
 
 /// The least values at or below which are shares `levels` of all, which increase; NaN without values.

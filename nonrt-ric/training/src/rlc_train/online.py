@@ -134,10 +134,11 @@ def side_by_side(
     return found
 
 
-def stretches(lanes: Sequence[Lane]) -> Iterator[tuple[int, int, int]]:
-    """First row, end and number of lanes that have these rows; `lanes` are the longest first."""
+def stretches(lanes: Sequence[Lane], most: int = STRETCH) -> Iterator[tuple[int, int, int]]:
+    """First row, end and number of lanes that have these rows, up to `most`; `lanes` are the
+    longest first."""
     stops = [lane.stop for lane in lanes]
-    edges = sorted({*stops, *range(0, stops[0], STRETCH)})
+    edges = sorted({*stops, *range(0, stops[0], most)})
     for first, stop in itertools.pairwise(edges):
         yield first, stop, sum(end > first for end in stops)
 

@@ -145,7 +145,9 @@ fn rlc_native_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(learn::update_outside_ratio, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::calibrate, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::judge, module)?)?;
     module.add_function(wrap_pyfunction!(replay::loss_sums, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::in_units, module)?)?;
     module.add_function(wrap_pyfunction!(replay::sort_last, module)?)?;
     module.add_function(wrap_pyfunction!(samples, module)?)?;
     module.add_function(wrap_pyfunction!(scale, module)?)?;

@@ -2,7 +2,7 @@
 
 use super::{MODEL, Mix, WINDOW};
 use crate::Axes;
-use crate::weights::{EXPERTS, Weights, that_count};
+use crate::weights::{EXPERTS, LANES, Weights, of_points, that_count};
 
 /// Which experts count at any point.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,14 +66,24 @@ impl Mix {
         };
         let (first, common) = (series * points, &self.common[series]);
         let weights = &mut weights[first * EXPERTS..][..points * EXPERTS];
-        let mut most = [0.0_f32; EXPERTS];
-        for (at, point) in self.points[first..][..points].iter().enumerate() {
-            let of = that_count(common, &are, &point.factors);
-            for (weight, of) in weights[at..].iter_mut().step_by(points).zip(of) {
-                *weight = of;
+        let mut most = [[0.0_f32; LANES]; EXPERTS];
+        for (number, of) in self.points[first..][..points].chunks(LANES).enumerate() {
+            // Points that are missing in the last group have weights that nobody reads.
+            let factors = std::array::from_fn(|expert| {
+                std::array::from_fn(|lane| of[lane.min(of.len() - 1)].factors[expert])
+            });
+            let found = of_points(common, &are, &factors);
+            let outs = weights.chunks_exact_mut(points).zip(&found).zip(&mut most);
+            for ((weights, found), most) in outs {
+                let weights = &mut weights[number * LANES..][..of.len()];
+                weights.copy_from_slice(&found[..of.len()]);
+                for (most, of) in most.iter_mut().zip(found) {
+                    *most = if *of > *most { *of } else { *most };
+                }
             }
-            most = std::array::from_fn(|at| if of[at] > most[at] { of[at] } else { most[at] });
         }
+        let greatest = |most: [f32; LANES]| most.into_iter().fold(0.0, f32::max);
+        let most = most.map(greatest);
         let uses = Uses::of(&most);
         self.simple.use_window(series, uses.window, &self.pasts, &self.levels);
         let mixed = &mut mixed[first * quantiles..][..points * quantiles];

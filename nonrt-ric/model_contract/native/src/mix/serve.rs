@@ -1,7 +1,7 @@
 //! Forecasts from the experts.
 
 use super::{EXPERTS, Mix, Newest, RIDGE, Uses};
-use crate::forecast::{order, order_groups, sort, sort_groups};
+use crate::forecast::{order, order_groups, order_threes, sort, sort_groups, sort_threes};
 use crate::ridge::USUAL_POINTS;
 use crate::simple::SIMPLE;
 use crate::windows::Origin;
@@ -40,54 +40,63 @@ impl Mix {
         let values = series.saturating_mul(each);
         check("values", output.values.len(), values, rows)?;
         self.add(slots, rows, tick, newest)?;
-        let mut buffers = Buffers::new(points);
         let mut plain = Vec::with_capacity(values);
         let mut served = Vec::with_capacity(values);
         let mut finite = true;
         // Row by row, so that the values just written are still in the cache.
-        let (mut row_plain, mut row_served) =
-            (vec![0.0; quantities * each], vec![0.0; quantities * each]);
+        let mut one = Row::new(self.axes);
         for row in 0..rows {
-            for quantity in 0..quantities {
-                let at = row * quantities + quantity;
-                let series = slots.at(row) * quantities + quantity;
-                let (scale, span) = (&output.scale[at * points..][..points], output.span[quantity]);
-                let base = output.base[at];
-                let values = &output.values[at * each..][..each];
-                let here = quantity * each;
-                let (plain, served) =
-                    (&mut row_plain[here..][..each], &mut row_served[here..][..each]);
-                if self.stale[series] {
-                    self.refresh(series);
-                }
-                let mixed = &self.mixed[series * each..][..each];
-                let [uses, _] = self.uses[series];
-                if !uses.naive {
-                    // Mostly the model has all weight.
-                    in_units(values, scale, span, base, plain, quantiles);
-                    sort_groups(plain, quantiles);
-                    for (served, (plain, mixed)) in served.iter_mut().zip(plain.iter().zip(mixed)) {
-                        *served = plain + mixed;
-                    }
-                    order_groups(served, quantiles);
-                    continue;
-                }
-                let (weights, last) =
-                    self.naive_part(series, tick, uses, &self.weights, &mut buffers);
-                let naive = &buffers.naive;
-                let units = Units { scale, span, base, last, weights, naive };
-                if quantiles == 3 {
-                    // The usual number as a constant: half the time.
-                    units.mix_three(values, mixed, plain, served);
-                } else {
-                    units.mix(quantiles, values, mixed, plain, served);
-                }
-            }
-            finite &= all_finite(&row_plain);
-            plain.extend_from_slice(&row_plain);
-            served.extend_from_slice(&row_served);
+            self.serve(slots.at(row), tick, &output.row(row, self.axes), &mut one);
+            finite &= all_finite(&one.plain);
+            plain.extend_from_slice(&one.plain);
+            served.extend_from_slice(&one.served);
         }
         Ok(Forecasts { plain, served, finite })
+    }
+
+    /// Forecasts of a slot from a model's output for it, from the report added at `tick`.
+    pub(crate) fn serve(
+        &mut self,
+        slot: usize,
+        tick: i64,
+        output: &ModelOutput<'_>,
+        out: &mut Row,
+    ) {
+        let Axes { quantities, points, quantiles } = self.axes;
+        let each = points * quantiles;
+        let Row { plain, served, buffers } = out;
+        for quantity in 0..quantities {
+            let series = slot * quantities + quantity;
+            let scale = &output.scale[quantity * points..][..points];
+            let (span, base) = (output.span[quantity], output.base[quantity]);
+            let here = quantity * each;
+            let values = &output.values[here..][..each];
+            let (plain, served) = (&mut plain[here..][..each], &mut served[here..][..each]);
+            if self.stale[series] {
+                self.refresh(series);
+            }
+            let mixed = &self.mixed[series * each..][..each];
+            let [uses, _] = self.uses[series];
+            if !uses.naive {
+                // Mostly the model has all weight.
+                in_units(values, scale, span, base, plain, quantiles);
+                sort_groups(plain, quantiles);
+                for (served, (plain, mixed)) in served.iter_mut().zip(plain.iter().zip(mixed)) {
+                    *served = plain + mixed;
+                }
+                order_groups(served, quantiles);
+                continue;
+            }
+            let (weights, last) = self.naive_part(series, tick, uses, &self.weights, buffers);
+            let naive = &buffers.naive;
+            let units = Units { scale, span, base, last, weights, naive };
+            if quantiles == 3 {
+                // The usual number as a constant: half the time.
+                units.mix_three(values, mixed, plain, served);
+            } else {
+                units.mix(quantiles, values, mixed, plain, served);
+            }
+        }
     }
 
     /// Weights of the model, and the last value; that of the other experts into `buffers`.
@@ -140,36 +149,42 @@ impl Mix {
         let Axes { quantities, points, quantiles } = self.axes;
         let each = points * quantiles;
         slots.check("slots", rows, self.slots())?;
-        let mut buffers = Buffers::new(points);
         let mut served = Vec::with_capacity(rows * quantities * each);
-        let mut one = vec![0.0; each];
+        let mut one = Row::new(self.axes);
         for row in 0..rows {
-            for quantity in 0..quantities {
-                let series = slots.at(row) * quantities + quantity;
-                if self.naive_stale[series] {
-                    self.refresh_naive(series);
-                }
-                let [_, uses] = self.uses[series];
-                self.naive_part(series, tick, uses, &self.naive_weights, &mut buffers);
-                let naive = &buffers.naive;
-                let mixed = &self.naive_mixed[series * each..][..each];
-                if quantiles == 3 {
-                    let groups =
-                        one.as_chunks_mut::<3>().0.iter_mut().zip(mixed.as_chunks::<3>().0);
-                    groups.zip(naive).for_each(|((one, mixed), naive)| {
-                        *one = mixed.map(|mixed| naive + mixed);
-                    });
-                } else {
-                    let groups = one.chunks_exact_mut(quantiles).zip(mixed.chunks_exact(quantiles));
-                    for ((one, mixed), naive) in groups.zip(naive) {
-                        one.iter_mut().zip(mixed).for_each(|(out, mixed)| *out = naive + mixed);
-                    }
-                }
-                order_groups(&mut one, quantiles);
-                served.extend_from_slice(&one);
-            }
+            self.serve_naive(slots.at(row), tick, &mut one);
+            served.extend_from_slice(&one.served);
         }
         Ok(served)
+    }
+
+    /// Forecasts of a slot without a model, from the report added at `tick`.
+    pub(crate) fn serve_naive(&mut self, slot: usize, tick: i64, out: &mut Row) {
+        let Axes { quantities, points, quantiles } = self.axes;
+        let each = points * quantiles;
+        let Row { served, buffers, .. } = out;
+        for (quantity, one) in served.chunks_exact_mut(each.max(1)).enumerate() {
+            let series = slot * quantities + quantity;
+            if self.naive_stale[series] {
+                self.refresh_naive(series);
+            }
+            let [_, uses] = self.uses[series];
+            self.naive_part(series, tick, uses, &self.naive_weights, buffers);
+            let naive = &buffers.naive;
+            let mixed = &self.naive_mixed[series * each..][..each];
+            if quantiles == 3 {
+                let groups = one.as_chunks_mut::<3>().0.iter_mut().zip(mixed.as_chunks::<3>().0);
+                groups.zip(naive).for_each(|((one, mixed), naive)| {
+                    *one = mixed.map(|mixed| naive + mixed);
+                });
+            } else {
+                let groups = one.chunks_exact_mut(quantiles).zip(mixed.chunks_exact(quantiles));
+                for ((one, mixed), naive) in groups.zip(naive) {
+                    one.iter_mut().zip(mixed).for_each(|(out, mixed)| *out = naive + mixed);
+                }
+            }
+            order_groups(one, quantiles);
+        }
     }
 
     /// `(SIMPLE, K, M, Q)` forecasts of the simple forecasters for a slot from the report added at `tick`,
@@ -227,9 +242,12 @@ impl Mix {
         plain: f32,
         out: &mut [f32],
     ) {
-        for (q, out) in out.iter_mut().enumerate() {
-            let value = model.get(q).copied().unwrap_or(plain);
-            *out = value + self.experts[expert].offset(cell, q, self.axes.quantiles);
+        let tracker = &self.experts[expert];
+        if model.is_empty() {
+            tracker.shift(cell, plain, out);
+        } else {
+            out.copy_from_slice(model);
+            tracker.add_to(cell, out);
         }
         order(out);
     }
@@ -258,6 +276,22 @@ fn in_units(
             let factor = scale * span;
             out.iter_mut().zip(values).for_each(|(out, value)| *out = value * factor + base);
         }
+    }
+}
+
+/// The forecasts of one row, and what they take: room that is used again.
+pub(crate) struct Row {
+    /// `(K, M, Q)` as in [`Forecasts`].
+    pub(crate) plain: Vec<f32>,
+    pub(crate) served: Vec<f32>,
+    buffers: Buffers,
+}
+
+impl Row {
+    pub(crate) fn new(axes: Axes) -> Self {
+        let values = axes.quantities * axes.points * axes.quantiles;
+        let (plain, served) = (vec![0.0; values], vec![0.0; values]);
+        Self { plain, served, buffers: Buffers::new(axes.points) }
     }
 }
 
@@ -331,27 +365,8 @@ fn four_points(
 ) -> [f32; 12] {
     let mut all: [f32; 12] =
         std::array::from_fn(|at| (plain[at] - last) * weights[at / 3] + naive[at / 3] + mixed[at]);
-    sort_threes(&mut all);
-    all.map(|value| if value < 0.0 { 0.0 } else { value })
-}
-
-/// Sorts four groups of three quantiles.
-#[inline]
-fn sort_threes(all: &mut [f32; 12]) {
-    let crossed: [bool; 8] = std::array::from_fn(|at| {
-        let low = at / 2 * 3 + at % 2;
-        all[low + 1] < all[low]
-    });
-    if crossed.iter().fold(false, |any, one| any | one) {
-        sort_crossed(all);
-    }
-}
-
-/// Apart from the rest, which is then straight: quantiles seldom cross.
-#[cold]
-#[inline(never)]
-fn sort_crossed(all: &mut [f32; 12]) {
-    sort_groups(all, 3);
+    order_threes(&mut all);
+    all
 }
 
 /// What turns the values of one quantity of a row into forecasts.

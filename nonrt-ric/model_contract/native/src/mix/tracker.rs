@@ -33,9 +33,22 @@ impl Tracker {
         (&self.theta[cells.start * quantiles..cells.end * quantiles], &self.size[cells])
     }
 
+    /// Writes a value with the offsets of a cell, `(Q,)`.
     #[inline]
-    pub(crate) fn offset(&self, cell: usize, quantile: usize, quantiles: usize) -> f32 {
-        self.theta[cell * quantiles + quantile] * self.size[cell]
+    pub(crate) fn shift(&self, cell: usize, value: f32, out: &mut [f32]) {
+        let (size, quantiles) = (self.size[cell], out.len());
+        for (out, theta) in out.iter_mut().zip(&self.theta[cell * quantiles..][..quantiles]) {
+            *out = value + theta * size;
+        }
+    }
+
+    /// Adds the offsets of a cell to `(Q,)` values.
+    #[inline]
+    pub(crate) fn add_to(&self, cell: usize, out: &mut [f32]) {
+        let (size, quantiles) = (self.size[cell], out.len());
+        for (out, theta) in out.iter_mut().zip(&self.theta[cell * quantiles..][..quantiles]) {
+            *out += theta * size;
+        }
     }
 
     pub(crate) fn at(&mut self, cell: usize, quantiles: usize) -> Tracked<'_> {

@@ -3,7 +3,6 @@
 use super::{FIRST_WINDOW, RIDGE, Simple};
 use crate::naive::Pasts;
 use crate::score::MAX_QUANTILES;
-use crate::simple::SIMPLE;
 use crate::windows::{Origin, WINDOWS};
 
 /// Quantiles of the windows that are known at a point: points of one span share them.
@@ -47,10 +46,7 @@ impl Simple {
             out.copy_from_slice(values);
             return true;
         }
-        let mut both = [0.0; SIMPLE * MAX_QUANTILES];
-        let both = &mut both[..SIMPLE * quantiles];
-        self.shifted(of, pasts, ewma, levels, both);
-        out.copy_from_slice(&both[best * quantiles..][..quantiles]);
+        self.shifted_one(best, of, pasts, ewma, out);
         true
     }
 }

@@ -13,12 +13,12 @@ const NONE: i32 = i32::MAX;
 /// Places of a window, of which the last has no value.
 const PLACES: usize = MOST_VALUES + 1;
 
-/// The keys of a window in order, then [`NONE`].
+/// The keys of a window in order, then [`NONE`], and their number.
 #[derive(Debug, Clone)]
-struct Ordered([i32; PLACES]);
+struct Ordered([i32; PLACES], usize);
 
 impl Ordered {
-    const EMPTY: Self = Self([NONE; PLACES]);
+    const EMPTY: Self = Self([NONE; PLACES], 0);
 
     /// Number of keys below one.
     #[inline]
@@ -28,16 +28,13 @@ impl Ordered {
         sum as usize
     }
 
-    fn count(&self) -> usize {
-        self.below(NONE)
-    }
-
     /// One key for another; one of them may be [`NONE`].
     #[inline]
     fn replace(&mut self, leaves: i32, enters: i32) {
         if leaves == enters {
             return;
         }
+        self.1 = self.1 + usize::from(enters != NONE) - usize::from(leaves != NONE);
         let (from, to) = (self.below(leaves), self.below(enters));
         if from < to {
             self.0.copy_within(from + 1..to, from);
@@ -179,7 +176,7 @@ impl Kept {
         numbers[at] = Some(number);
         let outs = quantiles[at * ordered.len() * each..].chunks_exact_mut(each);
         for (ordered, out) in ordered.iter().zip(outs) {
-            let count = ordered.count();
+            let count = ordered.1;
             if count == 0 {
                 out.fill(f32::NAN);
                 continue;

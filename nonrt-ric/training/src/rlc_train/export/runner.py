@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +25,10 @@ from rlc_train.online import (
     track_all,
 )
 from rlc_train.splits import Part
+
+CACHED: Final = 100
+"""Steps whose outputs, of :data:`~rlc_train.judging.judge.LANES` lanes, stay in a cache until they
+are put in units."""
 
 
 class StepRunner:
@@ -64,12 +68,20 @@ class StepRunner:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """``(B, F)`` scaled samples and ``(B, S)`` to ``(B, Q, M, K)`` scaled forecasts and
         state."""
+        forecast, after, scale = self.plain_step(sample, state)
+        if scale is not None:
+            forecast *= scale[..., None]
+        return forecast, after
+
+    def plain_step(
+        self, sample: NDArray[np.float32], state: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32] | None]:
+        """Steps as :meth:`step`, with forecasts that are yet to be multiplied by their
+        ``(B, Q, M)`` scale, if the graph has one."""
         forecast, after, *scale = self._session.run(
             self._outputs, {"sample": sample, "state": state}
         )
-        for each in scale:
-            forecast *= each[..., None]
-        return forecast, after
+        return forecast, after, scale[0] if scale else None
 
 
 class ServedForecaster(OnlineForecaster):
@@ -108,38 +120,62 @@ class ServedForecaster(OnlineForecaster):
     def plain(self, lanes: Sequence[Lane]) -> list[NDArray[np.float32]]:
         """``(T, Q, M, K)`` forecasts of lanes from all rows, without calibration; longest first."""
         found = [np.empty((lane.stop, *self.axes.shape), np.float32) for lane in lanes]
-        steps = self.steps(lanes)
-        for first, stop, count in stretches(lanes):
-            for rows, forecast in zip(found, steps(first, stop, count), strict=False):
-                rows[first:stop] = forecast
+        write = self._writer(lanes)
+        for first, stop, count in stretches(lanes, CACHED):
+            write(first, stop, [rows[first:stop] for rows in found[:count]])
         return found
 
     def steps(self, lanes: Sequence[Lane]) -> ForecastRows:
         """Forecasts of lanes, longest first, step by step, without calibration."""
+        write = self._writer(lanes)
+
+        def forecast_rows(first: int, stop: int, count: int) -> NDArray[np.float32]:
+            found = np.empty((count, stop - first, *self.axes.shape), np.float32)
+            write(first, stop, list(found))
+            return found
+
+        return forecast_rows
+
+    def _writer(
+        self, lanes: Sequence[Lane]
+    ) -> Callable[[int, int, Sequence[NDArray[np.float32]]], None]:
+        """Writes the forecasts of the rows from a first one up to another, in order of the rows, to
+        ``(rows, Q, M, K)`` arrays of the first lanes."""
         layout = self.axes
         features = np.zeros((lanes[0].stop, len(lanes), len(FEATURES)), np.float32)
         for index, lane in enumerate(lanes):
             features[: lane.stop, index] = lane.series.features[: lane.stop]
         scaled = self._scaler.transform(features)
-        span = self._scaler.span[layout.columns][:, None, None]
+        span = self._scaler.span[layout.columns]
         minimum = self._scaler.minimum[layout.columns]
         state = np.zeros((len(lanes), self._runner.state_size), np.float32)
+        # Of the last stretch: room that is used again.
+        values = np.empty((0, len(lanes), *layout.shape), np.float32)
+        scales = np.empty((0, len(lanes), *layout.shape[:2]), np.float32)
 
-        def forecast_rows(first: int, stop: int, count: int) -> NDArray[np.float32]:
-            nonlocal state
-            found = np.empty((count, stop - first, *layout.shape), np.float32)
-            for row in range(first, stop):
-                forecast, state = self._runner.step(scaled[row, :count], state[:count])
-                found[:, row - first] = forecast
-            found *= span
-            last = features[first:stop, :count][..., layout.columns].swapaxes(0, 1)
-            found += (minimum if self._absolute else last)[..., None, None]
-            if self._tracked:
-                # As the forecaster does: see rlc_model.mix.
-                rlc_native.sort_last(found)
-            return found
+        def write(first: int, stop: int, outs: Sequence[NDArray[np.float32]]) -> None:
+            nonlocal state, values, scales
+            rows, count = stop - first, len(outs)
+            if values.shape[:2] != (rows, count):
+                values = np.empty((rows, count, *layout.shape), np.float32)
+                scales = np.empty((rows, count, *layout.shape[:2]), np.float32)
+            has_scale = False
+            for row in range(rows):
+                sample = scaled[first + row, :count]
+                values[row], state, scale = self._runner.plain_step(sample, state[:count])
+                if scale is not None:
+                    scales[row], has_scale = scale, True
+            for index, out in enumerate(outs):
+                last = features[first:stop, index, layout.columns]
+                base = np.broadcast_to(minimum, last.shape) if self._absolute else last
+                rlc_native.in_units(
+                    values, scales if has_scale else None, span, base, out, bearer=index
+                )
+                if self._tracked:
+                    # As the forecaster does: see rlc_model.mix.
+                    rlc_native.sort_last(out)
 
-        return forecast_rows
+        return write
 
 
 LEAST_STEPS: Final = 20

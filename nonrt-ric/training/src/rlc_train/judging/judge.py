@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event
 from typing import Final
 
@@ -13,19 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rlc_dataset import BearerKind, Recording
 from rlc_model import Bearer
-from rlc_model.calibration import Checks, Offsets
 
-from rlc_train.backtest import Losses, block_edges, losses_of
-from rlc_train.baselines.naive import held_at_points
 from rlc_train.errors import TrainError
-from rlc_train.horizon import Layout
+from rlc_train.judging.bearer import JudgedBearer
 from rlc_train.judging.model import JudgedModel
-from rlc_train.judging.served import Served
-from rlc_train.judging.tally import FORECASTERS, Tally
+from rlc_train.judging.tally import Tally
 from rlc_train.judging.windows import Window, windows
-from rlc_train.online import Lane, checks_of, threads
-from rlc_train.series import Outcomes
-from rlc_train.splits import Part
+from rlc_train.online import Lane, threads
 
 LANES: Final = 32
 """Windows in a step of the model, of one or several bearers. Its forecasts from a window take 17 MB
@@ -39,74 +33,24 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class _Stream:
-    """The windows of one bearer, and what is carried from one to the next; its own `tally`."""
+    """The windows of one bearer, and its own `tally`."""
 
     tally: Tally
     windows: Iterator[Window]
-    offsets: dict[str, Offsets]
-    served: Served
+    bearer: JudgedBearer
 
     @classmethod
     def of(cls, model: JudgedModel, tally: Tally, recording: Recording, bearer: Bearer) -> _Stream:
         layout = model.layout
-        context_us = model.context_us
-        offsets = {name: _offsets(layout) for name in ("model", "adaptive")}
-        served = Served(layout, model.warm_up)
-        cuts = windows(recording, bearer, context_us, int(layout.ahead[-1]))
-        return cls(tally, cuts, offsets, served)
+        cuts = windows(recording, bearer, model.context_us, int(layout.ahead[-1]))
+        return cls(tally, cuts, JudgedBearer(layout, model.warm_up))
 
     def judge(self, model: JudgedModel, each: Sequence[_Forecast], stop: Event) -> int:
         """Judges windows in order of time, until `stop`; returns the number of samples."""
         for window, plain in each:
             if not stop.is_set():
-                self.tally.add(self._window(model, window, plain))
+                self.tally.add(self.bearer.losses(model.name, window, plain))
         return sum(window.stop - window.start for window, _ in each)
-
-    def _window(
-        self, model: JudgedModel, window: Window, plain: NDArray[np.float32]
-    ) -> dict[str, Losses]:
-        layout, series = model.layout, window.series
-        # An origin in every sample, for what is served follows from all forecasts before.
-        origins = np.arange(window.start, window.stop, dtype=np.intp)
-        lane = Lane(series, origins, window.start if window.goes_on else 0)
-        found = Outcomes.of(series, layout, np.arange(window.stop, dtype=np.intp))
-        checks = checks_of(lane, layout, found)
-        part = Part(series, window.start, window.stop)
-        plain_of = {
-            "model": plain,
-            "adaptive": held_at_points(series.cut(0, window.stop), layout)[..., None],
-        }
-        by_name: dict[str, list[Losses]] = {name: [] for name in FORECASTERS}
-        # Block by block: the arrays of one stay in a processor's cache.
-        edges = (block_edges(series.at_us[origins]) + window.start).tolist()
-        for start, stop in itertools.pairwise(edges):
-            block = Lane(series, origins[start - window.start : stop - window.start])
-            if start > window.start or window.goes_on:
-                block = replace(block, learns_from=start)
-            forecasts = self._forecasts(block, plain_of, checks)
-            if not np.isfinite(forecasts["model"]).all():
-                raise TrainError(model.name, f"forecasts NaN on {series.name}")
-            actual = found.labels(layout, start, stop)
-            for name, forecast in forecasts.items():
-                by_name[name].append(losses_of(part, block.origins, actual, forecast, layout))
-        return {name: Losses.joined(each) for name, each in by_name.items()}
-
-    def _forecasts(
-        self, block: Lane, plain: Mapping[str, NDArray[np.float32]], checks: Checks
-    ) -> dict[str, NDArray[np.float32]]:
-        """Those of :data:`~rlc_train.judging.tally.FORECASTERS` at the origins of a block, by what
-        was learned until then; `plain` are without calibration, `checks` those of the window."""
-        begin, stop = block.learns_from, block.stop
-        due = checks.between(begin, stop, 0)
-        found = {
-            name: self.offsets[name].calibrate(
-                0, one[:stop], wanted=block.origins, checks=due, begin=begin
-            )
-            for name, one in plain.items()
-        }
-        samples = replace(block, series=block.series.cut(0, stop))
-        served, simple = self.served.forecasts(samples, plain["model"][:stop], due)
-        return found | {"served": served, "simple": simple}
 
 
 def judge(
@@ -198,7 +142,3 @@ def _stepped(model: JudgedModel, batch: _Batch) -> _Stepped:
         (stream, [(window, forecasts[next(numbers)]) for window in found])
         for stream, found in batch
     ]
-
-
-def _offsets(layout: Layout) -> Offsets:
-    return Offsets(layout.levels, 1, *layout.shape[:2])

@@ -16,15 +16,21 @@ from rlc_train.online import Lane, checks_of
 _LIMIT = list(Quantity).index(Quantity.QUEUE_LIMIT)
 
 
+def mix_of(layout: Layout) -> rlc_native.Mix:
+    """A mix for one bearer, with nothing learned."""
+    spans = np.array(layout.spans, np.int64)
+    mix = new_mix(layout.quantities, layout.levels, layout.ahead, spans)
+    mix.grow(1)
+    return mix
+
+
 class Served:
     """The mix of one bearer, from window to window."""
 
     def __init__(self, layout: Layout, warm_up: int) -> None:
         """`warm_up` are the samples before the model is part of the mix."""
         self._layout, self._warm_up = layout, warm_up
-        spans = np.array(layout.spans, np.int64)
-        self._mix = new_mix(layout.quantities, layout.levels, layout.ahead, spans)
-        self._mix.grow(1)
+        self._mix = mix_of(layout)
 
     def forecasts(
         self,

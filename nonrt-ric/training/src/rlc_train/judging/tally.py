@@ -13,10 +13,28 @@ from rlc_dataset import SeriesOrigin
 from rlc_train.backtest import Losses
 from rlc_train.horizon import Layout
 
-FORECASTERS: Final = ("model", "simple", "adaptive", "served")
-"""The model, the best simple forecaster, adaptive persistence, and what the forecaster serves."""
+FORECASTERS: Final = ("model", "adaptive", "served", "simple")
+"""The model, adaptive persistence, what the forecaster serves, and the best simple forecaster; the
+order is that of ``rlc_native.judge``."""
 COUNTS: Final = ("strict", "closed", "count")
 """The sums of :class:`Tally` beside losses."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLosses:
+    """Losses on a window, or on a split.
+
+    Attributes:
+        pinball: ``(blocks, Q, M)`` sums, of those of :data:`FORECASTERS` that are known.
+        below, up_to: ``(Q, M, K)`` values strictly below each quantile of the model, and at or
+            below.
+        count: ``(Q, M)`` known values.
+    """
+
+    pinball: Mapping[str, NDArray[np.float64]]
+    below: NDArray[np.float64]
+    up_to: NDArray[np.float64]
+    count: NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -54,7 +72,9 @@ class Tally:
         """Losses of a back-test of model and best simple forecaster, in which the others are
         unknown; `names` are recording, radio and kind."""
         tally = cls._empty(names, model.count.shape[1:])
-        tally.add({"model": model, "simple": simple})
+        pinball = {"model": model.pinball, "simple": simple.pinball}
+        counts = (one.sum(0) for one in (model.below, model.up_to, model.count))
+        tally.add(WindowLosses(pinball, *counts))
         return tally
 
     @classmethod
@@ -71,15 +91,14 @@ class Tally:
         sums = (np.zeros(shape) for _ in range(3))
         return cls(*names, {name: [] for name in FORECASTERS}, *sums)
 
-    def add(self, losses: Mapping[str, Losses]) -> None:
-        """Adds those of a window, of each forecaster."""
-        for name, one in losses.items():
-            self.pinball[name].append(one.pinball)
-        model = losses["model"]
-        below, up_to = model.below.sum(0), model.up_to.sum(0)
+    def add(self, losses: WindowLosses) -> None:
+        """Adds those of a window."""
+        for name, pinball in losses.pinball.items():
+            self.pinball[name].append(pinball)
+        below, up_to = losses.below, losses.up_to
         self.strict += np.maximum(below[..., -1] - up_to[..., 0], 0)
         self.closed += up_to[..., -1] - below[..., 0]
-        self.count += model.count.sum(0)
+        self.count += losses.count
 
     def extend(self, other: Tally) -> None:
         """Adds those of another bearer of the same kind."""
