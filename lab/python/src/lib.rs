@@ -7,7 +7,7 @@ mod columns;
 mod scenario;
 mod sheet;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use columns::{Recording, Table};
@@ -36,8 +36,9 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     serde_json::from_str(&text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Times of the reports that were taken, the answer that ended the steps, and what is left.
-type Stepped<'py> = (Vec<u64>, Option<Bound<'py, PyAny>>, Vec<Indication>);
+/// Times at which reports were taken, that of the newest of `take`, the answer that ended the steps, and
+/// what is left.
+type Stepped<'py> = (Vec<u64>, Option<u64>, Option<Bound<'py, PyAny>>, Vec<Indication>);
 
 /// A RIC indication.
 #[pyclass(frozen, module = "gnb_lab")]
@@ -259,6 +260,7 @@ impl World {
         arrived.into_iter().map(|inner| Indication { inner }).collect()
     }
 
+    #[pyo3(signature = (t_us, step_us, ran_function_oid, take, others=HashMap::new()))]
     fn step_taking<'py>(
         &mut self,
         py: Python<'py>,
@@ -266,33 +268,40 @@ impl World {
         step_us: u64,
         ran_function_oid: &str,
         take: &Bound<'py, PyAny>,
+        others: HashMap<String, Bound<'py, PyAny>>,
     ) -> PyResult<Stepped<'py>> {
         if step_us == 0 {
             return Err(PyValueError::new_err("step_us: 0; expected 1 or more"));
         }
-        let mut times = Vec::new();
+        let (mut times, mut newest_us) = (Vec::new(), None);
         while self.inner.now_us().saturating_add(step_us) <= t_us {
             let end_us = self.inner.now_us() + step_us;
             let mut arrived = self.step_until(py, end_us).into_iter();
             while let Some(indication) = arrived.next() {
-                let is_wanted = indication.inner.ran_function.oid() == ran_function_oid;
-                let answer = match &indication.inner.report.payload {
-                    Payload::Message(message) if is_wanted => {
-                        let at_us = indication.inner.report.collected_at_us;
-                        let answer = take.call1((at_us, PyBytes::new(py, message)))?;
-                        if answer.is_none() {
-                            times.push(end_us);
-                            continue;
-                        }
-                        Some(answer)
+                let inner = &indication.inner;
+                let (oid, at_us) = (inner.ran_function.oid(), inner.report.collected_at_us);
+                let is_first = oid == ran_function_oid;
+                let answer = match (&inner.report.payload, others.get(oid)) {
+                    (Payload::Message(message), _) if is_first => {
+                        Some(take.call1((at_us, PyBytes::new(py, message)))?)
+                    }
+                    (Payload::Message(message), Some(other)) => {
+                        Some(other.call1((end_us, at_us, PyBytes::new(py, message)))?)
                     }
                     _ => None,
                 };
+                if answer.as_ref().is_some_and(|answer| answer.is_none()) {
+                    if times.last() != Some(&end_us) {
+                        times.push(end_us);
+                    }
+                    newest_us = if is_first { Some(end_us) } else { newest_us };
+                    continue;
+                }
                 let left = std::iter::once(indication).chain(arrived).collect();
-                return Ok((times, answer, left));
+                return Ok((times, newest_us, answer, left));
             }
         }
-        Ok((times, None, Vec::new()))
+        Ok((times, newest_us, None, Vec::new()))
     }
 
     fn control<'py>(

@@ -62,12 +62,13 @@ def test_reports_are_given_away_until_one_is_answered_or_another_function_report
         taken.append((at_us, message))
         return "seven" if at_us == 7_000 else None
 
-    times_us, answer, left = world.step_taking(50_000, 1_000, gnb_lab.RLC_OID, take)
-    assert (times_us, answer) == ([1_000, 2_000, 3_000, 4_000, 5_000, 6_000], "seven")
+    times_us, newest_us, answer, left = world.step_taking(50_000, 1_000, gnb_lab.RLC_OID, take)
+    assert (times_us, newest_us) == ([1_000, 2_000, 3_000, 4_000, 5_000, 6_000], 6_000)
+    assert answer == "seven"
     assert [(item.ran_function_oid, item.message) for item in left] == [
         (gnb_lab.RLC_OID, taken[-1][1])
     ]
-    times_us, answer, left = world.step_taking(50_000, 1_000, gnb_lab.RLC_OID, take)
+    times_us, _, answer, left = world.step_taking(50_000, 1_000, gnb_lab.RLC_OID, take)
     given = [at_us for at_us, _ in taken]
     # The MAC's report is of the same time, before or behind that of the RLC.
     assert (given[-1], answer, world.now_us) in [(9_000, None, 10_000), (10_000, None, 10_000)]
@@ -77,6 +78,28 @@ def test_reports_are_given_away_until_one_is_answered_or_another_function_report
     assert world.step_taking(12_500, 1_000, gnb_lab.RLC_OID, take)[0] == [11_000, 12_000]
     with pytest.raises(ValueError, match="step_us: 0; expected 1 or more"):
         world.step_taking(20_000, 0, gnb_lab.RLC_OID, take)
+
+
+def test_reports_of_other_functions_are_given_away_with_the_time_of_their_step() -> None:
+    world = gnb_lab.World(SMALL, epoch_us=1_000_000)
+    world.subscribe(gnb_lab.RLC_OID, 4)
+    world.subscribe(gnb_lab.MAC_OID, 10)
+    rlc: list[int] = []
+    mac: list[tuple[int, int]] = []
+
+    def take(at_us: int, _message: bytes) -> None:
+        rlc.append(at_us)
+
+    def take_mac(now_us: int, at_us: int, message: bytes) -> bytes | None:
+        mac.append((now_us, at_us))
+        return message if now_us == 30_000 else None
+
+    stepped = world.step_taking(50_000, 1_000, gnb_lab.RLC_OID, take, {gnb_lab.MAC_OID: take_mac})
+    times_us, newest_us, answer, left = stepped
+    assert mac == [(now_us, 1_000_000 + now_us) for now_us in (10_000, 20_000, 30_000)]
+    assert times_us == [4_000, 8_000, 10_000, 12_000, 16_000, 20_000, 24_000, 28_000]
+    assert (newest_us, rlc[-1]) == (28_000, 1_028_000)
+    assert [(item.ran_function_oid, item.message) for item in left] == [(gnb_lab.MAC_OID, answer)]
 
 
 def test_kpm_is_a_typed_report() -> None:

@@ -104,8 +104,9 @@ impl World {
             }
         }
         if let Some(mut series) = self.recording.series.take() {
+            let cell = self.cell_sample();
             for index in self.active_bearers() {
-                series.extend(self.bearer_sample(index as usize));
+                series.extend(self.bearer_sample(index as usize, cell));
             }
             self.recording.series = Some(series);
         }
@@ -125,7 +126,7 @@ impl World {
         (age_us, bearer.tc.backlog_bytes() + in_rlc + in_aqm)
     }
 
-    fn bearer_sample(&mut self, index: usize) -> Option<BearerSample> {
+    fn bearer_sample(&mut self, index: usize, cell: CellSample) -> Option<BearerSample> {
         let (hol_us, _) = self.head_age_us_and_bytes(index);
         let bearer = &mut self.bearers[index];
         let mut report = self.cells.rlc_report(bearer.cell?, self.now_us)?;
@@ -152,13 +153,14 @@ impl World {
             tc_revision: bearer.tc.revision(),
             rlc_pdu_bytes: report.txpdu_bytes,
             tbs_bytes: mac.dl_curr_tbs,
-            cell: self.cell_sample(),
+            cell,
         })
     }
 
     /// Present state of the bearers of attached UEs.
     pub fn bearer_samples(&mut self) -> Vec<BearerSample> {
-        self.active_bearers().filter_map(|index| self.bearer_sample(index as usize)).collect()
+        let cell = self.cell_sample();
+        self.active_bearers().filter_map(|index| self.bearer_sample(index as usize, cell)).collect()
     }
 
     /// Delays of the delivered packets of the bearers of attached UEs.

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, final
 import pyarrow as pa
 
 _Answer = TypeVar("_Answer")
+_Other = TypeVar("_Other")
 
 __version__: str
 
@@ -114,16 +115,18 @@ class World:
         step_us: int,
         ran_function_oid: str,
         take: Callable[[int, bytes], _Answer | None],
-    ) -> tuple[list[int], _Answer | None, list[Indication]]:
+        others: Mapping[str, Callable[[int, int, bytes], _Other | None]] = ...,
+    ) -> tuple[list[int], int | None, _Answer | _Other | None, list[Indication]]:
         """Runs until virtual time `t_us` in whole steps of `step_us`. Behind each step the reports
-        of one RAN function that arrived in it are given to `take`: time of collection and message.
+        that arrived in it are given away, in order: those of one RAN function to `take`, with time
+        of collection and message; those of `others`, by OID, with the virtual time before these.
 
-        Ends before `t_us` behind a step with a report that `take` answers with anything but `None`,
-        or with an indication of another RAN function.
+        Ends before `t_us` behind a step with a report that is answered with anything but `None`, or
+        with an indication that nobody takes: of another RAN function, or without message.
 
-        Returns the virtual time at which each report was taken that was answered with `None`; the
-        other answer, if there was one; and the indications that were not taken, in order, behind
-        the one of that answer.
+        Returns the virtual times of the steps in which reports were answered with `None`; the last
+        of them in which `take` was; the other answer, if there was one; and the indications that
+        were not given away, in order, behind the one of that answer.
 
         Raises:
             ValueError: `step_us` is 0.

@@ -205,7 +205,6 @@ impl LinkAdaptation {
         while self.feedback.front().is_some_and(|(at_us, _)| *at_us <= now_us) {
             let Some((_, received)) = self.feedback.pop_front() else { break };
             self.known.acknowledge(self.config.outer_loop, tables, received);
-            changed = true;
         }
         changed |= self.known.end_window(self.config.outer_loop, tables, now_us);
         if changed {
@@ -260,6 +259,7 @@ impl Known {
         if self.cqi == 0 { Radio::OutOfRange } else { Radio::Mcs(self.mcs) }
     }
 
+    /// Counts an acknowledgement, and chooses the MCS anew where that depends on it.
     fn acknowledge(&mut self, outer_loop: OuterLoop, tables: &LinkTables, received: bool) {
         self.sent += 1;
         self.failed += u32::from(!received);

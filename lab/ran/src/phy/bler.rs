@@ -51,7 +51,10 @@ impl Code {
     /// circular buffer each time, and the gain in dB of bits that were sent more than once (38.212
     /// §5.4.2.1).
     pub fn with_increments(self, transmissions: u8, bits: u32) -> (Self, f64) {
-        let sent = self.rate / f64::from(transmissions.max(1));
+        if transmissions <= 1 {
+            return (self, 0.0);
+        }
+        let sent = self.rate / f64::from(transmissions);
         let lowest = if uses_graph_2(bits, self.rate) { GRAPH_2_RATE } else { GRAPH_1_RATE };
         let rate = sent.max(lowest.min(self.rate));
         (Self::new(2 * (self.order as u8 + 1), rate), 10.0 * libm::log10(rate / sent))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ric.e2 import Node, RanFunction
-from ric.sm import KPM_OID, RLC_OID, TC_V1_OID, tc
+from ric.sm import KPM_OID, MAC_OID, RLC_OID, TC_V1_OID, tc
 from tc_controller.core.actions import Action, SendControl, WriteRecord
 from tc_controller.core.controller import Controller
 from tc_controller.core.inputs import Indication as Report
@@ -46,6 +46,7 @@ class Lockstep:
             ),
         )
         self._node_id = node.id
+        self._others = {oid: self._taking(oid) for oid in (MAC_OID, TC_V1_OID)}
         self._do(controller.on_node_event(world.now_us, NodeUp(node.id, capabilities(node))))
         for item in wanted(node, controller.policy.reports):
             world.subscribe(
@@ -60,11 +61,11 @@ class Lockstep:
         until_us, world, controller = round(until_s * 1e6), self.world, self.controller
         now_us = world.now_us
         while now_us < until_us:
-            # Nearly all reports change the windows alone: they cost no turn of Python.
+            # Nearly no report calls for an action: the world goes on behind it.
             alone_us = min(controller.turn_from_us() - 1, until_us)
             node = controller.nodes.get(self._node_id)
             if node is not None and now_us + STEP_US <= alone_us:
-                left = self._step_alone(alone_us, node.windows)
+                left = self._step_quietly(alone_us, node.windows)
             else:
                 left = world.step_until(min(now_us + STEP_US, until_us))
             for indication in left:
@@ -73,17 +74,31 @@ class Lockstep:
                     self._do(actions)
             now_us = world.now_us
 
-    def _step_alone(self, until_us: int, windows: RlcWindows) -> list[Indication]:
-        """Go on while reports only change the windows; returns those that were not handled."""
+    def _step_quietly(self, until_us: int, windows: RlcWindows) -> list[Indication]:
+        """Go on until a report calls for more; returns those that were not handled."""
         world, controller = self.world, self.controller
-        times_us, found, left = world.step_taking(until_us, STEP_US, RLC_OID, windows.take)
-        controller.on_quiet(self._node_id, times_us)
-        if found is not None:
+        times_us, reported_at_us, answer, left = world.step_taking(
+            until_us, STEP_US, RLC_OID, windows.take, self._others
+        )
+        controller.on_quiet(self._node_id, times_us, reported_at_us)
+        if answer is None:
+            return left
+        taken = left.pop(0)
+        if isinstance(answer, list):
+            self._do(controller.after(world.now_us, answer))
+        else:
             # The windows have checked its length.
-            taken = left.pop(0)
             report = RlcReport(self._node_id, taken.collected_at_us, taken.message)
-            self._do(controller.on_taken(world.now_us, report, found))
+            self._do(controller.on_taken(world.now_us, report, answer))
         return left
+
+    def _taking(self, oid: str) -> Callable[[int, int, bytes], list[Action] | None]:
+        node_id, quietly = self._node_id, self.controller.quietly
+
+        def take(now_us: int, at_us: int, message: bytes) -> list[Action] | None:
+            return quietly(now_us, read_report(node_id, oid, at_us, message))
+
+        return take
 
     def _report(self, indication: Indication) -> Report:
         oid, at_us = indication.ran_function_oid, indication.collected_at_us

@@ -12,6 +12,7 @@ pub fn encode(reports: &[RlcReport], tstamp_us: u64) -> Vec<u8> {
     plain_message(reports, RECORD_BYTES, tstamp_us, put)
 }
 
+#[inline(always)]
 fn put(record: &mut Record<'_>, r: &RlcReport) {
     record.u32s(&[
         r.txpdu_pkts,

@@ -152,25 +152,30 @@ class Controller:
                 actions = self._rlc(node, indication, found, now_us)
         else:
             actions = self._handle(node, indication, now_us)
-        if now_us - self._ticked_at_us >= TICK_US:
-            if now_us < self._rests_until_us:
-                self._ticked_at_us = now_us
-            else:
-                actions += self.on_tick(now_us)
-        return actions
+        return actions + self._tick_if_due(now_us)
 
     def turn_from_us(self) -> int:
-        """Time before which RLC reports change nothing but the windows of their nodes, as long as
-        these answer `None`: a shell may give them to the windows itself, if it then calls
-        `on_quiet` before anything else."""
+        """Time before which no tick has anything to do, as long as `quietly` and the windows of the
+        nodes, which a shell may give RLC reports itself, answer `None`; it then calls `on_quiet`
+        before anything else."""
         return max(self._ticked_at_us + TICK_US, self._rests_until_us)
 
-    def on_quiet(self, node_id: str, times_us: Sequence[int]) -> None:
-        """RLC reports were given to the windows of a node, which answered `None`; ``times_us``:
-        when each was handled, all before `turn_from_us`."""
+    def quietly(self, now_us: int, indication: Indication) -> list[Action] | None:
+        """Handle a report that is not of the RLC, of a node that is there, before `turn_from_us`.
+
+        Returns ``None`` if there is nothing to do and `turn_from_us` is as it was; otherwise what
+        is to be given to `after`.
+        """
+        rests_until_us = self._rests_until_us
+        actions = self._handle(self.nodes[indication.node_id], indication, now_us)
+        return actions if actions or self._rests_until_us != rests_until_us else None
+
+    def on_quiet(self, node_id: str, times_us: Sequence[int], reported_at_us: int | None) -> None:
+        """Reports of a node were answered with ``None``: when each was handled, in order, all
+        before `turn_from_us`, and when the last of the RLC was."""
         node = self.nodes.get(node_id)
-        if node is not None and times_us:
-            node.reported_at_us = times_us[-1]
+        if node is not None and reported_at_us is not None:
+            node.reported_at_us = reported_at_us
         for now_us in times_us:
             if now_us - self._ticked_at_us >= TICK_US:
                 self._ticked_at_us = now_us
@@ -179,10 +184,19 @@ class Controller:
         """Handle a report that the windows of its node have taken, as `on_indication` does;
         ``found``: what they answered."""
         self._rests_until_us = 0
-        actions = self._rlc(self.nodes[report.node_id], report, found, now_us)
-        if now_us - self._ticked_at_us >= TICK_US:
-            actions += self.on_tick(now_us)
-        return actions
+        return self.after(now_us, self._rlc(self.nodes[report.node_id], report, found, now_us))
+
+    def after(self, now_us: int, actions: list[Action]) -> list[Action]:
+        """What `quietly` answered, and what is due behind it."""
+        return actions + self._tick_if_due(now_us)
+
+    def _tick_if_due(self, now_us: int) -> list[Action]:
+        if now_us - self._ticked_at_us < TICK_US:
+            return []
+        if now_us >= self._rests_until_us:
+            return self.on_tick(now_us)
+        self._ticked_at_us = now_us
+        return []
 
     def _handle(self, node: Node, indication: Indication, now_us: int) -> list[Action]:
         if isinstance(indication, PipelineReport):
