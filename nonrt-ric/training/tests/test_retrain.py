@@ -19,7 +19,7 @@ from rlc_model import read_contract, write_contract
 from rlc_model.manifest import TrainingData
 from rlc_train import backtest, corpus, history, pipeline
 from rlc_train.baselines import summary
-from rlc_train.baselines.mix import BestSimple
+from rlc_train.baselines.mix import BestSimple, served_with
 from rlc_train.candidate import Candidate, metrics_of
 from rlc_train.cli import main
 from rlc_train.collect.session import RecordingOptions
@@ -366,7 +366,8 @@ gate_horizons_us: [11000]
     judged = json.loads((run / "evaluation.json").read_text())
     for stage in ("drift", "train", "evaluate", "gate"):
         assert re.search(rf"^{stage}: took \d+ s$", printed, re.MULTILINE)
-    assert list(judged["unseen"]) == ["lstm", *stages.JUDGED[2:], *stages.JUDGED[:2]]
+    exported = {"lstm", "linear-quantile"}
+    assert set(judged["unseen"]) == {*exported, *map(served_with, exported), *stages.JUDGED}
     assert status == (0 if verdict["promoted"] else 1)
     assert ("round-0001: promoted" in out) == verdict["promoted"]
     assert (tmp_path / "current").exists() == verdict["promoted"]

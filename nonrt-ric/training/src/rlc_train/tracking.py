@@ -147,11 +147,13 @@ def _log_metrics(client: Any, run_id: str, directory: RunDirectory) -> None:
         for name, numbers in by_name.items():
             if "@" in name or "skill" not in numbers:
                 continue
+            # MLflow's names have no plus sign.
+            forecaster = name.replace("+", "-")
             for quantity, values in enumerate(numbers["skill"]):
                 known = [v for v in values if v == v]  # noqa: PLR0124  NaN
                 if known:
                     client.log_metric(
-                        run_id, f"{split}.{name}.skill.{quantity}", sum(known) / len(known)
+                        run_id, f"{split}.{forecaster}.skill.{quantity}", sum(known) / len(known)
                     )
 
 
