@@ -123,7 +123,7 @@ class Losses:
     def learn(
         self, slots: Index, due: list[DueForecasts], actual: NDArray[np.float32], at_us: int
     ) -> None:
-        """As :func:`rlc_native.compare`, with the losses of each outcome."""
+        """Do what :func:`rlc_native.compare` does, and note the losses of each outcome."""
         run = self._run
         points = np.array([one.point for one in due], np.intp)
         served = np.concatenate([one.past.served[one.then, :, one.point] for one in due])
