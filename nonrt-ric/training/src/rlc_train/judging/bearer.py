@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import rlc_native
 from numpy.typing import NDArray
-from rlc_model import Quantity
 from rlc_model.calibration import Offsets
 
 from rlc_train.backtest import SAME_BYTES, block_edges
 from rlc_train.baselines.naive import held_at_points
 from rlc_train.errors import TrainError
 from rlc_train.horizon import Layout
-from rlc_train.judging.served import mix_of
+from rlc_train.judging.served import mix_of, samples_of
 from rlc_train.judging.tally import FORECASTERS, WindowLosses
 from rlc_train.judging.windows import Window
 from rlc_train.online import Lane, checks_of
 from rlc_train.series import Outcomes
-
-_LIMIT: Final = list(Quantity).index(Quantity.QUEUE_LIMIT)
 
 
 class JudgedBearer:
@@ -57,10 +52,7 @@ class JudgedBearer:
         pinball, below, up_to, count, finite = rlc_native.judge(
             self._mix,
             0,
-            series.at_us // layout.period_us,
-            series.features,
-            series.fresh,
-            ~np.isnan(series.targets[:, _LIMIT]),
+            *samples_of(series, layout),
             plain,
             held_at_points(series, layout),
             warm_up=self._warm_up,

@@ -3,6 +3,8 @@ forecast beside it, with which both are compared."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import rlc_native
 from numpy.typing import NDArray
@@ -12,8 +14,9 @@ from rlc_model.mix import new_mix
 
 from rlc_train.horizon import Layout
 from rlc_train.online import Lane, checks_of
+from rlc_train.series import Series
 
-_LIMIT = list(Quantity).index(Quantity.QUEUE_LIMIT)
+_LIMIT: Final = list(Quantity).index(Quantity.QUEUE_LIMIT)
 
 
 def mix_of(layout: Layout) -> rlc_native.Mix:
@@ -22,6 +25,15 @@ def mix_of(layout: Layout) -> rlc_native.Mix:
     mix = new_mix(layout.quantities, layout.levels, layout.ahead, spans)
     mix.grow(1)
     return mix
+
+
+_Samples = tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]
+
+
+def samples_of(series: Series, layout: Layout) -> _Samples:
+    """`ticks`, `features`, `fresh` and `limited` of ``rlc_native.replay`` and ``judge``."""
+    limited = ~np.isnan(series.targets[:, _LIMIT])
+    return series.at_us // layout.period_us, series.features, series.fresh, limited
 
 
 class Served:
@@ -57,10 +69,7 @@ class Served:
         return rlc_native.replay(
             self._mix,
             0,
-            series.at_us // layout.period_us,
-            series.features,
-            series.fresh,
-            ~np.isnan(series.targets[:, _LIMIT]),
+            *samples_of(series, layout),
             model,
             warm_up=max(self._warm_up - begun, 0),
             begin=lane.learns_from,
